@@ -1,4 +1,4 @@
-"""The tables of cluster_analysis.db, of all ranks: those of analysis.db, with a rank in each row."""
+"""Reads cluster_analysis.db: the tables of analysis.db with a rank in each row."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _SELECTS = (cluster.STEP_ROWS, cluster.TIME_ROWS, cluster.BANDWIDTH_ROWS, cluste
 
 
 def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
-    """Those of the logical tables `wanted` that it holds. A table that cannot be read costs itself, a row without its
-    rank itself, and a cell that is no figure is unknown."""
+    """Return the logical tables `wanted` that the database holds.
+
+    Unreadable tables and rows without a rank are skipped and reported; invalid cells are unknown."""
     with opened_database(reading.path, reading.report) as connection:
         if connection is None:
             return {}
@@ -44,7 +45,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
 
 
 def of_ranks(tables: Mapping[int, Table]) -> Table | None:
-    """The rows of several ranks, each with its rank; None without ranks."""
+    """Concatenate the tables of ranks, with a rank column; None without ranks."""
     ranked = [
         table.with_columns([(cluster.RANK, np.full(len(table), rank, dtype=np.int64))])
         for rank, table in sorted(tables.items())
@@ -53,7 +54,7 @@ def of_ranks(tables: Mapping[int, Table]) -> Table | None:
 
 
 def _steps(source: Source) -> Table | None:
-    """Those of ranks; the other rows are of stages."""
+    """Return the steps of ranks; rows of stages are left out."""
     rows = source.read(cluster.STEP_ROWS)
     types, index = rows.texts(cluster.ROW_TYPE.key), rows.texts(cluster.INDEX_COLUMN.key)
     ranks: dict[int, list[int]] = defaultdict(list)
@@ -69,7 +70,7 @@ def _steps(source: Source) -> Table | None:
 
 
 def _operators(source: Source, select: Select) -> Rows:
-    """Rows of operators, which no column sorts into kinds; their sum is none."""
+    """Return the rows of operators without the total, with a kind (p2p, collective) from the name."""
     rows = source.read(select)
     names = rows.texts("name")
     rows = rows.take(np.array([row for row, name in enumerate(names) if name != COMM_TOTAL], dtype=np.int64))

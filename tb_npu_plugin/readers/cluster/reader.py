@@ -1,4 +1,4 @@
-"""Tables of all ranks with a column `rank`, and of them those of one rank."""
+"""Reads the tables of all ranks, with a column `rank`, and selects those of one rank."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from tb_npu_plugin.tables import NULL_INT, Table
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """How the ranks were recorded is not told."""
+    """Return empty settings: cluster exports hold no capture settings."""
     return Capture()
 
 
 def read_file(reading: Reading) -> Tables:
-    """As readers.text.reader.read_file, of all ranks; a database gives what the text files lack."""
+    """As readers.text.reader.read_file, for all ranks; a database provides the tables that text files lack."""
     spec = CLUSTER.file(reading.name)
     if spec is cluster.STEPS:
         table = read_csv(reading, cluster.STEPS)
@@ -48,7 +48,7 @@ def read_file(reading: Reading) -> Tables:
 
 
 def select(tables: Tables, part: str) -> Tables:
-    """Of all ranks the rows of one; of the links those that start there."""
+    """Return the rows of one rank; of links, those that start at it."""
     out = {}
     for name, table in tables.items():
         key = "src" if name == "comm_links" else cluster.RANK.key
@@ -59,7 +59,7 @@ def select(tables: Tables, part: str) -> Tables:
 
 
 def _by_rank(table: Table, report: FileReport) -> Table:
-    """Rows of ranks, with their number. One that names none is lost: it is nobody's."""
+    """Return the rows of ranks with a rank column. Rows without a valid rank are dropped and reported."""
     own = table.take(table.text(cluster.ROW_TYPE.key).equals(cluster.BY_RANK))
     index = own.text(cluster.INDEX_COLUMN.key)
     named = index.isin([text for text in index.values if cluster.INDEX.fullmatch(text)])
@@ -77,7 +77,7 @@ def _by_rank(table: Table, report: FileReport) -> Table:
 
 
 def _operators(content: dict[str, Any], report: FileReport) -> Tables:
-    """cluster_communication.json: ranks of a group -> step -> name@group -> rank -> figures."""
+    """Read cluster_communication.json: ranks of a group -> step -> name@group -> rank -> figures."""
     entries: dict[int, list[Entry]] = defaultdict(list)
     for step, key, ranks in _inner(content, report):
         for rank, value in ranks.items():
@@ -97,13 +97,13 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
 
 
 def _links(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
-    """cluster_communication_matrix.json: ranks of a group -> step -> type-statistic@group -> link -> figures."""
+    """Read cluster_communication_matrix.json: ranks of a group -> step -> type-statistic@group -> link -> figures."""
     for step, key, links in _inner(content, report):
         yield entry_of(step, _kind(key), key, links)
 
 
 def _inner(content: dict[str, Any], report: FileReport) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(step, key, what it holds) of both JSON files."""
+    """Yield (step, key, value) of both JSON files."""
     for group, steps in content.items():
         for step, entries in members(report, steps, group):
             for key, value in object_members(report, entries, f"{group}, {step}"):

@@ -1,4 +1,4 @@
-"""The tables of communication: kernels of NCCL with what c10d recorded of their collective."""
+"""Communication tables: NCCL kernels with the collective that c10d recorded for each."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TRAFFIC = ("step", "kind", "name", "group", "transport", "rollup", "size_bytes"
 
 
 def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str, Table]:
-    """The tables comm_ops and comm_bandwidth; none where no collective ran. rows: events of the kernels.
+    """Return comm_ops and comm_bandwidth; {} without collectives. rows: events of the kernels.
 
-    The size is that of the message, and the bandwidth message / time of the kernel, which contains waiting for the
-    other ranks. Splits of that time are not recorded.
+    The size is that of the message. The bandwidth is size / kernel time, which includes waiting for other ranks: traces
+    do not split it.
     """
     chosen = kernels.text("core").equals(kineto.COMMUNICATION_KIND)
     own = kernels.take(chosen)
@@ -43,7 +43,7 @@ def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str,
         place = {
             "step": step,
             "kind": "p2p" if kineto.POINT_TO_POINT.search(name) else "collective",
-            "name": f"{name}__{number}",  # each call is one of its own; views leave the number away
+            "name": f"{name}__{number}",  # unique per call; views strip the number
             "group": _group(args),
         }
         _add(ops, {**place, "start_ns": start, "elapse_ns": dur})
@@ -65,7 +65,7 @@ def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str,
 
 
 def _in_order(picked: Picked, rows: Index) -> list[dict[str, Any]]:
-    """The args of some events, which are read in the order of the file."""
+    """Return the args of events, reading the file in order."""
     order = np.argsort(rows)
     found = dict(zip(order.tolist(), picked.objects(rows[order])))
     return [found[place] for place in range(len(rows))]
@@ -86,7 +86,7 @@ def _group(args: dict[str, Any]) -> str | None:
 
 
 def _message(args: dict[str, Any]) -> int | None:
-    """Bytes of the larger side: what an all-gather gives and a reduce-scatter takes."""
+    """Return the bytes of the larger side: the output of an all-gather, the input of a reduce-scatter."""
     sizes = [value for key in kineto.MESSAGE_ELEMENTS if type(value := args.get(key)) is int and value >= 0]
     element = kineto.ELEMENT_BYTES.get(str(args.get(kineto.ELEMENT_TYPE)))
     size = max(sizes) * element if sizes and element else TOO_LONG

@@ -1,4 +1,4 @@
-"""How a trace was recorded, from what stands before its events; and its events with times since the epoch."""
+"""Reads the capture settings of a trace, from the fields before its events, and its events with times since the epoch."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from tb_npu_plugin.scan.source import unpacked_limit
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, known
 
-#: Some versions write it behind the events: then it is looked for in so many last bytes.
+#: Last bytes of a file in which baseTimeNanoseconds is searched: some versions write it after the events.
 _TAIL = 1 << 14
-#: Phase of what names processes and threads: it is not drawn.
+#: Metadata phase, which is not drawn.
 _NOT_DRAWN = ord("M")
-#: ns since the epoch that nothing was recorded at: in the year 2200.
-_NO_MOMENT = 7_258_118_400_000_000_000
-#: ns since the epoch: in 2001, before all that was recorded.
+#: Base times from here on are invalid, ns since the epoch: the year 2200.
+_MAX_BASE = 7_258_118_400_000_000_000
+#: Later times count from the epoch, ns: the year 2001, before any recording.
 _THIS_CENTURY = 10**18
 _BLOCK = 1 << 20
 _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30})\s*[,}]')
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Settings of the one file of the span."""
+    """Return the settings from the span's only file."""
     head = _head(folder / files[0]) if files else {}
     distributed = _object(head.get(kineto.DISTRIBUTED))
     groups = {
@@ -53,7 +53,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
         rank=rank if known else None,
         rank_source=kineto.DISTRIBUTED if known else "",
         host=str(head[kineto.HOST_NAME]) if head.get(kineto.HOST_NAME) else None,
-        # what is off is not mentioned in some versions: then nobody knows
+        # some versions leave out disabled switches: missing ones are unknown
         switches={name: bool(head[name]) for name in kineto.SWITCHES if name in head},
         versions=_versions(head, distributed),
         device_name=_device_name(head),
@@ -68,7 +68,7 @@ def _head(path: Path) -> Mapping[str, Any]:
     try:
         status = path.stat()
     except OSError:
-        return {}  # the reading of its events reports it
+        return {}  # the scan of the events reports it
     return kineto_head(str(path), status.st_size, status.st_mtime_ns) or {}
 
 
@@ -87,7 +87,7 @@ def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[s
 
 
 def _numbers(version: int, places: Sequence[int]) -> str:
-    """ "12.4" of 12040; the figure itself where it is too small to be made of such numbers."""
+    """Return "12.4" for 12040; the number itself if it is too small to be split."""
     if version < places[0]:
         return str(version)
     numbers = []
@@ -98,7 +98,7 @@ def _numbers(version: int, places: Sequence[int]) -> str:
 
 
 def _device_name(head: Mapping[str, Any]) -> str | None:
-    """The GPUs that the process saw, each name once."""
+    """Return the distinct names of the visible GPUs."""
     names = [
         str(device[kineto.DEVICE_NAME]) for device in _objects(head.get(kineto.DEVICES)) if kineto.DEVICE_NAME in device
     ]
@@ -114,7 +114,7 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 
 
 def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
-    """scan.scan_trace, times counted from the epoch."""
+    """As scan.scan_trace, with times since the epoch."""
     report, is_packed = FileReport(log, path.name), path.name.endswith(".gz")
     stated = _head(path).get(kineto.BASE_TIME)
     base = _moment(_stated_behind(path) if stated is None and not is_packed else stated, report)
@@ -122,15 +122,15 @@ def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], in
     if peek is not None:
         into = dataclasses.replace(into, peek=lambda events: peek(_timed(events, base)))
     events = scan_trace(path, log, progress, into)
-    if stated is None and is_packed and not _has_dates(events):  # to look there, all of it must be unpacked again
+    if stated is None and is_packed and not _has_dates(events):  # costs unpacking the file again
         base = _moment(_stated_behind(path), report)
     return _timed(events, base)
 
 
 def _moment(stated: Any, report: FileReport) -> int:
-    """ns since the epoch that times count from; 0 where the file does not tell: then they are absolute. What no moment
-    can be is a problem."""
-    if type(stated) is int and 0 <= stated < _NO_MOMENT:
+    """Return the base of times, ns since the epoch; 0 if not recorded, as times are absolute then. Report an invalid
+    base."""
+    if type(stated) is int and 0 <= stated < _MAX_BASE:
         return stated
     if stated is not None:
         report.add("bad_base_time", kineto.BASE_TIME, found=str(stated))
@@ -138,8 +138,7 @@ def _moment(stated: Any, report: FileReport) -> int:
 
 
 def _stated_behind(path: Path) -> int | None:
-    """The base that stands behind the events; None without one, and where the file cannot be read: the reading of its
-    events says why."""
+    """Return the base written after the events; None without one or if the file is unreadable, which the scan reports."""
     try:
         found = _BASE_TIME.search(_end(path))
     except READ_ERRORS:
@@ -148,7 +147,7 @@ def _stated_behind(path: Path) -> int | None:
 
 
 def _end(path: Path) -> bytes:
-    """The last bytes of a file. One that is packed is read whole, and no further than any trace unpacks to."""
+    """Return the last bytes of a file. A packed file is unpacked for this, up to the limit for traces."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         if not path.name.endswith(".gz"):
@@ -163,13 +162,13 @@ def _end(path: Path) -> bytes:
 
 
 def _has_dates(events: TraceEvents) -> bool:
-    """Times are of a day of this century: they count from the epoch."""
+    """Whether times count from the epoch: they lie in this century."""
     times = events.ts[known(events.ts)]
     return bool(len(times)) and int(times.max()) > _THIS_CENTURY
 
 
 def _timed(events: TraceEvents, base: int) -> TraceEvents:
-    """Times since the epoch, and no end of the window."""
+    """Add the base to all times, and hide the event that ends the window."""
     ends = [code for code, name in enumerate(events.names) if name == kineto.WINDOW_END]
     if ends:
         phase = events.phase.copy()

@@ -1,4 +1,4 @@
-"""The table of what ran on the GPU."""
+"""Table "kernels": everything that ran on the GPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INT = 2**63
 
 
 def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
-    """(the table by start, the event of each row). Columns that no event has are left out."""
+    """Return the table by start and the event of each row. Columns without a value are left out."""
     events = picked.events
     order = np.argsort(events.ts[picked.device], kind="stable")
     rows = picked.device[order]
@@ -34,7 +34,7 @@ def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
     given = Table(_ARGS_COLUMNS, _args(picked, picked.device)).take(order)
     start, dur = events.ts[rows], events.dur[rows]
     devices = given.ints("device_id")
-    devices = np.where(devices == NULL_INT, _process_numbers(picked, rows), devices)
+    devices = np.where(devices == NULL_INT, _process_ids(picked, rows), devices)
     data: dict[str, Data] = {
         **given.data,
         "device_id": devices,
@@ -46,11 +46,11 @@ def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
         "dur_ns": dur,
         "wait_ns": _wait(start, start + dur, devices),
     }
-    return Table(tuple(column for column in kineto.KERNEL_COLUMNS if _is_there(column, data)), data), rows
+    return Table(tuple(column for column in kineto.KERNEL_COLUMNS if _is_shown(column, data)), data), rows
 
 
-def _is_there(column: Column, data: dict[str, Data]) -> bool:
-    """A value is known of it, or it tells what a row is."""
+def _is_shown(column: Column, data: dict[str, Data]) -> bool:
+    """Whether the column has a known value or identifies the rows."""
     return column.group in ("identity", "time") or _known(data[column.key])
 
 
@@ -61,7 +61,7 @@ def _known(data: Data) -> bool:
 
 
 def _args(picked: Picked, rows: Index) -> dict[str, Data]:
-    """Columns that are values of args; what is of another type than the column is unknown."""
+    """Return the columns from args; values of another type are unknown."""
     values: dict[str, list[Any]] = {key: [] for key in (*_FROM_ARGS.values(), kineto.IN_DEVICE)}
     for found in picked.objects(rows):
         for key, column in values.items():
@@ -77,16 +77,16 @@ def _column(values: list[Any], kind: Kind) -> Data:
     if kind is Kind.TEXT:
         return Text.of(" × ".join(map(str, value)) if type(value) is list else None for value in values)
     if kind.is_int:
-        whole = [value if type(value) is int and -_INT < value < _INT else NULL_INT for value in values]
-        return np.array(whole, dtype=np.int64)
+        ints = [value if type(value) is int and -_INT < value < _INT else NULL_INT for value in values]
+        return np.array(ints, dtype=np.int64)
     real = [
         value if type(value) is float or (type(value) is int and -_INT < value < _INT) else np.nan for value in values
     ]
     return np.array(real, dtype=np.float64)
 
 
-def _process_numbers(picked: Picked, rows: Index) -> IntArray:
-    """The process id of device events is the number of the device."""
+def _process_ids(picked: Picked, rows: Index) -> IntArray:
+    """Return the process ids of device events, which are device ids."""
     pids = [
         int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else NULL_INT for text in picked.events.pids
     ]
@@ -94,7 +94,7 @@ def _process_numbers(picked: Picked, rows: Index) -> IntArray:
 
 
 def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
-    """Kernel, copy, set, or communication."""
+    """Return the kind of each event: kernel, copy, set or communication."""
     values = [kineto.KERNEL_KIND, kineto.MEMCPY_KIND, kineto.MEMSET_KIND, kineto.COMMUNICATION_KIND]
     kind = [values.index(_KINDS.get(text, kineto.KERNEL_KIND)) for text in picked.events.categories]
     codes = np.array([*kind, 0], dtype=np.int32)[picked.events.category[rows]]
@@ -104,8 +104,10 @@ def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
 
 
 def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
-    """The step in which each was launched. Where no call is known: the step in which it ran, as those of known calls
-    divide the time of its device; on a device without any, that of the host then."""
+    """Return the step in which each event was launched.
+
+    Without a known call: the step in which it ran, by the first event of each step on its device; on a device without
+    any known call, the host's step at that time."""
     place = looked_up(picked.correlations(picked.runtime), np.where(correlation == 0, NULL_INT, correlation))
     has_call = place >= 0
     calls = picked.runtime[place[has_call]]
@@ -122,15 +124,15 @@ def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArra
 
 
 def _ran_in(codes: NDArray[np.int32], start: IntArray, moments: IntArray) -> NDArray[np.int32]:
-    """The step whose first work started last before each moment; -1 before all."""
-    steps, first = np.unique(codes, return_index=True)  # of work by start
+    """Return the last step whose first event started before each moment; -1 before all."""
+    steps, first = np.unique(codes, return_index=True)  # events are ordered by start
     order = np.argsort(start[first], kind="stable")
     place = np.searchsorted(start[first][order], moments, side="right")
     return np.concatenate([np.array([-1], dtype=np.int32), steps[order]])[place]
 
 
 def _wait(start: IntArray, end: IntArray, devices: IntArray) -> IntArray:
-    """ns since all earlier work of the device has ended; unknown for the first. Given by start."""
+    """Return ns since all earlier events of the device ended; unknown for the first. Events must be ordered by start."""
     out = np.full(len(start), NULL_INT)
     for device in np.unique(devices):
         rows = np.flatnonzero(devices == device)

@@ -1,4 +1,4 @@
-"""The tables of memory: totals over time, and allocations with their release."""
+"""Memory tables: totals over time, and allocations with their release."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ALLOCATION = (
 
 
 def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
-    """The tables memory_record and op_memory; none without [memory] events."""
+    """Return memory_record and op_memory; {} without [memory] events."""
     rows = picked.memory
     if not len(rows):
         return {}
@@ -37,7 +37,7 @@ def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
         part[order] for part in (rows, size, address, kind, number, allocated, reserved)
     )
     time = picked.events.ts[rows]
-    reserved = np.where(kind == kineto.CPU_DEVICE, NULL_INT, reserved)  # the host's allocator keeps nothing back
+    reserved = np.where(kind == kineto.CPU_DEVICE, NULL_INT, reserved)  # the host allocator does not reserve
     devices = _devices(kind, number)
     record: dict[str, Data] = {
         "component": Text(np.zeros(len(rows), dtype=np.int32), [kineto.ALLOCATOR]),
@@ -73,7 +73,7 @@ def _table(name: str, keys: tuple[str, ...], data: dict[str, Data]) -> Table:
 
 
 def _devices(kind: IntArray, number: IntArray) -> Text:
-    """ "GPU:0", "CPU"; unknown where a device type has no name."""
+    """Return device names: "GPU:0", "CPU"; unknown for a device type without a name."""
     pairs, place = np.unique(np.stack([kind, number]), axis=1, return_inverse=True)
     words = []
     for device, index in pairs.T.tolist():
@@ -83,8 +83,9 @@ def _devices(kind: IntArray, number: IntArray) -> Text:
 
 
 def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, Index]:
-    """(allocations, the release of each or -1): an address is released by the next event that gives it back. Releases
-    of what was allocated before the recording are left out. Given by time."""
+    """Return the allocations and the release of each, or -1: the next event of the address, if it releases it.
+
+    Releases of memory allocated before the recording are left out. Events must be ordered by time."""
     usable = known(address) & known(size) & (size != 0)
     order = np.flatnonzero(usable)
     order = order[np.lexsort((order, address[order], device[order]))]
@@ -99,7 +100,7 @@ def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, In
 
 
 def _named(picked: Picked, operators: Operators, owner: Index) -> Text:
-    """Name of the operator that allocated; unknown outside of all."""
+    """Return the names of the allocating operators; unknown outside operators."""
     if not len(operators.rows):
         return Text(np.full(len(owner), -1, dtype=np.int32), [])
     names = picked.names(operators.rows)

@@ -1,4 +1,4 @@
-"""Slices of the host that nest by thread: operators, or functions of Python."""
+"""Host events that nest by thread: operators or Python functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_npu_plugin.tables import IntArray
 
 
 class Nest:
-    """Events by start, the outer one first; threads as the trace numbers them."""
+    """Events by start, the outer one first, with their threads and parents."""
 
     def __init__(self, picked: Picked, rows: Index) -> None:
         events = picked.events
@@ -22,7 +22,7 @@ class Nest:
         self.parent = enclosing(self.start, self.end, self.thread)
 
     def at(self, moments: IntArray, requested_threads: IntArray) -> Index:
-        """The innermost event that runs on a thread at a moment; -1 for none."""
+        """Return the innermost event on each thread at each moment; -1 for none."""
         out = np.full(len(moments), -1, dtype=np.int64)
         ends, parents = np.append(self.end, 0), np.append(self.parent, -1)
         for thread in np.unique(requested_threads).tolist():
@@ -38,6 +38,6 @@ class Nest:
 
 
 def threads(picked: Picked, rows: Index) -> IntArray:
-    """A number for the thread of each event, unique among processes."""
+    """Return a number for the thread of each event, unique across processes."""
     events = picked.events
     return np.asarray(events.pid[rows].astype(np.int64) << 32 | events.tid[rows])

@@ -1,4 +1,4 @@
-"""The table of operators on the host, with the device time of what each launched."""
+"""Table "operators": host operators with the device time of their kernels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COLUMNS = (
 
 
 class _OpArgs(Struct):
-    """What is read of an operator's args."""
+    """The decoded args of an operator."""
 
     dims: Raw = field(name=trace.INPUT_DIMS, default=Raw(b""))
     older_dims: Raw = field(name=kineto.OLDER_INPUT_DIMS, default=Raw(b""))
@@ -39,7 +39,7 @@ class _OpArgs(Struct):
 
 
 class Operators(Nest):
-    """Operators and the ids by which other events name them."""
+    """Operators with their external ids, which other events refer to."""
 
     def __init__(self, picked: Picked) -> None:
         super().__init__(picked, picked.ops)
@@ -47,7 +47,7 @@ class Operators(Nest):
         self._picked = picked
 
     def table(self, owner: Index, device_ns: IntArray) -> Table:
-        """The logical table. owner: operator of each work on the device, device_ns: its duration."""
+        """Return the logical table. owner: operator of each device event; device_ns: its duration."""
         own = np.zeros(len(self.rows), dtype=np.int64)
         np.add.at(own, owner[owner >= 0], device_ns[owner >= 0])
         dur = self.end - self.start
@@ -64,9 +64,9 @@ class Operators(Nest):
         return Table(tuple(column for column in TABLES["operators"] if column.key in _COLUMNS), data)
 
     def _texts(self) -> dict[str, Text]:
-        """Shapes and call stacks, which must be read in the order of the file."""
+        """Return shapes and call stacks, reading the file in order."""
         order = np.argsort(self.rows)
-        shapes, stacks = _Coder(), _Coder()
+        shapes, stacks = _TextColumn(), _TextColumn()
         for place, found in zip(order.tolist(), self._picked.structs(self.rows[order], _OpArgs)):
             if found is not None:
                 shapes.add(place, bytes(found.dims) or bytes(found.older_dims))
@@ -78,8 +78,8 @@ class Operators(Nest):
         }
 
 
-class _Coder:
-    """Distinct JSON texts and the rows that have them."""
+class _TextColumn:
+    """Collects the distinct JSON texts of a column."""
 
     def __init__(self) -> None:
         self._codes: dict[bytes, int] = {}
@@ -87,13 +87,13 @@ class _Coder:
         self._code: list[int] = []
 
     def add(self, row: int, raw: bytes) -> None:
-        """The text of a row; none where it is empty."""
+        """Add the text of a row; an empty one is unknown."""
         if raw:
             self._at.append(row)
             self._code.append(self._codes.setdefault(raw, len(self._codes)))
 
     def text(self, rows: int, read: Callable[[bytes], Optional[str]]) -> Text:
-        """The column: texts as `read` gives them."""
+        """Return the column, each distinct text converted by `read`."""
         words: dict[str, int] = {}
         lookup = [-1 if (word := read(raw)) is None else words.setdefault(word, len(words)) for raw in self._codes]
         codes = np.full(rows, -1, dtype=np.int32)
@@ -102,7 +102,7 @@ class _Coder:
 
 
 def _shapes(raw: bytes) -> str | None:
-    """ "4,8;8,8;" of [[4, 8], [8, 8], []], as NPU profilers write them; None where nothing has a shape."""
+    """Return "4,8;8,8;" for [[4, 8], [8, 8], []], as NPU profilers write shapes; None if no input has a shape."""
     value = _decoded(raw)
     if isinstance(value, str):
         return value or None
@@ -112,7 +112,7 @@ def _shapes(raw: bytes) -> str | None:
 
 
 def _decoded(raw: bytes) -> Any:
-    """What JSON says; None where it says what no number holds."""
+    """Return the decoded JSON; None if it is invalid."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -120,7 +120,7 @@ def _decoded(raw: bytes) -> Any:
 
 
 def _shape(value: Any) -> str:
-    """One tensor, or a list of them."""
+    """Return the shape of a tensor or of a list of tensors as text."""
     if not isinstance(value, list):
         return str(value)
     nested = any(isinstance(item, list) for item in value)
@@ -128,7 +128,7 @@ def _shape(value: Any) -> str:
 
 
 def _stack(raw: bytes) -> str | None:
-    """Frames, which stand between semicolons."""
+    """Return the frames, which are separated by semicolons, one per FRAME_END."""
     value = _decoded(raw)
     if not isinstance(value, str):
         return None

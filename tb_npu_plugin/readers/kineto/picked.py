@@ -1,4 +1,4 @@
-"""The events of a trace that tables are made of, and values of their args."""
+"""The trace events that tables are built from, and access to their args."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Picked:
-    """Numbers of the events of each sort, in file order; and the args of all."""
+    """Rows of the events of each kind, in file order, with access to their args."""
 
     events: TraceEvents
     args: ArgsFile | None
@@ -36,7 +36,7 @@ class Picked:
 
     @staticmethod
     def of(events: TraceEvents, args: ArgsFile | None) -> Picked:
-        """Choose by category and name."""
+        """Select events by category and name."""
         annotations, ops = _slices(events, kineto.ANNOTATION), _slices(events, kineto.CPU_OP)
         marks = np.array([text.startswith(STEP_MARK) for text in events.names], dtype=bool)
         memory = [code for code, text in enumerate(events.names) if text == kineto.MEMORY_EVENT]
@@ -53,7 +53,7 @@ class Picked:
         )
 
     def integers(self, rows: Index, *keys: str) -> list[IntArray]:
-        """Values of keys of these events, which must be in file order; NULL_INT where one is not there."""
+        """Return arg values by key; NULL_INT if missing. `rows` must be in file order."""
         everything = np.full(len(rows), (1 << len(keys)) - 1, dtype=np.uint8)
         events = self.events
         found = read_columns(
@@ -62,17 +62,19 @@ class Picked:
         return found.values
 
     def external(self, rows: Index) -> IntArray:
-        """The operators that these events name, which must be in file order; NULL_INT where none is named."""
+        """Return the external id of each event; NULL_INT if missing. `rows` must be in file order."""
         newer, older = self.integers(rows, *kineto.EXTERNAL_ID)
         return np.where(newer == NULL_INT, older, newer)
 
     def correlations(self, rows: Index) -> IntArray:
-        """What a call and the work that it launched share, of events in file order; NULL_INT for none, which is 0."""
+        """Return the correlation id, which a call shares with the work it launched; NULL_INT for none (0 in traces).
+
+        `rows` must be in file order."""
         (found,) = self.integers(rows, kineto.CORRELATION)
         return np.where(found == 0, NULL_INT, found)
 
     def objects(self, rows: Index) -> Iterator[dict[str, Any]]:
-        """The args of each of these events, which must be in file order; empty where it has none."""
+        """Yield the args of each event, {} without args. `rows` must be in file order."""
         if self.args is None:
             yield from ({} for _ in rows)
             return
@@ -81,7 +83,7 @@ class Picked:
             yield (read_object(data) or {}) if data else {}
 
     def structs(self, rows: Index, kind: type[T]) -> Iterator[T | None]:
-        """The args of each of these events as a msgspec.Struct, in file order too; None where they are none."""
+        """Yield the args of each event as a msgspec.Struct, None if invalid. `rows` must be in file order."""
         decoder = msgspec.json.Decoder(kind)
         events = self.events
         if self.args is None:
@@ -94,22 +96,22 @@ class Picked:
                 yield None
 
     def names(self, rows: Index) -> Text:
-        """Names of these events."""
+        """Return the names of events."""
         used, codes = np.unique(self.events.name[rows], return_inverse=True)
         return Text(codes.astype(np.int32), self.events.names.take(used))
 
 
 def _slices(events: TraceEvents, categories: Sequence[str]) -> Index:
-    """Complete events of some categories, those that the timeline draws."""
+    """Return the complete events of some categories that the timeline draws."""
     codes = [code for code, text in enumerate(events.categories) if text in categories]
     rows = np.flatnonzero(np.isin(events.category, codes)) if codes else np.zeros(0, dtype=np.int64)
     good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
-    good &= (events.dur[rows] >= 0) & (events.ts[rows] != NULL_INT)  # an unknown one is less than nothing, too
+    good &= (events.dur[rows] >= 0) & (events.ts[rows] != NULL_INT)  # an unknown duration is negative
     return np.asarray(rows[good], dtype=np.int64)
 
 
 def looked_up(keys: IntArray, wanted: IntArray) -> Index:
-    """Place of each wanted value among the keys, the first of equal ones; -1 where it is none or unknown."""
+    """Return the index of the first key that equals each wanted value; -1 if missing or unknown."""
     order = np.argsort(keys, kind="stable")
     if not len(order):
         return np.full(len(wanted), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Call stacks of operators from the functions of Python that ran around them (with_stack=True)."""
+"""Call stacks of operators, from the Python functions that enclose them (with_stack=True)."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from tb_npu_plugin.readers.kineto.nesting import Nest
 from tb_npu_plugin.readers.kineto.picked import Picked
 from tb_npu_plugin.tables import Text
 
-#: Ends a frame, as in files of NPU profilers.
+#: Frame terminator, as in files of NPU profilers.
 FRAME_END = ";\r\n"
-#: "<built-in method add of Tensor object at 0x7fc42a170030>": one function has many of them.
+#: Addresses make names of one function differ: "<built-in method add of Tensor object at 0x7fc42a170030>".
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def call_stacks(picked: Picked, operators: Nest) -> Text:
-    """The stack of each operator, innermost frame first; unknown where no function ran on its thread."""
+    """Return the stack of each operator, innermost frame first; unknown if no function encloses it."""
     functions = Nest(picked, picked.python)
     around = functions.at(operators.start, operators.thread)
     names = [_ADDRESS.sub("", name) for name in picked.names(functions.rows).values]
     frames = picked.names(functions.rows).codes.tolist()
-    # Functions that were called the same way share a stack: its number by (that of the caller, the own name).
+    # (stack number of the caller, function name) -> stack number: equal stacks share one.
     numbers: dict[tuple[int, str], int] = {}
-    stack_of = np.full(len(frames) + 1, -1, dtype=np.int64)  # the last: no function
+    stack_of = np.full(len(frames) + 1, -1, dtype=np.int64)  # last entry: no function
     places = stack_of.data
     for place, (parent, frame) in enumerate(zip(functions.parent.tolist(), frames)):
         places[place] = numbers.setdefault((places[parent], names[frame]), len(numbers))

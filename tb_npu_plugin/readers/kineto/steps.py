@@ -1,4 +1,4 @@
-"""Steps of a trace: to which one a launch on the host belongs, and the budget of each on the GPU."""
+"""Steps of a trace: assigns host launches to steps, and computes the time budget of each step on the GPU."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from tb_npu_plugin.tables import IntArray, Table, Text, from_lists
 
 @dataclass(frozen=True)
 class Steps:
-    """The marks of the training loop on the host, by start. names: of the step of each mark. What a thread marks under a
-    name that it has left already is another step, "5 (2)"; marks of several threads under one name are one step."""
+    """Step marks on the host, by start. names: step of each mark.
+
+    If a thread marks a name again after another name, that is a new step, "5 (2)". Marks of several threads with one
+    name are one step."""
 
     start: IntArray
     end: IntArray
@@ -30,7 +32,7 @@ class Steps:
 
     @staticmethod
     def of(picked: Picked) -> Steps:
-        """Read them."""
+        """Read the marks."""
         events = picked.events
         rows = picked.steps[np.lexsort((-events.dur[picked.steps], events.ts[picked.steps]))]
         thread = threads(picked, rows)
@@ -47,8 +49,9 @@ class Steps:
         return Steps(events.ts[rows], events.ts[rows] + events.dur[rows], thread, Text.of(names))
 
     def at(self, moments: IntArray, thread: IntArray) -> Text:
-        """The step in which each moment on a thread lies: the innermost mark of that thread; of a thread without marks,
-        as that of the backward pass, the innermost of all. Unknown in none."""
+        """Return the step at each moment on a thread; unknown outside steps.
+
+        It is the innermost mark of the thread, or of all threads if the thread has no marks, as for the backward pass."""
         out = np.full(len(moments), -1, dtype=np.int64)
         marked = np.isin(thread, self.thread)
         self._place(out, np.arange(len(self.start)), np.flatnonzero(~marked), moments)
@@ -57,7 +60,7 @@ class Steps:
         return Text(np.append(self.names.codes, -1)[out].astype(np.int32), self.names.values)
 
     def _place(self, out: Index, marks: Index, asked: Index, moments: IntArray) -> None:
-        """Set the innermost of some marks at some of the moments."""
+        """Set `out` to the innermost of `marks` at the moments `asked`."""
         if not len(marks) or not len(asked):
             return
         start, end = self.start[marks], self.end[marks]
@@ -69,14 +72,15 @@ class Steps:
         out[asked] = np.where(found >= 0, marks[found], -1)
 
     def table(self) -> Table:
-        """The table step_marks."""
+        """Return the table step_marks."""
         return Table(STEP_MARKS_COLUMNS, {"step": self.names, "start_ns": self.start, "end_ns": self.end})
 
 
 def budgets(kernels: Table, steps: Steps) -> Table:
-    """The table step_trace: one row per GPU and step, see analysis.steps.from_kernels; preparing is the time from the
-    step's mark to its first task on the GPU."""
-    marks = dict(zip(reversed(steps.names.tolist()), reversed(steps.start.tolist())))  # of equal names the first
+    """Return the table step_trace, one row per GPU and step; see analysis.steps.from_kernels.
+
+    Preparing is the time from the step's mark to its first task on the GPU."""
+    marks = dict(zip(reversed(steps.names.tolist()), reversed(steps.start.tolist())))  # first mark of each name
     found = [
         replace(step, copying=step.copying or 0, preparing=_since(marks.get(step.step), step.start_ns))
         for step in analysis.from_kernels(kernels)
@@ -87,5 +91,5 @@ def budgets(kernels: Table, steps: Steps) -> Table:
 
 
 def _since(mark: int | None, start: int | None) -> int | None:
-    """Unknown where the clocks of host and GPU do not agree."""
+    """Return the time since the mark; unknown if the clocks of host and GPU disagree."""
     return None if mark is None or start is None or start < mark else start - mark

@@ -1,4 +1,4 @@
-"""All tables of a trace, from its events in one go."""
+"""Derives all tables of a trace from its events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 
 def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> dict[str, Table]:
-    """The logical tables that a trace holds; those without rows are left out."""
+    """Return the logical tables of a trace; empty tables are left out."""
     picked = Picked.of(events, args)
     operators = Operators(picked)
     if any(category.startswith(kineto.MTIA) for category in events.categories):
@@ -46,8 +46,10 @@ def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> di
 
 
 def _owners(picked: Picked, operators: Operators) -> Index:
-    """The operator that launched each work on the device: that of its external id; else of the call with the same
-    correlation, by its external id, or the one that ran on its thread then. -1 for none."""
+    """Return the operator that launched each device event, -1 for none.
+
+    It is the operator with the event's external id, or with that of the call with the same correlation, or the operator
+    that ran on the call's thread."""
     correlation, calls = picked.correlations(picked.device), picked.correlations(picked.runtime)
     call = looked_up(calls, correlation)
     owner = looked_up(operators.id, _external(picked, picked.device, correlation))
@@ -60,8 +62,8 @@ def _owners(picked: Picked, operators: Operators) -> Index:
 
 
 def _external(picked: Picked, rows: Index, correlation: IntArray) -> IntArray:
-    """The operators that events name. PyTorch 1.13 repeats the correlation there, which may be the number of another
-    operator: then none is named."""
+    """Return external ids; all unknown if they repeat the correlation, as in PyTorch 1.13: they could match another
+    operator."""
     external = picked.external(rows)
     both = known(external) & known(correlation)
     copied = both.any() and bool((external[both] == correlation[both]).all())

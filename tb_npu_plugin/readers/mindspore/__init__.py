@@ -1,1 +1,1 @@
-"""Results of MindSpore's profiler (2.5 and newer, and what 2.3 and 2.4 parsed): to the tables of schema/registry.py."""
+"""Reads results of the MindSpore profiler: of 2.5 and newer, and parsed results of 2.3 and 2.4."""

@@ -1,4 +1,4 @@
-"""How a span was recorded: profiler_info_{rank}.json of MindSpore, profiler_metadata.json, names of folders."""
+"""Reads the capture settings: profiler_info_{rank}.json of MindSpore, profiler_metadata.json, folder names."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _NO_METRICS = "None"
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """The capture of a result folder. What is not recorded is unknown; what is broken is a problem in the log.
+    """Return the capture of a result folder; report damaged settings.
 
-    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then names of folders. The file that
-    2.3 and 2.4 write is flat and has no switches.
+    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then folder names. The file of 2.3 and
+    2.4 is flat and has no switches.
     """
     return with_database_settings(_of_settings(folder, log), folder, files, log, PROFILER_DATABASE)
 
 
 def _of_settings(folder: Path, log: ProblemLog) -> Capture:
-    """As far as the JSON files and the names tell it."""
+    """Read the settings from JSON files and names."""
     found = settings.listing(folder, log)
     name, info = settings.profiler_info(folder, found, log)
     report = FileReport(log, name or PROFILER_INFO.name)
@@ -61,5 +61,5 @@ def _of_settings(folder: Path, log: ProblemLog) -> Capture:
 
 
 def _metrics(value: object) -> str | None:
-    """The member's name as users write it: AiCoreNone is stored as "None"."""
+    """Return the metrics' name as users write it: AiCoreNone is stored as "None"."""
     return names.NO_METRICS if value == _NO_METRICS else text_of(value)

@@ -1,4 +1,4 @@
-"""Names of kernels: "Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul" is the kernel aclnnMatmul, launched in
+"""Splits kernel names: "Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul" is the kernel aclnnMatmul, launched in
 the scope Default/net/MatMul-op1. Source: docs/facts/ascend_ms.md, Kernel names and steps."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tb_npu_plugin.tables import Table, Text
 
 
 def with_short_names(kernels: Table) -> Table:
-    """Kernels under the last part of their names, with the whole name and the scope as columns; as they are where no
-    name has parts."""
+    """Shorten kernel names to their last part, and add the full name and the scope as columns; unchanged if no name has
+    parts."""
     names = kernels.text("name")
     parts = [split(value) for value in names.values]
     if not any(scope for _, scope in parts) and all(short == value for (short, _), value in zip(parts, names.values)):
@@ -24,7 +24,7 @@ def with_short_names(kernels: Table) -> Table:
 
 
 def split(name: str) -> tuple[str, str]:
-    """(kernel, scope): what stands after the last slash; what stands between the second "::" and it, "" without.
+    """Return (kernel, scope): the text after the last slash, and the text from the second "::" to that slash or "".
 
     >>> split("Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul")
     ('aclnnMatmul', 'Default/net/MatMul-op1')
@@ -39,7 +39,7 @@ def split(name: str) -> tuple[str, str]:
 
 
 def recoded(column: Text, values: Sequence[str | None]) -> Text:
-    """The column with another text for each of its distinct ones; None is unknown."""
+    """Replace the distinct texts of a column; None is unknown."""
     text = Text.of(values)
-    codes = np.append(text.codes, np.int32(-1))  # code -1 is the last
+    codes = np.append(text.codes, np.int32(-1))  # code -1 is the last entry
     return Text(codes[column.codes].astype(np.int32), text.values)

@@ -1,5 +1,5 @@
-"""Links by type of operator. Of operators whose type the profiler does not recognise (hcom_send_, hcom_receive_) the
-matrix names each one, and databases name every one; here they are counted by type, as all others are.
+"""Sums communication links by operator type. The matrix names single operators if the profiler does not recognise their
+type (hcom_send_, hcom_receive_); databases name all operators singly.
 Source: docs/facts/ascend_ms.md, Communication of MindSpore."""
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, 
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, Text
 
 _P2P = re.compile("|".join(P2P_WORDS), re.IGNORECASE)
-#: Logical tables of communication, and the column of each that names the operator.
+#: Logical table of communication -> its column with the operator name.
 NAMED_BY = {"comm_ops": "name", "comm_bandwidth": "name", "comm_packets": "name", "comm_links": "op_type"}
 
 
 def with_point_to_point(table: Table, named_by: str) -> Table:
-    """The same rows, sends and receives as p2p, whatever the file says."""
+    """Set the kind of sends and receives to p2p."""
     names = table.text(named_by)
     sends = names.isin([name for name in names.values if _P2P.search(name)])
     if not sends.any():
@@ -39,7 +39,7 @@ _KEYS = ("step", "kind", "op_type", "group", "transport")
 
 
 def by_type(links: Table) -> Table:
-    """The same links; those of single operators as the total of their type."""
+    """Sum the links of single operators by type."""
     types = links.text("op_type")
     found = {name: _NAME.fullmatch(name) for name in types.values}
     single = types.isin([name for name, match in found.items() if match])
@@ -52,7 +52,7 @@ def by_type(links: Table) -> Table:
 
 
 def _summed(links: Table, types: dict[str, str]) -> Table:
-    """One row for each type, group, link and transport of a step."""
+    """Return one row per step, type, group, link and transport."""
     texts = [links.text(key).tolist() for key in _KEYS]
     ends = links.ints("src").tolist(), links.ints("dst").tolist()
     sums: dict[tuple[Any, ...], list[int | None]] = {}
@@ -74,5 +74,5 @@ def _known(values: IntArray) -> list[int | None]:
 
 
 def _plus(left: int | None, right: int | None) -> int | None:
-    """A sum; unknown as soon as one is."""
+    """Return the sum; None if one is unknown."""
     return None if left is None or right is None else left + right

@@ -1,4 +1,4 @@
-"""Steps as the host marked them: the few events of a trace that say so, found without reading all the others."""
+"""Finds the step marks of the host in a trace, without decoding the other events."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS
 
 _BLOCK = 8 << 20
-#: An event of a mark is shorter than this, on either side of its name.
+#: Most bytes of a mark's event on either side of its name.
 _EVENT = 1 << 14
-#: Braces that may stand between the beginning of such an event and its name.
+#: Most braces from the start of a mark's event to its name.
 _DEEPEST = 8
 _NEEDLE = STEP_MARK.encode()
 _NUMBER = re.compile(re.escape(STEP_MARK) + r"(\d+)")
@@ -25,7 +25,7 @@ _US = TIME_UNITS["us"]
 
 
 def read_marks(reading: Reading) -> Table:
-    """step_marks of a trace, by start; no row where it has none. What is damaged is left to the scanner to report."""
+    """Return step_marks of a trace by start. The scanner reports damage."""
     report = reading.report
     figures, found = Figures(report), {}
     for event in _events(reading):
@@ -45,7 +45,7 @@ def _text(value: Any) -> str | None:
 
 
 def _events(reading: Reading) -> list[dict[str, Any]]:
-    """Events whose name is a mark. One that lies on the border of two blocks may come twice."""
+    """Return the mark events. An event at the border of two blocks may occur twice."""
     out: list[dict[str, Any]] = []
     with opened(reading) as stream:
         if stream is None:
@@ -73,7 +73,7 @@ def _marks_in(data: bytes) -> list[dict[str, Any]]:
 
 
 def _event_around(data: bytes, at: int) -> dict[str, Any] | None:
-    """The complete event that has this place in its name; None where it is none."""
+    """Return the complete mark event around a position in its name; None if there is none."""
     low = max(0, at - _EVENT)
     text = data[low : at + _EVENT].decode("utf-8", "replace")
     place = len(data[low:at].decode("utf-8", "replace"))

@@ -1,5 +1,5 @@
-"""What the memory files write though they do not know it: 0 for what the process allocated in memory_record.csv, N/A
-in two columns of operator_memory.csv. Source: docs/facts/ascend_ms.md, Memory files of MindSpore."""
+"""Removes placeholder values of memory files: 0 for the process's allocated memory in memory_record.csv, N/A in two
+columns of operator_memory.csv. Source: docs/facts/ascend_ms.md, Memory files of MindSpore."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NOT_RECORDED = ("allocated_bytes", "active_bytes")
 
 
 def without_zeros(records: Table) -> Table:
-    """What the process allocated is unknown where the file says 0."""
+    """Set the process's allocated and active memory to unknown if the file says 0."""
     app = records.text("component").equals(APP)
     data = dict(records.data)
     for key in _NOT_RECORDED:
@@ -26,7 +26,7 @@ def without_zeros(records: Table) -> Table:
 
 
 def without_unknown(allocations: Table) -> Table:
-    """When a block could be used again is never recorded: without these columns it is not shown as still held."""
+    """Drop the columns of active release if they have no value: otherwise every block would be shown as still held."""
     kept = tuple(
         column
         for column in allocations.columns

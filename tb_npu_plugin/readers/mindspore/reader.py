@@ -1,4 +1,4 @@
-"""Which reader reads which file of a MindSpore result, and what is mended when all are read."""
+"""Maps the files of a MindSpore result to their readers, and corrects the tables once all files are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_npu_plugin.schema import mindspore_files as files
 from tb_npu_plugin.schema.formats import MINDSPORE
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
-#: Files that are one table with a header.
+#: Files with one table and a header.
 _TABLES = (*files.CSV_FILES, minddata_files.DATASET)
 _READERS = {
     files.COMMUNICATION: read_communication,
@@ -29,11 +29,11 @@ _READERS = {
 
 
 def read_file(reading: Reading) -> Tables:
-    """The logical tables of one file; see readers.text.reader.read_file."""
+    """Return the logical tables of one file; see readers.text.reader.read_file."""
     spec = MINDSPORE.file(reading.name)
     if spec is files.TRACE_VIEW:
         kernels = reading.before.get("kernels")
-        # Marks are there to check the steps of kernels by, which may have none.
+        # Marks only serve to check the steps of kernels.
         if kernels is None or not kernels.has("step"):
             return {}
         return {"step_marks": read_marks(reading)}
@@ -52,7 +52,7 @@ def read_file(reading: Reading) -> Tables:
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
-    """The tables as those of torch_npu are: names, steps and kinds of communication in the same sense."""
+    """Give names, steps and kinds of communication the same meaning as in torch_npu's tables."""
     out = with_known_times(with_l2_rates(minddata.joined(tables)), marked=True)
     kernels = out.get("kernels")
     if kernels is not None:

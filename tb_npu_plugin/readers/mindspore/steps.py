@@ -1,8 +1,8 @@
-"""To which steps rows belong.
+"""Corrects the steps that rows belong to.
 Source: docs/facts/ascend_ms.md, Kernel names and steps, step_trace_time.csv of MindSpore.
 
-A kernel belongs to the step in which it was launched; what was launched outside of all steps, the profiler counts to
-the last one. Without marks there are no steps, but files call the whole capture step 0.
+A kernel belongs to the step in which it was launched; the profiler counts launches outside all steps to the last one.
+Without marks there are no steps, but files call the entire capture step 0.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from tb_npu_plugin.readers.mindspore.kernels import recoded
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import Table, Text
 
-#: What files say where no step is marked.
+#: Step name in files without marked steps.
 _WHOLE = "0"
 
 
 def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
-    """Kernels counted to the last step though they ran before it began belong to no step: a kernel cannot run before
-    it is launched. Those that run after the end of the last step may have been launched in it, and stay."""
+    """Remove the step of kernels counted to the last step that ran before it began: they cannot have been launched in
+    it. Kernels after the end of the last step may have been launched in it, and stay."""
     if not len(marks) or not kernels.has("step"):
         return kernels
     last = int(marks.ints("start_ns").argmax())
@@ -38,14 +38,14 @@ def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
 
 
 def are_marked(kernels: Table | None, capture: Capture) -> bool:
-    """The host marked steps: then kernels have them."""
+    """Whether the host marked steps: then kernels have steps."""
     if kernels is None:
         return capture.schedule is not None
     return bool((kernels.text("step").codes >= 0).any())
 
 
 def without_whole(table: Table) -> Table:
-    """Rows that belong to the whole capture belong to no step; a table that names other steps stays as it is."""
+    """Remove step 0 from rows of the entire capture; a table with other steps stays unchanged."""
     steps = table.text("step")
     if set(steps.values) != {_WHOLE}:
         return table

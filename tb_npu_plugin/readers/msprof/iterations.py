@@ -1,4 +1,4 @@
-"""Iterations of a graph, as msprof counts them: step_trace_*.csv. Source: the vendor's reference of msprof's files."""
+"""Reads graph iterations of msprof: step_trace_*.csv. Source: the vendor's reference of msprof's files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_C
 from tb_npu_plugin.tables import NULL_INT, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
-#: The kernels are looked for this near to the iterations, ns.
+#: Kernels farther from the iterations than this are on another clock, ns.
 _NEAR = 24 * 3600 * 10**9
 _WORD = 1 << 64
 _TIMES = ("start_ns", "end_ns", "fp_ns", "bp_ns")
@@ -35,7 +35,8 @@ class _Row:
 
 
 def read_iterations(reading: Reading) -> Tables:
-    """`iterations` and `iteration_reduces`; {} when nothing could be read. A row without a number or an end is lost."""
+    """Return `iterations` and `iteration_reduces`; {} if the file is unreadable. Rows without a number or an end are
+    skipped and reported."""
     report = reading.report
     with opened_rows(reading) as rows:
         if rows is None:
@@ -52,7 +53,7 @@ def read_iterations(reading: Reading) -> Tables:
 
 
 def _row(rows: CsvRows, cells: list[str], line: int, places: dict[str, int]) -> _Row | None:
-    """One line; None, and a problem, where it cannot be taken."""
+    """Return the iteration of a line; None, and a problem, if it is invalid."""
     place = {column.key: places.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers}
     figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
     number, end, total = text(cells, place["step"]), figures["end_ns"], figures["total_ns"]
@@ -74,18 +75,18 @@ def _row(rows: CsvRows, cells: list[str], line: int, places: dict[str, int]) -> 
 
 
 def _time(rows: CsvRows, cells: list[str], place: int | None, line: int) -> int | None:
-    """ns; headers of older releases name no unit and mean microseconds."""
+    """Return a time in ns; headers of older releases have no unit and mean microseconds."""
     return None if place is None else rows.integer(cells, place, _factor(rows.header[place]), line)
 
 
 def _duration(rows: CsvRows, cells: list[str], place: int, line: int) -> int | None:
-    """ns. msprof subtracts the end of the first one from its start, without a sign: 2^64 too much."""
+    """Return a duration in ns. For the first reduce, msprof writes start - end as an unsigned number: 2^64 is subtracted."""
     try:
         value = Decimal(cells[place].strip()) * _factor(rows.header[place])
         if _WORD // 2 <= value < _WORD:
             return _WORD - int(value)
     except ArithmeticError:
-        pass  # no number: reported below
+        pass  # not a number: reported below
     return _time(rows, cells, place, line)
 
 
@@ -94,7 +95,7 @@ def _factor(header: str) -> int:
 
 
 def _tables(found: list[_Row]) -> Tables:
-    """Iterations are counted by graph: where there are several, or several devices, the steps say which."""
+    """Build the tables. Iterations are counted per graph: step names include the device or model if there are several."""
     steps, reduces = RowBuilder(ITERATIONS_COLUMNS), RowBuilder(REDUCES_COLUMNS)
     varies = [len({row.origin[part] for row in found}) > 1 for part in (0, 1)]
     for row in found:
@@ -108,7 +109,7 @@ def _tables(found: list[_Row]) -> Tables:
 
 
 def placed(tables: Tables, log: ProblemLog) -> Tables:
-    """Iterations whose times are those of another clock than the kernels' lose them: nothing tells where they lie."""
+    """Remove the times of iterations if they are on another clock than the kernels."""
     steps, kernels = tables.get("iterations"), tables.get("kernels")
     if steps is None or kernels is None:
         return tables

@@ -1,4 +1,4 @@
-"""Files that msprof cut into pieces: tables after a million rows, on demand the timeline after 200 MB.
+"""Joins files that msprof splits into pieces: tables after a million rows, on request the timeline after 200 MB.
 Source: the vendor's reference of msprof's files."""
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from tb_npu_plugin.schema.formats import MSPROF
 from tb_npu_plugin.schema.msprof import PIECE_MARK
 
 _BLOCK = 1 << 20
-#: Share of the time of reading that goes into joining.
+#: Share of the reading time for joining.
 _JOINING = 0.25
-#: A piece ends with "]" and maybe some blanks: so many bytes are looked at.
+#: Last bytes of a piece that are searched for "]" and blanks.
 _END = 64
 _BLANKS = b" \t\r\n"
 
 
 def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
-    """The pieces of a file, in their order; itself where it was not cut."""
+    """Return the pieces of a file in order; the file itself if it is not split."""
     path, relative = reading.path, reading.relative
     number = spec.piece(path.name)
     if number is None:
@@ -48,50 +48,52 @@ def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
 
 
 def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
-    """See scan.scan_trace. The pieces of a trace are lists of events that follow each other: they are read as one, which
-    stands where the args of a compressed trace would."""
+    """As scan.scan_trace. The pieces of a trace, lists of consecutive events, are joined in the blob for args and scanned
+    as one file."""
     spec = MSPROF.file(path.name)
     pieces = [] if spec is None else pieces_of(spec, Reading(path, path.name, log))
     if len(pieces) < 2:
         return scan_trace(path, log, progress, into)
-    told = _Told(sum(piece.path.stat().st_size for piece in pieces if piece.path.is_file()), progress)
-    pieces = [replace(piece, progress=told.joined) for piece in pieces]
+    pieces_progress = _PiecesProgress(
+        sum(piece.path.stat().st_size for piece in pieces if piece.path.is_file()), progress
+    )
+    pieces = [replace(piece, progress=pieces_progress.count_joined) for piece in pieces]
     if into.blob is not None:
         _join(pieces, into.blob)
-        return _scan_joined(Path(into.blob.name), log, told, into)
-    with tempfile.NamedTemporaryFile() as file:  # nobody wants the args
+        return _scan_joined(Path(into.blob.name), log, pieces_progress, into)
+    with tempfile.NamedTemporaryFile() as file:  # args are not kept
         _join(pieces, file)
-        events = _scan_joined(Path(file.name), log, told, into)
+        events = _scan_joined(Path(file.name), log, pieces_progress, into)
         return replace(events, args_offset=np.full(len(events), -1, dtype=np.int64))
 
 
-class _Told:
-    """Tells progress in bytes of the pieces: some of them count while they are joined, the rest as what was made of them
-    is read, which has more bytes where they were packed."""
+class _PiecesProgress:
+    """Reports progress in bytes of the pieces: a part while they are joined, the rest while the joined file is scanned,
+    which is larger if the pieces are packed."""
 
     def __init__(self, size: int, progress: Callable[[int], None]) -> None:
-        self._size, self._progress, self._told = size, progress, 0
+        self._size, self._progress, self._reported = size, progress, 0
         self._joined = self._read = 0
 
-    def joined(self, count: int) -> None:
-        """So many more bytes of the pieces are copied."""
+    def count_joined(self, count: int) -> None:
+        """Count bytes of the pieces as joined."""
         self._joined += count
-        self._to(_JOINING * self._joined)
+        self._advance(_JOINING * self._joined)
 
-    def scanned(self, count: int, whole: int) -> None:
-        """So many more of `whole` bytes are read."""
+    def count_scanned(self, count: int, whole: int) -> None:
+        """Count bytes as scanned, of `whole` bytes in the joined file."""
         self._read += count
-        self._to(self._size * (_JOINING + (1 - _JOINING) * self._read / max(whole, 1)))
+        self._advance(self._size * (_JOINING + (1 - _JOINING) * self._read / max(whole, 1)))
 
-    def _to(self, reached: float) -> None:
-        count = min(round(reached), self._size) - self._told
+    def _advance(self, reached: float) -> None:
+        count = min(round(reached), self._size) - self._reported
         if count > 0:
-            self._told += count
+            self._reported += count
             self._progress(count)
 
 
-def _scan_joined(joined: Path, log: ProblemLog, told: _Told, into: ScanSink) -> TraceEvents:
-    """The args are in the blob then, whatever the scanner says of the file that it was given."""
+def _scan_joined(joined: Path, log: ProblemLog, pieces_progress: _PiecesProgress, into: ScanSink) -> TraceEvents:
+    """Scan the joined file, which is the blob: the events need no path of args."""
 
     def shown(events: TraceEvents) -> None:
         assert peek is not None
@@ -99,12 +101,12 @@ def _scan_joined(joined: Path, log: ProblemLog, told: _Told, into: ScanSink) -> 
 
     peek, whole = into.peek, joined.stat().st_size
     inner = replace(into, blob=None, peek=None if peek is None else shown)
-    found = scan_trace(joined, log, lambda count: told.scanned(count, whole), inner)
+    found = scan_trace(joined, log, lambda count: pieces_progress.count_scanned(count, whole), inner)
     return replace(found, args_path=None)
 
 
 def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
-    """Write one list of events of several."""
+    """Write the lists of events of all pieces as one list."""
     between = b"["
     for piece in pieces:
         report = piece.report
@@ -122,7 +124,7 @@ def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
 
 
 def _blocks(stream: IO[bytes], report: FileReport) -> Iterator[bytes]:
-    """What can be read of a piece; a failure in the middle ends it with a problem."""
+    """Yield the blocks of a piece; report a read error and end."""
     try:
         while block := stream.read1(_BLOCK):  # type: ignore[attr-defined]
             yield block
@@ -131,8 +133,8 @@ def _blocks(stream: IO[bytes], report: FileReport) -> Iterator[bytes]:
 
 
 def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:
-    """What follows the bracket that opens the list, of the first block with more than blanks; None, and a problem,
-    where there is no list."""
+    """Return the first block with more than blanks, from after the opening bracket; None, and a problem, without a
+    list."""
     for block in blocks:
         begin = block.lstrip(_BLANKS + BOM_UTF8)
         if begin:
@@ -145,7 +147,7 @@ def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:
 
 
 def _copy(blocks: Iterable[bytes], out: IO[bytes]) -> None:
-    """Everything up to the bracket that closes the list."""
+    """Copy everything up to the closing bracket of the list."""
     held = b""
     for block in blocks:
         held += block

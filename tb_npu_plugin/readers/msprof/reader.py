@@ -1,4 +1,4 @@
-"""Which reader reads which file of an export of msprof."""
+"""Maps the files of an msprof export to their readers."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tb_npu_plugin.schema.msprof import ITERATIONS, MSPROF_DATABASE
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Nothing but what a database tells."""
+    """Return the settings in the database; text exports have none."""
     return settings.with_database_settings(Capture(), folder, files, log, MSPROF_DATABASE)
 
 
 def read_file(reading: Reading) -> Tables:
-    """As readers.text.reader.read_file. The first piece of a file that was cut brings the others with it."""
+    """As readers.text.reader.read_file. All pieces of a split file are read with the first one."""
     spec = MSPROF.file(reading.name)
     if spec is None:
         return {}
@@ -43,11 +43,11 @@ def read_file(reading: Reading) -> Tables:
 
 
 def scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> TraceEvents:
-    """The events of a database or of text, which may be in pieces."""
+    """Return the events of a database or of a text trace, which may be split."""
     chosen: Scan = scan_database if path.name.endswith(DATABASE_SUFFIX) else scan_pieces
     return chosen(path, log, progress, into)
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
-    """Iterations on the clock of the kernels; L2 rates beside the kernels."""
+    """Check the clock of the iterations, and add L2 rates to the kernels."""
     return placed(with_l2_rates(tables), log)
