@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.readers.shared.figures import TOO_LONG
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
@@ -20,7 +20,7 @@ _OPS = ("step", "kind", "name", "group", "start_ns", "elapse_ns")
 _TRAFFIC = ("step", "kind", "name", "group", "transport", "rollup", "size_bytes", "time_ns", "bandwidth")
 
 
-def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str, Table]:
+def read_communication(selected: SelectedEvents, kernels: Table, rows: Index) -> dict[str, Table]:
     """Return comm_ops and comm_bandwidth; {} without collectives. rows: events of the kernels.
 
     The size is that of the message. The bandwidth is size / kernel time, which includes waiting for other ranks: traces
@@ -38,7 +38,7 @@ def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str,
         own.ints("start_ns").tolist(),
         own.ints("dur_ns").tolist(),
     )
-    for number, (step, kernel, start, dur, args) in enumerate(zip(*columns, _in_order(picked, rows[chosen]))):
+    for number, (step, kernel, start, dur, args) in enumerate(zip(*columns, _in_order(selected, rows[chosen]))):
         name = str(args.get(kineto.COLLECTIVE) or _ARGUMENTS.sub("", kernel or ""))
         place = {
             "step": step,
@@ -64,10 +64,10 @@ def read_communication(picked: Picked, kernels: Table, rows: Index) -> dict[str,
     return {"comm_ops": _table("comm_ops", ops), "comm_bandwidth": _table("comm_bandwidth", traffic)}
 
 
-def _in_order(picked: Picked, rows: Index) -> list[dict[str, Any]]:
+def _in_order(selected: SelectedEvents, rows: Index) -> list[dict[str, Any]]:
     """Return the args of events, reading the file in order."""
     order = np.argsort(rows)
-    found = dict(zip(order.tolist(), picked.objects(rows[order])))
+    found = dict(zip(order.tolist(), selected.objects(rows[order])))
     return [found[place] for place in range(len(rows))]
 
 

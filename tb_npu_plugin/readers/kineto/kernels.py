@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels import gpu as gpu_kernels
 from tb_npu_plugin.readers.kineto.nesting import threads
-from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
 from tb_npu_plugin.readers.kineto.steps import Steps
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, Table, Text
@@ -23,22 +23,22 @@ _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key i
 _INT = 2**63
 
 
-def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
+def read_kernels(selected: SelectedEvents, steps: Steps) -> tuple[Table, Index]:
     """Return the table by start and the event of each row. Columns without a value are left out."""
-    events = picked.events
-    order = np.argsort(events.ts[picked.device], kind="stable")
-    rows = picked.device[order]
-    names = picked.names(rows)
-    kinds = _kinds(picked, rows, names)
+    events = selected.events
+    order = np.argsort(events.ts[selected.device], kind="stable")
+    rows = selected.device[order]
+    names = selected.names(rows)
+    kinds = _kinds(selected, rows, names)
     types = gpu_kernels.types(names)
-    given = Table(_ARGS_COLUMNS, _args(picked, picked.device)).take(order)
+    given = Table(_ARGS_COLUMNS, _args(selected, selected.device)).take(order)
     start, dur = events.ts[rows], events.dur[rows]
     devices = given.ints("device_id")
-    devices = np.where(devices == NULL_INT, _process_ids(picked, rows), devices)
+    devices = np.where(devices == NULL_INT, _process_ids(selected, rows), devices)
     data: dict[str, Data] = {
         **given.data,
         "device_id": devices,
-        "step": _steps(picked, steps, given.ints("correlation"), devices, start),
+        "step": _steps(selected, steps, given.ints("correlation"), devices, start),
         "name": names,
         "type": Text(np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values),
         "core": kinds,
@@ -60,10 +60,10 @@ def _known(data: Data) -> bool:
     return bool((data != NULL_INT).any()) if data.dtype == np.int64 else bool((~np.isnan(data)).any())
 
 
-def _args(picked: Picked, rows: Index) -> dict[str, Data]:
+def _args(selected: SelectedEvents, rows: Index) -> dict[str, Data]:
     """Return the columns from args; values of another type are unknown."""
     values: dict[str, list[Any]] = {key: [] for key in (*_FROM_ARGS.values(), kineto.IN_DEVICE)}
-    for found in picked.objects(rows):
+    for found in selected.objects(rows):
         for key, column in values.items():
             column.append(found.get(key))
     device = _FROM_ARGS["device_id"]
@@ -85,34 +85,35 @@ def _column(values: list[Any], kind: Kind) -> Data:
     return np.array(real, dtype=np.float64)
 
 
-def _process_ids(picked: Picked, rows: Index) -> IntArray:
+def _process_ids(selected: SelectedEvents, rows: Index) -> IntArray:
     """Return the process ids of device events, which are device ids."""
     pids = [
-        int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else NULL_INT for text in picked.events.pids
+        int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else NULL_INT
+        for text in selected.events.pids
     ]
-    return np.array([*pids, NULL_INT], dtype=np.int64)[picked.events.pid[rows]]
+    return np.array([*pids, NULL_INT], dtype=np.int64)[selected.events.pid[rows]]
 
 
-def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
+def _kinds(selected: SelectedEvents, rows: Index, names: Text) -> Text:
     """Return the kind of each event: kernel, copy, set or communication."""
     values = [kineto.KERNEL_KIND, kineto.MEMCPY_KIND, kineto.MEMSET_KIND, kineto.COMMUNICATION_KIND]
-    kind = [values.index(_KINDS.get(text, kineto.KERNEL_KIND)) for text in picked.events.categories]
-    codes = np.array([*kind, 0], dtype=np.int32)[picked.events.category[rows]]
+    kind = [values.index(_KINDS.get(text, kineto.KERNEL_KIND)) for text in selected.events.categories]
+    codes = np.array([*kind, 0], dtype=np.int32)[selected.events.category[rows]]
     communicates = [bool(kineto.COMMUNICATION_KERNEL.search(name)) for name in names.values]
     codes[(codes == 0) & np.array([*communicates, False])[names.codes]] = values.index(kineto.COMMUNICATION_KIND)
     return Text(codes, values)
 
 
-def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
+def _steps(selected: SelectedEvents, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
     """Return the step in which each event was launched.
 
     Without a known call: the step in which it ran, by the first event of each step on its device; on a device without
     any known call, the host's step at that time."""
-    place = looked_up(picked.correlations(picked.runtime), np.where(correlation == 0, NULL_INT, correlation))
+    place = find_rows(selected.correlations(selected.runtime), np.where(correlation == 0, NULL_INT, correlation))
     has_call = place >= 0
-    calls = picked.runtime[place[has_call]]
+    calls = selected.runtime[place[has_call]]
     moments, thread = start.copy(), np.full(len(start), NULL_INT)
-    moments[has_call], thread[has_call] = picked.events.ts[calls], threads(picked, calls)
+    moments[has_call], thread[has_call] = selected.events.ts[calls], threads(selected, calls)
     found = steps.at(moments, thread)
     codes = found.codes.copy()
     for device in np.unique(devices[~has_call]).tolist():

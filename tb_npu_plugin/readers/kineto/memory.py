@@ -6,7 +6,7 @@ import numpy as np
 
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
-from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text, known
@@ -26,17 +26,17 @@ _ALLOCATION = (
 )
 
 
-def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
+def read_memory(selected: SelectedEvents, operators: Operators) -> dict[str, Table]:
     """Return memory_record and op_memory; {} without [memory] events."""
-    rows = picked.memory
+    rows = selected.memory
     if not len(rows):
         return {}
-    size, address, kind, number, allocated, reserved = picked.integers(rows, *kineto.MEMORY_ARGS)
-    order = np.argsort(picked.events.ts[rows], kind="stable")
+    size, address, kind, number, allocated, reserved = selected.integers(rows, *kineto.MEMORY_ARGS)
+    order = np.argsort(selected.events.ts[rows], kind="stable")
     rows, size, address, kind, number, allocated, reserved = (
         part[order] for part in (rows, size, address, kind, number, allocated, reserved)
     )
-    time = picked.events.ts[rows]
+    time = selected.events.ts[rows]
     reserved = np.where(kind == kineto.CPU_DEVICE, NULL_INT, reserved)  # the host allocator does not reserve
     devices = _devices(kind, number)
     record: dict[str, Data] = {
@@ -49,9 +49,9 @@ def read_memory(picked: Picked, operators: Operators) -> dict[str, Table]:
     taken, freed = _paired(devices.codes.astype(np.int64), address, size)
     ended = freed >= 0
     release = np.where(ended, time[freed], NULL_INT)
-    owner = operators.at(time[taken], threads(picked, rows[taken]))
+    owner = operators.at(time[taken], threads(selected, rows[taken]))
     allocations: dict[str, Data] = {
-        "name": _named(picked, operators, owner),
+        "name": _named(selected, operators, owner),
         "size_bytes": size[taken],
         "alloc_ns": time[taken],
         "release_ns": release,
@@ -99,9 +99,9 @@ def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, In
     return taken, released[taken]
 
 
-def _named(picked: Picked, operators: Operators, owner: Index) -> Text:
+def _named(selected: SelectedEvents, operators: Operators, owner: Index) -> Text:
     """Return the names of the allocating operators; unknown outside operators."""
     if not len(operators.rows):
         return Text(np.full(len(owner), -1, dtype=np.int32), [])
-    names = picked.names(operators.rows)
+    names = selected.names(operators.rows)
     return Text(np.where(owner >= 0, names.codes[owner], -1).astype(np.int32), names.values)

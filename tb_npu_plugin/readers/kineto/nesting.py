@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from tb_npu_plugin.analysis.operators.tree import enclosing
-from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.tables import IntArray
 
 
-class Nest:
+class NestedEvents:
     """Events by start, the outer one first, with their threads and parents."""
 
-    def __init__(self, picked: Picked, rows: Index) -> None:
-        events = picked.events
+    def __init__(self, selected: SelectedEvents, rows: Index) -> None:
+        events = selected.events
         self.order = np.lexsort((-events.dur[rows], events.ts[rows]))
         self.rows: Index = rows[self.order]
         self.start: IntArray = events.ts[self.rows]
         self.end: IntArray = self.start + events.dur[self.rows]
-        self.thread: IntArray = threads(picked, self.rows)
+        self.thread: IntArray = threads(selected, self.rows)
         self.parent = enclosing(self.start, self.end, self.thread)
 
     def at(self, moments: IntArray, requested_threads: IntArray) -> Index:
@@ -37,7 +37,7 @@ class Nest:
         return out
 
 
-def threads(picked: Picked, rows: Index) -> IntArray:
+def threads(selected: SelectedEvents, rows: Index) -> IntArray:
     """Return a number for the thread of each event, unique across processes."""
-    events = picked.events
+    events = selected.events
     return np.asarray(events.pid[rows].astype(np.int64) << 32 | events.tid[rows])

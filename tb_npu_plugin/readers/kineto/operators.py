@@ -11,8 +11,8 @@ from msgspec import Raw, Struct, field
 
 from tb_npu_plugin.analysis.operators.nesting import codes, nesting
 from tb_npu_plugin.analysis.operators.tree import with_children, without_children
-from tb_npu_plugin.readers.kineto.nesting import Nest
-from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.kineto.nesting import NestedEvents
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.readers.kineto.stacks import FRAME_END, call_stacks
 from tb_npu_plugin.schema import kineto, trace
 from tb_npu_plugin.schema.registry import TABLES
@@ -38,20 +38,20 @@ class _OpArgs(Struct):
     stack: Raw = field(name=trace.CALL_STACK, default=Raw(b""))
 
 
-class Operators(Nest):
+class Operators(NestedEvents):
     """Operators with their external ids, which other events refer to."""
 
-    def __init__(self, picked: Picked) -> None:
-        super().__init__(picked, picked.ops)
-        self.id: IntArray = picked.external(picked.ops)[self.order]
-        self._picked = picked
+    def __init__(self, selected: SelectedEvents) -> None:
+        super().__init__(selected, selected.ops)
+        self.id: IntArray = selected.external(selected.ops)[self.order]
+        self._selected = selected
 
     def table(self, owner: Index, device_ns: IntArray) -> Table:
         """Return the logical table. owner: operator of each device event; device_ns: its duration."""
         own = np.zeros(len(self.rows), dtype=np.int64)
         np.add.at(own, owner[owner >= 0], device_ns[owner >= 0])
         dur = self.end - self.start
-        names, texts = self._picked.names(self.rows), self._texts()
+        names, texts = self._selected.names(self.rows), self._texts()
         data: dict[str, Data] = {
             "name": names,
             **texts,
@@ -67,14 +67,14 @@ class Operators(Nest):
         """Return shapes and call stacks, reading the file in order."""
         order = np.argsort(self.rows)
         shapes, stacks = _TextColumn(), _TextColumn()
-        for place, found in zip(order.tolist(), self._picked.structs(self.rows[order], _OpArgs)):
+        for place, found in zip(order.tolist(), self._selected.structs(self.rows[order], _OpArgs)):
             if found is not None:
                 shapes.add(place, bytes(found.dims) or bytes(found.older_dims))
                 stacks.add(place, bytes(found.stack))
         recorded = stacks.text(len(self.rows), _stack)
         return {
             "input_shapes": shapes.text(len(self.rows), _shapes),
-            "call_stack": recorded if recorded.values else call_stacks(self._picked, self),
+            "call_stack": recorded if recorded.values else call_stacks(self._selected, self),
         }
 
 

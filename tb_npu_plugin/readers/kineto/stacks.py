@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from tb_npu_plugin.readers.kineto.nesting import Nest
-from tb_npu_plugin.readers.kineto.picked import Picked
+from tb_npu_plugin.readers.kineto.nesting import NestedEvents
+from tb_npu_plugin.readers.kineto.selected_events import SelectedEvents
 from tb_npu_plugin.tables import Text
 
 #: Frame terminator, as in files of NPU profilers.
@@ -16,12 +16,12 @@ FRAME_END = ";\r\n"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def call_stacks(picked: Picked, operators: Nest) -> Text:
+def call_stacks(selected: SelectedEvents, operators: NestedEvents) -> Text:
     """Return the stack of each operator, innermost frame first; unknown if no function encloses it."""
-    functions = Nest(picked, picked.python)
+    functions = NestedEvents(selected, selected.python)
     around = functions.at(operators.start, operators.thread)
-    names = [_ADDRESS.sub("", name) for name in picked.names(functions.rows).values]
-    frames = picked.names(functions.rows).codes.tolist()
+    names = [_ADDRESS.sub("", name) for name in selected.names(functions.rows).values]
+    frames = selected.names(functions.rows).codes.tolist()
     # (stack number of the caller, function name) -> stack number: equal stacks share one.
     numbers: dict[tuple[int, str], int] = {}
     stack_of = np.full(len(frames) + 1, -1, dtype=np.int64)  # last entry: no function

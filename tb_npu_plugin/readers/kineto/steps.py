@@ -10,7 +10,7 @@ import numpy as np
 from tb_npu_plugin.analysis.operators.tree import enclosing
 from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.readers.kineto.nesting import threads
-from tb_npu_plugin.readers.kineto.picked import Index, Picked
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import COPYING, STEP_START
@@ -31,11 +31,11 @@ class Steps:
     names: Text
 
     @staticmethod
-    def of(picked: Picked) -> Steps:
+    def of(selected: SelectedEvents) -> Steps:
         """Read the marks."""
-        events = picked.events
-        rows = picked.steps[np.lexsort((-events.dur[picked.steps], events.ts[picked.steps]))]
-        thread = threads(picked, rows)
+        events = selected.events
+        rows = selected.steps[np.lexsort((-events.dur[selected.steps], events.ts[selected.steps]))]
+        thread = threads(selected, rows)
         current: dict[int, str] = {}
         seen: Counter[tuple[int, str]] = Counter()
         names = []

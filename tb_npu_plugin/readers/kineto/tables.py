@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.kineto.kernels import read_kernels
 from tb_npu_plugin.readers.kineto.memory import read_memory
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
-from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
+from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
 from tb_npu_plugin.readers.kineto.steps import Steps, budgets
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
@@ -21,50 +21,50 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> dict[str, Table]:
     """Return the logical tables of a trace; empty tables are left out."""
-    picked = Picked.of(events, args)
-    operators = Operators(picked)
+    selected = SelectedEvents.of(events, args)
+    operators = Operators(selected)
     if any(category.startswith(kineto.MTIA) for category in events.categories):
         log.add(_of_mtia())
     out: dict[str, Table] = {}
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
-    steps = Steps.of(picked)
+    steps = Steps.of(selected)
     if len(steps.start):
         out["step_marks"] = steps.table()
-    if len(picked.device):
-        kernels, rows = read_kernels(picked, steps)
+    if len(selected.device):
+        kernels, rows = read_kernels(selected, steps)
         out["kernels"] = kernels
         out["step_trace"] = budgets(kernels, steps)
-        out |= read_communication(picked, kernels, rows)
-        owner, device_ns = _owners(picked, operators), events.dur[picked.device]
+        out |= read_communication(selected, kernels, rows)
+        owner, device_ns = _owners(selected, operators), events.dur[selected.device]
         lost = int(np.count_nonzero(owner < 0))
         if lost and len(operators.rows):
             log.add(_not_owned(lost))
     if len(operators.rows):
         out["operators"] = operators.table(owner, device_ns)
-    return out | read_memory(picked, operators)
+    return out | read_memory(selected, operators)
 
 
-def _owners(picked: Picked, operators: Operators) -> Index:
+def _owners(selected: SelectedEvents, operators: Operators) -> Index:
     """Return the operator that launched each device event, -1 for none.
 
     It is the operator with the event's external id, or with that of the call with the same correlation, or the operator
     that ran on the call's thread."""
-    correlation, calls = picked.correlations(picked.device), picked.correlations(picked.runtime)
-    call = looked_up(calls, correlation)
-    owner = looked_up(operators.id, _external(picked, picked.device, correlation))
-    by_call = np.append(looked_up(operators.id, _external(picked, picked.runtime, calls)), -1)[call]
+    correlation, calls = selected.correlations(selected.device), selected.correlations(selected.runtime)
+    call = find_rows(calls, correlation)
+    owner = find_rows(operators.id, _external(selected, selected.device, correlation))
+    by_call = np.append(find_rows(operators.id, _external(selected, selected.runtime, calls)), -1)[call]
     owner = np.where(owner >= 0, owner, by_call)
     left = np.flatnonzero((owner < 0) & (call >= 0))
-    rows = picked.runtime[call[left]]
-    owner[left] = operators.at(picked.events.ts[rows], threads(picked, rows))
+    rows = selected.runtime[call[left]]
+    owner[left] = operators.at(selected.events.ts[rows], threads(selected, rows))
     return np.asarray(owner, dtype=np.int64)
 
 
-def _external(picked: Picked, rows: Index, correlation: IntArray) -> IntArray:
+def _external(selected: SelectedEvents, rows: Index, correlation: IntArray) -> IntArray:
     """Return external ids; all unknown if they repeat the correlation, as in PyTorch 1.13: they could match another
     operator."""
-    external = picked.external(rows)
+    external = selected.external(rows)
     both = known(external) & known(correlation)
     copied = both.any() and bool((external[both] == correlation[both]).all())
     return np.full_like(external, NULL_INT) if copied else external

@@ -1,1 +1,1 @@
-"""Legacy MindSpore results: flat folders of the profiler up to 2.2."""
+"""Reads legacy MindSpore results: flat folders of the profiler up to 2.2."""

@@ -1,4 +1,4 @@
-"""How a legacy result was recorded: profiler_info, where it is there, and the names of the files."""
+"""Reads the capture settings of a legacy result: profiler_info, if it exists, and file names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tb_npu_plugin.readers.shared.settings import known_versions
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
 
-#: Facts of profiler_info that are shown as they stand.
+#: Keys of profiler_info that are shown unchanged.
 _SHOWN = ("context_mode", "parallel_mode", "pipeline_stage_num", "stage_num", "rank_size", "device_id")
-#: More ranks than this are not listed.
+#: Most ranks that are listed.
 MAX_WORLD = 65536
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """The capture of one rank. Its rank is that in the names of the files; in the old cluster layout, whose names
-    hold devices, discovery knows it."""
+    """Return the capture of one rank. The rank comes from the file names; in the old cluster layout, whose names hold
+    devices, from its rank table."""
     info: dict[str, Any] = {}
     for relative in files:
         if INFO.matches(relative.rpartition("/")[2]):
@@ -35,7 +35,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     return Capture(
         rank=rank,
         rank_source=source,
-        # Links are told by numbers inside an unknown group: those of one rank must not be taken for another's.
+        # Links hold rank numbers inside an unknown group: a group per rank keeps links of different ranks separate.
         groups={} if rank is None else {group_name(rank): {"global_ranks": [None] * min(world, MAX_WORLD)}},
         versions=known_versions(info, {"MindSpore": "ms_version"}),
         metadata={key: info[key] for key in _SHOWN if key in info},
@@ -44,12 +44,12 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
 
 
 def group_name(rank: int) -> str:
-    """Stands for the communicators that a rank's links belong to: nothing names them."""
+    """Return the substitute name of the communicators of a rank's links, which files do not name."""
     return f"rank {rank}"
 
 
 def _rank(folder: Path, files: Sequence[str]) -> tuple[int | None, str]:
-    """Rank and where it comes from: of flat folders the names of the files, of the old cluster layout its table."""
+    """Return the rank and its source: file names of flat folders, the rank table of the old cluster layout."""
     relative = next((relative for relative in files if rank_in(relative.rpartition("/")[2]) is not None), "")
     number = rank_in(relative.rpartition("/")[2])
     if number is None or "/" not in relative:
@@ -58,11 +58,11 @@ def _rank(folder: Path, files: Sequence[str]) -> tuple[int | None, str]:
     try:
         return read_rank_table(folder).rank_of(host, number, hosts_of(folder))
     except (OSError, ValueError):
-        return None, ""  # the folder has changed since it was listed; discovery's rank stands
+        return None, ""  # the folder has changed since discovery, whose rank stays valid
 
 
 def _parallel(files: Sequence[str], info: dict[str, Any]) -> dict[str, Any]:
-    """Mode, stages and ranks of the job, from the name of the cluster file or the settings."""
+    """Return mode, stages and ranks of the job, from the name of the cluster file or the settings."""
     for relative in files:
         matched = CLUSTER_ANALYSE.pattern.fullmatch(relative.rpartition("/")[2]) if CLUSTER_ANALYSE.pattern else None
         if matched:

@@ -1,4 +1,4 @@
-"""Communication of legacy results: hccl_raw. Source: docs/facts/mindinsight.md, Units and definitions."""
+"""Reads communication of legacy results: hccl_raw. Source: docs/facts/mindinsight.md, Units and definitions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MS, _US, _KB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["KB"]
 _LINK_SHAPE = '{"from-to": {transport: [ms, KB, ...]}}'
 _LINK = re.compile(r"\s*(\d{1,9})\s*-\s*(\d{1,9})\s*")
 _OP = re.compile(r"(?:stream_\d+_(?:\d+_)?)?(?P<name>(?P<type>[A-Za-z_]+).*)")
-#: Types that are no collectives.
+#: Point-to-point types.
 _P2P = ("send", "receive")
-#: Costs in us are a thousand times the times of the links, which are ms always; anything between tells them apart.
+#: Costs above this many times the link times, which are always ms, are in us: the ratio is about 1 or 1,000.
 _US_FROM = 30
 
 Traffic = tuple[int, int, str]  # source, destination, transport
@@ -32,7 +32,7 @@ Traffic = tuple[int, int, str]  # source, destination, transport
 
 @dataclass
 class _Step:
-    """One row: its operators, and the sum of their costs as the row has it."""
+    """One row of the file: its operators, and the recorded sums of their costs, waits and links."""
 
     step: str
     cost: Any
@@ -43,21 +43,23 @@ class _Step:
 
 @dataclass
 class _Sums:
-    """Time and bytes of the links of one step and type."""
+    """Sums of time and bytes over the links of one step and type."""
 
     times: dict[Traffic, int] = field(default_factory=lambda: defaultdict(int))
     sizes: dict[Traffic, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def read_hccl(reading: Reading) -> Tables:
-    """`comm_ops`, `comm_bandwidth` and `comm_links` of hccl_raw. Bandwidths are recomputed: those of a step in the
-    file are sums. The recorder's average is left out. Iterations that were read before tell the unit where no link does."""
+    """Return `comm_ops`, `comm_bandwidth` and `comm_links` of hccl_raw.
+
+    Bandwidths are recomputed, as the file sums them per step. The profiler's average is left out. The unit comes from
+    the links, or from iterations that were read before."""
     report = reading.report
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
-        places = rows.places(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)
-        if places[0] is None or places[4] is None:
+        positions = rows.positions(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)
+        if positions[0] is None or positions[4] is None:
             report.add(
                 "missing_column",
                 "line 1",
@@ -66,11 +68,11 @@ def read_hccl(reading: Reading) -> Tables:
             )
             return {}
         rows.report_unknown_headers(names.HCCL_HEADERS)
-        found = [_step(rows, cells, line, places) for line, cells in rows.lines]
+        found = [_step(rows, cells, line, positions) for line, cells in rows.lines]
     real = [step for step in found if step.step != steps.AVERAGE_STEP]
     figures = Figures(report)
     unit = _unit(real, figures, reading.before)
-    out = _Out(figures, report, unit)
+    out = _TablesBuilder(figures, report, unit)
     for step in real:
         out.add(step)
     if found and not real:
@@ -78,9 +80,9 @@ def read_hccl(reading: Reading) -> Tables:
     return out.tables()
 
 
-def _step(rows: CsvRows, cells: list[str], line: int, places: list[int | None]) -> _Step:
-    """One row with its JSON cells decoded, figures as text."""
-    step, cost, wait, links, ops = places
+def _step(rows: CsvRows, cells: list[str], line: int, positions: list[int | None]) -> _Step:
+    """Decode the JSON cells of a row, figures as text."""
+    step, cost, wait, links, ops = positions
     return _Step(
         text(cells, step) or str(line - 1),
         text(cells, cost),
@@ -91,8 +93,10 @@ def _step(rows: CsvRows, cells: list[str], line: int, places: list[int | None]) 
 
 
 def _unit(found: list[_Step], figures: Figures, before: Mapping[str, Table]) -> int:
-    """ns in the unit of the costs: ms up to 2.0, us since 2.3. Told by the times of the links, which make up the
-    cost, else by the length of a step, which no cost exceeds much."""
+    """Return the unit of costs in ns: ms up to 2.0, us since 2.3.
+
+    It is detected from the link times, which add up to the cost, or from the longest step, which no cost exceeds by
+    much."""
     cost = sum(figures.integer(step.cost, 1_000_000, names.HCCL_COST) or 0 for step in found)
     links = sum(
         figures.integer(values[0], 1_000_000, names.HCCL_LINKS) or 0
@@ -109,8 +113,9 @@ def _unit(found: list[_Step], figures: Figures, before: Mapping[str, Table]) -> 
 
 
 def _traffic(links: Any, refuse: Callable[[Any], None] = lambda found: None) -> Iterator[tuple[str, str, list[Any]]]:
-    """(link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}. What has another shape is passed
-    over, and given to `refuse`."""
+    """Yield (link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}.
+
+    Parts of another shape are skipped and passed to `refuse`."""
     if not isinstance(links, dict):
         refuse(links)
         return
@@ -125,8 +130,8 @@ def _traffic(links: Any, refuse: Callable[[Any], None] = lambda found: None) -> 
                 refuse({link: transports})
 
 
-class _Out:
-    """The three tables while they grow."""
+class _TablesBuilder:
+    """Builds the three tables."""
 
     def __init__(self, figures: Figures, report: FileReport, unit: int) -> None:
         self._figures = figures
@@ -137,7 +142,7 @@ class _Out:
         self._links = RowBuilder(tables.COMM_LINKS_COLUMNS)
 
     def tables(self) -> dict[str, Table]:
-        """What was added."""
+        """Return the tables."""
         return {
             "comm_ops": self._ops.table(),
             "comm_bandwidth": self._bandwidth.table(),
@@ -145,7 +150,7 @@ class _Out:
         }
 
     def add(self, step: _Step) -> None:
-        """One step."""
+        """Add one step."""
         by_type: dict[str, _Sums] = defaultdict(_Sums)
         for key, value in step.ops.items():
             matched = _OP.fullmatch(key)
@@ -158,7 +163,7 @@ class _Out:
         for kind, sums in by_type.items():
             for (src, dst, transport), size in sums.sizes.items():
                 time = sums.times[src, dst, transport]
-                # A copy within the device is no link, whatever moved it.
+                # A copy within the device is local, whatever its transport.
                 shown = tables.LOCAL if src == dst else transport
                 self._links.add(
                     step.step,
@@ -178,7 +183,7 @@ class _Out:
     def _add_op(self, step: str, name: str, kind: str, value: list[Any], where: str, sums: _Sums) -> None:
         cost = self._figures.amount(value[1], self._unit, f"{where}, cost")
         wait = self._figures.amount(value[2], self._unit, f"{where}, wait")
-        # How long it took in all is not recorded: it may have idled beside the two.
+        # The elapsed time is not recorded: it may include idle time besides cost and wait.
         self._ops.add(step, _kind(kind), name, None, None, None, cost, wait, None, None, None, None)
         moved: dict[str, list[int]] = defaultdict(lambda: [0, 0])
 

@@ -1,6 +1,6 @@
-"""Operators of legacy results: times by type and by operator, what the framework knows of them, their work.
+"""Reads operators of legacy results: times by type and by operator, framework details, FLOPs.
 
-Each file becomes a table of its own; `joined` makes the logical tables of them.
+Each file gives an intermediate table; `with_logical_tables` builds the logical tables from them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tb_npu_plugin.tables import Column, IntArray, Kind, Table, Text, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
 _MS = TIME_UNITS["ms"]
-#: Tables that only `joined` needs.
+#: Intermediate tables.
 TYPES, OPS, AICPU, FRAMEWORK, FLOPS = "_types", "_ops", "_aicpu", "_framework", "_flops"
-#: What it makes of them.
+#: Intermediate table -> logical table that `with_logical_tables` builds from it.
 PARTS = {TYPES: "op_statistic", AICPU: "op_statistic", OPS: "op_totals", FRAMEWORK: "op_totals", FLOPS: "op_totals"}
 
 _T, _I, _D = Kind.TEXT, Kind.INT, Kind.DURATION
@@ -44,12 +44,12 @@ _INDEX = re.compile(r"(\d+)")
 
 
 def read_types(reading: Reading) -> Tables:
-    """aicore_intermediate type: type, total ms and calls by place; the share is computed anew."""
+    """Read aicore_intermediate type by column position: type, total ms, calls. The share is recomputed."""
     return _by_place(reading, TYPES, _TYPES)
 
 
 def read_ops(reading: Reading) -> Tables:
-    """aicore_intermediate detail: name, mean ms and calls by place."""
+    """Read aicore_intermediate detail by column position: name, mean ms, calls."""
     return _by_place(reading, OPS, _OPS)
 
 
@@ -83,12 +83,12 @@ def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tabl
 
 
 def read_aicpu(reading: Reading) -> Tables:
-    """aicpu_intermediate: one row per call, in ms."""
+    """Read aicpu_intermediate: one row per call, in ms."""
     out = RowBuilder(_AICPU)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
-        kind, total = rows.places(names.AICPU_TYPE, names.AICPU_TOTAL)
+        kind, total = rows.positions(names.AICPU_TYPE, names.AICPU_TOTAL)
         if kind is None or total is None:
             expected = f"{names.AICPU_TYPE}, {names.AICPU_TOTAL}"
             rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
@@ -99,13 +99,13 @@ def read_aicpu(reading: Reading) -> Tables:
 
 
 def read_framework(reading: Reading) -> Tables:
-    """framework_raw: kernels of the network by full name, with their shapes."""
+    """Read framework_raw: kernels of the network by full name, with their shapes."""
     out = RowBuilder(_FRAMEWORK)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
         # Older files: full_kernel_name, op_name (full again), kernel_name; newer: full_op_name, op_name (short).
-        place = {key: rows.first_of(headers) for key, headers in names.FRAMEWORK_HEADERS.items()}
+        place = {key: rows.first_position(headers) for key, headers in names.FRAMEWORK_HEADERS.items()}
         if place["full_name"] is None:
             expected = " or ".join(names.FRAMEWORK_HEADERS["full_name"])
             rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
@@ -125,7 +125,7 @@ def read_framework(reading: Reading) -> Tables:
 
 
 def _listed(info: dict[str, Any], side: str, word: str) -> str | None:
-    """One property of all inputs or outputs, in their order, separated by ";"."""
+    """Return one property of all inputs or outputs in order, separated by ";"."""
     keys = sorted((key for key in info if key.startswith(side)), key=_number)
     values = [str(info[key].get(word, "")) for key in keys if isinstance(info[key], dict)]
     return (
@@ -140,8 +140,9 @@ def _number(key: str) -> int:
 
 
 def read_flops(reading: Reading) -> Tables:
-    """flops_<rank>.txt: name, then FLOPs, FLOPS and utilization in 3 columns, or those of cube and vector in 4 or 6.
-    They are millions, 1e9 a second and percent."""
+    """Read flops_<rank>.txt: name, then FLOPs (millions), FLOPS (1e9 per second) and utilization (percent).
+
+    They have 3 columns, or, separately for cube and vector cores, 4 (without utilization) or 6."""
     out = RowBuilder(_FLOPS)
     with opened_rows(reading) as rows:
         if rows is None:
@@ -156,7 +157,7 @@ def read_flops(reading: Reading) -> Tables:
             values = [rows.real(cells, place, line) for place in range(1, width + 1)]
             half = width // 2 if width != 3 else 3
             cube, vector = values[:half], values[half:] or [0.0] * half
-            # The utilization of the vector cores is of another peak: it is not added.
+            # The utilization of vector cores refers to another peak: it is not added.
             used = cube[2] if half == 3 else None
             out.add(text(cells, 0), _plus(cube[0], vector[0]), _plus(cube[1], vector[1]), used)
     return {FLOPS: out.table()}
@@ -167,7 +168,7 @@ def _plus(left: float | None, right: float | None) -> float | None:
 
 
 def read_timeline_data(reading: Reading) -> Tables:
-    """output_timeline_data: device tasks as `kernels`: name, stream, start (ms; newer us) and duration (ms)."""
+    """Read output_timeline_data into `kernels`: name, stream, start (ms, in newer files us) and duration (ms)."""
     keys = ("name", "stream_id", "start_ns", "dur_ns")
     columns = [next(column for column in KERNELS.columns if column.key == key) for key in keys]
     out = RowBuilder(columns)
@@ -180,7 +181,7 @@ def read_timeline_data(reading: Reading) -> Tables:
                 "missing_column", "line 1", expected="op_name, stream_id, start_time, duration", found=found
             )
             return {}
-        # Neither name a unit in all versions; starts are in us in the newer ones, whose headers do.
+        # Old headers have no unit and mean ms; newer ones state it.
         units = [TIME_UNITS.get(unit_of(rows.header[place]), _MS) for place in (2, 3)]
         for line, cells in rows.lines:
             start, dur = rows.integer(cells, 2, units[0], line), rows.amount(cells, 3, units[1], line)
@@ -191,13 +192,12 @@ def read_timeline_data(reading: Reading) -> Tables:
     return {"kernels": out.table()}
 
 
-def joined(tables: Tables, log: ProblemLog) -> Tables:
-    """op_statistic and op_totals of what the files gave; their own tables go. What belongs to no operator that was
-    measured is a problem."""
+def with_logical_tables(tables: Tables, log: ProblemLog) -> Tables:
+    """Replace the intermediate tables by op_statistic and op_totals; report rows without a measured operator."""
     rest = {name: table for name, table in tables.items() if not name.startswith("_")}
     statistic = _statistic(tables)
     totals = _totals(tables)
-    _tell_unmatched(tables, log)
+    _report_unmatched(tables, log)
     if statistic is not None:
         rest["op_statistic"] = statistic
     if totals is not None:
@@ -239,15 +239,15 @@ _NULL = np.iinfo(np.int64).min
 _STATISTIC = ("type", "core", "calls", "total_ns", "avg_ns", "ratio")
 
 
-def _tell_unmatched(tables: Tables, log: ProblemLog) -> None:
-    """Rows of work that no operator has; and all those of the framework's list where no operator is in it: else it lists
-    what has no times, too."""
+def _report_unmatched(tables: Tables, log: ProblemLog) -> None:
+    """Report FLOPs rows without an operator, and the framework's list if it matches no operator at all: it also lists
+    operators without times."""
     ops, work, framework = tables.get(OPS), tables.get(FLOPS), tables.get(FRAMEWORK)
     measured = [] if ops is None else ops.text("name").tolist()
-    by_work = _places(work)
+    by_work = _rows_by_name(work)
     used = {_work_of(name, by_work) for name in measured} - {None}
     lost = 0 if work is None else len(work) - len(used)
-    unknown = 0 if framework is None or not _places(framework).keys().isdisjoint(measured) else len(framework)
+    unknown = 0 if framework is None or not _rows_by_name(framework).keys().isdisjoint(measured) else len(framework)
     for spec, table, count in ((names.OP_FLOPS, work, lost), (names.FRAMEWORK, framework, unknown)):
         if table is not None and count:
             FileReport(log, spec.name).add(
@@ -256,7 +256,7 @@ def _tell_unmatched(tables: Tables, log: ProblemLog) -> None:
 
 
 def _work_of(name: str | None, by_work: dict[str | None, int]) -> int | None:
-    """Row of an operator's work: some versions name it without its scope there."""
+    """Return the FLOPs row of an operator; some versions omit the scope in its name there."""
     return by_work.get(name, by_work.get(_short(name)))
 
 
@@ -265,13 +265,13 @@ def _short(name: str | None) -> str:
 
 
 def _totals(tables: Tables) -> Table | None:
-    """One row per operator with a time, with what the framework and the work files know of it."""
+    """Return one row per timed operator, with its framework details and FLOPs."""
     ops = tables.get(OPS)
     if ops is None:
         return None
     framework, flops = tables.get(FRAMEWORK), tables.get(FLOPS)
-    by_name = _places(framework)
-    by_work = _places(flops)
+    by_name = _rows_by_name(framework)
+    by_work = _rows_by_name(flops)
     out = RowBuilder(names.OP_TOTALS_COLUMNS)
     labels = ops.text("name").tolist()
     avg, calls = (_plain(ops.ints(key)) for key in ("avg_ns", "calls"))
@@ -281,33 +281,33 @@ def _totals(tables: Tables) -> Table | None:
     work_of = {key: _values(flops, key) for key in ("flops", "flops_rate", "utilisation")}
     for row, name in enumerate(labels):
         place, work = by_name.get(name), _work_of(name, by_work)
-        told = {key: None if place is None else values[place] for key, values in known_of.items()}
+        details = {key: None if place is None else values[place] for key, values in known_of.items()}
         out.add(
             name,
-            told["type"] or _type_in(_short(name)),
+            details["type"] or _type_in(_short(name)),
             names.AI_CORE,
             calls[row],
             total[row],
             avg[row],
             None if total[row] is None or not whole else total[row] / whole,  # type: ignore[operator]
             *(None if work is None else work_of[key][work] for key in ("flops", "flops_rate", "utilisation")),
-            told["kernel"],
-            *(told[key] for key in _SHAPES),
-            told["block_dim"],
-            told["stream_id"],
-            told["subgraph"],
+            details["kernel"],
+            *(details[key] for key in _SHAPES),
+            details["block_dim"],
+            details["stream_id"],
+            details["subgraph"],
         )
     return out.table()
 
 
 def _type_in(short: str) -> str | None:
-    """Type in an operator's own name: "Conv2D-op13"."""
+    """Return the type in an operator name: "Conv2D" for "Conv2D-op13"."""
     kind, dash, _ = short.rpartition("-op")
     return kind if dash and kind else None
 
 
-def _places(table: Table | None) -> dict[str | None, int]:
-    """Row of each name; of the first, where several have it."""
+def _rows_by_name(table: Table | None) -> dict[str | None, int]:
+    """Return the first row of each name."""
     if table is None:
         return {}
     found: dict[str | None, int] = {}
@@ -317,7 +317,7 @@ def _places(table: Table | None) -> dict[str | None, int]:
 
 
 def _values(table: Table | None, key: str) -> list[Any]:
-    """A column as a list; None is unknown."""
+    """Return a column as a list; None is unknown."""
     if table is None:
         return []
     data = table.data[key]

@@ -1,4 +1,4 @@
-"""Which reader reads which file of a legacy result, and what is made of all of them."""
+"""Maps the files of a legacy result to their readers, and combines their tables."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.mindinsight import hccl, ops, side, steps
+from tb_npu_plugin.readers.mindinsight import hccl, ops, steps, summaries
 from tb_npu_plugin.readers.mindinsight.capture import group_name
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.text import minddata
@@ -23,16 +23,16 @@ _READERS: dict[str, Callable[[Reading], Tables]] = {
     "framework_ops": ops.read_framework,
     "op_flops": ops.read_flops,
     "kernels": ops.read_timeline_data,
-    "flops_summary": side.read_flops_summary,
-    "memory_summary": side.read_memory_summary,
+    "flops_summary": summaries.read_flops_summary,
+    "memory_summary": summaries.read_memory_summary,
 }
 
-#: Tables that `finish` makes others of.
+#: Intermediate table -> logical table that `finish` builds from it.
 PARTS = {**minddata.PARTS, **ops.PARTS}
 
 
 def read_file(reading: Reading) -> Tables:
-    """As readers.text.reader.read_file. Where two files fill the same table, both are in it, or the better one is."""
+    """As readers.text.reader.read_file. If two files fill one table, it holds both, or the better one."""
     spec = MINDINSIGHT.file(reading.name)
     if spec is None:
         reading.report.add("unknown_file", found=reading.name)
@@ -46,9 +46,9 @@ def read_file(reading: Reading) -> Tables:
 
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
-    """Operators of several files joined; links told apart by the rank that recorded them."""
+    """Join operators of several files, and set the rank's group name on links."""
     links = tables.get("comm_links")
     if links is not None and capture.rank is not None:
         group = Text.of([group_name(capture.rank)] * len(links))
         tables = {**tables, "comm_links": Table(links.columns, {**links.data, "group": group})}
-    return ops.joined(minddata.joined(tables), log)
+    return ops.with_logical_tables(minddata.with_combined_tables(tables), log)

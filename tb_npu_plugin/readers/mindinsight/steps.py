@@ -1,4 +1,4 @@
-"""Step traces and cluster figures of legacy results."""
+"""Reads step traces and cluster figures of legacy results."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tb_npu_plugin.schema import mindinsight_steps as names
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
-#: Line of the first step of ascend_cluster_analyse.
+#: Line number of the first step in ascend_cluster_analyse.
 _FIRST_STEP = 2
 
 
 @dataclass(frozen=True)
 class _Reduce:
-    """Places of the columns of one all-reduce, which stand in any order."""
+    """Column indices of one all-reduce; columns may have any order."""
 
     header: str
     name: str
@@ -33,15 +33,19 @@ class _Reduce:
 
 
 def read_step_trace(reading: Reading) -> Tables:
-    """`iterations` and `iteration_reduces` of step_trace_raw; {} when nothing could be read. A row that lacks its
-    points is lost; what can be computed from the points is, and compared with what the file says."""
+    """Return `iterations` and `iteration_reduces` of step_trace_raw; {} if the file is unreadable.
+
+    Rows without start and end are skipped and reported. Durations are computed from the points and compared with the
+    recorded ones."""
     report = reading.report
     steps, reduces = RowBuilder(names.ITERATIONS_COLUMNS), RowBuilder(names.REDUCES_COLUMNS)
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
-        places = {column.key: rows.first_of(column.headers) for column in names.ITERATIONS_COLUMNS if column.headers}
-        missing = [key for key in ("step", "start_ns", "end_ns", "fp_ns") if places[key] is None]
+        positions = {
+            column.key: rows.first_position(column.headers) for column in names.ITERATIONS_COLUMNS if column.headers
+        }
+        missing = [key for key in ("step", "start_ns", "end_ns", "fp_ns") if positions[key] is None]
         if missing:
             headers = {column.key: column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers}
             wanted = ", ".join(headers[key] for key in missing)
@@ -51,25 +55,26 @@ def read_step_trace(reading: Reading) -> Tables:
         rows.report_unknown_headers(_known(found))
         count = 0
         for line, cells in rows.lines:
-            if _add_step(rows, cells, line, places, steps):
+            if _add_step(rows, cells, line, positions, steps):
                 count += 1
-                _add_reduces(rows, cells, line, places["step"], found, reduces)
+                _add_reduces(rows, cells, line, positions["step"], found, reduces)
     if rows.source.rows and not count:
         report.add("no_rows")
     return {"iterations": _in_order(steps.table()), "iteration_reduces": reduces.table()}
 
 
 def _in_order(steps: Table) -> Table:
-    """By time, as the first step is told apart; the average last."""
+    """Order by start, which identifies the first step; the average comes after all steps."""
     return steps.take(np.lexsort((steps.ints("start_ns"), steps.ints("average"))))
 
 
-def _add_step(rows: CsvRows, cells: list[str], line: int, places: dict[str, int | None], out: RowBuilder) -> bool:
-    """One row; whether it is a step. One that is neither a numbered step nor the average is lost."""
-    step = text(cells, places["step"])
+def _add_step(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int | None], out: RowBuilder) -> bool:
+    """Add a row. Returns whether it is a step. A row that is neither a valid step nor the average is reported and
+    skipped."""
+    step = text(cells, positions["step"])
     is_average = step == names.AVERAGE_STEP
     start, end, total, fp, bp, interval, fp_bp, tail = (
-        rows.integer(cells, places[key], names.COUNT_NS, line)
+        rows.integer(cells, positions[key], names.COUNT_NS, line)
         for key in ("start_ns", "end_ns", "total_ns", "fp_ns", "bp_ns", "interval_ns", "fp_bp_ns", "tail_ns")
     )
     if not is_average:
@@ -78,7 +83,7 @@ def _add_step(rows: CsvRows, cells: list[str], line: int, places: dict[str, int 
             return False
         fp = _inside(rows.report, "fp_point", fp, start, end, line)
         bp = _inside(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
-        # The first step has no end of a step before it: recorders leave its start out, or write the forward start.
+        # The first step has no previous end: its start is missing, or is the start of forward.
         computed = (end - start, _difference(fp, start), _difference(bp, fp), _difference(end, bp))
         for name, stated, ours in zip(
             ("total", "iteration_interval", "fp_and_bp", "tail"), (total, interval, fp_bp, tail), computed
@@ -102,7 +107,7 @@ def _add_step(rows: CsvRows, cells: list[str], line: int, places: dict[str, int 
 
 
 def _inside(report: FileReport, name: str, point: int | None, start: int, end: int, line: int) -> int | None:
-    """A point of a step that lies in it; else unknown: what is computed from it would be less than nothing."""
+    """Return the point if it lies in its step, else None and a problem: durations from it would be negative."""
     if point is None or start <= point <= end:
         return point
     report.add("bad_cell", f"line {line}, {name}", found=str(point // names.COUNT_NS), kind=name)
@@ -110,7 +115,7 @@ def _inside(report: FileReport, name: str, point: int | None, start: int, end: i
 
 
 def _plausible(stated: int | None, total: int) -> int | None:
-    """A part of a step as the file states it."""
+    """Return the recorded part of a step if it fits into the step, else None."""
     return stated if stated is not None and 0 <= stated <= total else None
 
 
@@ -133,7 +138,7 @@ def _reduces(header: list[str]) -> list[_Reduce]:
 
 
 def _known(found: list[_Reduce]) -> set[str]:
-    """Headers of a step trace that are read: those of the points, and of all-reduces with both their times."""
+    """Return the headers that are read: those of points, and of all-reduces with start and end."""
     reduces = {reduce.header for reduce in found if reduce.start is not None and reduce.end is not None}
     points = {name for column in names.ITERATIONS_COLUMNS for name in column.headers}
     return points | {name + end for name in reduces for end in ("", names.REDUCE_START, names.REDUCE_END)}
@@ -146,12 +151,13 @@ def _add_reduces(
     for reduce in found:
         start = rows.integer(cells, reduce.start, names.COUNT_NS, line)
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
-        if start and end and end >= start:  # 0: it did not run in this step
+        if start and end and end >= start:  # 0: did not run in this step
             out.add(step, reduce.name, reduce.stream, start, end - start)
 
 
 def read_points(reading: Reading) -> Tables:
-    """`step_points` of step_trace_point_info.json: one object, or one a step; {} when nothing could be read."""
+    """Return `step_points` of step_trace_point_info.json, which has one object or one per step; {} if it is
+    unreadable."""
     report = reading.report
     content = read_text(reading)
     value = None if content is None else load_object('{"steps":' + content + "}", report, exact=False)
@@ -173,7 +179,7 @@ def read_points(reading: Reading) -> Tables:
 
 
 def _first(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> str | None:
-    """The operator under the first of these keys that is there."""
+    """Return the operator under the first key found."""
     value = next((item[key] for key in keys if key in item), None)
     if value is None or isinstance(value, str):
         return value or None
@@ -182,23 +188,23 @@ def _first(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> s
 
 
 def read_cluster(reading: Reading) -> Tables:
-    """`parallel_times` of ascend_cluster_analyse; its last row, where it is a good one, is the recorder's own average."""
+    """Return `parallel_times` of ascend_cluster_analyse. Its last row, if valid, is the profiler's average."""
     report = reading.report
     found: list[tuple[int, list[int | None]]] = []
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
-        places = [rows.first_of(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]
-        if all(place is None for place in places):
+        positions = [rows.first_position(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]
+        if all(place is None for place in positions):
             report.add("missing_column", "line 1", found=", ".join(rows.header))
             return {}
         rows.report_unknown_headers([name for column in names.PARALLEL_COLUMNS for name in column.headers])
         for line, cells in rows.lines:
-            found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in places]))
+            found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in positions]))
         last = rows.source.last
     out = RowBuilder(names.PARALLEL_COLUMNS)
     for line, values in found:
-        # Steps are numbered by their lines, below the header: a broken one must not move the others.
+        # Steps are numbered by line, so that a broken row does not shift the others.
         is_average = line == last > _FIRST_STEP
         out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)
     return {"parallel_times": out.table()}

@@ -53,7 +53,7 @@ def read_file(reading: Reading) -> Tables:
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Give names, steps and kinds of communication the same meaning as in torch_npu's tables."""
-    out = with_known_times(with_l2_rates(minddata.joined(tables)), marked=True)
+    out = with_known_times(with_l2_rates(minddata.with_combined_tables(tables)), is_marked=True)
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

@@ -41,20 +41,22 @@ def read_iterations(reading: Reading) -> Tables:
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
-        places = {folded(header): place for place, header in reversed(list(enumerate(rows.header)))}
-        missing = [name for name in (names.ITERATION_ID, names.ITERATION_END) if folded(name) not in places]
+        positions = {folded(header): place for place, header in reversed(list(enumerate(rows.header)))}
+        missing = [name for name in (names.ITERATION_ID, names.ITERATION_END) if folded(name) not in positions]
         if missing:
             report.add("missing_column", "line 1", expected=", ".join(missing), found=", ".join(rows.header))
             return {}
-        found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, places)) is not None]
+        found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, positions)) is not None]
     if not found:
         report.add("no_rows")
     return _tables(found)
 
 
-def _row(rows: CsvRows, cells: list[str], line: int, places: dict[str, int]) -> _Row | None:
+def _row(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int]) -> _Row | None:
     """Return the iteration of a line; None, and a problem, if it is invalid."""
-    place = {column.key: places.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers}
+    place = {
+        column.key: positions.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers
+    }
     figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
     number, end, total = text(cells, place["step"]), figures["end_ns"], figures["total_ns"]
     if number is None or not is_number(number) or end is None or (total is not None and total < 0):
@@ -70,7 +72,7 @@ def _row(rows: CsvRows, cells: list[str], line: int, places: dict[str, int]) -> 
         start, duration = _time(rows, cells, start_place, line), _duration(rows, cells, duration_place, line)
         if start is not None and duration is not None:
             reduces.append((start, duration))
-    device, model = (text(cells, places.get(folded(name))) for name in (names.DEVICE, names.MODEL))
+    device, model = (text(cells, positions.get(folded(name))) for name in (names.DEVICE, names.MODEL))
     return _Row((device, model), number, figures, reduces)
 
 
@@ -80,7 +82,7 @@ def _time(rows: CsvRows, cells: list[str], place: int | None, line: int) -> int 
 
 
 def _duration(rows: CsvRows, cells: list[str], place: int, line: int) -> int | None:
-    """Return a duration in ns. For the first reduce, msprof writes start - end as an unsigned number: 2^64 is subtracted."""
+    """Return a duration in ns. For the first reduce, msprof writes start - end as an unsigned 64-bit number."""
     try:
         value = Decimal(cells[place].strip()) * _factor(rows.header[place])
         if _WORD // 2 <= value < _WORD:
@@ -108,7 +110,7 @@ def _tables(found: list[_Row]) -> Tables:
     return {"iterations": steps.table(), "iteration_reduces": reduces.table()}
 
 
-def placed(tables: Tables, log: ProblemLog) -> Tables:
+def with_checked_clock(tables: Tables, log: ProblemLog) -> Tables:
     """Remove the times of iterations if they are on another clock than the kernels."""
     steps, kernels = tables.get("iterations"), tables.get("kernels")
     if steps is None or kernels is None:

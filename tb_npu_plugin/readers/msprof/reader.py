@@ -10,7 +10,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database import settings
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.tables import read_database
-from tb_npu_plugin.readers.msprof.iterations import placed, read_iterations
+from tb_npu_plugin.readers.msprof.iterations import read_iterations, with_checked_clock
 from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
 from tb_npu_plugin.readers.shared.csv_reader import read_pieces
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
@@ -50,4 +50,4 @@ def scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> Tra
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Check the clock of the iterations, and add L2 rates to the kernels."""
-    return placed(with_l2_rates(tables), log)
+    return with_checked_clock(with_l2_rates(tables), log)

@@ -53,13 +53,13 @@ class CsvRows:
         if unknown:
             self.report.add("unknown_headers", "line 1", found=", ".join(unknown))
 
-    def places(self, *names: str) -> list[int | None]:
+    def positions(self, *names: str) -> list[int | None]:
         """Return the column index of each header; None for a missing one."""
         return [self.header.index(name) if name in self.header else None for name in names]
 
-    def first_of(self, names: Sequence[str]) -> int | None:
+    def first_position(self, names: Sequence[str]) -> int | None:
         """Return the column index of the first spelling found."""
-        return next((place for place in self.places(*names) if place is not None), None)
+        return next((place for place in self.positions(*names) if place is not None), None)
 
     def integer(self, cells: Sequence[str], place: int | None, factor: int, line: int) -> int | None:
         """Return the figure of a cell times `factor`, rounded; None for an empty cell, and after a problem."""

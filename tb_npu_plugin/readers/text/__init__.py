@@ -1,1 +1,1 @@
-"""Text results of torch_npu and MindSpore: CSV, JSON and settings."""
+"""Reads text results of torch_npu and MindSpore: CSV, JSON and settings."""

@@ -1,4 +1,4 @@
-"""How a span was recorded: profiler_info*.json, profiler_metadata.json and the names of the folders."""
+"""Reads the capture settings: profiler_info*.json, profiler_metadata.json and folder names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tb_npu_plugin.schema import torch_npu_json as names
 
 
 def read_capture(folder: Path, log: ProblemLog) -> Capture:
-    """The capture of a result folder. What is not recorded is unknown; what is broken is a problem in the log.
+    """Return the capture of a result folder; report damaged settings.
 
-    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then the folder's name, then the
-    name of the folder around it. Start and end are wall-clock ns: end is collectionTimeEnd, and start is
+    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then the folder name, then the parent
+    folder's name. Start and end are wall-clock ns: end is collectionTimeEnd, start is
     collectionTimeEnd - (MonotonicTimeEnd - start_monotonic).
     """
     files = settings.listing(folder, log)
@@ -53,7 +53,7 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
 
 
 def _start_end(info: Mapping[str, Any], report: FileReport) -> tuple[int | None, int | None]:
-    """Wall-clock ns of start and end; the start through the monotonic clock, read at both ends."""
+    """Return start and end in wall-clock ns; the start is derived from the monotonic clock, which is read at both."""
     start_info, end_info = object_of(info, "start_info", report), object_of(info, "end_info", report)
     end = integer_of(end_info.get("collectionTimeEnd"))
     monotonic_end = integer_of(end_info.get("MonotonicTimeEnd"))
@@ -74,6 +74,6 @@ def _start_end(info: Mapping[str, Any], report: FileReport) -> tuple[int | None,
 
 
 def _switches(common: Mapping[str, Any], experimental: Mapping[str, Any]) -> dict[str, bool]:
-    """Everything that is on or off, without leading underscores."""
+    """Return all boolean settings, without leading underscores."""
     both = {**common, **experimental}
     return {key.lstrip("_"): value for key, value in both.items() if isinstance(value, bool)}

@@ -1,4 +1,4 @@
-"""Flattens communication.json and communication_matrix.json into tables."""
+"""Reads communication.json and communication_matrix.json into tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
 
 _MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
-#: By how much the file's idle time may differ from elapsed - transit - wait: its figures are rounded floats.
+#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains.
 _IDLE_TOLERANCE_NS = 1_000
 _STEP_KEY = re.compile(r"step(\d*)")
 _LINK_KEY = re.compile(r"\s*(\d{1,18})\s*-\s*(\d{1,18})\s*")
@@ -39,57 +39,57 @@ class Entry:
 
     @cached_property
     def where(self) -> str:
-        """Place for problems."""
+        """Place in the file, for problems."""
         return f"step {self.step or '?'}, {self.name}"
 
 
 @gc_paused()
 def read_communication(reading: Reading) -> dict[str, Table]:
-    """comm_ops, comm_bandwidth and comm_packets of a communication.json; {} when nothing could be read.
+    """Return comm_ops, comm_bandwidth and comm_packets of a communication.json; {} if it is unreadable.
 
-    Idle time is recomputed from the figures that it consists of. The rollup entry is left out, but checked against
-    the sums. Of a broken file every complete operator is kept.
+    Idle time is recomputed from its parts. The rollup entry is only checked against the sums. From a broken file, every
+    complete operator is read.
     """
     report = reading.report
     text = read_text(reading)
     if text is None:
         return {}
     totals = Totals(report)
-    flat = _Flat(report, totals)
-    entries, whole = _entries(text, report, lambda value: names.COMM_TIME_INFO in value)
+    builder = _TablesBuilder(report, totals)
+    entries, is_whole = _entries(text, report, lambda value: names.COMM_TIME_INFO in value)
     for entry in entries:
         if entry.name == names.COMM_TOTAL:
             totals.expect(entry.step, entry.kind, entry.value)
         else:
-            flat.add(entry)
-    if whole:
+            builder.add(entry)
+    if is_whole:
         totals.check()
-    return _unless_empty(flat.tables(), "comm_ops", whole, report)
+    return _unless_empty(builder.tables(), "comm_ops", is_whole, report)
 
 
 @gc_paused()
 def read_communication_matrix(reading: Reading) -> dict[str, Table]:
-    """comm_links of a communication_matrix.json; {} when nothing could be read. Of a broken file every complete
-    entry is kept."""
+    """Return comm_links of a communication_matrix.json; {} if it is unreadable. From a broken file, every complete entry
+    is read."""
     report = reading.report
     text = read_text(reading)
     if text is None:
         return {}
-    entries, whole = _entries(text, report, lambda value: any(_LINK_KEY.fullmatch(key) for key in value))
-    return _unless_empty({"comm_links": links_table(entries, report)}, "comm_links", whole, report)
+    entries, is_whole = _entries(text, report, lambda value: any(_LINK_KEY.fullmatch(key) for key in value))
+    return _unless_empty({"comm_links": links_table(entries, report)}, "comm_links", is_whole, report)
 
 
 def flat_tables(entries: Iterable[Entry], report: FileReport) -> dict[str, Table]:
-    """comm_ops, comm_bandwidth and comm_packets of operators, without rollups."""
-    flat = _Flat(report, Totals(report))
+    """Return comm_ops, comm_bandwidth and comm_packets of operators, without rollups."""
+    builder = _TablesBuilder(report, Totals(report))
     for entry in entries:
         if entry.name != names.COMM_TOTAL:
-            flat.add(entry)
-    return flat.tables()
+            builder.add(entry)
+    return builder.tables()
 
 
 def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
-    """comm_links of types and statistics, without rollups."""
+    """Return comm_links of types and statistics, without rollups."""
     figures, rows = Figures(report), RowBuilder(names.COMM_LINKS_COLUMNS)
     for entry in entries:
         if entry.name != names.COMM_TOTAL:
@@ -97,35 +97,35 @@ def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
     return rows.table()
 
 
-def _unless_empty(tables: dict[str, Table], main: str, whole: bool, report: FileReport) -> dict[str, Table]:
+def _unless_empty(tables: dict[str, Table], main: str, is_whole: bool, report: FileReport) -> dict[str, Table]:
     if len(tables[main]):
         return tables
-    if not whole:
+    if not is_whole:
         return {}
     report.add("no_rows", expected=Message("expected.communication_operators"))
     return tables
 
 
-def _entries(text: str, report: FileReport, wanted: Callable[[dict[str, Any]], bool]) -> tuple[list[Entry], bool]:
-    """The entries of a file, and whether all of the file could be read."""
+def _entries(text: str, report: FileReport, accepts: Callable[[dict[str, Any]], bool]) -> tuple[list[Entry], bool]:
+    """Return the entries of a file, and whether it is undamaged."""
     content = load_object(text, report, exact=True)
     if content is not None:
         return list(_walk(content, report)), True
-    return list(_salvage(text, wanted)), False
+    return list(_salvage(text, accepts)), False
 
 
 def _walk(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
-    """Entries of a sound file: step -> kind -> name@group."""
+    """Yield the entries of an undamaged file: step -> kind -> name@group."""
     for step, kinds in content.items():
         for kind, entries in members(report, kinds, step):
             for name, value in object_members(report, entries, f"{step}, {kind}"):
                 yield entry_of(step, kind, name, value)
 
 
-def _salvage(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[Entry]:
-    """Complete entries of a broken file. Steps and kinds are known by their keys."""
+def _salvage(text: str, accepts: Callable[[dict[str, Any]], bool]) -> Iterator[Entry]:
+    """Yield the complete entries of a broken file. Steps and kinds are recognised by their keys."""
     step, kind = "", ""
-    for key, value in complete_objects(text, wanted):
+    for key, value in complete_objects(text, accepts):
         if value is not None:
             yield entry_of(step, kind, key, value)
         elif key in names.COMM_KINDS:
@@ -135,7 +135,7 @@ def _salvage(text: str, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[En
 
 
 def entry_of(step: str, kind: str, key: str, value: dict[str, Any]) -> Entry:
-    """An entry from the keys that lead to it: "step5", "collective", "name@group"."""
+    """Return an entry from its path of keys: "step5", "collective", "name@group"."""
     number = _STEP_KEY.fullmatch(step)
     name, at, group = key.rpartition("@")
     return Entry(
@@ -144,21 +144,21 @@ def entry_of(step: str, kind: str, key: str, value: dict[str, Any]) -> Entry:
 
 
 def _has_moved(links: Any) -> bool:
-    """Some link of an operator took time to move something."""
+    """Whether a link of the operator has a transit time and a size above 0."""
     found = [info for info in links.values() if isinstance(info, dict)] if isinstance(links, dict) else []
     return any(_is_positive(info.get(names.TRANSIT)) and _is_positive(info.get(names.SIZE)) for info in found)
 
 
 def _is_positive(value: Any) -> bool:
-    """A number above 0, or the digits of one."""
+    """Whether the value is a number above 0, also as text."""
     try:
         return float(value) > 0
     except (TypeError, ValueError):
         return False
 
 
-class _Flat:
-    """The three tables of communication.json while they grow."""
+class _TablesBuilder:
+    """Builds the three tables of communication.json."""
 
     def __init__(self, report: FileReport, totals: Totals) -> None:
         self.ops = RowBuilder(names.COMM_OPS_COLUMNS)
@@ -169,7 +169,7 @@ class _Flat:
         self._figures = Figures(report)
 
     def tables(self) -> dict[str, Table]:
-        """What was taken."""
+        """Return the tables."""
         return {
             "comm_ops": self.ops.table(),
             "comm_bandwidth": self.bandwidth.table(),
@@ -177,7 +177,7 @@ class _Flat:
         }
 
     def add(self, entry: Entry) -> None:
-        """Take one operator."""
+        """Add one operator."""
         times, links = (entry.value.get(key) for key in (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO))
         if isinstance(times, dict):
             self._add_op(entry, times, _has_moved(links))
@@ -216,7 +216,7 @@ class _Flat:
                 )
             idle = computed
         self._totals.add_times(entry.step, entry.kind, (elapse, transit, wait, sync, idle))
-        if transit == 0 and has_moved:  # the links took time: the file does not know how much of the operator's
+        if transit == 0 and has_moved:  # the links took time, so the operator's transit time is unknown, not 0
             transit = idle = None
         self.ops.add(
             entry.step,

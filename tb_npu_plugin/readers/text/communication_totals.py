@@ -13,14 +13,14 @@ from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
 
 _TIME_KEYS = (names.ELAPSE, names.TRANSIT, names.WAIT, names.SYNC, names.IDLE)
 _MS, _MB = TIME_UNITS["ms"], DECIMAL_SIZE_UNITS["MB"]
-#: ns or bytes that a sum may differ by: each operator is rounded on its own, the file adds floats.
+#: Largest difference of a sum, ns or bytes: each operator is rounded, and the file adds floats.
 _TOLERANCE = 1_000
 
 _Key = tuple[Optional[str], str, str, str]  # step, kind, transport or "", figure
 
 
 class Totals:
-    """Sums the operators of a file and compares them with what the file says the sums are."""
+    """Sums the operators of a file and compares the sums with those in the file."""
 
     def __init__(self, report: FileReport) -> None:
         self._report = report
@@ -30,12 +30,12 @@ class Totals:
         self._expected: dict[_Key, int] = {}
 
     def add_times(self, step: str | None, kind: str, values: Sequence[int | None]) -> None:
-        """The elapsed, transit, wait, synchronization and idle time of one operator (ns)."""
+        """Add the elapsed, transit, wait, synchronization and idle time of one operator (ns)."""
         for name, value in zip(_TIME_KEYS, values):
             self._add((step, kind, "", name), value)
 
     def add_transport(self, step: str | None, kind: str, transport: str, values: Sequence[int | None]) -> None:
-        """The bytes that one operator moved over a transport, and the time (ns)."""
+        """Add the bytes and time (ns) of one operator on a transport."""
         for name, value in zip((names.SIZE, names.TRANSIT), values):
             self._add((step, kind, transport, name), value)
 
@@ -46,7 +46,7 @@ class Totals:
             self._sums[key] = self._sums.get(key, 0) + value
 
     def expect(self, step: str | None, kind: str, rollup: dict[str, Any]) -> None:
-        """Take the rollup entry of a step and kind."""
+        """Store the rollup entry of a step and kind for `check`."""
         for name in _TIME_KEYS:
             self._expect((step, kind, "", name), rollup.get(names.COMM_TIME_INFO), _MS)
         transports = rollup.get(names.COMM_BANDWIDTH_INFO)
@@ -56,24 +56,24 @@ class Totals:
 
     def _expect(self, key: _Key, info: Any, factor: int) -> None:
         figure = info.get(key[3]) if isinstance(info, dict) else None
-        value = self._figures.integer(figure, factor, f"{_place(key)}, {key[3]}")
+        value = self._figures.integer(figure, factor, f"{_where(key)}, {key[3]}")
         if value is not None:
             self._expected[key] = value
 
     def check(self) -> None:
-        """Report every sum that the file states otherwise. Sums with an unknown summand are not compared."""
+        """Report every sum that differs from the file's. Sums with an unknown summand are not compared."""
         for key, stated in self._expected.items():
             computed = self._sums.get(key, 0)
             if key not in self._unknown and abs(stated - computed) > _TOLERANCE:
                 self._report.add(
                     "inconsistent",
-                    f"{_place(key)}, {key[3]}",
+                    f"{_where(key)}, {key[3]}",
                     expected=Message("expected.operator_sum", value=computed),
                     found=str(stated),
                     kind="total",
                 )
 
 
-def _place(key: _Key) -> str:
+def _where(key: _Key) -> str:
     step, kind, transport, _ = key
     return ", ".join(part for part in (f"step {step or '?'}", kind, names.COMM_TOTAL, transport) if part)

@@ -1,4 +1,4 @@
-"""The files of MindSpore's data pipeline, which legacy results and those of 2.5 and later share.
+"""Reads the files of MindSpore's data pipeline, for legacy results and those of 2.5 and later.
 Source: docs/facts/ascend_ms.md, Data pipeline files; docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
@@ -24,19 +24,23 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
 _MS = TIME_UNITS["ms"]
-#: Columns of minddata_ops that only the summary knows.
+#: Number of columns of minddata_ops that only the summary fills.
 _SUMMARY_ONLY = 5
 
 
 def read_pipeline_raw(reading: Reading) -> Tables:
-    """`minddata_ops` and `minddata_queues` of minddata_pipeline_raw. A row without a number of its own is lost."""
+    """Return `minddata_ops` and `minddata_queues` of minddata_pipeline_raw.
+
+    Rows without a unique operator number are skipped and reported."""
     ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     seen: set[int] = set()
     with opened_rows(reading) as rows:
         if rows is None:
             return {}
-        place = {column.key: rows.first_of(column.headers) for column in names.MINDDATA_OPS_COLUMNS if column.headers}
-        sizes_place = rows.first_of((files.RAW_SIZES,))
+        place = {
+            column.key: rows.first_position(column.headers) for column in names.MINDDATA_OPS_COLUMNS if column.headers
+        }
+        sizes_position = rows.first_position((files.RAW_SIZES,))
         if place["op_id"] is None or place["name"] is None:
             rows.report.add("missing_column", "line 1", expected="op_id, op_type", found=", ".join(rows.header))
             return {}
@@ -45,10 +49,10 @@ def read_pipeline_raw(reading: Reading) -> Tables:
             op_id, capacity = (rows.integer(cells, place[key], 1, line) for key in ("op_id", "queue_capacity"))
             if not _is_new(op_id, seen):
                 where = f"line {line}, {files.OP_ID}"
-                rows.report.add("bad_required_cell", where, expected=_OWN, found=cells[place["op_id"]])
+                rows.report.add("bad_required_cell", where, expected=_EXPECTED_NUMBER, found=cells[place["op_id"]])
                 continue
             interval = rows.integer(cells, place["sample_interval_ns"], _MS, line)
-            sizes = _sizes(rows, text(cells, sizes_place), line)
+            sizes = _sizes(rows, text(cells, sizes_position), line)
             average = rows.real(cells, place["queue_average"], line)
             ops.add(
                 op_id,
@@ -64,12 +68,12 @@ def read_pipeline_raw(reading: Reading) -> Tables:
     return _pipeline(ops, queues)
 
 
-#: What is wrong with an operator that others cannot refer to.
-_OWN = Message("expected.operator_number")
+#: Expected operator number, for problems.
+_EXPECTED_NUMBER = Message("expected.operator_number")
 
 
 def _is_new(op_id: int | None, seen: set[int]) -> bool:
-    """A number that no operator before has; it is taken then."""
+    """Whether the number is valid and unique so far; adds it to `seen`."""
     if op_id is None or op_id < 0 or op_id in seen:
         return False
     seen.add(op_id)
@@ -77,7 +81,7 @@ def _is_new(op_id: int | None, seen: set[int]) -> bool:
 
 
 def _pipeline(ops: RowBuilder, queues: RowBuilder) -> Tables:
-    """Nothing without operators: another file may tell of them."""
+    """Return the tables; {} without operators, as another file may have them."""
     found = ops.table()
     return {"minddata_ops": found, "minddata_queues": queues.table()} if len(found) else {}
 
@@ -103,7 +107,7 @@ def _is_size(value: Any) -> bool:
 
 
 def _usage(sizes: Sequence[int], capacity: int | None, stated: float | None) -> tuple[float | None, float | None]:
-    """Average and usage of a queue, from its samples where they are there; unknown without a queue."""
+    """Return the average size and the usage of a queue, from its samples if recorded; None without a queue."""
     average = sum(sizes) / len(sizes) if sizes else stated
     return average, None if average is None or capacity is None or capacity <= 0 else average / capacity
 
@@ -114,7 +118,7 @@ def _add_queue(out: RowBuilder, op_id: int | None, interval: int | None, sizes: 
 
 
 def read_pipeline_profiling(reading: Reading) -> Tables:
-    """The same of pipeline_profiling, where children stand instead of parents."""
+    """Return the same tables of pipeline_profiling, which records children instead of parents."""
     report = reading.report
     value = read_object(reading, exact=False)
     if value is None:
@@ -126,7 +130,7 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
         if _is_new(int64_or_none(item.get(files.OP_ID)), seen):
             found.append(item)
         else:
-            report.add("bad_required_cell", files.OP_ID, expected=_OWN, found=str(item.get(files.OP_ID)))
+            report.add("bad_required_cell", files.OP_ID, expected=_EXPECTED_NUMBER, found=str(item.get(files.OP_ID)))
     parents = {child: int64_or_none(item[files.OP_ID]) for item in found for child in _children(report, item)}
     ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     for item in found:
@@ -154,7 +158,7 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
 
 
 def _interval(report: FileReport, value: Any) -> int | None:
-    """ns between two samples; unknown where the file does not tell, or tells no number: a problem."""
+    """Return the sampling interval in ns; None if it is missing, or, with a problem, not a number."""
     found = scaled(str(value), _MS)
     if found is None and value is not None:
         report.add("not_a_number", files.RAW_INTERVAL, found=str(value))
@@ -162,7 +166,7 @@ def _interval(report: FileReport, value: Any) -> int | None:
 
 
 def _children(report: FileReport, item: dict[str, Any]) -> list[int]:
-    """Numbers of the operators whose output an operator takes."""
+    """Return the numbers of an operator's input operators."""
     out = []
     for child in member(report, item, files.OP_CHILDREN, list):
         number = int64_or_none(child)
@@ -184,8 +188,8 @@ _READERS: dict[str, Callable[[Reading], Tables]] = {
 
 
 def read_minddata(spec: ResultFile, reading: Reading) -> Tables | None:
-    """The logical tables of a file of the data pipeline, or what `joined` makes them of; None for other files.
-    Of two files that tell the same the better one stands, whichever comes first."""
+    """Return the logical tables of a data pipeline file, or intermediate tables for `with_combined_tables`; None for other
+    files. If two files have the same data, the better one is used, in whichever order they are read."""
     reader = _READERS.get(spec.id)
     if reader is None:
         return None
@@ -193,8 +197,10 @@ def read_minddata(spec: ResultFile, reading: Reading) -> Tables | None:
 
 
 def _has_better_source(spec: ResultFile, name: str, before: Mapping[str, Table]) -> bool:
-    """What a file holds was read of one that says the same and more: JSON instead of CSV, which a cut leaves readable,
-    minddata_pipeline_raw instead of what it is made of, and the queue to the device."""
+    """Whether a better file with the same data was already read.
+
+    JSON is better than CSV, whose truncation goes unnoticed; minddata_pipeline_raw is better than pipeline_profiling;
+    first-choice queue files are better than those in SECOND_CHOICE."""
     if spec is files.SUMMARY:
         return "minddata_remarks" in before and ".csv" in name
     if spec is files.PIPELINE_PROFILING:
@@ -203,10 +209,10 @@ def _has_better_source(spec: ResultFile, name: str, before: Mapping[str, Table])
     return name.startswith(files.SECOND_CHOICE) and queues.get(spec.id) in before
 
 
-#: Tables that `joined` makes others of.
+#: Intermediate table -> logical table that `with_combined_tables` builds from it.
 PARTS = {HOST: "minddata_batches", DEVICE: "minddata_batches"}
 
 
-def joined(tables: Tables) -> Tables:
-    """The tables with what several files say together."""
+def with_combined_tables(tables: Tables) -> Tables:
+    """Build the tables that combine several files."""
     return with_batches(with_summary(tables))

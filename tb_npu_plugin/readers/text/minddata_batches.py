@@ -1,4 +1,4 @@
-"""The queues at the end of MindSpore's data pipeline, batch by batch. Source: docs/facts/mindinsight.md, Files."""
+"""Reads the queues at the end of MindSpore's data pipeline, batch by batch. Source: docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
-#: Batches of one queue on their way into minddata_batches; no logical tables.
+#: Intermediate tables: the batches of one queue, for minddata_batches.
 HOST, DEVICE = "_host_batches", "_device_batches"
 _MS, _US = TIME_UNITS["ms"], TIME_UNITS["us"]
 _TIMES = {files.GET: "get_ns", files.PUSH: "push_ns", files.TOTAL: "total_ns"}
 _FIGURES = ("capacity", "size", "get_ns", "push_ns", "total_ns")
-_MEANT = Message("expected.batch_line")
+_EXPECTED = Message("expected.batch_line")
 
 
 def read_device_queue(reading: Reading) -> Tables:
-    """The host's queue, of device_queue_profiling or dataset_iterator_profiling: lines of 5 figures (4 in old files),
-    `0 subtype batch ms [timestamp]` and `1 capacity batch size [timestamp]`. A batch that is told of again is another
-    one: some count anew in each epoch."""
+    """Return the host queue of device_queue_profiling or dataset_iterator_profiling.
+
+    Lines have 5 figures (4 in old files): `0 subtype batch ms [timestamp]` or `1 capacity batch size [timestamp]`. A
+    repeated record of a batch number starts another batch: some files count anew in each epoch."""
     report = reading.report
     batches: list[tuple[int, dict[str, int]]] = []
     latest: dict[int, dict[str, int]] = {}
     with opened(reading) as stream:
         if stream is None:
             return {}
-        for line, content in enumerate(_whole_lines(stream, report), 1):
+        for line, content in enumerate(_checked_lines(stream, report), 1):
             cells = content.split()
             if not cells:
                 continue
-            told = _told(cells)
-            if told is None:
-                report.add("short_row", f"line {line}", expected=_MEANT, found=content.strip())
+            parsed = _parsed(cells)
+            if parsed is None:
+                report.add("short_row", f"line {line}", expected=_EXPECTED, found=content.strip())
                 continue
-            batch, figures = told
+            batch, figures = parsed
             if batch not in latest or latest[batch].keys() & figures.keys():
                 latest[batch] = {}
                 batches.append((batch, latest[batch]))
@@ -53,8 +54,8 @@ def read_device_queue(reading: Reading) -> Tables:
     return _unless_empty(HOST, rows, report)
 
 
-def _told(cells: list[str]) -> tuple[int, dict[str, int]] | None:
-    """(batch, figures) of a line; None where it is none."""
+def _parsed(cells: list[str]) -> tuple[int, dict[str, int]] | None:
+    """Return (batch, figures) of a line; None if it is invalid."""
     if not 4 <= len(cells) <= 5 or not all(cell.isdecimal() and len(cell) < 16 for cell in cells[:3]):
         return None
     kind, second, batch = map(int, cells[:3])
@@ -67,8 +68,9 @@ def _told(cells: list[str]) -> tuple[int, dict[str, int]] | None:
 
 
 def read_device_wait(reading: Reading) -> Tables:
-    """The device's queue, of minddata_aicpu (us) or minddata_getnext_profiling (ns): lines `name start end queue_size`.
-    Those of other operators than GetNext take no batch."""
+    """Return the device queue of minddata_aicpu (us) or minddata_getnext_profiling (ns).
+
+    Lines are `name start end queue_size`; only those of GetNext take a batch."""
     report = reading.report
     unit = _US if "aicpu" in reading.name else 1
     rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
@@ -76,16 +78,16 @@ def read_device_wait(reading: Reading) -> Tables:
     with opened(reading) as stream:
         if stream is None:
             return {}
-        for line, content in enumerate(_whole_lines(stream, report), 1):
+        for line, content in enumerate(_checked_lines(stream, report), 1):
             cells = content.split()
             if not cells or cells[0] == files.WAIT_HEADER:
                 continue
             start, end = (scaled(cell, unit) for cell in (cells[1:3] if len(cells) > 2 else ("", "")))
             size = scaled(cells[3], 1) if len(cells) > 3 else None
             is_batch = cells[0].startswith(files.WAIT)
-            is_told = start is not None and end is not None and size is not None and start <= end and size >= 0
-            # The recorder writes zeros where it could not tell what its raw data mean.
-            if start is None or end is None or not is_told or (is_batch and not start):
+            is_valid = start is not None and end is not None and size is not None and start <= end and size >= 0
+            # The profiler writes zeros if it cannot decode its raw data.
+            if start is None or end is None or not is_valid or (is_batch and not start):
                 report.add("short_row", f"line {line}", expected="name start end size", found=content.strip())
             elif is_batch:
                 batch += 1
@@ -93,8 +95,8 @@ def read_device_wait(reading: Reading) -> Tables:
     return _unless_empty(DEVICE, rows, report)
 
 
-def _whole_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
-    """The lines, and a reservation about the last one where it may have been cut."""
+def _checked_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
+    """Yield the lines; report damaged ones, and a last one without a line break, which may be truncated."""
     content = "\n"
     for line, content in enumerate(text_lines(stream, report), 1):
         if is_damaged(content):
@@ -105,7 +107,7 @@ def _whole_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
 
 
 def _unless_empty(table: str, rows: RowBuilder, report: FileReport) -> Tables:
-    """Nothing where there are no rows: another file may tell of the same queue."""
+    """Return the table; {} without rows, as another file may have the same queue."""
     found = rows.table()
     if len(found):
         return {table: found}
@@ -114,7 +116,7 @@ def _unless_empty(table: str, rows: RowBuilder, report: FileReport) -> Tables:
 
 
 def with_batches(tables: Tables) -> Tables:
-    """The tables with minddata_batches, made of what was read of each queue."""
+    """Build minddata_batches from the tables of both queues."""
     found = [tables[name] for name in (HOST, DEVICE) if name in tables]
     out = {name: table for name, table in tables.items() if name not in (HOST, DEVICE)}
     return {**out, "minddata_batches": concat(found[0].columns, found)} if found else out

@@ -1,4 +1,4 @@
-"""CPU of MindSpore's data pipeline over time: minddata_cpu_utilization. Source: docs/facts/mindinsight.md, Files."""
+"""Reads the CPU use of MindSpore's data pipeline over time: minddata_cpu_utilization. Source: docs/facts/mindinsight.md, Files."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from tb_npu_plugin.units import TIME_UNITS, number
 
 
 def read_cpu(reading: Reading) -> dict[str, Table]:
-    """`minddata_cpu`, of the machine 0 to 100, of process and operators percent of one core. The first stamp is the
-    base of what is measured: values are one fewer, or the first of them is zero, as no sample came before it."""
+    """Return `minddata_cpu`: percent of the machine (0 to 100), and percent of one core for process and operators.
+
+    The first stamp is the base of the first sample: there is one value less than stamps, or the first value is 0."""
     report = reading.report
     value = read_object(reading, exact=True)
     if value is None:
         return {}
     found = _Samples(report, member(report, value, files.CPU_STAMPS, list))
     machine = member(report, value, files.CPU_DEVICE, dict)
-    found.watch(machine)
+    found.detect_base(machine)
     found.add(names.CPU_MACHINE, None, machine)
     found.add(names.CPU_PROCESS, None, member(report, value, files.CPU_PROCESS, dict))
     for item in objects(report, value, files.CPU_OPS):
@@ -36,7 +37,7 @@ def read_cpu(reading: Reading) -> dict[str, Table]:
 
 
 class _Samples:
-    """Rows while they are collected. stamps: of the samples, ms as text."""
+    """Collects the rows of `minddata_cpu`. stamps: times of the samples, ms as text."""
 
     def __init__(self, report: FileReport, stamps: list[Any]) -> None:
         self._report = report
@@ -45,13 +46,13 @@ class _Samples:
         self._has_base = False
         self.rows = RowBuilder(names.MINDDATA_CPU_COLUMNS)
 
-    def watch(self, machine: dict[str, Any]) -> None:
-        """Whether the first sample is the base: the shares of the machine's time add up to 100 in a real one."""
+    def detect_base(self, machine: dict[str, Any]) -> None:
+        """Detect whether the first sample is the base: its shares are all 0, those of a real sample add up to 100."""
         first = [values[0] for values in self._series(machine).values() if values]
         self._has_base = bool(first) and all(isinstance(one, str) and number(one) == 0 for one in first)
 
     def add(self, scope: str, op_id: int | None, info: dict[str, Any]) -> None:
-        """The series of one scope."""
+        """Add the series of one scope."""
         series = self._series(info)
         length = max(len(values) for values in series.values())
         before = len(self._stamps) - length
@@ -66,7 +67,7 @@ class _Samples:
         base = self._stamps[0] if self._stamps else None
         for row in range(int(self._has_base and before == 0), length):
             stamp = self._stamps[before + row] if before >= 0 else None
-            # A series that is shorter lacks its first values.
+            # A shorter series lacks its first values.
             each = (values[row - length] if length - row <= len(values) else None for values in series.values())
             self.rows.add(
                 scope,

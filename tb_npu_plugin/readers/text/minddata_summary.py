@@ -1,5 +1,5 @@
-"""minddata_pipeline_summary: what MindSpore itself made of the pipeline, as JSON, or as CSV where a line is a key and
-its values. Source: docs/facts/ascend_ms.md, Data pipeline files."""
+"""Reads minddata_pipeline_summary, MindSpore's analysis of the pipeline: JSON, or CSV with a key and its values per
+line. Source: docs/facts/ascend_ms.md, Data pipeline files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_npu_plugin.schema import minddata_tables as names
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Table, from_lists
 from tb_npu_plugin.units import TIME_UNITS
 
-#: Figures by operator on their way into minddata_ops; no logical table.
+#: Intermediate table: figures by operator, for minddata_ops.
 FIGURES = "minddata_summary"
 _KINDS = ("cpu", "queue", "warning", "suggestion")
 _COLUMNS = tuple(
@@ -32,7 +32,7 @@ _MS = TIME_UNITS["ms"]
 
 
 def read_summary(reading: Reading) -> Tables:
-    """`minddata_remarks`, and figures of operators that `with_summary` puts into minddata_ops."""
+    """Return `minddata_remarks`, and the operators' figures, which `with_summary` adds to minddata_ops."""
     report = reading.report
     text = read_text(reading)
     if text is None:
@@ -75,8 +75,9 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Table:
-    """One row an operator. -1 is unknown; what is said once is said of the end of the pipeline, the first operator.
-    is_whole: the file was not cut, and no list is short for that."""
+    """Return one row per operator. -1 is unknown; a single value belongs to the first operator, the pipeline's end.
+
+    is_whole: the file is not truncated, so a short list is a defect."""
     figures = Figures(report)
     ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _listed(content.get(files.SUMMARY_IDS))]
     lists: dict[str, list[Any]] = {"op_id": ids}
@@ -91,7 +92,7 @@ def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Tab
                 found=str(len(items)),
                 kind=key,
             )
-            items = []  # whose they are is not known
+            items = []  # their operators are unknown
         values = [_figure(column, item, figures, key) for item in items][: len(ids)]
         lists[column.key] = values + [None] * (len(ids) - len(values))
     return from_lists(_COLUMNS, lists)
@@ -103,7 +104,7 @@ def _figure(column: Column, item: Any, figures: Figures, key: str) -> int | floa
 
 
 def with_summary(tables: Tables) -> Tables:
-    """The tables with what the summary says of operators in minddata_ops, where both were read."""
+    """Add the summary's figures to minddata_ops if both exist."""
     summary, ops = tables.get(FIGURES), tables.get("minddata_ops")
     out = {name: table for name, table in tables.items() if name != FIGURES}
     if summary is None or ops is None:

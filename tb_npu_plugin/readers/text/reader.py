@@ -1,4 +1,4 @@
-"""Which reader reads which file."""
+"""Maps the text files of torch_npu to their readers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MAT
 
 
 def read_file(reading: Reading) -> Tables:
-    """The logical tables (ids of schema.registry.TABLES) of one result file, plain or .gz.
+    """Return the logical tables (ids of schema.registry.TABLES) of one result file, plain or .gz.
 
-    What could not be read is a problem in the log, and the tables hold the rest; no table at all when the file
-    cannot be used.
+    Unreadable parts are reported and the tables hold the rest; {} if the file is unusable.
     """
     spec = next((spec for spec in CSV_FILES if spec.matches(reading.name)), None)
     if spec is not None:

@@ -1,4 +1,4 @@
-"""What readers add to the table of steps, and what they take from it.
+"""Completes and corrects the table of steps.
 Source: docs/facts/ascend_pt.md, step_trace_time.csv."""
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from tb_npu_plugin.schema.torch_npu_csv import STEP_LEAD, STEP_START
 from tb_npu_plugin.tables import NULL_INT, Table
 
 
-def with_known_times(tables: dict[str, Table], marked: bool = False) -> dict[str, Table]:
-    """The tables; in step_trace with the start of each step on the device and on the host, and without preparing that is
-    none. marked: steps are cut by their marks on the host, as MindSpore does, not by what they launched."""
+def with_known_times(tables: dict[str, Table], is_marked: bool = False) -> dict[str, Table]:
+    """Add the starts of each step on device and host to step_trace, and remove invalid preparing times.
+
+    is_marked: steps are bounded by their host marks, as in MindSpore, instead of by what they launched."""
     steps, kernels = tables.get("step_trace"), tables.get("kernels")
     if steps is None:
         return tables
     steps = _with_known_preparing(steps)
     if kernels is not None and not steps.has(STEP_START.key):
-        steps = _with_starts(steps, kernels, marked)
+        steps = _with_starts(steps, kernels, is_marked)
     return {**tables, "step_trace": steps}
 
 
 def _with_known_preparing(steps: Table) -> Table:
-    """The preparation of a step that neither computed nor communicated is unknown. torch_npu counts it to -1 us after 1970
-    then: it took minus 50 years, and steps with it began 50 years late."""
+    """Set preparing to unknown for steps without computing and communication.
+
+    torch_npu computes it up to -1 us after 1970 then, which gives minus 50 years."""
     if not all(map(steps.has, ("computing", "communication", "preparing"))):
         return steps
     idle = (steps.ints("computing") == 0) & (steps.ints("communication") == 0)
@@ -35,8 +37,8 @@ def _with_known_preparing(steps: Table) -> Table:
     return Table(steps.columns, {**steps.data, "preparing": np.where(idle, NULL_INT, steps.ints("preparing"))})
 
 
-def _with_starts(steps: Table, kernels: Table, marked: bool) -> Table:
-    """With the columns start_ns and lead_ns, from the kernels."""
+def _with_starts(steps: Table, kernels: Table, is_marked: bool) -> Table:
+    """Add the columns start_ns and lead_ns, computed from the kernels."""
     names, devices = steps.text("step").tolist(), steps.ints("device_id").tolist()
     totals = [step.total_ns for step in from_step_trace(steps)]
     preparing = steps.ints("preparing").tolist()
@@ -52,10 +54,10 @@ def _with_starts(steps: Table, kernels: Table, marked: bool) -> Table:
         ]
         found.sort()
         own = [first for first, _, _ in found]
-        if marked:  # nothing is free before the first task of all
+        if is_marked:  # no free time before the very first task
             own[1:] = [first - max(0, preparing[row]) for first, _, row in found[1:]]
         else:
-            own = _begins([(first, last, totals[row]) for first, last, row in found])
+            own = _starts([(first, last, totals[row]) for first, last, row in found])
         for (first, _, row), start in zip(found, own):
             starts[row], leads[row] = start, first - start
     return steps.with_columns(
@@ -63,14 +65,14 @@ def _with_starts(steps: Table, kernels: Table, marked: bool) -> Table:
     )
 
 
-def _begins(steps: Sequence[tuple[int, int, int | None]]) -> list[int]:
-    """Where the steps of a device begin, of (start of the first task, end of the last, time of the step).
+def _starts(steps: Sequence[tuple[int, int, int | None]]) -> list[int]:
+    """Return the starts of the steps of a device. steps: (start of first task, end of last task, step time), ns.
 
-    Free time between two steps counts as a whole: to the first of them, to the second where the device ran on when the
-    first one ended on the host, or to none. What a step has more than its tasks tells which.
+    Free time between two steps belongs entirely to the first one, to the second one (if the device still ran when the
+    first one ended on the host), or to neither: the choice that best explains step time minus task time is used.
     """
     out: list[int] = []
-    is_taken = True  # the time before the step, by the one before
+    is_taken = True  # the previous step takes the free time before this one
     for at, (first, last, total) in enumerate(steps):
         before = 0 if is_taken else max(0, first - steps[at - 1][1])
         behind = max(0, steps[at + 1][0] - last) if at + 1 < len(steps) else 0

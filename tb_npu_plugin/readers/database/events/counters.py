@@ -42,11 +42,11 @@ def add_counters(context: Context, sink: EventSink, processes: Processes) -> Non
         devices = np.where(devices == NULL_INT, processes.device, devices)
         for device in np.unique(devices).tolist():
             pid = processes.pid(name, device)
-            add(_Curves(context, sink, pid), _of(rows, devices == device))
+            add(_Curves(context, sink, pid), _chosen_rows(rows, devices == device))
             processes.name(sink, name, pid, device)
 
 
-def _of(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
+def _chosen_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
     """Return the chosen rows of a table without texts."""
     return rows if chosen.all() else Rows(int(chosen.sum()), {key: values[chosen] for key, values in rows.data.items()})
 
@@ -80,7 +80,7 @@ def _memory(curves: _Curves, rows: Rows) -> None:
 
 def _bandwidth(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
-    _tell_lost(curves, schema.HBM, rows, ways.isin(words.HBM_KEYS))
+    _report_lost(curves, schema.HBM, rows, ways.isin(words.HBM_KEYS))
     for bank in _banks(rows):
         for way, (title, key) in words.HBM_KEYS.items():
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
@@ -90,7 +90,7 @@ def _bandwidth(curves: _Curves, rows: Rows) -> None:
 
 def _cache(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
-    _tell_lost(curves, schema.LLC, rows, ways.codes >= 0)
+    _report_lost(curves, schema.LLC, rows, ways.codes >= 0)
     for bank in _banks(rows):
         for way in ways.values:
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
@@ -166,7 +166,7 @@ def _hccs(curves: _Curves, rows: Rows) -> None:
         curves.add(name, key, rows.ints("time_ns"), np.round(rows.floats(way) / LINK_MB, 3))
 
 
-def _tell_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np.bool_]) -> None:
+def _report_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np.bool_]) -> None:
     """Report samples without a bank or without a counter name; a name with a missing text is already reported."""
     lost = (rows.ints("bank") == NULL_INT) | ~(counts | curves.context.strings.lost(rows.ints("way")))
     if lost.any():

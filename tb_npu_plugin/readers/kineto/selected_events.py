@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Picked:
+class SelectedEvents:
     """Rows of the events of each kind, in file order, with access to their args."""
 
     events: TraceEvents
@@ -35,13 +35,13 @@ class Picked:
     python: Index
 
     @staticmethod
-    def of(events: TraceEvents, args: ArgsFile | None) -> Picked:
+    def of(events: TraceEvents, args: ArgsFile | None) -> SelectedEvents:
         """Select events by category and name."""
         annotations, ops = _slices(events, kineto.ANNOTATION), _slices(events, kineto.CPU_OP)
         marks = np.array([text.startswith(STEP_MARK) for text in events.names], dtype=bool)
         memory = [code for code, text in enumerate(events.names) if text == kineto.MEMORY_EVENT]
         instants = events.of_phase("i")
-        return Picked(
+        return SelectedEvents(
             events,
             args,
             ops=ops[~marks[events.name[ops]]],
@@ -110,7 +110,7 @@ def _slices(events: TraceEvents, categories: Sequence[str]) -> Index:
     return np.asarray(rows[good], dtype=np.int64)
 
 
-def looked_up(keys: IntArray, wanted: IntArray) -> Index:
+def find_rows(keys: IntArray, wanted: IntArray) -> Index:
     """Return the index of the first key that equals each wanted value; -1 if missing or unknown."""
     order = np.argsort(keys, kind="stable")
     if not len(order):

@@ -1,4 +1,4 @@
-"""Small JSON files of legacy results: the work of a step, its memory."""
+"""Reads small JSON files of legacy results: FLOPs and memory of a step."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tb_npu_plugin.units import SIZE_UNITS
 
 
 def read_flops_summary(reading: Reading) -> dict[str, Table]:
-    """`flops_summary`, one row; {} when nothing could be read."""
+    """Return `flops_summary`, one row; {} if the file is unreadable."""
     keys = {column: names.FLOPS_KEYS[column.key] for column in names.FLOPS_SUMMARY_COLUMNS}
     return _one_row(reading, "flops_summary", keys)
 
 
 def read_memory_summary(reading: Reading) -> dict[str, Table]:
-    """`memory_summary`, one row; {} when nothing could be read."""
+    """Return `memory_summary`, one row; {} if the file is unreadable."""
     keys = {column: column.headers for column in names.MEMORY_SUMMARY_COLUMNS}
     return _one_row(reading, "memory_summary", keys)
 
