@@ -99,9 +99,9 @@ def _most(values: IntArray) -> int | None:
     return int(known.max()) if len(known) else None
 
 
-def _share(values: IntArray, whole: int | None) -> float | None:
+def _share(values: IntArray, packets: int | None) -> float | None:
     """Return the percentage of packets; 0 without packets, as in text exports."""
     found = _most(values)
-    if found is None or whole is None:
+    if found is None or packets is None:
         return None
-    return round(found * 100 / whole, _DIGITS) if whole else 0.0
+    return round(found * 100 / packets, _DIGITS) if packets else 0.0

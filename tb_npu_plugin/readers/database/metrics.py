@@ -63,7 +63,7 @@ def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray
     if not column.kind.is_int:
         return column, values
     unknown = np.isnan(values) | (np.abs(values) >= 2.0**63)  # does not fit int64
-    whole = np.rint(np.where(unknown, 0.0, values))
-    if column.kind is Kind.INT and (whole != np.where(unknown, 0.0, values)).any():
+    rounded = np.rint(np.where(unknown, 0.0, values))
+    if column.kind is Kind.INT and (rounded != np.where(unknown, 0.0, values)).any():
         return Column(column.key, Kind.FLOAT, column.title, column.doc, column.group, column.headers), values
-    return column, np.where(unknown, NULL_INT, whole.astype(np.int64))
+    return column, np.where(unknown, NULL_INT, rounded.astype(np.int64))

@@ -210,8 +210,8 @@ class Source:
 
     def _fields(self, select: Select, keys: tuple[str, ...]) -> list[tuple[Field, str]]:
         """Return the existing columns of `keys` (or all), with their names in the database."""
-        wanted = [field for field in select.fields if not keys or field.key in keys]
-        named = [(field, self._name(select, field)) for field in wanted]
+        requested = [field for field in select.fields if not keys or field.key in keys]
+        named = [(field, self._name(select, field)) for field in requested]
         return [(field, name) for field, name in named if name is not None]
 
     def chunks(self, select: Select, keys: tuple[str, ...], take: Callable[[dict[str, Any]], None]) -> int:
@@ -242,20 +242,20 @@ class Source:
     def _chunk(self, select: Select, fields: list[tuple[Field, str]], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         cells = list(zip(*rows))
         out: dict[str, Any] = {}
-        lost = np.zeros(len(rows), dtype=np.bool_)
+        dropped = np.zeros(len(rows), dtype=np.bool_)
         for (field, name), column in zip(fields, cells):
             values, bad = _converted(field, column)
             out[field.key] = values
             unknown = bad
             if field.required:
                 unknown = bad | _unknown(values)
-                lost |= unknown
+                dropped |= unknown
             if unknown.any():
                 self._report(select, field, name, column, unknown)
-        lost |= self._backwards(select, fields, cells, out, lost)
-        lost |= self._outside(select, fields, cells, out, lost)
-        if lost.any():
-            kept = np.flatnonzero(~lost)
+        dropped |= self._backwards(select, fields, cells, out, dropped)
+        dropped |= self._outside(select, fields, cells, out, dropped)
+        if dropped.any():
+            kept = np.flatnonzero(~dropped)
             out = {
                 key: [values[row] for row in kept.tolist()] if isinstance(values, list) else values[kept]
                 for key, values in out.items()
@@ -268,16 +268,16 @@ class Source:
         fields: list[tuple[Field, str]],
         cells: list[tuple[Any, ...]],
         out: Mapping[str, Any],
-        lost: Mask,
+        dropped: Mask,
     ) -> Mask:
         """Mask of further rows that end before they start (unfinished rows end at 0) or exceed _LONGEST (rows without a
         start have 0)."""
-        wrong = np.zeros(len(lost), dtype=np.bool_)
+        wrong = np.zeros(len(dropped), dtype=np.bool_)
         if START not in out or END not in out:
             return wrong
         start, end = out[START], out[END]
         for key, found in ((END, end < start), (START, (start < 0) | (end - start > _LONGEST))):
-            found &= ~(lost | wrong)
+            found &= ~(dropped | wrong)
             if found.any():
                 place = next(place for place, (field, _) in enumerate(fields) if field.key == key)
                 self._report(select, *fields[place], cells[place], found)
@@ -290,16 +290,16 @@ class Source:
         fields: list[tuple[Field, str]],
         cells: list[tuple[Any, ...]],
         out: dict[str, Any],
-        lost: Mask,
+        dropped: Mask,
     ) -> Mask:
         """Mask of further rows with a required time outside the recording. Other such times become unknown."""
-        wrong = np.zeros(len(lost), dtype=np.bool_)
-        moments = [key for key in MOMENTS if key in out]
-        window = self._recording.window(*(out[key][~lost] for key in moments)) if moments else None
+        wrong = np.zeros(len(dropped), dtype=np.bool_)
+        time_keys = [key for key in MOMENTS if key in out]
+        window = self._recording.window(*(out[key][~dropped] for key in time_keys)) if time_keys else None
         for (field, name), column in zip(fields, cells):
-            if window is None or field.key not in moments:
+            if window is None or field.key not in time_keys:
                 continue
-            found = window.strays(out[field.key]) & ~(lost | wrong)
+            found = window.strays(out[field.key]) & ~(dropped | wrong)
             if not found.any():
                 continue
             if field.required:

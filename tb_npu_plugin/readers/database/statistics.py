@@ -26,7 +26,7 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
     key = types.codes[computing].astype(np.int64) + 1
     key = key * (len(cores.values) + 1) + cores.codes[computing] + 1
     groups = _Groups(key * len(devices) + device_code, kernels.ints("dur_ns")[computing])
-    whole = int(groups.total.sum())
+    total_ns = int(groups.total.sum())
     columns = tuple(column for column in OP_STATISTIC.columns if column.key != "model_name")
     rows = RowBuilder(columns)
     for group in np.argsort(-groups.total, kind="stable").tolist():
@@ -42,7 +42,7 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
             int(groups.least[group]),
             _mean(total, count),
             int(groups.most[group]),
-            round(total * 100 / whole, 3) if whole else 0.0,
+            round(total * 100 / total_ns, 3) if total_ns else 0.0,
         )
     return {"op_statistic": rows.table()}
 

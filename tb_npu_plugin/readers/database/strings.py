@@ -79,15 +79,15 @@ class Strings:
     def names(self, ids: IntArray) -> Text:
         """As `column`, for required names: an id without a text gives a substitute name."""
         text = self.column(ids)
-        lost = np.flatnonzero(self.lost(ids))
-        if not len(lost):
+        missing = np.flatnonzero(self.missing(ids))
+        if not len(missing):
             return text
-        found, code = np.unique(ids[lost], return_inverse=True)
+        found, code = np.unique(ids[missing], return_inverse=True)
         codes = text.codes.copy()
-        codes[lost] = code.reshape(-1) + len(text.values)
+        codes[missing] = code.reshape(-1) + len(text.values)
         return Text(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
 
-    def lost(self, ids: IntArray) -> NDArray[np.bool_]:
+    def missing(self, ids: IntArray) -> NDArray[np.bool_]:
         """Mask of the ids whose text is missing."""
         return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
 
@@ -95,10 +95,10 @@ class Strings:
         """Return a text column for a column of ids. Empty and N/A are unknown, as in text files.
 
         unquote: remove the quotation marks around shapes. raw: return texts unchanged."""
-        lost = np.flatnonzero(self.lost(ids))
-        if len(lost) and not self._is_reported:
+        missing = np.flatnonzero(self.missing(ids))
+        if len(missing) and not self._is_reported:
             self._is_reported = True
-            self._report.add("unknown_text", self._where, found=Message("found.id", id=int(ids[lost[0]])))
+            self._report.add("unknown_text", self._where, found=Message("found.id", id=int(ids[missing[0]])))
         codes = self._spool.column(np.int32)
         code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; last entry: no text
         code_of_place[-1] = -1
@@ -137,12 +137,12 @@ def take_text(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
     return Text(spooled(spool, new[codes]), [text.values[code] for code in order.tolist()])
 
 
-def find_rows(keys: IntArray, wanted: IntArray) -> NDArray[np.int64]:
-    """Return the first row of each wanted value among the keys, -1 if missing."""
+def find_rows(keys: IntArray, values: IntArray) -> NDArray[np.int64]:
+    """Return the first row of each value among the keys, -1 if missing."""
     if not len(keys):
-        return np.full(len(wanted), -1, dtype=np.int64)
+        return np.full(len(values), -1, dtype=np.int64)
     order = None if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
     ordered = keys if order is None else keys[order]
-    at = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
-    found = (ordered[at] == wanted) & (wanted != NULL_INT)
+    at = np.minimum(np.searchsorted(ordered, values), len(keys) - 1)
+    found = (ordered[at] == values) & (values != NULL_INT)
     return np.where(found, at if order is None else order[at], -1)

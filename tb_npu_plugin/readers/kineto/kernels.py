@@ -112,9 +112,9 @@ def _steps(selected: SelectedEvents, steps: Steps, correlation: IntArray, device
     place = find_rows(selected.correlations(selected.runtime), np.where(correlation == 0, NULL_INT, correlation))
     has_call = place >= 0
     calls = selected.runtime[place[has_call]]
-    moments, thread = start.copy(), np.full(len(start), NULL_INT)
-    moments[has_call], thread[has_call] = selected.events.ts[calls], threads(selected, calls)
-    found = steps.at(moments, thread)
+    times, thread = start.copy(), np.full(len(start), NULL_INT)
+    times[has_call], thread[has_call] = selected.events.ts[calls], threads(selected, calls)
+    found = steps.at(times, thread)
     codes = found.codes.copy()
     for device in np.unique(devices[~has_call]).tolist():
         lost = np.flatnonzero((devices == device) & ~has_call)
@@ -124,11 +124,11 @@ def _steps(selected: SelectedEvents, steps: Steps, correlation: IntArray, device
     return Text(codes, found.values)
 
 
-def _ran_in(codes: NDArray[np.int32], start: IntArray, moments: IntArray) -> NDArray[np.int32]:
-    """Return the last step whose first event started before each moment; -1 before all."""
+def _ran_in(codes: NDArray[np.int32], start: IntArray, times: IntArray) -> NDArray[np.int32]:
+    """Return the last step whose first event started before each time; -1 before all."""
     steps, first = np.unique(codes, return_index=True)  # events are ordered by start
     order = np.argsort(start[first], kind="stable")
-    place = np.searchsorted(start[first][order], moments, side="right")
+    place = np.searchsorted(start[first][order], times, side="right")
     return np.concatenate([np.array([-1], dtype=np.int32), steps[order]])[place]
 
 

@@ -21,19 +21,19 @@ class NestedEvents:
         self.thread: IntArray = threads(selected, self.rows)
         self.parent = enclosing(self.start, self.end, self.thread)
 
-    def at(self, moments: IntArray, requested_threads: IntArray) -> Index:
-        """Return the innermost event on each thread at each moment; -1 for none."""
-        out = np.full(len(moments), -1, dtype=np.int64)
+    def at(self, times: IntArray, requested_threads: IntArray) -> Index:
+        """Return the innermost event on each thread at each time; -1 for none."""
+        out = np.full(len(times), -1, dtype=np.int64)
         ends, parents = np.append(self.end, 0), np.append(self.parent, -1)
         for thread in np.unique(requested_threads).tolist():
-            own, asked = np.flatnonzero(self.thread == thread), np.flatnonzero(requested_threads == thread)
+            own, rows = np.flatnonzero(self.thread == thread), np.flatnonzero(requested_threads == thread)
             if not len(own):
                 continue
-            place = np.searchsorted(self.start[own], moments[asked], side="right") - 1
+            place = np.searchsorted(self.start[own], times[rows], side="right") - 1
             found = np.where(place >= 0, own[place], -1)
-            while (over := (found >= 0) & (ends[found] < moments[asked])).any():
+            while (over := (found >= 0) & (ends[found] < times[rows])).any():
                 found[over] = parents[found[over]]
-            out[asked] = found
+            out[rows] = found
         return out
 
 

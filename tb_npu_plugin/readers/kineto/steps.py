@@ -48,28 +48,28 @@ class Steps:
             names.append(name if count == 1 else f"{name} ({count})")
         return Steps(events.ts[rows], events.ts[rows] + events.dur[rows], thread, Text.of(names))
 
-    def at(self, moments: IntArray, thread: IntArray) -> Text:
-        """Return the step at each moment on a thread; unknown outside steps.
+    def at(self, times: IntArray, thread: IntArray) -> Text:
+        """Return the step at each time on a thread; unknown outside steps.
 
         It is the innermost mark of the thread, or of all threads if the thread has no marks, as for the backward pass."""
-        out = np.full(len(moments), -1, dtype=np.int64)
+        out = np.full(len(times), -1, dtype=np.int64)
         marked = np.isin(thread, self.thread)
-        self._place(out, np.arange(len(self.start)), np.flatnonzero(~marked), moments)
+        self._place(out, np.arange(len(self.start)), np.flatnonzero(~marked), times)
         for one in np.unique(thread[marked]).tolist():
-            self._place(out, np.flatnonzero(self.thread == one), np.flatnonzero(thread == one), moments)
+            self._place(out, np.flatnonzero(self.thread == one), np.flatnonzero(thread == one), times)
         return Text(np.append(self.names.codes, -1)[out].astype(np.int32), self.names.values)
 
-    def _place(self, out: Index, marks: Index, asked: Index, moments: IntArray) -> None:
-        """Set `out` to the innermost of `marks` at the moments `asked`."""
-        if not len(marks) or not len(asked):
+    def _place(self, out: Index, marks: Index, rows: Index, times: IntArray) -> None:
+        """Set `out` to the innermost of `marks` at the times in `rows`."""
+        if not len(marks) or not len(rows):
             return
         start, end = self.start[marks], self.end[marks]
         parents = np.append(enclosing(start, end, np.zeros_like(start)), -1)
-        found = np.searchsorted(start, moments[asked], side="right") - 1
+        found = np.searchsorted(start, times[rows], side="right") - 1
         ends = np.append(end, 0)
-        while (over := (found >= 0) & (ends[found] <= moments[asked])).any():
+        while (over := (found >= 0) & (ends[found] <= times[rows])).any():
             found[over] = parents[found[over]]
-        out[asked] = np.where(found >= 0, marks[found], -1)
+        out[rows] = np.where(found >= 0, marks[found], -1)
 
     def table(self) -> Table:
         """Return the table step_marks."""

@@ -228,9 +228,9 @@ def _statistic(tables: Tables) -> Table | None:
     found = out.table()
     if not len(found):
         return None
-    whole = found.ints("total_ns")
-    sum_ns = int(whole[known(whole)].sum())
-    share = np.where(known(whole), 100 * whole / sum_ns if sum_ns else np.nan, np.nan)
+    total = found.ints("total_ns")
+    sum_ns = int(total[known(total)].sum())
+    share = np.where(known(total), 100 * total / sum_ns if sum_ns else np.nan, np.nan)
     table = Table(found.columns, {**found.data, "ratio": share})
     return table.take(largest_first(table.ints("total_ns")))
 
@@ -276,7 +276,7 @@ def _totals(tables: Tables) -> Table | None:
     labels = ops.text("name").tolist()
     avg, calls = (_plain(ops.ints(key)) for key in ("avg_ns", "calls"))
     total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]
-    whole = sum(value for value in total if value is not None)
+    total_ns = sum(value for value in total if value is not None)
     known_of = {key: _values(framework, key) for key in (column.key for column in _FRAMEWORK) if key != "name"}
     work_of = {key: _values(flops, key) for key in ("flops", "flops_rate", "utilisation")}
     for row, name in enumerate(labels):
@@ -289,7 +289,7 @@ def _totals(tables: Tables) -> Table | None:
             calls[row],
             total[row],
             avg[row],
-            None if total[row] is None or not whole else total[row] / whole,  # type: ignore[operator]
+            None if total[row] is None or not total_ns else total[row] / total_ns,  # type: ignore[operator]
             *(None if work is None else work_of[key][work] for key in ("flops", "flops_rate", "utilisation")),
             details["kernel"],
             *(details[key] for key in _SHAPES),

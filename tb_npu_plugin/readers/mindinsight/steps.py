@@ -48,8 +48,8 @@ def read_step_trace(reading: Reading) -> Tables:
         missing = [key for key in ("step", "start_ns", "end_ns", "fp_ns") if positions[key] is None]
         if missing:
             headers = {column.key: column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers}
-            wanted = ", ".join(headers[key] for key in missing)
-            report.add("missing_column", "line 1", expected=wanted, found=", ".join(rows.header))
+            expected = ", ".join(headers[key] for key in missing)
+            report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
             return {}
         found = _reduces(rows.header)
         rows.report_unknown_headers(_known(found))

@@ -128,20 +128,20 @@ def _convert(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
     if not chunk.rows:
         return 0
     by_index = list(zip(*chunk.rows))
-    lost = np.zeros(len(chunk.rows), dtype=np.bool_)
+    dropped = np.zeros(len(chunk.rows), dtype=np.bool_)
     for column in columns:
         cells = by_index[column.field.index]
         unknown, bad = column.add(cells)
         if column.field.column.required:
-            lost |= unknown
+            dropped |= unknown
         if bad.any() or (unknown.any() and column.field.column.required):
             _report_cells(column, cells, unknown, bad, chunk, report)
         if column.field.column.kind is Kind.TIME:
             _report_rounded(column, cells, chunk, report)
-    if lost.any():
+    if dropped.any():
         for column in columns:
-            column.drop(lost)
-    return len(chunk.rows) - int(lost.sum())
+            column.drop(dropped)
+    return len(chunk.rows) - int(dropped.sum())
 
 
 def _report_cells(

@@ -57,7 +57,7 @@ def _leading(table: Table) -> list[Column]:
 
 
 def _without_strays(table: Table, window: Window, report: FileReport) -> Table:
-    lost = np.zeros(len(table), dtype=np.bool_)
+    dropped = np.zeros(len(table), dtype=np.bool_)
     changed: dict[str, IntArray] = {}
     leading = _leading(table)
     for column in _times(table):
@@ -66,18 +66,18 @@ def _without_strays(table: Table, window: Window, report: FileReport) -> Table:
         if not wrong.any() or 2 * int(wrong.sum()) > int(known(times).sum()):
             continue
         if column in leading:
-            _report(report, "outside_recording", column, times, wrong & ~lost)
-            lost |= wrong
+            _report(report, "outside_recording", column, times, wrong & ~dropped)
+            dropped |= wrong
         else:
             _report(report, "bad_cell", column, times, wrong)
             changed[column.key] = np.where(wrong, NULL_INT, times)
-    late = _late_rows(table, window) & ~lost
+    late = _late_rows(table, window) & ~dropped
     if late.any():
         _report(report, "outside_recording", table.column(_DURATION), table.ints(_DURATION), late)
-        lost |= late
+        dropped |= late
     if changed:
         table = replace(table, data={**table.data, **changed})
-    return table.take(~lost) if lost.any() else table
+    return table.take(~dropped) if dropped.any() else table
 
 
 def _late_rows(table: Table, window: Window) -> NDArray[np.bool_]:

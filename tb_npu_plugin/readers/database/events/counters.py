@@ -168,7 +168,7 @@ def _hccs(curves: _Curves, rows: Rows) -> None:
 
 def _report_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np.bool_]) -> None:
     """Report samples without a bank or without a counter name; a name with a missing text is already reported."""
-    lost = (rows.ints("bank") == NULL_INT) | ~(counts | curves.context.strings.lost(rows.ints("way")))
+    lost = (rows.ints("bank") == NULL_INT) | ~(counts | curves.context.strings.missing(rows.ints("way")))
     if lost.any():
         found = str(int(lost.sum()))
         curves.context.source.report.add(

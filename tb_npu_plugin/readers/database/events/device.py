@@ -29,12 +29,12 @@ def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
     names = context.strings.names(calls.ints("name"))
     levels = context.levels.column(calls.ints("level"), raw=True)
     prefixes = [trace_events.CALL_PREFIX.get(level, f"{level}@") for level in levels.values] + [""]
-    whole = [prefix + name for prefix in prefixes for name in names.values]
+    texts = [prefix + name for prefix in prefixes for name in names.values]
     codes = np.where(names.codes < 0, -1, levels.codes.astype(np.int64) * len(names.values) + names.codes)
     codes = np.where(
         (levels.codes < 0) & (names.codes >= 0), (len(prefixes) - 1) * len(names.values) + names.codes, codes
     )
-    text = Text(codes.astype(np.int32), whole)
+    text = Text(codes.astype(np.int32), texts)
     threads, level_text, name_text = thread_of(calls), quoted(levels), quoted(names)
     columns = (threads, levels.codes, names.codes, calls.ints("connection"))
 
