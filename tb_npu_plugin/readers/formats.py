@@ -42,7 +42,7 @@ class Reader:
     finish   completes and corrects the tables of all files
     scan     returns the events of a trace file
     select   returns the rows of one span, by Found.part, if several spans share files
-    derive   returns the logical tables computed from the events; None: only operators that no file holds are rebuilt
+    derive   returns the logical tables computed from the events; None: operators are rebuilt from events if no file has them
     parts    source table -> the table that `finish` makes from it; the first source table found names the file
     """
 
@@ -101,6 +101,6 @@ READERS: dict[str, Reader] = {
     MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, msprof.scan),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),
     KINETO.id: Reader(
-        kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.tables_of
+        kineto_head.read_capture, _no_tables, scan=kineto_head.scan_kineto, derive=kineto_tables.derive_tables
     ),
 }

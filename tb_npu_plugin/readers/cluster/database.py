@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.readers.database.communication import comm_bandwidth, comm_links, comm_ops, comm_packets
-from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.progress import DatabaseProgress, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import step_table
@@ -26,7 +26,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
     """Return the logical tables `wanted` that the database holds.
 
     Unreadable tables and rows without a rank are skipped and reported; invalid cells are unknown."""
-    with opened_database(reading.path, reading.report) as connection:
+    with open_database(reading.path, reading.report) as connection:
         if connection is None:
             return {}
         progress = DatabaseProgress(size_of(reading.path), reading.progress)

@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.database.metrics import metric_columns
 from tb_npu_plugin.readers.database.source import Rows, spooled
 from tb_npu_plugin.readers.database.steps import steps_of_kernels
 from tb_npu_plugin.readers.database.strings import find_rows, take_text
-from tb_npu_plugin.readers.database.windows import step_rows
+from tb_npu_plugin.readers.database.windows import assign_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
@@ -103,7 +103,7 @@ class _KernelRows:
         core = out["core"]
         assert isinstance(core, Text)
         out["core"] = self._with_communication_core(core)
-        step = step_rows(context, self.start)
+        step = assign_steps(context, self.start)
         if step is not None:
             ids = [str(id_) for id_ in context.steps.ints("id").tolist()]
             out["step"] = take_text(spool, Text.of(ids), step)

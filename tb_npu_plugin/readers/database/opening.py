@@ -37,7 +37,7 @@ class _Connection(sqlite3.Connection):
 
 
 @contextmanager
-def opened_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connection | None]:
+def open_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connection | None]:
     """Open a read-only connection that returns text as bytes; None after a problem.
 
     SQLite creates files next to a database in WAL mode even for reading, unless it is opened as immutable. An immutable

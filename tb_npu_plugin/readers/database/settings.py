@@ -11,7 +11,7 @@ from typing import Any
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
@@ -39,7 +39,7 @@ def with_database_settings(
         path = folder / relative
         if not database.matches(path.name):
             continue
-        with opened_database(path, FileReport(ProblemLog(), relative)) as connection:
+        with open_database(path, FileReport(ProblemLog(), relative)) as connection:
             if connection is not None:
                 try:
                     return _completed(

@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis.recording import Window, window_of
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
-from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import IN_MEMORY, GrowingColumn, Spool
 from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, START, Content, Field, Select
@@ -205,7 +205,7 @@ class Source:
         """Repair invalid UTF-8 and report it."""
         for row, text in enumerate(texts):
             if text is not None and not text.isascii() and is_damaged(text):
-                texts[row] = repaired(text)
+                texts[row] = repair(text)
                 self._add("bad_bytes", select, name, text)
 
     def _fields(self, select: Select, keys: tuple[str, ...]) -> list[tuple[Field, str]]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.source import Source, spooled
-from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
@@ -73,7 +73,7 @@ class Strings:
         text = bytes(self._texts.blob[start:end]).decode("utf-8", "surrogateescape")
         if is_damaged(text):
             self._report.add("bad_bytes", self._where, found=text)
-            return repaired(text)
+            return repair(text)
         return text
 
     def names(self, ids: IntArray) -> Text:

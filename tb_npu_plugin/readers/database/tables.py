@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tb_npu_plugin.readers.database import communication, links, memory, statistics
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.kernels import read_kernels
-from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.operators import read_operators
 from tb_npu_plugin.readers.database.progress import DatabaseProgress, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
@@ -81,7 +81,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
     """
     report = reading.report
     out: dict[str, Table] = {}
-    with opened_database(reading.path, report) as connection:
+    with open_database(reading.path, report) as connection:
         if connection is None:
             return out
         progress = DatabaseProgress(size_of(reading.path), reading.progress)

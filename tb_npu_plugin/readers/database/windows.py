@@ -10,7 +10,7 @@ from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
-def step_rows(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
+def assign_steps(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
     """Return the row in `context.steps` for each device start (ascending), -1 for none; None without steps.
 
     A step runs from the start of the first kernel, copy or communication operator that it launched to the end of the

@@ -19,7 +19,7 @@ from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 
-def tables_of(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> dict[str, Table]:
+def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -> dict[str, Table]:
     """Return the logical tables of a trace; empty tables are left out."""
     selected = SelectedEvents.of(events, args)
     operators = Operators(selected)

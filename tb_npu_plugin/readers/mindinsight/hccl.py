@@ -11,7 +11,7 @@ from typing import Any
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import CsvRows, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, open_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema import mindinsight_steps as steps
 from tb_npu_plugin.schema import torch_npu_json as tables
@@ -55,7 +55,7 @@ def read_hccl(reading: Reading) -> Tables:
     Bandwidths are recomputed, as the file sums them per step. The profiler's average is left out. The unit comes from
     the links, or from iterations that were read before."""
     report = reading.report
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         positions = rows.positions(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)

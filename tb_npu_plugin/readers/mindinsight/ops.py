@@ -16,7 +16,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import open_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.tables import Column, IntArray, Kind, Table, Text, known
@@ -56,7 +56,7 @@ def read_ops(reading: Reading) -> Tables:
 def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tables:
     report = reading.report
     out = RowBuilder(columns)
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         if len(rows.header) < len(columns):
@@ -85,7 +85,7 @@ def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tabl
 def read_aicpu(reading: Reading) -> Tables:
     """Read aicpu_intermediate: one row per call, in ms."""
     out = RowBuilder(_AICPU)
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         kind, total = rows.positions(names.AICPU_TYPE, names.AICPU_TOTAL)
@@ -101,7 +101,7 @@ def read_aicpu(reading: Reading) -> Tables:
 def read_framework(reading: Reading) -> Tables:
     """Read framework_raw: kernels of the network by full name, with their shapes."""
     out = RowBuilder(_FRAMEWORK)
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         # Older files: full_kernel_name, op_name (full again), kernel_name; newer: full_op_name, op_name (short).
@@ -144,7 +144,7 @@ def read_flops(reading: Reading) -> Tables:
 
     They have 3 columns, or, separately for cube and vector cores, 4 (without utilization) or 6."""
     out = RowBuilder(_FLOPS)
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         width = len(rows.header) - 1
@@ -172,7 +172,7 @@ def read_timeline_data(reading: Reading) -> Tables:
     keys = ("name", "stream_id", "start_ns", "dur_ns")
     columns = [next(column for column in KERNELS.columns if column.key == key) for key in keys]
     out = RowBuilder(columns)
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         if len(rows.header) < len(keys):

@@ -12,7 +12,7 @@ from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import mindinsight_steps as names
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import TIME_UNITS, scaled
@@ -39,7 +39,7 @@ def read_step_trace(reading: Reading) -> Tables:
     recorded ones."""
     report = reading.report
     steps, reduces = RowBuilder(names.ITERATIONS_COLUMNS), RowBuilder(names.REDUCES_COLUMNS)
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         positions = {
@@ -191,7 +191,7 @@ def read_cluster(reading: Reading) -> Tables:
     """Return `parallel_times` of ascend_cluster_analyse. Its last row, if valid, is the profiler's average."""
     report = reading.report
     found: list[tuple[int, list[int | None]]] = []
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         positions = [rows.first_position(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]

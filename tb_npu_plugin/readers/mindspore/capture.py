@@ -30,8 +30,8 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
 
 def _of_settings(folder: Path, log: ProblemLog) -> Capture:
     """Read the settings from JSON files and names."""
-    found = settings.listing(folder, log)
-    name, info = settings.profiler_info(folder, found, log)
+    found = settings.list_names(folder, log)
+    name, info = settings.read_profiler_info(folder, found, log)
     report = FileReport(log, name or PROFILER_INFO.name)
     parameters = object_of(info, names.PARAMETERS, report)
     own = object_of(info, names.MS_INFO, report)
@@ -56,7 +56,7 @@ def _of_settings(folder: Path, log: ProblemLog) -> Capture:
         export_types=settings.export_types_of(parameters, "export_type", report),
         versions=known_versions(info, {"MindSpore": names.MS_VERSION, "CANN": names.CANN_VERSION}),
         jit_level=text_of(info.get(names.JIT_LEVEL)),
-        **settings.metadata(folder, found, log),
+        **settings.read_metadata(folder, found, log),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.readers.shared.source import READ_ERRORS, opened
+from tb_npu_plugin.readers.shared.source import READ_ERRORS, open_file
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Table
@@ -47,7 +47,7 @@ def _text(value: Any) -> str | None:
 def _events(reading: Reading) -> list[dict[str, Any]]:
     """Return the mark events. An event at the border of two blocks may occur twice."""
     out: list[dict[str, Any]] = []
-    with opened(reading) as stream:
+    with open_file(reading) as stream:
         if stream is None:
             return out
         kept = b""

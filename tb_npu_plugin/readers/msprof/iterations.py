@@ -10,7 +10,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
-from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import msprof as names
 from tb_npu_plugin.schema.core import folded
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS
@@ -38,7 +38,7 @@ def read_iterations(reading: Reading) -> Tables:
     """Return `iterations` and `iteration_reduces`; {} if the file is unreadable. Rows without a number or an end are
     skipped and reported."""
     report = reading.report
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         positions = {folded(header): place for place, header in reversed(list(enumerate(rows.header)))}

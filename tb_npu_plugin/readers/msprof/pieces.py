@@ -17,7 +17,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.source import READ_ERRORS, opened
+from tb_npu_plugin.readers.shared.source import READ_ERRORS, open_file
 from tb_npu_plugin.scan import MEMORY, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import MSPROF
@@ -110,7 +110,7 @@ def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
     between = b"["
     for piece in pieces:
         report = piece.report
-        with opened(piece) as stream:
+        with open_file(piece) as stream:
             if stream is None:
                 continue
             blocks = _blocks(stream, report)

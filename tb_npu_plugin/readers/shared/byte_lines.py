@@ -1,4 +1,4 @@
-"""Lines of a file, as source.text_lines returns them, with access to the unread bytes for the C row parser."""
+"""Lines of a file, as source.read_lines returns them, with access to the unread bytes for the C row parser."""
 
 from __future__ import annotations
 

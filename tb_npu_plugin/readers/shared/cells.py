@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.shared.csv_header import Field
-from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.figures import TOO_LONG
 from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
@@ -76,7 +76,7 @@ class _Codes(dict[str, int]):
             return -1
         if not value.isascii() and is_damaged(value):
             self.damaged.add(cell)
-            value = repaired(value)
+            value = repair(value)
         if self._unquote:
             value = _unquoted(value)
         return self.values_seen.setdefault(value, self._first + len(self.values_seen))
@@ -272,7 +272,7 @@ class NumberCells:
 Cells = Union[TextCells, NumberCells]
 
 
-def cells_for(field: Field, spool: Spool) -> Cells:
+def create_cells(field: Field, spool: Spool) -> Cells:
     """Return an empty column for the field."""
     if field.column.kind is Kind.TEXT or field.guess is Guess.FIGURES:
         return TextCells(field, spool)

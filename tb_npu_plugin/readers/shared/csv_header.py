@@ -29,7 +29,7 @@ class Field:
     guess: Guess = Guess.NOTHING
 
 
-def fields_of(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
+def find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
     """Return the columns to read, in the file's order; None, and a problem, if a required one is missing."""
     known = {folded(spelling): column for column in spec.columns for spelling in column.headers}
     found: dict[str, Field] = {}

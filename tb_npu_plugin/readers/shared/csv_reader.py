@@ -12,13 +12,13 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.byte_lines import ByteLines
-from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, TextCells, cells_for
-from tb_npu_plugin.readers.shared.csv_header import fields_of
+from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, TextCells, create_cells
+from tb_npu_plugin.readers.shared.csv_header import find_fields
 from tb_npu_plugin.readers.shared.csv_rows import Chunk, RowReader
 from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.source import opened, text_lines
+from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
@@ -39,7 +39,7 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
     """Return the table of a CSV file that was split into pieces with the same header. See read_csv."""
     builder = _TableBuilder(spec, pieces[0].spool)
     for piece in pieces:
-        with opened(piece) as stream:
+        with open_file(piece) as stream:
             if stream is not None:
                 builder.add_piece(stream, piece.report)
     table = builder.table()
@@ -69,7 +69,7 @@ class _TableBuilder:
 
     def add_piece(self, stream: IO[bytes], report: FileReport) -> None:
         """Read the rows of a piece."""
-        lines = ByteLines(stream, report) if native_rows.is_enabled() else text_lines(stream, report)
+        lines = ByteLines(stream, report) if native_rows.is_enabled() else read_lines(stream, report)
         reader = RowReader(lines, report)
         header = reader.header()
         if header is None:
@@ -95,9 +95,9 @@ class _TableBuilder:
                 report.add("other_header", "line 1", expected=", ".join(self._header), found=", ".join(header))
                 return False
             return True
-        fields = fields_of(header, self._spec, report)
+        fields = find_fields(header, self._spec, report)
         self._header = list(map(normalise, header))
-        self._columns = [cells_for(field, self._spool) for field in fields or ()]
+        self._columns = [create_cells(field, self._spool) for field in fields or ()]
         return bool(self._columns)
 
     def table(self) -> Table | None:

@@ -12,7 +12,7 @@ def is_damaged(text: str) -> bool:
     return False
 
 
-def repaired(text: str) -> str:
+def repair(text: str) -> str:
     """Return the text with U+FFFD in place of lone surrogates."""
     if text.isascii():
         return text

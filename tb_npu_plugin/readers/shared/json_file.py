@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.shared.damage import repaired
+from tb_npu_plugin.readers.shared.damage import repair
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
-from tb_npu_plugin.readers.shared.source import decoded, read_all
+from tb_npu_plugin.readers.shared.source import decode_text, read_bytes
 
 #: A key and the brace of its object.
 _OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
@@ -19,10 +19,10 @@ _OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
 
 def read_text(reading: Reading) -> str | None:
     """Return the text of a JSON file; None after a problem."""
-    data, report = read_all(reading), reading.report
+    data, report = read_bytes(reading), reading.report
     if data is None:
         return None
-    text = decoded(data, report)
+    text = decode_text(data, report)
     if not text.strip():
         report.add("empty_file", expected=Message("expected.json_object"))
         return None
@@ -45,7 +45,7 @@ def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") 
     """
     try:
         value = _decoder(exact).decode(text)
-        value = _repaired(value) if _has_halves(text) else value
+        value = _repair_values(value) if _has_halves(text) else value
     except json.JSONDecodeError as error:
         where = place or f"line {error.lineno}, character {error.colno}"
         report.add("bad_json", where, found=_rest(text, error.pos))
@@ -73,10 +73,10 @@ def complete_objects(text: str, accepts: Callable[[dict[str, Any]], bool]) -> It
         if found is None:
             return
         position = found.end()
-        key = repaired(_unescaped(found.group(1)))
+        key = repair(_unescape(found.group(1)))
         try:
             value, end = decoder.raw_decode(text, position)
-            value = _repaired(value) if has_halves else value
+            value = _repair_values(value) if has_halves else value
         except RecursionError:
             return  # not a result file: searching every level would take quadratic time
         except json.JSONDecodeError:
@@ -94,7 +94,7 @@ def _rest(text: str, position: int) -> str:
     return text[position : position + MAX_FOUND] or "the end of the file"
 
 
-def _unescaped(key: str) -> str:
+def _unescape(key: str) -> str:
     """Return the key with its JSON escapes resolved."""
     try:
         return str(json.loads(f'"{key}"', strict=False))
@@ -107,13 +107,13 @@ def _has_halves(text: str) -> bool:
     return "\\ud" in text or "\\uD" in text
 
 
-def _repaired(value: Any) -> Any:
+def _repair_values(value: Any) -> Any:
     """Return the value with U+FFFD in place of lone surrogates."""
     if isinstance(value, str):
-        return repaired(value)
+        return repair(value)
     if isinstance(value, dict):
-        return {repaired(key): _repaired(item) for key, item in value.items()}
-    return [_repaired(item) for item in value] if isinstance(value, list) else value
+        return {repair(key): _repair_values(item) for key, item in value.items()}
+    return [_repair_values(item) for item in value] if isinstance(value, list) else value
 
 
 def _decoder(exact: bool) -> json.JSONDecoder:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.shared.damage import repaired
+from tb_npu_plugin.readers.shared.damage import repair
 
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
@@ -152,7 +152,7 @@ class FileReport:
                 file=self._file,
                 where=where,
                 expected=expected or Message(words.expected),
-                found=shortened(found),
+                found=shorten(found),
                 lost=Message(words.lost),
                 action=Message(words.action),
                 count=count,
@@ -189,7 +189,7 @@ class FileReport:
             self.add("damaged_table", table, found=str(error))
 
 
-def shortened(text: str) -> str:
+def shorten(text: str) -> str:
     """Return one printable line of at most MAX_FOUND characters; in a Message, the text parameters are cut."""
     if not isinstance(text, Message):
         return _line(text, MAX_FOUND)
@@ -206,5 +206,5 @@ def shortened(text: str) -> str:
 
 
 def _line(text: str, most: int) -> str:
-    line = repaired(text).replace("\r", "\\r").replace("\n", "\\n")
+    line = repair(text).replace("\r", "\\r").replace("\n", "\\n")
     return line if len(line) <= most else f"{line[: most - 1]}\u2026"

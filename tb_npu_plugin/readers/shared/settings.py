@@ -19,7 +19,7 @@ from tb_npu_plugin.schema import torch_npu_json as names
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
-def listing(folder: Path, log: ProblemLog) -> list[str]:
+def list_names(folder: Path, log: ProblemLog) -> list[str]:
     """Return the sorted file names in the folder."""
     try:
         return sorted(path.name for path in folder.iterdir())
@@ -28,7 +28,7 @@ def listing(folder: Path, log: ProblemLog) -> list[str]:
         return []
 
 
-def profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
+def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
     """Return the name and content of the profiler_info file; "" and {} without one."""
     report = FileReport(log, names.PROFILER_INFO.name)
     found = [name for name in files if names.PROFILER_INFO.matches(name)]
@@ -38,10 +38,10 @@ def profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str,
     if len(found) > 1:
         report.add("several_settings", found=", ".join(found))
     name = next((name for name in found if _suffix(name) is not None), found[0])
-    return name, load(folder / name, log)
+    return name, read_settings_file(folder / name, log)
 
 
-def load(path: Path, log: ProblemLog) -> dict[str, Any]:
+def read_settings_file(path: Path, log: ProblemLog) -> dict[str, Any]:
     """Return the JSON object of a settings file; {} after a problem."""
     return read_object(Reading(path, path.name, log), exact=False) or {}
 
@@ -69,10 +69,10 @@ def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileRep
     return (named.rank, named.rank_source) if stated is None else (stated, "rank_id")
 
 
-def metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
+def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, Any]:
     """Return the fields of Capture from profiler_metadata.json."""
     path = folder / names.PROFILER_METADATA.name
-    content = load(path, log) if path.name in files else {}
+    content = read_settings_file(path, log) if path.name in files else {}
     report = FileReport(log, path.name)
     groups = object_of(content, names.GROUPS, report)
     for name, group in groups.items():

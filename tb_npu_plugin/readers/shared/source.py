@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.reading import Progress, Reading
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
 from tb_npu_plugin.scan.source import BOMB, unpacked_limit
@@ -77,7 +77,7 @@ class _Gunzip(gzip.GzipFile):
 
 
 @contextmanager
-def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
+def open_file(reading: Reading) -> Iterator[IO[bytes] | None]:
     """Open the file, unpacked if its name ends in .gz; None after a problem. Never waits on a pipe."""
     path, report = reading.path, reading.report
     try:
@@ -99,7 +99,7 @@ def opened(reading: Reading) -> Iterator[IO[bytes] | None]:
             yield buffered
 
 
-def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
+def read_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
     """Yield lines with their original line breaks. A read error ends the lines with a problem.
 
     Invalid UTF-8 and NUL become lone surrogates, which `is_damaged` finds."""
@@ -114,12 +114,12 @@ def text_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
         report.cut(error)
 
 
-def read_all(reading: Reading) -> bytes | None:
+def read_bytes(reading: Reading) -> bytes | None:
     """Return the JSON file's bytes, of a damaged .gz those before the damage.
 
     None after a problem, and for a file that would take far more memory or time than others of its size."""
     report, blocks, size, memory, objects = reading.report, [], 0, 0, 0
-    with opened(reading) as stream:
+    with open_file(reading) as stream:
         if stream is None:
             return None
         allowed = _json_memory(reading.path)
@@ -168,13 +168,13 @@ def _objects(block: bytes) -> int:
     return block.count(b"{") + block.count(b"[")
 
 
-def decoded(data: bytes, report: FileReport) -> str:
+def decode_text(data: bytes, report: FileReport) -> str:
     """Return the bytes as text. Invalid UTF-8 and NUL become U+FFFD and a problem."""
     text = data.decode("utf-8-sig", "surrogateescape").replace("\0", NUL)
     if not is_damaged(text):
         return text
     report.add("bad_bytes", f"byte {_first_damage(text)}")
-    return repaired(text)
+    return repair(text)
 
 
 def _first_damage(text: str) -> int:

@@ -1,4 +1,4 @@
-"""GrowingColumn columns that move from memory to a file, so that memory does not grow with the number of rows."""
+"""Growing columns that move from memory to a file, so that memory does not grow with the number of rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Spool:
         self._numbers = count()
 
     def column(self, dtype: DTypeLike) -> GrowingColumn:
-        """An empty column."""
+        """Create an empty column."""
         path = self.folder / f"column-{next(self._numbers)}" if self.folder is not None else None
         return GrowingColumn(np.dtype(dtype), path)
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.readers.shared.csv_rows import RowReader
-from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
+from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.figures import Figures
 from tb_npu_plugin.readers.shared.json_file import load_object
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.source import opened, text_lines
+from tb_npu_plugin.readers.shared.source import open_file, read_lines
 
 
 class LineCounter:
@@ -89,14 +89,14 @@ class CsvRows:
 
 
 @contextmanager
-def opened_rows(reading: Reading) -> Iterator[CsvRows | None]:
+def open_rows(reading: Reading) -> Iterator[CsvRows | None]:
     """Open a CSV file; None after a problem. If `lines` is read to its end without a row, that is reported."""
     report = reading.report
-    with opened(reading) as stream:
+    with open_file(reading) as stream:
         if stream is None:
             yield None
             return
-        source = LineCounter(text_lines(stream, report))
+        source = LineCounter(read_lines(stream, report))
         reader = RowReader(iter(source), report)
         header = reader.header()
         if header is None:
@@ -121,7 +121,7 @@ def _sound(cells: list[str], where: str, report: FileReport) -> list[str]:
     if not is_damaged("".join(cells)):
         return cells
     report.add("bad_bytes", where)
-    return [repaired(cell) for cell in cells]
+    return [repair(cell) for cell in cells]
 
 
 def is_number(step: str | None) -> bool:

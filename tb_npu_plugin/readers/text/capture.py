@@ -23,10 +23,10 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
     folder's name. Start and end are wall-clock ns: end is collectionTimeEnd, start is
     collectionTimeEnd - (MonotonicTimeEnd - start_monotonic).
     """
-    files = settings.listing(folder, log)
-    name, info = settings.profiler_info(folder, files, log)
+    files = settings.list_names(folder, log)
+    name, info = settings.read_profiler_info(folder, files, log)
     report = FileReport(log, name or names.PROFILER_INFO.name)
-    metadata = settings.metadata(folder, files, log)
+    metadata = settings.read_metadata(folder, files, log)
     config = object_of(info, "config", report)
     common = object_of(config, "common_config", report)
     experimental = object_of(config, "experimental_config", report)

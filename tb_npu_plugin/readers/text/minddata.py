@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import int64_or_none, member, objects
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import CsvRows, opened_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, open_rows, text
 from tb_npu_plugin.readers.text.minddata_batches import DEVICE, HOST, read_device_queue, read_device_wait, with_batches
 from tb_npu_plugin.readers.text.minddata_cpu import read_cpu
 from tb_npu_plugin.readers.text.minddata_summary import read_summary, with_summary
@@ -34,7 +34,7 @@ def read_pipeline_raw(reading: Reading) -> Tables:
     Rows without a unique operator number are skipped and reported."""
     ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     seen: set[int] = set()
-    with opened_rows(reading) as rows:
+    with open_rows(reading) as rows:
         if rows is None:
             return {}
         place = {

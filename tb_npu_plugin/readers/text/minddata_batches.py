@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.shared.damage import is_damaged
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.source import opened, text_lines
+from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
 from tb_npu_plugin.units import TIME_UNITS, scaled
@@ -32,10 +32,10 @@ def read_device_queue(reading: Reading) -> Tables:
     report = reading.report
     batches: list[tuple[int, dict[str, int]]] = []
     latest: dict[int, dict[str, int]] = {}
-    with opened(reading) as stream:
+    with open_file(reading) as stream:
         if stream is None:
             return {}
-        for line, content in enumerate(_checked_lines(stream, report), 1):
+        for line, content in enumerate(_read_lines(stream, report), 1):
             cells = content.split()
             if not cells:
                 continue
@@ -75,10 +75,10 @@ def read_device_wait(reading: Reading) -> Tables:
     unit = _US if "aicpu" in reading.name else 1
     rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
     batch = 0
-    with opened(reading) as stream:
+    with open_file(reading) as stream:
         if stream is None:
             return {}
-        for line, content in enumerate(_checked_lines(stream, report), 1):
+        for line, content in enumerate(_read_lines(stream, report), 1):
             cells = content.split()
             if not cells or cells[0] == files.WAIT_HEADER:
                 continue
@@ -95,10 +95,10 @@ def read_device_wait(reading: Reading) -> Tables:
     return _unless_empty(DEVICE, rows, report)
 
 
-def _checked_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
+def _read_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
     """Yield the lines; report damaged ones, and a last one without a line break, which may be truncated."""
     content = "\n"
-    for line, content in enumerate(text_lines(stream, report), 1):
+    for line, content in enumerate(read_lines(stream, report), 1):
         if is_damaged(content):
             report.add("bad_bytes", f"line {line}")
         yield content

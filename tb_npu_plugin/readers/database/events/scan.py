@@ -17,7 +17,7 @@ from tb_npu_plugin.readers.database.events.marks import add_marks
 from tb_npu_plugin.readers.database.events.processes import Processes
 from tb_npu_plugin.readers.database.events.sink import EventSink
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
-from tb_npu_plugin.readers.database.opening import opened_database
+from tb_npu_plugin.readers.database.opening import open_database
 from tb_npu_plugin.readers.database.progress import DatabaseProgress
 from tb_npu_plugin.readers.database.source import Source
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -50,7 +50,7 @@ def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], 
     with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
         sink = EventSink(columns, into.blob)
         complete = True
-        with opened_database(path, report) as connection:
+        with open_database(path, report) as connection:
             if connection is not None:
                 database_progress = DatabaseProgress(path.stat().st_size, progress)
                 source = Source(connection, report, Spool(into.spool), database_progress.count_rows)
