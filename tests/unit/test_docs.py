@@ -11,7 +11,7 @@ from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
-#: Calls and the place of the code among their arguments; readers/shared/report.py has its words under the code.
+#: Calls and the place of the code among their arguments; readers/shared/report.py has its messages under the code.
 CALLS = {"Problem": 0, "problem": 0, "damaged": 0, "unreadable": 0, "problem_of": 0, "Verdict": 0}
 CODE = re.compile(r"[a-z_]+")
 #: A file or folder of the sources as docs/architecture.md names it.
@@ -35,7 +35,7 @@ def used() -> set[str]:
 
 def codes(node: ast.AST) -> Iterator[ast.expr | None]:
     if isinstance(node, ast.Dict):
-        yield from (key for key, value in zip(node.keys, node.values) if name(value) == "Words")
+        yield from (key for key, value in zip(node.keys, node.values) if name(value) == "MessageCodes")
     elif isinstance(node, ast.Call) and name(node) in CALLS:
         yield from node.args[CALLS[name(node)] :][:1]
         yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
