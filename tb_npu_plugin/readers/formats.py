@@ -64,9 +64,8 @@ def _tables(reading: Reading) -> Tables:
 
 
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
-    """Drop the memory record if memory profiling was off.
-
-    Databases record the process memory for the timeline's counters even then; text exports have no such record."""
+    """Drop the memory record if memory profiling was off. Databases record the process memory for the timeline's
+    counters even then; text exports have no such record."""
     tables = with_known_times(with_l2_rates(tables))
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:

@@ -23,9 +23,8 @@ _SELECTS = (cluster.STEP_ROWS, cluster.TIME_ROWS, cluster.BANDWIDTH_ROWS, cluste
 
 
 def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
-    """Return the logical tables `wanted` that the database holds.
-
-    Unreadable tables and rows without a rank are skipped and reported; invalid cells are unknown."""
+    """Return the logical tables `wanted` that the database holds. Unreadable tables and rows without a rank are skipped
+    and reported; invalid cells are unknown."""
     with open_database(reading.path, reading.report) as connection:
         if connection is None:
             return {}

@@ -15,9 +15,8 @@ Mask = NDArray[np.bool_]
 
 
 def ints_of(cells: Sequence[Any]) -> tuple[NDArray[np.int64], Mask]:
-    """Return int64 values, NULL_INT if unknown, and a mask of the cells that are neither NULL nor a number.
-
-    Fractions are rounded half to even."""
+    """Return int64 values, NULL_INT if unknown, and a mask of the cells that are neither NULL nor a number. Fractions
+    are rounded half to even."""
     found = np.array(cells)
     none = np.zeros(len(cells), dtype=np.bool_)
     if found.dtype.kind == "i":

@@ -53,10 +53,8 @@ class Context:
 
     @cached_property
     def torch(self) -> Rows:
-        """Framework calls on the host.
-
-        torch_npu swaps the columns of shapes and types; they are swapped back unless the content shows a fixed
-        release."""
+        """Framework calls on the host. torch_npu swaps the columns of shapes and types; they are swapped back unless
+        the content shows a fixed release."""
         rows = self.source.read(schema.PYTORCH_API)
         types, shapes = rows.ints("input_types"), rows.ints("input_shapes")
         if self._have_letters(types) or not self._have_letters(shapes):

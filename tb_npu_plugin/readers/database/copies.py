@@ -29,10 +29,9 @@ class Copies:
 
 
 def find_copies(context: Context, ops: Rows) -> Copies:
-    """Return the copies of operators, which must be ordered by start.
-
-    A copy belongs to the operator that enqueued its CANN call, or, without a task queue, to the operator that ran during
-    the call. Only the first of several copies of one call counts."""
+    """Return the copies of operators, which must be ordered by start. A copy belongs to the operator that enqueued its
+    CANN call, or, without a task queue, to the operator that ran during the call. Only the first of several copies of
+    one call counts."""
     calls, tasks = context.calls, context.tasks
     rows = np.flatnonzero(context.are_copies)
     rows = rows[np.argsort(tasks.ints("start_ns")[rows], kind="stable")]

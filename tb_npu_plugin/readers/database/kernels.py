@@ -33,9 +33,8 @@ _MAYBE = ("op_state", "hf32")
 
 
 def read_kernels(context: Context) -> dict[str, Table]:
-    """Return kernels with waiting times, steps and metrics.
-
-    A preview shows the steps before the metrics are read, which may be most of the database."""
+    """Return kernels with waiting times, steps and metrics. A preview shows the steps before the metrics are read,
+    which may be most of the database."""
     joined = _KernelRows(context)
     if not len(joined.start):
         return {}

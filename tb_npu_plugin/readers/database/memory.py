@@ -44,9 +44,8 @@ def _prefixed(names: Text, engine: NDArray[np.bool_]) -> Text:
 
 
 def read_memory_record(context: Context) -> dict[str, Table]:
-    """Return memory totals: of the process, then of the allocators in the table's order, then of the workspace.
-
-    The process is sampled even if memory profiling was off: see formats._finish."""
+    """Return memory totals: of the process, then of the allocators in the table's order, then of the workspace. The
+    process is sampled even if memory profiling was off: see formats._finish."""
     rows = context.source.read(schema.MEMORY_RECORD)
     app = context.source.read(schema.NPU_MEMORY)
     place = context.strings.column(app.ints("place"))

@@ -21,11 +21,9 @@ _FRAME_END = ";\r\n"
 
 
 def read_operators(context: Context) -> dict[str, Table]:
-    """Return operator calls by start, without step marks.
-
-    Device time is that of the kernels and communication operators that the database links to a call, and of its copies.
-    AI Core time is unknown if cores were not recorded (level 0).
-    """
+    """Return operator calls by start, without step marks. Device time is that of the kernels and communication
+    operators that the database links to a call, and of its copies. AI Core time is unknown if cores were not recorded
+    (level 0)."""
     ops = context.torch_of_kind("op")
     if not len(ops):
         return {}

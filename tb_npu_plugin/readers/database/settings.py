@@ -32,9 +32,8 @@ def with_database_settings(
     log: ProblemLog,
     database: ResultFile = PROFILER_DATABASE,
 ) -> Capture:
-    """Return the capture with unknown fields filled from the profiler's database, if `files` has one.
-
-    Problems are left to the reader of its tables."""
+    """Return the capture with unknown fields filled from the profiler's database, if `files` has one. Problems are left
+    to the reader of its tables."""
     for relative in files:
         path = folder / relative
         if not database.matches(path.name):

@@ -186,9 +186,8 @@ class Source:
         return next((known[name.lower()] for name in field.names if name.lower() in known), None)
 
     def read(self, select: Select, *keys: str) -> Rows:
-        """Return the rows of a table with the columns `keys` or all; no row if the table is missing.
-
-        Rows without a valid value in a required column are dropped, other invalid values are unknown."""
+        """Return the rows of a table with the columns `keys` or all; no row if the table is missing. Rows without a
+        valid value in a required column are dropped, other invalid values are unknown."""
         fields = self._fields(select, keys) if self.has(select) else []
         columns = [_ColumnReader(field, self.spool) for field, _ in fields]
 
@@ -359,9 +358,8 @@ def _quoted(name: str) -> str:
 
 
 def _expression(field: Field, name: str) -> str:
-    """Return the SQL expression of a column, with NULL_INT for NULL: numpy converts columns of one type fast.
-
-    SQLite parses -2**63 as a float, hence the subtraction."""
+    """Return the SQL expression of a column, with NULL_INT for NULL: numpy converts columns of one type fast. SQLite
+    parses -2**63 as a float, hence the subtraction."""
     if field.content in (Content.INT, Content.STRING) and not field.required:
         return f"ifnull({_quoted(name)}, (-9223372036854775807 - 1))"
     return _quoted(name)

@@ -15,9 +15,8 @@ _HOST = "host"
 
 
 def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
-    """Return kernels by type and core, longest total first; no table if types are unknown (level 0).
-
-    communication: core of communication rows, which are left out."""
+    """Return kernels by type and core, longest total first; no table if types are unknown (level 0). communication:
+    core of communication rows, which are left out."""
     types, cores = kernels.text("type"), kernels.text("core")
     computing = np.flatnonzero(~cores.equals(communication))
     if not (types.codes[computing] >= 0).any():

@@ -92,9 +92,8 @@ class Strings:
         return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
 
     def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
-        """Return a text column for a column of ids. Empty and N/A are unknown, as in text files.
-
-        unquote: remove the quotation marks around shapes. raw: return texts unchanged."""
+        """Return a text column for a column of ids. Empty and N/A are unknown, as in text files. unquote: remove the
+        quotation marks around shapes. raw: return texts unchanged."""
         missing = np.flatnonzero(self.missing(ids))
         if len(missing) and not self._is_reported:
             self._is_reported = True

@@ -75,10 +75,8 @@ _TABLE_READERS = (
 
 
 def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
-    """Return the logical tables `wanted` (ids of schema.registry.TABLES) that a database holds, as in text files.
-
-    An unreadable part is skipped and reported.
-    """
+    """Return the logical tables `wanted` (ids of schema.registry.TABLES) that a database holds, as in text files. An
+    unreadable part is skipped and reported."""
     report = reading.report
     out: dict[str, Table] = {}
     with open_database(reading.path, report) as connection:

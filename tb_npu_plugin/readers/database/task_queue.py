@@ -13,9 +13,8 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Text
 
 
 def entries(context: Context, queue: Rows, names: Text) -> tuple[NDArray[np.bool_], IntArray]:
-    """Return a mask of the enqueue calls (the others dequeue) and each call's entry number, NULL_INT for none.
-
-    queue: calls of kind "queue"; names: their names."""
+    """Return a mask of the enqueue calls (the others dequeue) and each call's entry number, NULL_INT for none. queue:
+    calls of kind "queue"; names: their names."""
     enters = np.array([name.startswith(trace_events.ENQUEUES) for name in names.values] + [False])[names.codes]
     row, connection = context.links(queue)
     number = np.full(len(queue), NULL_INT, dtype=np.int64)

@@ -11,11 +11,9 @@ from tb_npu_plugin.tables import NULL_INT, IntArray
 
 
 def assign_steps(context: Context, starts: IntArray) -> NDArray[np.int64] | None:
-    """Return the row in `context.steps` for each device start (ascending), -1 for none; None without steps.
-
-    A step runs from the start of the first kernel, copy or communication operator that it launched to the end of the
-    last one, or to its end on the host if later. Where steps overlap, the first one counts.
-    """
+    """Return the row in `context.steps` for each device start (ascending), -1 for none; None without steps. A step runs
+    from the start of the first kernel, copy or communication operator that it launched to the end of the last one, or
+    to its end on the host if later. Where steps overlap, the first one counts."""
     steps = context.steps
     if not len(steps):
         return None

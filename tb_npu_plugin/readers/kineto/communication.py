@@ -21,11 +21,8 @@ _TRAFFIC = ("step", "kind", "name", "group", "transport", "rollup", "size_bytes"
 
 
 def read_communication(selected: SelectedEvents, kernels: Table, rows: Index) -> dict[str, Table]:
-    """Return comm_ops and comm_bandwidth; {} without collectives. rows: events of the kernels.
-
-    The size is that of the message. The bandwidth is size / kernel time, which includes waiting for other ranks: traces
-    do not split it.
-    """
+    """Return comm_ops and comm_bandwidth; {} without collectives. rows: events of the kernels. The size is that of the
+    message. The bandwidth is size / kernel time, which includes waiting for other ranks: traces do not split it."""
     chosen = kernels.text("core").equals(kineto.COMMUNICATION_KIND)
     own = kernels.take(chosen)
     if not len(own):

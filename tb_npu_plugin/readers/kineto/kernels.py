@@ -105,10 +105,8 @@ def _kinds(selected: SelectedEvents, rows: Index, names: Text) -> Text:
 
 
 def _steps(selected: SelectedEvents, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
-    """Return the step in which each event was launched.
-
-    Without a known call: the step in which it ran, by the first event of each step on its device; on a device without
-    any known call, the host's step at that time."""
+    """Return the step in which each event was launched. Without a known call: the step in which it ran, by the first
+    event of each step on its device; on a device without any known call, the host's step at that time."""
     place = find_rows(selected.correlations(selected.runtime), np.where(correlation == 0, NULL_INT, correlation))
     has_call = place >= 0
     calls = selected.runtime[place[has_call]]

@@ -83,9 +83,8 @@ def _devices(kind: IntArray, number: IntArray) -> Text:
 
 
 def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, Index]:
-    """Return the allocations and the release of each, or -1: the next event of the address, if it releases it.
-
-    Releases of memory allocated before the recording are left out. Events must be ordered by time."""
+    """Return the allocations and the release of each, or -1: the next event of the address, if it releases it. Releases
+    of memory allocated before the recording are left out. Events must be ordered by time."""
     usable = known(address) & known(size) & (size != 0)
     order = np.flatnonzero(usable)
     order = order[np.lexsort((order, address[order], device[order]))]

@@ -68,7 +68,6 @@ class SelectedEvents:
 
     def correlations(self, rows: Index) -> IntArray:
         """Return the correlation id, which a call shares with the work it launched; NULL_INT for none (0 in traces).
-
         `rows` must be in file order."""
         (found,) = self.integers(rows, kineto.CORRELATION)
         return np.where(found == 0, NULL_INT, found)

@@ -20,10 +20,8 @@ from tb_npu_plugin.tables import IntArray, Table, Text, from_lists
 
 @dataclass(frozen=True)
 class Steps:
-    """Step marks on the host, by start. names: step of each mark.
-
-    If a thread marks a name again after another name, that is a new step, "5 (2)". Marks of several threads with one
-    name are one step."""
+    """Step marks on the host, by start. names: step of each mark. If a thread marks a name again after another name,
+    that is a new step, "5 (2)". Marks of several threads with one name are one step."""
 
     start: IntArray
     end: IntArray
@@ -49,9 +47,8 @@ class Steps:
         return Steps(events.ts[rows], events.ts[rows] + events.dur[rows], thread, Text.of(names))
 
     def at(self, times: IntArray, thread: IntArray) -> Text:
-        """Return the step at each time on a thread; unknown outside steps.
-
-        It is the innermost mark of the thread, or of all threads if the thread has no marks, as for the backward pass."""
+        """Return the step at each time on a thread; unknown outside steps. It is the innermost mark of the thread, or
+        of all threads if the thread has no marks, as for the backward pass."""
         out = np.full(len(times), -1, dtype=np.int64)
         marked = np.isin(thread, self.thread)
         self._place(out, np.arange(len(self.start)), np.flatnonzero(~marked), times)
@@ -77,9 +74,8 @@ class Steps:
 
 
 def budgets(kernels: Table, steps: Steps) -> Table:
-    """Return the table step_trace, one row per GPU and step; see analysis.steps.from_kernels.
-
-    Preparing is the time from the step's mark to its first task on the GPU."""
+    """Return the table step_trace, one row per GPU and step; see analysis.steps.from_kernels. Preparing is the time
+    from the step's mark to its first task on the GPU."""
     marks = dict(zip(reversed(steps.names.tolist()), reversed(steps.start.tolist())))  # first mark of each name
     found = [
         replace(step, copying=step.copying or 0, preparing=_since(marks.get(step.step), step.start_ns))

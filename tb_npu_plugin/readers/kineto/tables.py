@@ -46,10 +46,8 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
 
 
 def _owners(selected: SelectedEvents, operators: Operators) -> Index:
-    """Return the operator that launched each device event, -1 for none.
-
-    It is the operator with the event's external id, or with that of the call with the same correlation, or the operator
-    that ran on the call's thread."""
+    """Return the operator that launched each device event, -1 for none. It is the operator with the event's external
+    id, or with that of the call with the same correlation, or the operator that ran on the call's thread."""
     correlation, calls = selected.correlations(selected.device), selected.correlations(selected.runtime)
     call = find_rows(calls, correlation)
     owner = find_rows(operators.id, _external(selected, selected.device, correlation))

@@ -50,10 +50,9 @@ class _Sums:
 
 
 def read_hccl(reading: Reading) -> Tables:
-    """Return `comm_ops`, `comm_bandwidth` and `comm_links` of hccl_raw.
-
-    Bandwidths are recomputed, as the file sums them per step. The profiler's average is left out. The unit comes from
-    the links, or from iterations that were read before."""
+    """Return `comm_ops`, `comm_bandwidth` and `comm_links` of hccl_raw. Bandwidths are recomputed, as the file sums
+    them per step. The profiler's average is left out. The unit comes from the links, or from iterations that were read
+    before."""
     report = reading.report
     with open_rows(reading) as rows:
         if rows is None:
@@ -93,10 +92,8 @@ def _step(rows: CsvRows, cells: list[str], line: int, positions: list[int | None
 
 
 def _unit(found: list[_Step], figures: Figures, before: Mapping[str, Table]) -> int:
-    """Return the unit of costs in ns: ms up to 2.0, us since 2.3.
-
-    It is detected from the link times, which add up to the cost, or from the longest step, which no cost exceeds by
-    much."""
+    """Return the unit of costs in ns: ms up to 2.0, us since 2.3. It is detected from the link times, which add up to
+    the cost, or from the longest step, which no cost exceeds by much."""
     cost = sum(figures.integer(step.cost, 1_000_000, names.HCCL_COST) or 0 for step in found)
     links = sum(
         figures.integer(values[0], 1_000_000, names.HCCL_LINKS) or 0
@@ -113,9 +110,8 @@ def _unit(found: list[_Step], figures: Figures, before: Mapping[str, Table]) -> 
 
 
 def _traffic(links: Any, refuse: Callable[[Any], None] = lambda found: None) -> Iterator[tuple[str, str, list[Any]]]:
-    """Yield (link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}.
-
-    Parts of another shape are skipped and passed to `refuse`."""
+    """Yield (link, transport, [time ms, size KB, ...]) of {"src-dst": {transport: [...]}}. Parts of another shape are
+    skipped and passed to `refuse`."""
     if not isinstance(links, dict):
         refuse(links)
         return

@@ -140,9 +140,8 @@ def _number(key: str) -> int:
 
 
 def read_flops(reading: Reading) -> Tables:
-    """Read flops_<rank>.txt: name, then FLOPs (millions), FLOPS (1e9 per second) and utilization (percent).
-
-    They have 3 columns, or, separately for cube and vector cores, 4 (without utilization) or 6."""
+    """Read flops_<rank>.txt: name, then FLOPs (millions), FLOPS (1e9 per second) and utilization (percent). They have 3
+    columns, or, separately for cube and vector cores, 4 (without utilization) or 6."""
     out = RowBuilder(_FLOPS)
     with open_rows(reading) as rows:
         if rows is None:

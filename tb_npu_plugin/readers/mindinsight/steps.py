@@ -33,10 +33,8 @@ class _Reduce:
 
 
 def read_step_trace(reading: Reading) -> Tables:
-    """Return `iterations` and `iteration_reduces` of step_trace_raw; {} if the file is unreadable.
-
-    Rows without start and end are skipped and reported. Durations are computed from the points and compared with the
-    recorded ones."""
+    """Return `iterations` and `iteration_reduces` of step_trace_raw; {} if the file is unreadable. Rows without start
+    and end are skipped and reported. Durations are computed from the points and compared with the recorded ones."""
     report = reading.report
     steps, reduces = RowBuilder(names.ITERATIONS_COLUMNS), RowBuilder(names.REDUCES_COLUMNS)
     with open_rows(reading) as rows:

@@ -20,11 +20,9 @@ _NO_METRICS = "None"
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Return the capture of a result folder; report damaged settings.
-
-    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then folder names. The file of 2.3 and
-    2.4 is flat and has no switches.
-    """
+    """Return the capture of a result folder; report damaged settings. The rank comes from the name of
+    profiler_info_<rank>.json, then its rank_id, then folder names. The file of 2.3 and 2.4 is flat and has no
+    switches."""
     return with_database_settings(_of_settings(folder, log), folder, files, log, PROFILER_DATABASE)
 
 

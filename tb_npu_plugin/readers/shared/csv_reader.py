@@ -28,10 +28,8 @@ from tb_npu_plugin.units import number
 
 
 def read_csv(reading: Reading, spec: ResultFile) -> Table | None:
-    """Return the table of a CSV file; None, and problems in the log, if it is unusable.
-
-    The columns have the file's order and the schema's keys. Bad data raise nothing.
-    """
+    """Return the table of a CSV file; None, and problems in the log, if it is unusable. The columns have the file's
+    order and the schema's keys. Bad data raise nothing."""
     return read_pieces([reading], spec)
 
 

@@ -15,9 +15,8 @@ TOO_LONG = 2**53
 
 
 class Figures:
-    """Converts figures of a JSON file that was decoded with numbers as text.
-
-    An absent figure (None) gives None; any other value that is not a number gives None and a problem."""
+    """Converts figures of a JSON file that was decoded with numbers as text. An absent figure (None) gives None; any
+    other value that is not a number gives None and a problem."""
 
     def __init__(self, report: FileReport) -> None:
         self._report = report

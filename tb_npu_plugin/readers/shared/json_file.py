@@ -60,11 +60,8 @@ def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") 
 
 
 def complete_objects(text: str, accepts: Callable[[dict[str, Any]], bool]) -> Iterator[tuple[str, Any]]:
-    """Yield every `"key": {...}` of a broken JSON text from left to right, numbers as text.
-
-    The value is the object if it is complete and `accepts` returns true for it; else None, and the objects inside
-    follow.
-    """
+    """Yield every `"key": {...}` of a broken JSON text from left to right, numbers as text. The value is the object if
+    it is complete and `accepts` returns true for it; else None, and the objects inside follow."""
     decoder = _decoder(exact=True)
     has_halves = _has_halves(text)
     position = 0

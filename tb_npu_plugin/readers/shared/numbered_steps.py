@@ -17,9 +17,8 @@ _EXPECTED = Message("expected.step_number")
 
 
 def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
-    """Remove steps that are not numbers from the table `id`, and report them.
-
-    step_trace loses the row, which would show as an additional step; rows of other tables keep an unknown step."""
+    """Remove steps that are not numbers from the table `id`, and report them. step_trace loses the row, which would
+    show as an additional step; rows of other tables keep an unknown step."""
     if not table.has("step") or not isinstance(table.data["step"], Text):
         return table
     steps = table.text("step")

@@ -100,9 +100,8 @@ def open_file(reading: Reading) -> Iterator[IO[bytes] | None]:
 
 
 def read_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
-    """Yield lines with their original line breaks. A read error ends the lines with a problem.
-
-    Invalid UTF-8 and NUL become lone surrogates, which `is_damaged` finds."""
+    """Yield lines with their original line breaks. A read error ends the lines with a problem. Invalid UTF-8 and NUL
+    become lone surrogates, which `is_damaged` finds."""
     wrapper = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
     try:
         while line := wrapper.readline(MAX_LINE):
@@ -115,9 +114,8 @@ def read_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
 
 
 def read_bytes(reading: Reading) -> bytes | None:
-    """Return the JSON file's bytes, of a damaged .gz those before the damage.
-
-    None after a problem, and for a file that would take far more memory or time than others of its size."""
+    """Return the JSON file's bytes, of a damaged .gz those before the damage. None after a problem, and for a file that
+    would take far more memory or time than others of its size."""
     report, blocks, size, memory, objects = reading.report, [], 0, 0, 0
     with open_file(reading) as stream:
         if stream is None:

@@ -26,9 +26,8 @@ _PIECE = 1 << 20
 
 
 def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path) -> TraceEvents:
-    """Drop events that start or end outside the recording; return `events` itself if there are none.
-
-    Long columns of the result are written to new files in `folder`."""
+    """Drop events that start or end outside the recording; return `events` itself if there are none. Long columns of
+    the result are written to new files in `folder`."""
     if is_short(events.ts, events.dur):
         return events
     window = window_of([events.ts])

@@ -34,10 +34,9 @@ def times_within(tables: Mapping[str, Table]) -> list[IntArray]:
 
 
 def without_strays(tables: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog) -> dict[str, Table]:
-    """Drop rows that start or end outside the recording, and set other such times to unknown.
-
-    A column with most of its times outside has another clock or comes from another recording: it stays unchanged.
-    files: table -> file name, for problems."""
+    """Drop rows that start or end outside the recording, and set other such times to unknown. A column with most of its
+    times outside has another clock or comes from another recording: it stays unchanged. files: table -> file name, for
+    problems."""
     window = window_of_tables(tables)
     if window is None:
         return dict(tables)

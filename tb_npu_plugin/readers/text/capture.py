@@ -17,12 +17,9 @@ from tb_npu_plugin.schema import torch_npu_json as names
 
 
 def read_capture(folder: Path, log: ProblemLog) -> Capture:
-    """Return the capture of a result folder; report damaged settings.
-
-    The rank comes from the name of profiler_info_<rank>.json, then its rank_id, then the folder name, then the parent
-    folder's name. Start and end are wall-clock ns: end is collectionTimeEnd, start is
-    collectionTimeEnd - (MonotonicTimeEnd - start_monotonic).
-    """
+    """Return the capture of a result folder; report damaged settings. The rank comes from the name of
+    profiler_info_<rank>.json, then its rank_id, then the folder name, then the parent folder's name. Start and end are
+    wall-clock ns: end is collectionTimeEnd, start is collectionTimeEnd - (MonotonicTimeEnd - start_monotonic)."""
     files = settings.list_names(folder, log)
     name, info = settings.read_profiler_info(folder, files, log)
     report = FileReport(log, name or names.PROFILER_INFO.name)

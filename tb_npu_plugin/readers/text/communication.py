@@ -45,11 +45,9 @@ class Entry:
 
 @gc_paused()
 def read_communication(reading: Reading) -> dict[str, Table]:
-    """Return comm_ops, comm_bandwidth and comm_packets of a communication.json; {} if it is unreadable.
-
-    Idle time is recomputed from its parts. The rollup entry is only checked against the sums. From a broken file, every
-    complete operator is read.
-    """
+    """Return comm_ops, comm_bandwidth and comm_packets of a communication.json; {} if it is unreadable. Idle time is
+    recomputed from its parts. The rollup entry is only checked against the sums. From a broken file, every complete
+    operator is read."""
     report = reading.report
     text = read_text(reading)
     if text is None:

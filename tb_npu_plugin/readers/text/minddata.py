@@ -29,9 +29,8 @@ _SUMMARY_ONLY = 5
 
 
 def read_pipeline_raw(reading: Reading) -> Tables:
-    """Return `minddata_ops` and `minddata_queues` of minddata_pipeline_raw.
-
-    Rows without a unique operator number are skipped and reported."""
+    """Return `minddata_ops` and `minddata_queues` of minddata_pipeline_raw. Rows without a unique operator number are
+    skipped and reported."""
     ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     seen: set[int] = set()
     with open_rows(reading) as rows:
@@ -197,10 +196,9 @@ def read_minddata(spec: ResultFile, reading: Reading) -> Tables | None:
 
 
 def _has_better_source(spec: ResultFile, name: str, before: Mapping[str, Table]) -> bool:
-    """Whether a better file with the same data was already read.
-
-    JSON is better than CSV, whose truncation goes unnoticed; minddata_pipeline_raw is better than pipeline_profiling;
-    first-choice queue files are better than those in SECOND_CHOICE."""
+    """Whether a better file with the same data was already read. JSON is better than CSV, whose truncation goes
+    unnoticed; minddata_pipeline_raw is better than pipeline_profiling; first-choice queue files are better than those
+    in SECOND_CHOICE."""
     if spec is files.SUMMARY:
         return "minddata_remarks" in before and ".csv" in name
     if spec is files.PIPELINE_PROFILING:

@@ -25,10 +25,9 @@ _EXPECTED = Message("expected.batch_line")
 
 
 def read_device_queue(reading: Reading) -> Tables:
-    """Return the host queue of device_queue_profiling or dataset_iterator_profiling.
-
-    Lines have 5 figures (4 in old files): `0 subtype batch ms [timestamp]` or `1 capacity batch size [timestamp]`. A
-    repeated record of a batch number starts another batch: some files count anew in each epoch."""
+    """Return the host queue of device_queue_profiling or dataset_iterator_profiling. Lines have 5 figures (4 in old
+    files): `0 subtype batch ms [timestamp]` or `1 capacity batch size [timestamp]`. A repeated record of a batch number
+    starts another batch: some files count anew in each epoch."""
     report = reading.report
     batches: list[tuple[int, dict[str, int]]] = []
     latest: dict[int, dict[str, int]] = {}

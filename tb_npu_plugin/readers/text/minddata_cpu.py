@@ -17,9 +17,8 @@ from tb_npu_plugin.units import TIME_UNITS, number
 
 
 def read_cpu(reading: Reading) -> dict[str, Table]:
-    """Return `minddata_cpu`: percent of the machine (0 to 100), and percent of one core for process and operators.
-
-    The first stamp is the base of the first sample: there is one value less than stamps, or the first value is 0."""
+    """Return `minddata_cpu`: percent of the machine (0 to 100), and percent of one core for process and operators. The
+    first stamp is the base of the first sample: there is one value less than stamps, or the first value is 0."""
     report = reading.report
     value = read_object(reading, exact=True)
     if value is None:

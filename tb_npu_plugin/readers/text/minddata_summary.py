@@ -76,7 +76,6 @@ def _listed(value: Any) -> list[Any]:
 
 def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Table:
     """Return one row per operator. -1 is unknown; a single value belongs to the first operator, the pipeline's end.
-
     is_whole: the file is not truncated, so a short list is a defect."""
     figures = Figures(report)
     ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _listed(content.get(files.SUMMARY_IDS))]

@@ -10,10 +10,8 @@ from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MAT
 
 
 def read_file(reading: Reading) -> Tables:
-    """Return the logical tables (ids of schema.registry.TABLES) of one result file, plain or .gz.
-
-    Unreadable parts are reported and the tables hold the rest; {} if the file is unusable.
-    """
+    """Return the logical tables (ids of schema.registry.TABLES) of one result file, plain or .gz. Unreadable parts are
+    reported and the tables hold the rest; {} if the file is unusable."""
     spec = next((spec for spec in CSV_FILES if spec.matches(reading.name)), None)
     if spec is not None:
         table = read_csv(reading, spec)

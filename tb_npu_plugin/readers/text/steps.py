@@ -13,9 +13,8 @@ from tb_npu_plugin.tables import NULL_INT, Table
 
 
 def with_known_times(tables: dict[str, Table], is_marked: bool = False) -> dict[str, Table]:
-    """Add the starts of each step on device and host to step_trace, and remove invalid preparing times.
-
-    is_marked: steps are bounded by their host marks, as in MindSpore, instead of by what they launched."""
+    """Add the starts of each step on device and host to step_trace, and remove invalid preparing times. is_marked:
+    steps are bounded by their host marks, as in MindSpore, instead of by what they launched."""
     steps, kernels = tables.get("step_trace"), tables.get("kernels")
     if steps is None:
         return tables
@@ -26,9 +25,8 @@ def with_known_times(tables: dict[str, Table], is_marked: bool = False) -> dict[
 
 
 def _with_known_preparing(steps: Table) -> Table:
-    """Set preparing to unknown for steps without computing and communication.
-
-    torch_npu computes it up to -1 us after 1970 then, which gives minus 50 years."""
+    """Set preparing to unknown for steps without computing and communication. torch_npu computes it up to -1 us after
+    1970 then, which gives minus 50 years."""
     if not all(map(steps.has, ("computing", "communication", "preparing"))):
         return steps
     idle = (steps.ints("computing") == 0) & (steps.ints("communication") == 0)
@@ -66,11 +64,9 @@ def _with_starts(steps: Table, kernels: Table, is_marked: bool) -> Table:
 
 
 def _starts(steps: Sequence[tuple[int, int, int | None]]) -> list[int]:
-    """Return the starts of the steps of a device. steps: (start of first task, end of last task, step time), ns.
-
-    Free time between two steps belongs entirely to the first one, to the second one (if the device still ran when the
-    first one ended on the host), or to neither: the choice that best explains step time minus task time is used.
-    """
+    """Return the starts of the steps of a device. steps: (start of first task, end of last task, step time), ns. Free
+    time between two steps belongs entirely to the first one, to the second one (if the device still ran when the first
+    one ended on the host), or to neither: the choice that best explains step time minus task time is used."""
     out: list[int] = []
     is_taken = True  # the previous step takes the free time before this one
     for at, (first, last, total) in enumerate(steps):

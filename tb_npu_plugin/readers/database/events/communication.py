@@ -24,9 +24,8 @@ _MAX_PLANES = 1 << 12
 
 
 class CommunicationEvents:
-    """Communication operators with their device, pid and thread in the trace.
-
-    A group has the same threads in the process of each device."""
+    """Communication operators with their device, pid and thread in the trace. A group has the same threads in the
+    process of each device."""
 
     def __init__(self, context: Context, processes: Processes, tasks: TaskEvents) -> None:
         self._context, self.rows = context, context.comm

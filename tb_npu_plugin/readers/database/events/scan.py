@@ -41,11 +41,9 @@ _LONG = (
 
 
 def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
-    """Return the events that trace_view.json of the same run has. See scan.scan_trace.
-
-    Databases lack ids and parents of Python functions and modes of CANN calls; older ones also lack kinds and sizes of
-    copies. A flow from a CANN call begins at the start of the call.
-    """
+    """Return the events that trace_view.json of the same run has. See scan.scan_trace. Databases lack ids and parents
+    of Python functions and modes of CANN calls; older ones also lack kinds and sizes of copies. A flow from a CANN call
+    begins at the start of the call."""
     report = FileReport(log, path.name)
     with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
         sink = EventSink(columns, into.blob)

@@ -62,9 +62,8 @@ class EventSink:
         enclosing: tuple[bool, bool] = (True, True),
         ids: IntArray | None = None,
     ) -> None:
-        """Add flows between (process, thread, time) of both ends.
-
-        ids: flows with equal ids share one, such as one call with several tasks. Without ids, each flow has its own."""
+        """Add flows between (process, thread, time) of both ends. ids: flows with equal ids share one, such as one call
+        with several tasks. Without ids, each flow has its own."""
         count = len(source[2])
         if not count:
             return

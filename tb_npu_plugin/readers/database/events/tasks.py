@@ -34,10 +34,8 @@ class TaskEvents:
         self.shown = ~self._wrappers()
 
     def _wrappers(self) -> NDArray[np.bool_]:
-        """Mask of tasks that only wrap others, which text exports leave out.
-
-        The wrapped tasks have the same stream and task id, and a context. Task ids repeat, so a wrapped task must also
-        start during the wrapper."""
+        """Mask of tasks that only wrap others, which text exports leave out. The wrapped tasks have the same stream and
+        task id, and a context. Task ids repeat, so a wrapped task must also start during the wrapper."""
         tasks = self._context.tasks
         has_context = ~np.isin(tasks.ints("context_id"), (NO_ID, NULL_INT))
         maybe = np.flatnonzero(~has_context & (self.info < 0))
@@ -122,9 +120,8 @@ class TaskEvents:
 
 
 def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArray) -> IntArray:
-    """Return the first index with the given code and a start at or after the given one.
-
-    `codes` are sorted, and `starts` are sorted within each code."""
+    """Return the first index with the given code and a start at or after the given one. `codes` are sorted, and
+    `starts` are sorted within each code."""
     times, rank = np.unique(np.concatenate([starts, start]), return_inverse=True)
     rank = rank.reshape(-1)
     return np.searchsorted(codes * len(times) + rank[: len(starts)], code * len(times) + rank[len(starts) :])
