@@ -70,7 +70,7 @@ rows_of = st.lists(row, min_size=1, max_size=40)
 def _every_way() -> Iterator[None]:
     """Limits so low that short tables take the ways of long ones."""
     with (
-        mock.patch("tb_npu_plugin.store.tables.stored.SHORT_WORDS", 3),
+        mock.patch("tb_npu_plugin.store.tables.stored.SMALL_DICTIONARY", 3),
         mock.patch("tb_npu_plugin.views.table_query.FIRST_ROWS", 6),
         mock.patch("tb_npu_plugin.views.tables_json.CSV_LOADED", 7),
     ):
