@@ -79,8 +79,8 @@ class WorkerProcess:
         self._deadline = math.inf  # of a killed process, by time.monotonic
 
     def run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Do one request and return its meta. `on_message` gets the messages before it. Raises RequestFailed, WorkerStopped,
-        WorkerKilled."""
+        """Do one request and return its meta. `on_message` gets the messages before it. Raises RequestFailed,
+        WorkerStopped, WorkerKilled."""
         watchdog = Watchdog(self._child.pid, request.files, request.out, self.kill)
 
         def note(message: dict[str, Any]) -> None:

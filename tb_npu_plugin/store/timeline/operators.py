@@ -180,8 +180,7 @@ def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> Ope
         events.dur[dequeue],
         found.values(trace.CORRELATION_ID, dequeue),
         events.ts[launch],
-        np.minimum(events.dur[task], _MAX_DURATION) * FRACTION
-        + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
+        np.minimum(events.dur[task], _MAX_DUR) * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
         found.values(trace.TASK_TYPE, task) == 1,
     )
 
