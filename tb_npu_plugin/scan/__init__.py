@@ -26,12 +26,12 @@ T = TypeVar("T")
 def native_or_python(native: Callable[[], T], python: Callable[[], T]) -> T:
     """Result of `native`, which imports a C module; that of `python` if TB_NPU_SCANNER selects Python or the module is
     not built. Raises ImportError if TB_NPU_SCANNER selects C and the module is not built."""
-    wanted = os.environ.get(SCANNER_VARIABLE, "")
-    if wanted != "python":
+    setting = os.environ.get(SCANNER_VARIABLE, "")
+    if setting != "python":
         try:
             return native()
         except ImportError:
-            if wanted:
+            if setting:
                 raise
     return python()
 
@@ -87,17 +87,17 @@ def check_settings() -> None:
 
 
 def _load_scanner() -> _Scanner:
-    wanted = os.environ.get(SCANNER_VARIABLE, "")
-    if wanted not in ("", "c", "python"):
+    setting = os.environ.get(SCANNER_VARIABLE, "")
+    if setting not in ("", "c", "python"):
         raise BadSetting(
-            Message("error.setting", name=SCANNER_VARIABLE, value=repr(wanted)),
+            Message("error.setting", name=SCANNER_VARIABLE, value=repr(setting)),
             Message("hint.scanner_setting", name=SCANNER_VARIABLE),
         )
     try:
         return native_or_python(_in_c, _in_python)
     except ImportError as error:
         raise BadSetting(
-            Message("error.no_c_code", name=SCANNER_VARIABLE, value=repr(wanted), reason=str(error)),
+            Message("error.no_c_code", name=SCANNER_VARIABLE, value=repr(setting), reason=str(error)),
             Message("hint.no_c_code", name=SCANNER_VARIABLE),
         ) from None
 

@@ -14,22 +14,22 @@ _MIN_THREADED_BYTES = 64 << 20  # below, starting threads takes longer than it s
 
 def requested_threads() -> int | None:
     """TB_NPU_SCAN_THREADS; None if unset. Raises BadSetting if it is not a positive integer."""
-    wanted = os.environ.get(THREADS_VARIABLE, "")
-    if not wanted:
+    setting = os.environ.get(THREADS_VARIABLE, "")
+    if not setting:
         return None
-    if not wanted.isdecimal() or not int(wanted):
+    if not setting.isdecimal() or not int(setting):
         raise BadSetting(
-            Message("error.setting", name=THREADS_VARIABLE, value=repr(wanted)),
+            Message("error.setting", name=THREADS_VARIABLE, value=repr(setting)),
             Message("hint.positive_setting", name=THREADS_VARIABLE),
         )
-    return int(wanted)
+    return int(setting)
 
 
 def thread_count(size: int) -> int:
     """Number of threads for a file of `size` bytes. Raises BadSetting."""
-    asked = requested_threads()
-    if asked is not None:
-        return asked
+    threads = requested_threads()
+    if threads is not None:
+        return threads
     return min(available_cores(), _MAX_THREADS) if size >= _MIN_THREADED_BYTES else 1
 
 

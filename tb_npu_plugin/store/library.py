@@ -23,7 +23,7 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.cache.disk import Cache, Entry, entry_key, open_cache
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.pool import Pool
@@ -31,7 +31,7 @@ from tb_npu_plugin.store.pool.process import Process, WorkerProcess, worker_coun
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
 
-#: Number of spans that stay open. They are small: Memory holds their tables and limits these by size.
+#: Number of spans that stay open. They are small: MemoryCache holds their tables and limits these by size.
 MAX_OPEN_SPANS = 4096
 #: How often `read` checks the jobs, in seconds.
 POLL = 0.05
@@ -79,7 +79,7 @@ class Library:
         #: Name of the preview folder of each span whose timeline is open.
         self._previews: dict[str, str] = {}
         self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
-        self._memory = Memory()
+        self._memory = MemoryCache()
         self._events = 0
         atexit.register(self.close)
 
@@ -159,7 +159,7 @@ class Library:
         """Queue the job of a stage and return the new status."""
         span, stage = place.span, status.stage
         files = files_of(span, stage)
-        wanted = Job(
+        new = Job(
             status.key,
             span.token,
             stage,
@@ -172,9 +172,9 @@ class Library:
             worker=place.worker.label,
         )
         with self._lock:  # the stage may have been cancelled since `status`
-            job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
-        if job is not wanted:  # another thread submitted it first
-            self.pool.drop_preview(wanted)
+            job = self._cancelled.get((span.token, stage)) or self.pool.submit(new)
+        if job is not new:  # another thread submitted it first
+            self.pool.drop_preview(new)
         state = job.state
         if state == "ready":  # it ended since `status`
             return self.status(place, stage)
@@ -259,8 +259,8 @@ class Library:
                 that settles meanwhile must be read again, so its stage would no longer be ready.
         """
         known = {status.stage: status for status in seen}
-        there = [stage for stage in STAGES if stage in stages_of(place.span)]
-        statuses = {stage: known.get(stage) or self.status(place, stage) for stage in there}
+        present = [stage for stage in STAGES if stage in stages_of(place.span)]
+        statuses = {stage: known.get(stage) or self.status(place, stage) for stage in present}
         entries = {stage: status.entry for stage, status in statuses.items()}
         preview = self._preview(place, statuses.get("trace"))
         problems = [problem for status in statuses.values() for problem in _problems(place.span, status)]

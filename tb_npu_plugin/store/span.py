@@ -17,7 +17,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables.database import read_table
@@ -48,7 +48,7 @@ class Span:
         tables: Entry | None,
         trace: Entry | None,
         problems: Sequence[Problem] = (),
-        memory: Memory | None = None,
+        memory: MemoryCache | None = None,
         preview: Path | None = None,
     ) -> None:
         self.place = place
@@ -63,7 +63,7 @@ class Span:
         self._tables = tables
         self._trace = trace
         self._preview = preview if trace is None else None
-        self._memory = memory or Memory()
+        self._memory = memory or MemoryCache()
         self._damage: list[Problem] = []
         entries = [entry for entry in (tables, trace) if entry is not None]
         read = ([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries)

@@ -67,7 +67,7 @@ class LruCache(Generic[K, V]):
             self._size -= self._values.pop(key, (None, 0))[1]
 
 
-class Memory:
+class MemoryCache:
     """In-memory caches of the spans that one server opened."""
 
     def __init__(self) -> None:

@@ -43,16 +43,16 @@ def _is_decoded(file: FoundFile) -> bool:
 
 def requested_memory() -> int | None:
     """TB_NPU_MEMORY_MB in bytes; None where it is unset or not a positive integer."""
-    asked = os.environ.get("TB_NPU_MEMORY_MB", "")
-    return int(asked) * _MEBIBYTE if asked.isdecimal() and int(asked) > 0 else None
+    setting = os.environ.get("TB_NPU_MEMORY_MB", "")
+    return int(setting) * _MEBIBYTE if setting.isdecimal() and int(setting) > 0 else None
 
 
 def memory_budget(root: Path = Path("/")) -> int:
     """Bytes of memory for all workers: TB_NPU_MEMORY_MB, else half of what the machine and the cgroups of this process
     have available now. root: folder that holds proc and sys."""
-    asked = requested_memory()
-    if asked is not None:
-        return asked
+    requested = requested_memory()
+    if requested is not None:
+        return requested
     if os.environ.get("TB_NPU_MEMORY_MB"):
         logger.warning("TB_NPU_MEMORY_MB is not a positive integer; using half of the available memory")
     return min([*_of_machine(root), *_of_groups(root)], default=UNKNOWN_BYTES) // 2

@@ -166,7 +166,7 @@ class WorkerProcess:
 
 def worker_count() -> int:
     """TB_NPU_WORKERS, else the number of cores that this process may use."""
-    asked = os.environ.get("TB_NPU_WORKERS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    setting = os.environ.get("TB_NPU_WORKERS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
     return available_cores()

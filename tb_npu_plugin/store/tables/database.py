@@ -16,7 +16,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quoted, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, Table, Text
@@ -52,7 +52,7 @@ def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
         connection.execute("commit")
 
 
-def read_table(path: Path, table_id: str, memory: Memory) -> Table | None:
+def read_table(path: Path, table_id: str, memory: MemoryCache) -> Table | None:
     """A table whose columns are loaded on access; None when the file lacks it. Raises duckdb.Error for a damaged
     file."""
 

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary_name, group_by_sql, quoted
 from tb_npu_plugin.tables import (
     Column,
@@ -36,7 +36,7 @@ _WORDS_AT_ONCE = 1 << 15
 T = TypeVar("T")
 
 
-def run_query(memory: Memory, path: Path, query: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+def run_query(memory: MemoryCache, path: Path, query: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
     """Run `query` on a file. Raises duckdb.Error for a damaged file and records it in `memory`. Thread-safe."""
     try:
         connection = memory.connections.get(path, lambda: _opened(path))
@@ -54,7 +54,7 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
 class StoredDictionary(StringDictionary):
     """A dictionary in a file. A small one is loaded on first use and kept; of a large one only the requested texts."""
 
-    def __init__(self, memory: Memory, path: Path, name: str, size: int) -> None:
+    def __init__(self, memory: MemoryCache, path: Path, name: str, size: int) -> None:
         self._memory, self._path, self._size = memory, path, size
         self._table = f"raw.{name}"
 
@@ -143,7 +143,7 @@ class FileColumns(StoredColumns):
 
     def __init__(
         self,
-        memory: Memory,
+        memory: MemoryCache,
         path: Path,
         table: str,
         columns: Sequence[Column],

@@ -89,7 +89,7 @@ def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows)
     mine = np.flatnonzero(flows.kind == kind)
     source, target = flows.source[mine].astype(np.uint32), flows.target[mine].astype(np.uint32)
     arrows = Arrows(source, target, np.ones(len(mine), dtype=np.uint32))
-    kept = []
+    stored_levels = []
     for shift in (0, *SHIFTS):
         if shift:
             most = _MAX_SHARE * len(arrows.source)
@@ -99,10 +99,10 @@ def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows)
             if len(merged.source) > most:
                 continue
             arrows = merged
-        kept.append((shift, len(arrows.source)))
+        stored_levels.append((shift, len(arrows.source)))
         for file, column in zip(files, _columns(arrows, rows)):
             file.append(column)
-    return kept
+    return stored_levels
 
 
 def _sources(rows: Rows, ids: Index, shift: int) -> int:
@@ -146,13 +146,13 @@ class _Level:
 
 
 class ArrowLevels:
-    """The arrows of a timeline folder. kept: what save_arrows returned."""
+    """The arrows of a timeline folder. stored_levels: what save_arrows returned."""
 
-    def __init__(self, folder: Path, kept: Sequence[Sequence[tuple[int, int]]]) -> None:
+    def __init__(self, folder: Path, stored_levels: Sequence[Sequence[tuple[int, int]]]) -> None:
         columns = [load(folder, name) for name in _FILES]
         self._levels: list[dict[int, _Level]] = []
         start = 0
-        for levels in kept:
+        for levels in stored_levels:
             self._levels.append({})
             for shift, count in levels:
                 self._levels[-1][shift] = _Level(*(column[start : start + count] for column in columns))

@@ -63,7 +63,7 @@ def save_curves(folder: Path, time: IntArray, value: Floats, ends: Index) -> lis
     """
     starts = np.append(0, ends[:-1])[: len(ends)]
     bins = _Bins(np.arange(len(time)), value, value)
-    kept = []
+    stored_levels = []
     with ExitStack() as stack:
         files = [stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()]
         for shift in SHIFTS:
@@ -72,11 +72,11 @@ def save_curves(folder: Path, time: IntArray, value: Floats, ends: Index) -> lis
             if len(merged.first) == before:
                 continue
             bins = merged
-            kept.append((shift, len(bins.first)))
+            stored_levels.append((shift, len(bins.first)))
             bounds = np.searchsorted(bins.first, np.append(starts, len(time)))
             for file, column in zip(files, (bins.first, bins.low, bins.high, bounds)):
                 file.append(column)
-    return kept
+    return stored_levels
 
 
 @dataclass
@@ -91,15 +91,15 @@ class Curve:
 
 
 class Curves:
-    """The counters of a timeline folder. kept: what save_curves returned."""
+    """The counters of a timeline folder. stored_levels: what save_curves returned."""
 
-    def __init__(self, folder: Path, kept: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, folder: Path, stored_levels: Sequence[tuple[int, int]]) -> None:
         self.time, self.value = load(folder, "counter_time"), load(folder, "counter_value")
         first, low, high, bounds = (load(folder, name) for name in _FILES)
-        width = len(bounds) // max(len(kept), 1)
+        width = len(bounds) // max(len(stored_levels), 1)
         self._levels: dict[int, tuple[_Bins, Index]] = {}
         start = 0
-        for number, (shift, count) in enumerate(kept):
+        for number, (shift, count) in enumerate(stored_levels):
             bins = _Bins(first, low, high).part(start, start + count)
             self._levels[shift] = bins, bounds[number * width : (number + 1) * width]
             start += count

@@ -95,7 +95,7 @@ def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
     every = np.arange(len(rows.start), dtype=np.uint32)
     bars = Bars(every, every)
     row = np.repeat(np.arange(len(rows.first) - 1, dtype=np.int32), np.diff(rows.first))
-    kept = []
+    stored_levels = []
     with ExitStack() as stack:
         first, longest, bounds = (
             stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()
@@ -107,22 +107,22 @@ def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
                 continue
             bars = merged
             row = rows.row_of(bars.first).astype(np.int32)
-            kept.append((shift, len(bars.first)))
+            stored_levels.append((shift, len(bars.first)))
             first.append(bars.first)
             longest.append(bars.longest)
             bounds.append(np.searchsorted(bars.first, rows.first.astype(np.uint32)))
-    return kept
+    return stored_levels
 
 
 class Levels:
-    """The levels of a timeline folder. kept: what save_levels returned."""
+    """The levels of a timeline folder. stored_levels: what save_levels returned."""
 
-    def __init__(self, folder: Path, kept: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, folder: Path, stored_levels: Sequence[tuple[int, int]]) -> None:
         first, longest, bounds = (load(folder, name) for name in _FILES)
-        width = len(bounds) // max(len(kept), 1)
+        width = len(bounds) // max(len(stored_levels), 1)
         self._levels: dict[int, tuple[Index, Index, Index]] = {}
         start = 0
-        for number, (shift, count) in enumerate(kept):
+        for number, (shift, count) in enumerate(stored_levels):
             part = slice(start, start + count)
             self._levels[shift] = first[part], longest[part], bounds[number * width : (number + 1) * width]
             start += count

@@ -84,7 +84,7 @@ def _marks(timeline: Timeline, starts: Index) -> Index:
 
 def matching_bars(
     timeline: Timeline,
-    wanted: Sequence[tuple[int, int]],
+    requested: Sequence[tuple[int, int]],
     t0: int,
     t1: int,
     px: float,
@@ -98,7 +98,7 @@ def matching_bars(
     while True:
         parts: list[tuple[int, int, int]] = []
         found = _Found()
-        for row, number in wanted:
+        for row, number in requested:
             before = found.count
             low, high = rows.overlapping(row, t0, t1)
             for ids in _matching(timeline, mask, low, high):

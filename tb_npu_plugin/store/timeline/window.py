@@ -54,7 +54,7 @@ def shift_of(px: float) -> int:
 
 def bars(
     timeline: Timeline,
-    wanted: Sequence[tuple[int, int]],
+    requested: Sequence[tuple[int, int]],
     t0: int,
     t1: int,
     px: float,
@@ -67,14 +67,14 @@ def bars(
     that end before t0. Bins are at most one pixel wide, or wider if the bars would exceed `budget` bytes.
 
     Args:
-        wanted: (index in the row table, row number of the request) of each row.
+        requested: (index in the row table, row number of the request) of each row.
         px: ns per pixel.
-        is_exact: Return fewer rows, the first of `wanted`, instead of wider bins. Only a single row that exceeds
+        is_exact: Return fewer rows, the first of `requested`, instead of wider bins. Only a single row that exceeds
             ONE_ROW_FACTOR times the budget gets wider bins.
     """
     rows, levels = timeline.rows, timeline.levels
     shift = shift_of(px)
-    overlapping = [(row, number, *rows.overlapping(row, t0, t1)) for row, number in wanted]
+    overlapping = [(row, number, *rows.overlapping(row, t0, t1)) for row, number in requested]
     if is_exact:
         overlapping = _fitting(timeline, overlapping, shift, budget)
         budget *= ONE_ROW_FACTOR if len(overlapping) == 1 else 1
