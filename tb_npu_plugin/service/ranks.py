@@ -94,8 +94,8 @@ def _is_small(places: Sequence[Place]) -> bool:
 
 
 def states(places: Sequence[Place], statuses: Mapping[str, Sequence[StageStatus]]) -> list[RankStateJson]:
-    """Ranks that a view of the run omits, and why. statuses: those at the time of the request; a rank read since then is
-    still reported as "reading", so that the page requests it again."""
+    """Ranks that a view of the run omits, and why. statuses: those at the time of the request; a rank read since then
+    is still reported as "reading", so that the page requests it again."""
     out: list[RankStateJson] = []
     for place in places:
         status = _first_unread(statuses[place.span.token])

@@ -131,7 +131,7 @@ class _Sums:
 def _tile(
     timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool
 ) -> tuple[Index, dict[str, Index]]:
-    """(keys, sums by key) of the slices in [begin, end). A slice counts in the tile of its start or in the first tile."""
+    """(keys, sums by key) of the slices in [begin, end). A slice counts in the tile of its start, or the first."""
     spans = [timeline.rows.overlapping(row, begin, end) for row in rows]
     ids = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
     start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
