@@ -38,10 +38,10 @@ GROUP = """
 import sys, time
 from pathlib import Path
 from tb_npu_plugin.analysis.grouping import summed
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.database import read_table
 from tb_npu_plugin.tables import Question
-table = read_table(Path(sys.argv[1]), "kernels", Memory())
+table = read_table(Path(sys.argv[1]), "kernels", MemoryCache())
 for _ in range(5):
     start = time.perf_counter()
     groups = summed(table, Question(("type",), ("dur_ns",)))

@@ -9,13 +9,13 @@ class Reader:
         """keys: (UTF-8 name without escapes, whether its value is a text), at most 8."""
 
     def read(self, data: bytes, base: int, offsets: Any, lengths: Any, wanted: Any) -> tuple[int, bytearray]:
-        """(rows done, int64 per row and key). It stops at a row that Python must read. `data` begin at byte `base`."""
+        """(rows done, int64 per row and key). Stops at a row that Python must read. base: file offset of `data`."""
 
     def index(self, key: int, text: bytes) -> int:
         """Index of a text."""
 
     def take(self, key: int) -> bytes:
-        """Texts added since this was called, one after the other."""
+        """Concatenated texts added since the last call."""
 
     def ends(self, key: int) -> bytearray:
-        """int64: where each text ends in all that `take` gave."""
+        """int64: end offset of each text in all that `take` returned."""

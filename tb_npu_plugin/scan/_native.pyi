@@ -1,40 +1,40 @@
 """The native scanner's fast path; see native/module.c."""
 
 class Walker:
-    """Collects the events of a trace as columns. Text columns are numbered as events.TEXT_COLUMNS orders them.
+    """Collects the events of a trace as columns. Text columns are numbered in the order of events.TEXT_COLUMNS.
 
-    It works without the interpreter's lock; a second thread that uses it meanwhile gets a RuntimeError.
+    It runs without the GIL and raises RuntimeError if two threads use it concurrently.
     """
 
     def __init__(self, seed: int, rows: int) -> None:
-        """rows: as many fit until they are taken."""
+        """rows: capacity until they are taken."""
 
     def read(self, file: int, offset: int, size: int) -> int:
-        """Read a block of a file into memory of its own: bytes read, fewer where the file ends. Raises OSError."""
+        """Read a block of a file into the walker's memory. Returns the bytes read. Raises OSError."""
 
     def cut(self, start: int, stop: int) -> int:
-        """Where in this part of the block an event seems to begin behind another; -1 if nowhere."""
+        """Where an event seems to begin after another in this part of the block; -1 if nowhere."""
 
     def walk(self, data: bytes, position: int, base: int, mode: int) -> tuple[int, int, int, bytes | None]:
-        """Read events from `position` on: why it stopped, where, the end of the odd event there, gathered args."""
+        """Read events from `position` on. Returns (stop reason, position, end of the odd event, gathered args)."""
 
     def walk_block(self, start: int, stop: int, base: int) -> tuple[int, int, int, None]:
-        """As walk, for this part of the block. base: offset of the block in the file."""
+        """As walk, for a part of the block. base: offset of the block in the file."""
 
     def adopt(self, other: Walker) -> None:
-        """Give the texts of the other's rows their indices here. Both must have the same seed."""
+        """Convert text indices of the other's rows to those of this walker. Both must have the same seed."""
 
     def clear(self) -> None:
-        """Forget rows and texts."""
+        """Remove rows and texts."""
 
     def take_rows(self) -> tuple[bytes, ...]:
-        """The bytes of each column of events.DTYPES; they are given up."""
+        """Remove the rows and return the bytes of each column of events.DTYPES."""
 
     def write_rows(self, files: tuple[int, ...]) -> int:
-        """Append each column to the file of this number instead; how many rows. Raises OSError."""
+        """Remove the rows and append each column to a file descriptor. Returns the row count. Raises OSError."""
 
     def index(self, column: int, text: bytes) -> int:
-        """Index of a text in UTF-8."""
+        """Index of a UTF-8 text, added if new."""
 
     def texts(self, column: int) -> tuple[bytes, bytes]:
-        """Blob and ends (int64) of a texts.TextList, in the order of their indices."""
+        """(blob, int64 ends) of a texts.TextList in index order."""

@@ -1,4 +1,4 @@
-"""Args of trace events, read from where they stand in the file."""
+"""Reads the args of trace events at their offsets in the file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan import tokens
 
-#: Bytes read at once when many args are read in file order.
+#: Bytes per read when many args are read in file order.
 WINDOW = 1 << 20
-#: Args further apart than this are read one by one.
-_FAR = 4096
-#: Integers beyond this and numbers with more digits are texts in JSON: JavaScript would round them.
-_SAFE = 2**53
+#: Args with larger gaps are read one by one.
+_MAX_GAP = 4096
+#: Larger integers and numbers with more digits are returned as texts, as JavaScript would round them.
+_MAX_SAFE_INT = 2**53
 
 
 class ArgsFile:
-    """Random access to the args in one file. Use as a context manager."""
+    """Random access to the args in one file; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb", buffering=0)
@@ -42,27 +42,27 @@ class ArgsFile:
         return status.st_size, status.st_mtime_ns
 
     def read(self, offset: int, length: int) -> bytes:
-        """Exactly these bytes, or fewer at the end of the file."""
+        """These bytes; fewer at the end of the file."""
         return os.pread(self._file.fileno(), length, offset)
 
     def each(self, offsets: NDArray[np.int64], lengths: NDArray[np.int64]) -> Iterator[bytes]:
-        """The bytes at each of these places; fast when they are in file order. Empty where an offset is negative."""
+        """The bytes at each offset; empty for negative offsets. Fast in file order."""
         starts, sizes = offsets.tolist(), lengths.tolist()
-        gaps = [*(after - start for start, after in zip(starts, starts[1:])), _FAR]
+        gaps = [*(after - start for start, after in zip(starts, starts[1:])), _MAX_GAP]
         for offset, length, gap in zip(starts, sizes, gaps):
             if offset < 0:
                 yield b""
                 continue
             local = offset - self._start
             if local < 0 or local + length > len(self._data):
-                # What lies far apart is read alone: to read all that is between would cost more.
+                # Reading across a large gap would cost more than a separate read.
                 self._start, local = offset, 0
-                self._data = self.read(offset, length if gap >= _FAR else max(length, WINDOW))
+                self._data = self.read(offset, length if gap >= _MAX_GAP else max(length, WINDOW))
             yield self._data[local : local + length]
 
 
 def read_object(data: bytes) -> dict[str, Any] | None:
-    """Args for computing with: as `decode` but fast, and numbers are numbers."""
+    """Args with plain numbers: as `decode`, but faster and not exact."""
     try:
         found = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -71,8 +71,8 @@ def read_object(data: bytes) -> dict[str, Any] | None:
 
 
 def decode(data: bytes) -> dict[str, Any] | None:
-    """Args as an object; None where the bytes are none. NaN, N/A and control characters are forgiven; numbers stay
-    exact: one that a float64 or JavaScript cannot hold becomes its text."""
+    """Args as an object; None if the bytes are not one. Accepts NaN, N/A and control characters. Numbers that float64
+    or JavaScript cannot hold exactly are returned as texts."""
     found = _decoded(data)
     return _decoded(tokens.repaired(data)) if found is None else found
 
@@ -89,7 +89,7 @@ def _exact_int(text: str) -> int | str:
     if len(text) > 17:
         return text
     value = int(text)
-    return value if abs(value) < _SAFE else text
+    return value if abs(value) < _MAX_SAFE_INT else text
 
 
 def _exact_float(text: str) -> float | str:

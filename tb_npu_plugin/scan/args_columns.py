@@ -1,4 +1,4 @@
-"""Values of chosen keys in the args of many events as columns; in C where it was built."""
+"""Reads chosen keys of the args of many events into columns, in C where it is built."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tb_npu_plugin.scan.args import WINDOW, ArgsFile, read_object
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
 Index = NDArray[np.int64]
-#: Rows that are looked at at once: columns of a trace lie in files.
+#: Rows per step, as the columns of a trace are mapped files.
 _PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
 class Key:
-    """One key of args to read. texts: where its distinct texts go, one after the other as UTF-8; without it the value
-    is an integer."""
+    """One key of args to read. texts: file that gets its distinct texts, concatenated in UTF-8; None for an integer
+    key."""
 
     name: str
     texts: IO[bytes] | None = None
@@ -30,11 +30,12 @@ class Key:
 
 @dataclass(frozen=True)
 class ArgsColumns:
-    """What was read, by place among the keys.
+    """Values by index of the key.
 
-    values  per key int64 for each row that wants it: the integer, or the index of the text in order of first use;
-            NULL_INT for none, for one of another type and for an empty text
-    ends    per key int64, one more than it has texts: text i stands from ends[i] to ends[i + 1]
+    Attributes:
+        values: Per key int64 for each row that requests it: the integer, or the index of the text in order of first
+            use. NULL_INT for a missing value, another type or an empty text.
+        ends: Per key int64 text offsets: text i is [ends[i], ends[i + 1]).
     """
 
     values: list[IntArray]
@@ -42,28 +43,30 @@ class ArgsColumns:
 
 
 class Reader(Protocol):
-    """What reads: in C scan._args.Reader, whose methods these are."""
+    """Interface of scan._args.Reader and PythonReader."""
 
     def read(self, data: bytes, base: int, offsets: Index, lengths: Index, wanted: Any) -> tuple[int, Any]:
-        """(rows done, int64 per row and key). It may stop at a row that read_object must read."""
+        """(rows done, int64 per row and key). May stop at a row that read_object must read."""
 
     def index(self, key: int, text: bytes) -> int:
-        """Index of a text."""
+        """Index of a text, added if new."""
 
     def take(self, key: int) -> bytes:
-        """Texts added since this was called."""
+        """Concatenated texts added since the last call."""
 
     def ends(self, key: int) -> Any:
-        """int64: where each text ends."""
+        """int64: end offset of each text."""
 
 
 def read_columns(
     args: ArgsFile | None, offsets: Index, lengths: Index, wanted: NDArray[np.uint8], keys: Sequence[Key]
 ) -> ArgsColumns:
-    """Read the args at these places, which must be in file order. wanted: per row a bit for each key, the first lowest;
-    rows of which nothing is wanted cost next to nothing.
+    """Read keys of the args at these offsets, which must be in file order. Args that are missing (offset -1, no file)
+    or not a JSON object have no values.
 
-    A row whose args are no JSON object, or not there (offset -1, or no file), has no values. At most 8 keys.
+    Args:
+        wanted: Per row a bit mask of the requested keys; bit 0 is the first key. Rows with 0 are skipped.
+        keys: At most 8 keys.
     """
     reader = _reader(keys)
     columns = [np.full(int(np.count_nonzero(wanted & bit)), NULL_INT) for bit in _bits(keys)]
@@ -72,11 +75,11 @@ def read_columns(
         rows = np.flatnonzero(wanted[begin : begin + _PIECE]) + begin
         bits, places, sizes = wanted[rows], offsets[rows], lengths[rows]
         values = np.full((len(rows), len(keys)), NULL_INT)
-        there = np.flatnonzero(places >= 0)
-        for first, last, data in _windows(args, places[there], sizes[there]):
-            chosen = there[first:last]
+        present = np.flatnonzero(places >= 0)
+        for first, last, data in _windows(args, places[present], sizes[present]):
+            chosen = present[first:last]
             values[chosen] = _read_rows(reader, data, places[chosen], sizes[chosen], bits[chosen], keys)
-            _give(reader, keys)
+            _write_texts(reader, keys)
         for key, bit in enumerate(_bits(keys)):
             part = values[np.flatnonzero(bits & bit), key]
             columns[key][filled[key] : filled[key] + len(part)] = part
@@ -92,7 +95,7 @@ def _bits(keys: Sequence[Key]) -> list[np.uint8]:
 def _read_rows(
     reader: Reader, data: bytes, offsets: Index, lengths: Index, wanted: NDArray[np.uint8], keys: Sequence[Key]
 ) -> NDArray[np.int64]:
-    """Values per row and key of the rows whose args `data` hold, from the first one on."""
+    """Values per row and key. data: bytes of the file from the first row's args on."""
     lengths = lengths.astype(np.int64, copy=False)
     values = np.empty((len(offsets), len(keys)), dtype=np.int64)
     base, row = int(offsets[0]), 0
@@ -108,7 +111,7 @@ def _read_rows(
 
 
 def _windows(args: ArgsFile | None, offsets: Index, lengths: Index) -> Iterator[tuple[int, int, bytes]]:
-    """(first row, end, bytes from the first row's args on) of pieces of the file that hold the args of some rows."""
+    """(first row, end row, bytes of the file from the first row's args on) of consecutive pieces of the file."""
     stops = offsets + lengths
     first = 0
     while args is not None and first < len(offsets):
@@ -118,14 +121,14 @@ def _windows(args: ArgsFile | None, offsets: Index, lengths: Index) -> Iterator[
         first = last
 
 
-def _give(reader: Reader, keys: Sequence[Key]) -> None:
+def _write_texts(reader: Reader, keys: Sequence[Key]) -> None:
     for number, key in enumerate(keys):
         if key.texts is not None:
             key.texts.write(reader.take(number))
 
 
 def _slow(reader: Reader, data: bytes, wanted: int, keys: Sequence[Key]) -> list[int]:
-    """The values of one row by read_object."""
+    """The values of one row, read with read_object."""
     found = (read_object(data) or {}) if wanted else {}
     out = [NULL_INT] * len(keys)
     for number, key in enumerate(keys):
@@ -139,7 +142,7 @@ def _slow(reader: Reader, data: bytes, wanted: int, keys: Sequence[Key]) -> list
 
 
 class PythonReader:
-    """Reader that leaves every row to read_object."""
+    """Reads every row with read_object."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self._known: list[dict[bytes, int]] = [{} for _ in keys]

@@ -1,4 +1,4 @@
-"""Where the rows of a scan are collected: in memory, or in files of a folder."""
+"""Collects the rows of a scan in memory or in files of a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class RowSource(Protocol):
         """The bytes of each column of DTYPES."""
 
     def write_rows(self, files: tuple[int, ...]) -> int:
-        """Append each column to a file; how many rows."""
+        """Append each column to a file. Returns the row count."""
 
 
 class Columns(Protocol):
@@ -32,20 +32,20 @@ class Columns(Protocol):
         """Append one batch: every column of DTYPES, equal lengths."""
 
     def add_from(self, source: RowSource) -> None:
-        """Append the rows that it holds."""
+        """Append the rows that `source` holds."""
 
     def arrays(self) -> Batch:
         """All rows so far."""
 
     def texts(self, name: str, texts: TextList) -> TextList:
-        """The same texts, kept as the rows are. To be called once for a name."""
+        """The same texts, stored like the rows. Call it once per name."""
 
     def close(self) -> None:
-        """End the collecting; what was handed out stays valid."""
+        """Stop collecting. Returned arrays stay valid."""
 
 
 class MemoryColumns:
-    """Columns as arrays."""
+    """Columns as arrays in memory."""
 
     def __init__(self) -> None:
         self._parts: dict[str, list[NDArray[Any]]] = {key: [] for key in DTYPES}
@@ -61,7 +61,7 @@ class MemoryColumns:
         self.add({key: np.frombuffer(data, dtype=dtype) for (key, dtype), data in rows})
 
     def arrays(self) -> Batch:
-        """See Columns. Batches are joined column by column, so memory peaks at one column extra."""
+        """See Columns. Joins batches column by column, so peak memory is one extra column."""
         for key, parts in self._parts.items():
             parts[:] = [np.concatenate(parts) if parts else np.zeros(0, dtype=DTYPES[key])]
         return {key: parts[0] for key, parts in self._parts.items()}
@@ -75,7 +75,7 @@ class MemoryColumns:
 
 
 class SpooledColumns:
-    """Columns as files of a folder, one each, and read-only maps of these: the system may take their memory back."""
+    """Columns as files of a folder, returned as read-only maps, whose memory the system can reclaim."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -96,7 +96,7 @@ class SpooledColumns:
 
     def arrays(self) -> Batch:
         """See Columns."""
-        if not self._rows:  # nothing cannot be mapped
+        if not self._rows:  # an empty file cannot be mapped
             return {key: np.zeros(0, dtype=dtype) for key, dtype in DTYPES.items()}
         return {
             key: np.memmap(self._folder / f"{key}.column", dtype=dtype, mode="r", shape=(self._rows,))

@@ -1,4 +1,4 @@
-"""What a trace scanner returns: one row per event as columns, texts interned. Every scanner gives the same columns."""
+"""Output of all trace scanners: one row per event as columns, with interned texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tb_npu_plugin.texts import TextList
 Int32 = NDArray[np.int32]
 UInt8 = NDArray[np.uint8]
 
-#: Columns of TraceEvents and their types, in the order in which a batch gives them.
+#: Columns of TraceEvents and their types, in the order of a batch.
 DTYPES: dict[str, Any] = {
     "phase": np.uint8,
     "name": np.int32,
@@ -31,7 +31,7 @@ DTYPES: dict[str, Any] = {
     "args_length": np.int64,
 }
 
-#: Columns that are indices into a list of texts, and the name of that list.
+#: Columns of text indices, and the names of their text lists.
 TEXT_COLUMNS = {"name": "names", "category": "categories", "pid": "pids", "tid": "tids", "flow": "flows"}
 
 
@@ -39,18 +39,17 @@ TEXT_COLUMNS = {"name": "names", "category": "categories", "pid": "pids", "tid":
 class TraceEvents:
     """The events of one trace in file order.
 
-    phase        ord of the one-letter phase ("X", "s", ...), 0 where it is no single letter
-    name, category, pid, tid, flow   int32 index into the list of that text, -1 where absent
-    ts, dur      int64 ns from the digits of the file, NULL_INT where unknown
-    dur_rest     what the file gives of the duration beyond whole ns, -0.5 to 0.5; 0 where unknown. Sums of many
-                 durations are exact with it
-    enclosing    1 where the event says bp "e" (a flow end binds to the enclosing slice)
-    args_offset  byte offset of the args object in `args_path`; -1 where there is none
-    args_length  its length in bytes
-
-    `args_path` is the file itself, or the blob that the scanner wrote for a compressed one. `complete` is False where
-    the file ends too early or could not be read to its end. `scanner` names the implementation. `bytes_read` counts the
-    JSON up to the end of the list of events.
+    Attributes:
+        phase: ord of the one-letter phase ("X", "s", ...); 0 if it is not a single letter.
+        name, category, pid, tid, flow: int32 index into the text list of the column; -1 where absent.
+        ts, dur: int64 ns, exact from the digits of the file; NULL_INT where unknown.
+        dur_rest: Fraction of a ns that rounding took from dur, -0.5 to 0.5; 0 where unknown. It makes sums exact.
+        enclosing: 1 if bp is "e" (a flow end binds to the enclosing slice).
+        args_offset, args_length: Byte range of the args object in `args_path`; offset -1 without args.
+        args_path: The file itself; None if the args of a compressed file were written to a blob.
+        scanner: Name of the implementation.
+        bytes_read: Bytes of JSON up to the end of the list of events.
+        complete: False if the file is truncated or could not be read to its end.
     """
 
     phase: UInt8
@@ -86,7 +85,7 @@ class TraceEvents:
 
 
 class Interner(dict[Any, int]):
-    """Value to index, in order of first use. `interner[value]` adds what is new."""
+    """Maps values to indices in order of first use. `interner[value]` adds new values."""
 
     def __missing__(self, key: Any) -> int:
         index = self[key] = len(self)

@@ -1,4 +1,4 @@
-"""Events as msgspec decodes them, and their texts as indices."""
+"""Event types that msgspec decodes, and the conversion of texts to indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ABSENT = _Raw()
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event; what needs its digits stays JSON text."""
+    """One event. Values whose digits matter stay JSON text."""
 
     ph: str = ""
     name: Optional[str] = None
@@ -34,7 +34,7 @@ class Event(msgspec.Struct, gc=False):
 
 
 class LooseEvent(msgspec.Struct, gc=False):
-    """One event of which nothing is taken for granted."""
+    """One event whose fields may have any type."""
 
     ph: _Raw = _ABSENT
     name: _Raw = _ABSENT
@@ -55,8 +55,7 @@ ONE_LOOSE = msgspec.json.Decoder(LooseEvent)
 
 
 class Texts:
-    """Values to indices of their texts, -1 for none; 12 and "12" are the same text, and so are their JSON texts as
-    bytes."""
+    """Maps values to text indices, None to -1. 12, "12" and their JSON texts as bytes have the same index."""
 
     def __init__(self) -> None:
         self.table = TextTable()
@@ -76,7 +75,7 @@ def _text(value: Any) -> str | None:
 
 
 class Rows(Protocol):
-    """Where a scan puts what it reads."""
+    """Collects the rows that a scanner reads."""
 
     def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
         """Indices of texts for one of TEXT_COLUMNS; `values` as for Texts."""
@@ -85,14 +84,14 @@ class Rows(Protocol):
         """Append one batch: every column of DTYPES, equal lengths."""
 
     def so_far(self) -> dict[str, Any]:
-        """Columns and texts of what was added so far, by their names in TraceEvents."""
+        """Columns and texts added so far, by their names in TraceEvents."""
 
     def take(self) -> dict[str, Any]:
-        """As so_far, at the end. To be called once."""
+        """As so_far, for all rows. Call it once, at the end."""
 
 
 class PythonRows:
-    """Rows that Python reads."""
+    """Rows of the scanner in Python."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
@@ -112,7 +111,7 @@ class PythonRows:
         return {**self._columns.arrays(), **texts}
 
     def take(self) -> dict[str, Any]:
-        """See Rows. The tables are given up one by one."""
+        """See Rows. Frees the tables one by one."""
         out: dict[str, Any] = {}
         for column, name in TEXT_COLUMNS.items():
             out[name] = self._columns.texts(name, self._texts.pop(column).table.take())
@@ -120,12 +119,12 @@ class PythonRows:
 
 
 def phase_code(phase: str) -> int:
-    """Phase as TraceEvents has it."""
+    """Phase in the form of TraceEvents."""
     return ord(phase) if len(phase) == 1 and phase.isascii() else 0
 
 
 def json_text(raw: bytes) -> str | None:
-    """Text of a JSON string, or the digits of a number; None where there is none."""
+    """Text of a JSON string, or the digits of a number; None for null or no value."""
     if not raw or raw == b"null":
         return None
     if not raw.startswith(b'"'):
@@ -134,7 +133,7 @@ def json_text(raw: bytes) -> str | None:
 
 
 def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
-    """The decoded value, or None where the data are no such JSON."""
+    """The decoded value; None if the data are not valid JSON of that type."""
     try:
         return decoder.decode(data)
     except _ERRORS:
@@ -142,7 +141,7 @@ def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
 
 
 def strict(loose: LooseEvent) -> Event:
-    """The same event with what can be used of its fields."""
+    """The same event with the fields that can be converted."""
     return Event(
         ph=json_text(bytes(loose.ph)) or "",
         name=json_text(bytes(loose.name)),

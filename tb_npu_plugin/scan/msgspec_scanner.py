@@ -1,8 +1,7 @@
-"""The trace scanner in Python on msgspec: events to columns, a few megabytes of JSON at a time.
+"""The trace scanner in Python: decodes a few MB of JSON at a time with msgspec.
 
-A cut between two chunks is right when what lies between the previous cut and it decodes as a list of objects: a cut
-inside a string or a nested list would leave something that is none. Only where that fails, the text is walked
-token by token.
+The text is cut between events. A cut is right if the text since the previous cut decodes as a list of objects; after a
+cut within a string or a nested list, it does not. Only then the text is split token by token.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import MAX_PLACES
-from tb_npu_plugin.scan import figures, tokens
+from tb_npu_plugin.scan import time_values, tokens
 from tb_npu_plugin.scan.columns import Columns
 from tb_npu_plugin.scan.events import TraceEvents
 from tb_npu_plugin.scan.msgspec_events import (
@@ -33,22 +32,22 @@ from tb_npu_plugin.scan.msgspec_events import (
 from tb_npu_plugin.scan.prelude import find_events
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
 
-#: What stands between two events, backwards.
+#: Separator of two events, reversed.
 _SEPARATOR = re.compile(rb"\{[ \t\r\n]{0,99},[ \t\r\n]{0,99}\}")
-#: Bytes of the end of a text in which it is looked for first.
+#: Bytes at the end of a text that are searched first for the separator.
 _TAIL = 4096
-#: An event longer than this is taken for damaged.
+#: Longer events, in bytes, are treated as damaged.
 MAX_EVENT = 8 << 20
-#: Bytes of the beginning that a Problem cites; more than a byte order mark.
+#: Bytes of the start of the file that a Problem cites; longer than a byte order mark.
 _SHOWN = 80
-#: Bad events that are reported one by one; the others are counted.
+#: Bad events reported one by one; the others are only counted.
 _SHOWN_EVENTS = MAX_PLACES + 1
-#: How often events are looked for inside what was found inside an object that is no event.
-_MOST_LEVELS = 8
+#: Maximum recursion depth of the search for events inside a damaged object.
+_MAX_LEVELS = 8
 
 
 class Scanner:
-    """State of one scan. Use `scan`. A faster scanner overrides `_take` and leaves to it what it cannot read."""
+    """State of one scan; call `scan`. A faster scanner overrides `_take` and falls back to it."""
 
     name = "msgspec"
 
@@ -61,9 +60,9 @@ class Scanner:
         self._offset = 0  # of the buffer in the decompressed text
         self._started = False
         self._ended = False
-        self._enough = 0  # bytes, to try again
+        self._retry_size = 0  # bytes of the buffer for the next attempt
         self._bad_events = 0
-        self._last_bad_event = 0  # where
+        self._last_bad_event = 0  # offset
 
     def scan(self) -> TraceEvents:
         """Read the whole file."""
@@ -71,7 +70,7 @@ class Scanner:
         return self._result(self._rows.take(), not self._source.failed)
 
     def _read_all(self) -> bytes:
-        """Read it piece by piece; what could not be read of its end."""
+        """Read the file in pieces. Returns the unread rest at its end."""
         buffer = b""
         pieces = self._source.chunks()
         for piece, final in pieces:
@@ -79,17 +78,17 @@ class Scanner:
             if self._ended:
                 break
             self._peek_if_due()
-        for _ in pieces:  # what follows the list still counts as read
+        for _ in pieces:  # report progress for the bytes after the list
             pass
         return buffer
 
     def _feed(self, buffer: bytes, final: bool) -> bytes:
-        """Read the events in the next of the text; what is left of it. final: nothing follows."""
-        if len(buffer) < self._enough and not final:
+        """Read the events of the next text and return the unread rest. final: no text follows."""
+        if len(buffer) < self._retry_size and not final:
             return buffer
         left = self._feed_now(buffer, final)
-        # A long event is not tried again with every piece: that would take its length squared.
-        self._enough = 2 * len(left) if len(left) == len(buffer) else 0
+        # Retry a long event only at double length: a retry with every piece would take quadratic time.
+        self._retry_size = 2 * len(left) if len(left) == len(buffer) else 0
         return left
 
     def _feed_now(self, buffer: bytes, final: bool) -> bytes:
@@ -101,7 +100,7 @@ class Scanner:
             buffer = self._drop(buffer, start)
         if not self._ended:
             buffer = self._take(buffer, final)
-        if final and not self._ended:  # all but the last events are taken, or it is damaged
+        if final and not self._ended:  # the last events, or damaged ones
             buffer = self._slow(buffer, True)
         return buffer
 
@@ -116,7 +115,7 @@ class Scanner:
         return buffer[count:]
 
     def _start(self, buffer: bytes, final: bool) -> int:
-        """Where the first event may stand; -1 while that cannot be told, or if there is none."""
+        """Offset where the list of events starts; -1 while unknown, or if there is none."""
         found = find_events(buffer) if final or len(buffer) >= _SHOWN else None
         if found is None:
             return -1
@@ -134,9 +133,9 @@ class Scanner:
         return found.start
 
     def _take(self, buffer: bytes, final: bool) -> bytes:
-        """Add the events of `buffer`, which begins between two events; what is left of it."""
+        """Add the events of `buffer`, which starts between two events. Returns the unread rest."""
         if final:
-            end = buffer.rfind(b"]")  # the list's own, unless something follows it
+            end = buffer.rfind(b"]")  # the end of the list, unless text follows it
             if end >= 0 and self._add_list(buffer, end):
                 self._ended = True
                 return self._drop(buffer, end)
@@ -146,42 +145,42 @@ class Scanner:
         return self._slow(buffer, final)
 
     def _add_list(self, buffer: bytes, end: int) -> bool:
-        """Add all events up to `end`, if what stands there is a list of them and nothing else."""
+        """Add all events up to `end`. Returns False if the text is not a valid list of events."""
         text = buffer[:end]
         events = decode(LIST, b"[" + text + b"]")
-        # The decoder skips args without looking at their characters.
-        if events is None or not tokens.is_utf8(text) or tokens.has_halves(text):
+        # The decoder does not check the characters of args.
+        if events is None or not tokens.is_utf8(text) or tokens.has_lone_surrogates(text):
             return False
         self._add(events, text)
         return True
 
     def _slow(self, buffer: bytes, final: bool) -> bytes:
-        """As `_take`, for a stretch with something wrong in it or an unlucky cut."""
+        """As `_take`, for damaged text or a wrong cut."""
         plain = tokens.without_controls(buffer)
         ends = tokens.TokenEnds(plain)
-        stretch = tokens.Segment(plain, ends, final, MAX_EVENT)
-        mended: bytearray | None = None
+        segment = tokens.Segment(plain, ends, final, MAX_EVENT)
+        repaired: bytearray | None = None
         events: list[Event] = []
-        for start, end, good in stretch:
+        for start, end, good in segment:
             if not good:
                 self._bad_event(plain, start, end)
                 continue
             found = plain[start:end]
-            fine = tokens.repaired(found)  # one by one: in damaged text, only an object tells what is within a string
+            fine = tokens.repaired(found)  # per object: in damaged text, string bounds are known only within one
             if fine != found:
-                mended = mended or bytearray(plain)
-                mended[start:end] = fine
+                repaired = repaired or bytearray(plain)
+                repaired[start:end] = fine
             if fine != buffer[start:end]:
-                self._repaired(buffer[start:end], fine, start)
+                self._report_repair(buffer[start:end], fine, start)
             self._salvage(fine, start, (plain, ends), events)
-        self._ended = stretch.ended
-        self._add(events, bytes(mended) if mended else plain)
-        return self._drop(buffer, stretch.rest)  # what follows is seen again, whole
+        self._ended = segment.ended
+        self._add(events, bytes(repaired) if repaired else plain)
+        return self._drop(buffer, segment.rest)  # the rest is read again with the next piece
 
     def _salvage(
         self, data: bytes, start: int, around: tuple[bytes, tokens.TokenEnds], events: list[Event], level: int = 0
     ) -> None:
-        """Take the event that an object is, or those in it. start: its place in `around`, a text and its brackets."""
+        """Add the event of an object, or the events inside it. start: its offset in `around`, (text, bracket ends)."""
         event = decode(ONE, data)
         if event is not None:
             events.append(event)
@@ -190,8 +189,8 @@ class Scanner:
         if loose is not None:
             events.append(strict(loose))
             return
-        # Perhaps a brace is missing and neighbours hang on: only what stands before the next event is lost.
-        following = tokens.RESUME.search(data) if level < _MOST_LEVELS else None
+        # A missing brace may have joined it with its neighbours: only the text before the next event is lost.
+        following = tokens.RESUME.search(data) if level < _MAX_LEVELS else None
         lost = following.end() if following else len(data)
         text, ends = around
         self._bad_event(text, start, start + lost)
@@ -215,9 +214,9 @@ class Scanner:
             "bad_event", f"byte {place}", Message("expected.json_object"), found, Message("lost.event"), count=count
         )
 
-    def _repaired(self, before: bytes, after: bytes, start: int) -> None:
+    def _report_repair(self, before: bytes, after: bytes, start: int) -> None:
         first = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b and a not in b"\t\r\n"), None)
-        if first is None:  # white space: nothing is lost
+        if first is None:  # only white space changed
             return
         self._source.problem(
             "bad_json",
@@ -228,12 +227,12 @@ class Scanner:
         )
 
     def _add(self, events: Sequence[Event], text: bytes) -> None:
-        """Rows of a batch. `text` holds the events' JSON, in order."""
+        """Add the rows of a batch. text: JSON of the events, in order."""
         if not events:
             return
         args = [event.args for event in events]
         lengths = np.fromiter(map(len, args), dtype=np.int64, count=len(args))
-        dur, dur_rest = figures.durations([event.dur for event in events])
+        dur, dur_rest = time_values.durations([event.dur for event in events])
         codes = self._rows.codes
         self._rows.add(
             {
@@ -242,7 +241,7 @@ class Scanner:
                 "category": codes("category", [event.cat for event in events]),
                 "pid": codes("pid", [event.pid for event in events]),
                 "tid": codes("tid", [event.tid for event in events]),
-                "ts": figures.times([event.ts for event in events]),
+                "ts": time_values.times([event.ts for event in events]),
                 "dur": dur,
                 "dur_rest": dur_rest,
                 "flow": codes("flow", [bytes(event.id) if event.id else b"" for event in events]),
@@ -295,7 +294,7 @@ class Scanner:
 
 
 def _last_separator(buffer: bytes) -> tuple[int, int]:
-    """End of the last event that another object follows, and where that begins; (0, 0) if there is none."""
+    """(end of the last event that another object follows, start of that object); (0, 0) without one."""
     size = _TAIL
     while True:
         found = _SEPARATOR.search(buffer[-size:][::-1])
@@ -307,7 +306,7 @@ def _last_separator(buffer: bytes) -> tuple[int, int]:
 
 
 def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:
-    """Offsets of the args of consecutive events. An offset is right because the same bytes stand there."""
+    """Offsets of the args of consecutive events, where the text has the same bytes."""
     out = []
     find = text.find
     position = 0
@@ -324,7 +323,7 @@ def _locate(text: bytes, args: Sequence[Any], base: int) -> NDArray[np.int64]:
             start += 1
         if start < 6 or text[start : start + length] != wanted:
             start = find(wanted, position)
-            if start < 0:  # only after an earlier event was found too far on, among equal texts
+            if start < 0:  # only if equal args made an earlier offset too large
                 start = find(wanted)
         out.append(base + start)
         position = start + length

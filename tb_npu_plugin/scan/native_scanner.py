@@ -1,9 +1,9 @@
-"""The trace scanner in C: events of the usual form go straight to columns, the rest through the scanner in Python.
+"""The trace scanner in C, with the scanner in Python as fallback.
 
-C reads only what it fully understands. At anything else it stops before that event, and Python reads this event, or,
-where not even the event's end is certain, the rest of the block. So what a defect means stands in one place.
-The file is read block by block into memory of C, not mapped: a mapped file that another process shortens would end
-this one with SIGBUS, and a block of a few megabytes is still in the processor's cache when it is scanned.
+C reads only events of the usual form. It stops before any other event, and Python reads that event or, if its end is
+uncertain, the rest of the block. Thus only the Python code handles defects.
+The file is read in blocks, not mapped: truncating a mapped file would end this process with SIGBUS, and a block of a
+few MB is still in the CPU cache when it is scanned.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from tb_npu_plugin.texts import TextList
 # Stop and ArgsMode of native/walker.h.
 _WAIT, _ENDED, _ODD, _BROKEN, _FULL = range(5)
 _IN_FILE, _GATHERED, _LEFT_OUT = range(3)
-#: So many odd events of one block are read one by one; more go through Python together.
+#: Maximum number of odd events per block that are read one by one; beyond, Python reads the rest of the block.
 _MAX_ODD = 16
 _NUMBERS = {column: number for number, column in enumerate(TEXT_COLUMNS)}
-#: An event of the usual form is longer; a walker stops when it has kept one for each of so many bytes of a block.
-_LEAST_EVENT = 32
+#: Lower bound for the bytes of an event of the usual form; it sets the row capacity of a walker.
+_MIN_EVENT = 32
 
 
 class NativeRows:
-    """Rows that C reads, and their texts."""
+    """Rows and texts of the scanner in C."""
 
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
-        self._seed = secrets.randbits(64)  # of the tables of texts: no file can be made to collide
+        self._seed = secrets.randbits(64)  # random, so that no file can force hash collisions
         self.walker = self.new_walker()
 
     def new_walker(self) -> _native.Walker:
         """A walker whose rows `add_walked` takes."""
-        return _native.Walker(self._seed, max(64, source.CHUNK // _LEAST_EVENT))
+        return _native.Walker(self._seed, max(64, source.CHUNK // _MIN_EVENT))
 
     def codes(self, column: str, values: Iterable[Any]) -> NDArray[np.int32]:
         """See msgspec_events.Rows."""
@@ -89,7 +89,7 @@ class NativeRows:
 
 
 class NativeScanner(Scanner):
-    """Scanner whose usual way is in C."""
+    """Scanner with the fast path in C."""
 
     name = "c"
 
@@ -101,7 +101,7 @@ class NativeScanner(Scanner):
         if self._source.is_gzip():
             return super()._read_all()
         buffer = b""
-        at = 0  # the buffer's end, in the file
+        at = 0  # file offset of the end of the buffer
         for block in self._source.guarded(self._blocks):
             if self._started and not buffer and block.begin == at:
                 at = self._absorb(block)
@@ -122,13 +122,13 @@ class NativeScanner(Scanner):
                 self._source.progress(block.got)
                 done += block.got
                 yield block
-                if self._ended:  # what follows the list still counts as read
+                if self._ended:  # report progress for the bytes after the list
                     self._source.progress(size - done)
                 if self._ended or block.final:
                     return
 
     def _absorb(self, block: Block) -> int:
-        """Add the rows of a block whose beginning was proved; where in the file they end."""
+        """Add the rows of a block whose start is proved. Returns the file offset of their end."""
         stop, self._offset = block.walk()
         self._ended = stop == _ENDED
         self._native.add_walked(block.walker)
@@ -151,7 +151,7 @@ class NativeScanner(Scanner):
         return buffer
 
     def _walk(self, buffer: bytes, position: int) -> tuple[int, int, int]:
-        """Let C read from `position` on: why it stopped, where, and the end of the odd event there."""
+        """Read in C from `position` on. Returns (stop reason, position, end of the odd event there)."""
         stop = _FULL
         while stop == _FULL:
             if not self._source.compressed:
@@ -166,7 +166,7 @@ class NativeScanner(Scanner):
         return stop, position, end
 
     def _odd(self, buffer: bytes, start: int, end: int) -> int:
-        """Read one event in Python; how many bytes are done with."""
+        """Read one event in Python. Returns the number of bytes read."""
         offset = self._offset
         self._offset += start
         rest = self._slow(buffer[start:end], False)

@@ -1,4 +1,4 @@
-"""What stands before the first event of a trace file."""
+"""Finds the start of the list of events in a trace file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,13 @@ _SCALAR = re.compile(rb"(?:" + tokens.STRING + rb"|[-+.\w]+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Prelude:
-    """start: offset after the bracket that opens the list of events, -1 if not found. possible: it may still come.
-    wrapper: the list is the "traceEvents" of an object."""
+    """The text before the first event.
+
+    Attributes:
+        start: Offset after the opening bracket of the list of events; -1 if not found.
+        wrapper: Whether the list is the "traceEvents" of an object.
+        possible: Whether the list may follow in the next bytes.
+    """
 
     start: int
     wrapper: bool
@@ -24,7 +29,7 @@ class Prelude:
 
 
 def find_events(data: bytes) -> Prelude | None:
-    """Look for the list of events in the first bytes of a file; None when they hold only blanks."""
+    """Find the list of events in the first bytes of a file; None if they are blank."""
     position = _BLANK.match(data, len(_BOM) if data.startswith(_BOM) else 0).end()  # type: ignore[union-attr]
     first = data[position : position + 1]
     if not first:
@@ -37,7 +42,7 @@ def find_events(data: bytes) -> Prelude | None:
 
 
 def _in_wrapper(data: bytes, position: int) -> Prelude:
-    """Walk over the members of the wrapper up to "traceEvents"."""
+    """Skip the members of the wrapper up to "traceEvents"."""
     while True:
         key = _KEY.match(data, position)
         if key is None:

@@ -1,4 +1,4 @@
-"""Reads a trace file piece by piece: plain or gzip, with or without byte order mark."""
+"""Reads a trace file in pieces, plain or gzip."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tb_npu_plugin.scan.events import TraceEvents
 
 T = TypeVar("T")
 
-#: Bytes of JSON that are decoded together.
+#: Bytes of JSON per piece.
 CHUNK = 4 << 20
 
 _GZIP_MAGIC = b"\x1f\x8b"
-_GZIP = 31  # zlib: expect a gzip header and check sum
+_GZIP = 31  # zlib wbits: expect a gzip header and checksum
 _GZIP_READ = 256 << 10
-#: Result files unpack to 10 to 50 times their size; what exceeds this is no result, and must not fill the memory.
+#: Result files decompress to 10 to 50 times their size. A file that exceeds this ratio is not read further.
 _MAX_RATIO = 300
 _ALWAYS_ALLOWED = 1 << 26
 BOMB = Message("found.gzip_bomb", times=_MAX_RATIO)
@@ -28,29 +28,29 @@ _REREAD = Message("action.export_trace_later")
 
 
 class Source:
-    """The bytes of one trace, decompressed. Errors of the file become Problems and end the reading."""
+    """The decompressed bytes of one trace. Errors of the file are reported as Problems and end the data."""
 
     def __init__(self, path: Path, log: ProblemLog, progress: Callable[[int], None]) -> None:
         self.path = path
         self.compressed = False
         self.failed = False
-        self.done = 0  # bytes of the file
+        self.done = 0  # bytes read of the file
         self._log = log
         self._progress = progress
 
     def problem(
         self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD, count: int = 1
     ) -> None:
-        """Report a defect of this file, or several of a kind: then the place of one of them."""
+        """Report a defect of this file, or `count` defects of a kind with the place of one."""
         self._log.add(Problem(code, self.path.name, where, expected, cut(found, 120), lost, action, count))
 
     def progress(self, count: int) -> None:
-        """So many more bytes of the file were read."""
+        """`count` more bytes of the file were read."""
         self.done += count
         self._progress(count)
 
     def is_gzip(self) -> bool:
-        """Whether the file says that it is compressed; False where it cannot be read."""
+        """Whether the file starts like gzip; False if it cannot be read."""
         try:
             with self.path.open("rb") as file:
                 return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
@@ -58,7 +58,7 @@ class Source:
             return False
 
     def chunks(self) -> Iterator[tuple[bytes, bool]]:
-        """Pieces of at least CHUNK bytes but the last, and whether it is the last; reports progress."""
+        """(piece, whether it is the last); all but the last have at least CHUNK bytes. Reports progress."""
         pieces = self.guarded(self._pieces)
         piece = next(pieces, None)
         while piece is not None:
@@ -67,7 +67,7 @@ class Source:
             piece = following
 
     def guarded(self, read: Callable[[IO[bytes], int], Iterator[T]]) -> Iterator[T]:
-        """What `read(file, size)` yields, up to an error of the file."""
+        """Yields from `read(file, size)` up to an error of the file, which is reported."""
         try:
             with self.path.open("rb") as file:
                 before = os.fstat(file.fileno())
@@ -88,7 +88,7 @@ class Source:
             )
 
     def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
-        """`size`: as many bytes are read; a file that grows would never end."""
+        """Pieces of the first `size` bytes; a file that grows would never end."""
         if self.compressed:
             stream = self._gunzip(file, size)
         else:
@@ -98,7 +98,7 @@ class Source:
             yield piece
 
     def _gunzip(self, file: IO[bytes], size: int) -> Iterator[bytes]:
-        """Decompressed pieces; all that can be recovered of a damaged file. `size`: bytes of the file."""
+        """Decompressed pieces, up to the damage of a damaged file. size: bytes of the file."""
         unpacked = 0
         member = zlib.decompressobj(_GZIP)
         data = b""
@@ -134,7 +134,7 @@ class Source:
 
 
 def unpacked_limit(size: int) -> int:
-    """Bytes to which a gzip file of `size` bytes may unpack."""
+    """Maximum decompressed bytes of a gzip file of `size` bytes."""
     return max(_ALWAYS_ALLOWED, _MAX_RATIO * size)
 
 
@@ -143,14 +143,14 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 
 class PreviewSchedule:
-    """When to show the events so far: each time when as many bytes were read as `at` says next."""
+    """Schedules calls of `peek` at the numbers of read bytes in `at`."""
 
     def __init__(self, peek: Callable[[TraceEvents], None] | None, at: Sequence[int]) -> None:
         self.peek = peek or (lambda events: None)
         self._left = sorted(at, reverse=True) if peek else []
 
     def due(self, position: int) -> bool:
-        """Whether it is time; once for each of them, or for several that were passed together."""
+        """Whether a call is due at this number of read bytes; one call for several passed ones."""
         before = len(self._left)
         while self._left and self._left[-1] <= position:
             self._left.pop()

@@ -1,4 +1,4 @@
-"""Texts to indices for millions of different texts: a fraction of the memory of a dict of as many str."""
+"""Maps millions of distinct texts to indices, with a fraction of the memory of a dict."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _FREE = -1
 
 
 class TextTable:
-    """Texts in order of first use, found by their hashes: open addressing, many texts at a time."""
+    """Texts in order of first use, in a hash table with open addressing that is searched in bulk."""
 
     def __init__(self, hash_of: Callable[[str], int] = hash) -> None:
-        """hash_of: 64 bits, which texts may share."""
+        """hash_of: 64-bit hash; collisions are allowed."""
         self._hash_of = hash_of
         self._blob = bytearray()
         self._ends = array("q", [0])
-        self._hashes = np.zeros(0, dtype=np.int64)  # of the texts, and room for more
+        self._hashes = np.zeros(0, dtype=np.int64)  # of the texts, with spare capacity
         self._slots = np.full(_FIRST_SLOTS, _FREE, dtype=np.int32)
-        self._shared: dict[str, int] = {}  # texts whose hash an earlier one has
+        self._shared: dict[str, int] = {}  # texts whose hash equals that of an earlier text
 
     def __len__(self) -> int:
         return len(self._ends) - 1
 
     def indices(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Indices of different texts; those that are new are added."""
+        """Indices of distinct texts; new texts are added."""
         hashes = np.fromiter(map(self._hash_of, texts), dtype=np.int64, count=len(texts))
         out = self._find(hashes)
         for place in np.flatnonzero(out != _FREE).tolist():
@@ -50,11 +50,11 @@ class TextTable:
         return TextList(bytes(self._blob), np.array(self._ends, dtype=np.int64))
 
     def take(self) -> TextList:
-        """The texts; nothing can be added afterwards."""
+        """The texts, without a copy. No text can be added afterwards."""
         return TextList(self._blob, np.frombuffer(self._ends, dtype=np.int64))
 
     def _find(self, hashes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The first text of each hash, _FREE where there is none."""
+        """Index of the first text with each hash; _FREE without one."""
         out = np.full(len(hashes), _FREE, dtype=np.int32)
         mask = len(self._slots) - 1
         rows, slots = np.arange(len(hashes)), hashes & mask
@@ -69,7 +69,7 @@ class TextTable:
         return out
 
     def _checked(self, index: int, text: str) -> int:
-        """The index of a text whose hash the text at `index` has."""
+        """The index of a text whose hash equals that of the text at `index`."""
         encoded = text.encode("utf-8", "replace")
         if self._blob[self._ends[index] : self._ends[index + 1]] == encoded:
             return index
@@ -83,7 +83,7 @@ class TextTable:
         return len(self) - 1
 
     def _add(self, texts: list[str], hashes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Indices of new texts with different hashes."""
+        """Add new texts with distinct hashes. Returns their indices."""
         indices = np.array([self._append(text.encode("utf-8", "replace")) for text in texts], dtype=np.int32)
         if len(self) > len(self._hashes):
             room = np.zeros(len(self) // 2 + _FIRST_SLOTS, dtype=np.int64)
@@ -99,11 +99,11 @@ class TextTable:
         return indices
 
     def _place(self, indices: NDArray[np.int32]) -> None:
-        """Put texts into free slots, of which there are enough."""
+        """Put texts into free slots. There must be enough."""
         mask = len(self._slots) - 1
         slots = self._hashes[indices] & mask
         while len(indices):
             free = self._slots[slots] == _FREE
-            self._slots[slots[free]] = indices[free]  # of those with the same slot, one gets it
+            self._slots[slots[free]] = indices[free]  # one of those with the same slot gets it
             on = self._slots[slots] != indices
             indices, slots = indices[on], (slots[on] + 1) & mask

@@ -1,4 +1,4 @@
-"""Finds the events of a damaged or unusual stretch of JSON: string- and brace-aware, without decoding values."""
+"""Finds the events in damaged or unusual JSON by its strings and brackets, without decoding values."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Where reading may go on after a damaged event, which need not have its closing brace.
+#: Where reading resumes after a damaged event, which may lack its closing brace.
 RESUME = re.compile(rb",[ \t\r\n]*(?=\{[ \t\r\n]*\")")
 
 STRING = rb'"[^"\\]*(?:\\.[^"\\]*)*"'
 _BLANK = re.compile(rb"[ \t\r\n,]*")
 _SCALAR = re.compile(rb"(?:" + STRING + rb"|[-+.\w]+)[ \t\r\n]*(?=[,\]])", re.DOTALL)
-#: For no number, of Python, of C++, and of older versions of Kineto.
-_NO_NUMBERS = rb"-?Infinity|-?NaN|-?inf|-?nan|N/A"
-_HAS_NO_NUMBER = re.compile(_NO_NUMBERS)
-_NOT_NUMBER = re.compile(STRING + rb"|" + _NO_NUMBERS, re.DOTALL)
-#: A surrogate pair, which is one character, half of one, or any other escape.
+#: Spellings of NaN and infinity by Python, C++ and older versions of Kineto.
+_NON_NUMBERS = rb"-?Infinity|-?NaN|-?inf|-?nan|N/A"
+_NON_NUMBER = re.compile(_NON_NUMBERS)
+_STRING_OR_NON_NUMBER = re.compile(STRING + rb"|" + _NON_NUMBERS, re.DOTALL)
+#: A surrogate pair (one character), a lone surrogate (group 1), or any other escape.
 _ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
@@ -29,7 +29,7 @@ _CONTROLS = bytes(range(32))
 _TO_SPACE = bytes.maketrans(_CONTROLS, b" " * len(_CONTROLS))
 
 
-#: What Ends.of says of a value without an end: the data end before it, or what stands there can be no JSON.
+#: Results of TokenEnds.of for a value without an end: the data are too short, or the text is not JSON.
 UNFINISHED, NONSENSE = -1, -2
 _INT32_MAX = (1 << 31) - 1
 
@@ -44,42 +44,42 @@ def _matches_any(chars: bytes) -> NDArray[np.bool_]:
 _QUOTE, _BACKSLASH = b'"\\'
 _IS_OPENING = _matches_any(b"{[")
 _IS_BRACKET = _matches_any(b"{[}]")
-#: No character outside of strings in JSON (nor in NaN, Infinity, N/A).
+#: Characters that do not occur outside strings in JSON (nor in NaN, Infinity, N/A).
 _IS_NONSENSE = ~_matches_any(b' \t\r\n,:0123456789+-.eEtrufalsnNIiyA/"{[}]')
 
 
 class TokenEnds:
-    """Ends of JSON objects and lists, by the place of the opening bracket.
+    """Ends of JSON objects and lists, by the offset of the opening bracket.
 
-    If a bracket stands outside of strings, so do all others whose number of preceding quotes has the same parity. So there
-    are two ways to read the data. Each is computed once for all its brackets, at the first request.
+    If one bracket is outside strings, so are all brackets with the same parity of preceding quotes. Thus there are two
+    ways to read the data; each is computed for all its brackets at the first request.
     """
 
     def __init__(self, data: bytes) -> None:
         self._codes = np.frombuffer(data, dtype=np.uint8)
-        #: By the bracket's place; 0 where it is not known yet.
+        #: By offset of the bracket; 0: not known yet.
         self._ends: NDArray[Any] = np.zeros(len(data), dtype=np.int32 if len(data) <= _INT32_MAX else np.int64)
         self._known = self._ends.data
         self._is_odd: NDArray[Any] | None = None
 
     def of(self, start: int) -> int:
-        """End of the value that begins with the bracket at `start`; UNFINISHED or NONSENSE where it has none."""
+        """End of the value whose opening bracket is at `start`; UNFINISHED or NONSENSE without one."""
         if not self._known[start]:
             self._find(start)
         return self._known[start]
 
     def _find(self, start: int) -> None:
-        """Compute the ends of all brackets outside of strings, given that the one at `start` is outside."""
+        """Compute the ends of all brackets outside strings, given that the one at `start` is outside."""
         ends = self._ends
         if self._is_odd is None:
-            self._is_odd = np.cumsum(_unescaped_quotes(self._codes), dtype=np.uint8) & 1  # so far; 256 is even
+            self._is_odd = np.cumsum(_unescaped_quotes(self._codes), dtype=np.uint8) & 1  # 256 is even
         is_outside = self._is_odd == self._is_odd[start]
         nonsense = np.flatnonzero(is_outside & _IS_NONSENSE[self._codes])
         places = np.flatnonzero(is_outside & _IS_BRACKET[self._codes]).astype(ends.dtype)
         codes = self._codes[places]
         is_opening = _IS_OPENING[codes]
         level = np.cumsum(np.where(is_opening, 1, -1), dtype=np.int32) + ~is_opening
-        # On each level, opening and closing brackets take turns.
+        # On each level, opening and closing brackets alternate.
         order = np.argsort(level, kind="stable")
         before, after = order[:-1], order[1:]
         is_pair = is_opening[before] & (level[before] == level[after])
@@ -96,7 +96,7 @@ class TokenEnds:
 
 
 def _unescaped_quotes(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Where strings begin or end: quotes without an odd number of backslashes before them."""
+    """Mask of quotes that start or end strings: an even number of backslashes precedes them."""
     is_quote: NDArray[np.bool_] = codes == _QUOTE
     backslashes = np.flatnonzero(codes == _BACKSLASH)
     if len(backslashes):
@@ -109,19 +109,21 @@ def _unescaped_quotes(codes: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 class Segment:
-    """The objects of a list, from a place between two of them on. To be iterated over, once.
+    """Iterates once over the objects of a list, from an offset between two objects on.
 
-    Gives (start, end, True) for objects with balanced braces and strings, (start, end, False) for what is none: it costs
-    itself. Then:
-    rest   where the first incomplete object begins (the end if there is none)
-    ended  the list's closing bracket was met
+    Yields (start, end, True) for objects with balanced brackets and strings, (start, end, False) for damaged text to
+    skip.
+
+    Attributes:
+        rest: Afterwards, the offset of the first incomplete object, else the end.
+        ended: Whether the closing bracket of the list was found.
     """
 
     def __init__(
         self, data: bytes, ends: TokenEnds, final: bool, limit: int, part: tuple[int, int] | None = None
     ) -> None:
-        """final: nothing follows `data`. limit: an object longer than this many bytes is taken for damaged. part: of
-        the data, [start, end)."""
+        """final: no text follows `data`. limit: objects longer than this many bytes count as damaged. part: range
+        [start, end) of `data` to read."""
         self._data, self._ends, self._final, self._limit = data, ends, final, limit
         self.rest, self._end = part or (0, len(data))
         self.ended = False
@@ -141,14 +143,14 @@ class Segment:
             if is_good:
                 self.rest = closed
             else:
-                following = self._behind_damage(start, is_object=char == b"{", unfinished=closed == UNFINISHED)
+                following = self._skip_damage(start, is_object=char == b"{", unfinished=closed == UNFINISHED)
                 if following < 0:
                     return
                 self.rest = following
             yield start, self.rest, is_good
 
-    def _behind_damage(self, start: int, is_object: bool, unfinished: bool) -> int:
-        """Where reading may go on behind what is no whole object; -1: nowhere, or what follows may complete it."""
+    def _skip_damage(self, start: int, is_object: bool, unfinished: bool) -> int:
+        """Offset where reading resumes after damaged text; -1: nowhere, or the next text may complete the object."""
         scalar = None if is_object else _SCALAR.match(self._data, start, self._end)
         if scalar is not None:
             return scalar.end()
@@ -159,7 +161,7 @@ class Segment:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether the bytes decode."""
+    """Whether the bytes are valid UTF-8."""
     if data.isascii():
         return True
     try:
@@ -169,27 +171,27 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def has_halves(data: bytes) -> bool:
-    """Whether half a surrogate pair is among the escapes."""
+def has_lone_surrogates(data: bytes) -> bool:
+    """Whether an escape is a lone surrogate."""
     if b"\\ud" not in data and b"\\uD" not in data:
         return False
     return any(match.group(1) for match in _ESCAPE.finditer(data))
 
 
 def without_controls(data: bytes) -> bytes:
-    """The same number of bytes with control characters, which JSON forbids but writers emit, as spaces."""
+    """The data with control characters, which JSON forbids, replaced by spaces. Keeps the length."""
     return data.translate(_TO_SPACE)
 
 
 def repaired(data: bytes) -> bytes:
-    """The same number of bytes with more that JSON forbids made harmless, in one object.
+    """One object with text that JSON forbids replaced. Keeps the length.
 
-    NaN, Infinity and N/A become short texts (so: unknown), bytes that are no UTF-8 and halves of surrogate pairs "?".
+    NaN, Infinity and N/A become short texts, which are read as unknown. Invalid UTF-8 and lone surrogates become "?".
     """
-    if has_halves(data):
+    if has_lone_surrogates(data):
         data = _ESCAPE.sub(lambda match: _QUESTION_MARK if match.group(1) else match.group(), data)
-    if _HAS_NO_NUMBER.search(data):
-        data = _NOT_NUMBER.sub(_as_text, data)
+    if _NON_NUMBER.search(data):
+        data = _STRING_OR_NON_NUMBER.sub(_as_text, data)
     return data if is_utf8(data) else data.decode("utf-8", _QUESTION_MARKS).encode()
 
 

@@ -1,1 +1,1 @@
-"""HTTP: routes without logic, one response helper, one error mapper."""
+"""HTTP: routes, responses and error mapping."""

@@ -1,4 +1,4 @@
-"""The routes of docs/http_api.md. No logic: parameters in, one call, an answer out."""
+"""The routes of docs/http_api.md. Each checks its parameters and makes one call."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
-#: Methods of the routes that change nothing.
-READING = ("GET", "HEAD")
+#: Methods of read-only routes.
+READ_METHODS = ("GET", "HEAD")
 
 
-def check_changing(request: Request) -> None:
-    """Raises MethodNotAllowed for another method than POST, Forbidden for a request from a page of another site.
+def check_write_request(request: Request) -> None:
+    """Raises MethodNotAllowed if the method is not POST, Forbidden if a page of another site sent the request.
 
-    Browsers say where a request comes from in Sec-Fetch-Site, in Origin where they do not send that (plain http). A
-    program that sends neither (curl) is no page of anybody.
+    Browsers send the origin of a request in Sec-Fetch-Site or, over plain http, in Origin. A program that sends
+    neither (curl) is allowed.
     """
     if request.method != "POST":
         raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.post"), ("POST",))
@@ -44,21 +44,21 @@ logger = logging.getLogger(__name__)
 
 #: How long the first request for the catalog may wait for the first scan, in seconds.
 FIRST_SCAN = 1.0
-#: Bytes of a file sent at once.
+#: Bytes per block of a download.
 CHUNK = 1 << 20
 _MOUNT = "/npu_profiler/"
 
 
 class App:
-    """The plugin's WSGI application, whatever prefix it is mounted below."""
+    """The plugin's WSGI application. It works below any URL prefix."""
 
     def __init__(self, watcher: Watcher, library: Library | None = None) -> None:
         self._watcher = watcher
         self._given = library
         self._lock = threading.Lock()
         self._service: Service | None = None
-        #: Routes that change something: POST, from a page of this server only.
-        self._changing: dict[str, Callable[[Request], Response]] = {
+        #: Routes that change state: only POST, only from a page of this server.
+        self._write_routes: dict[str, Callable[[Request], Response]] = {
             "api/reading": self._reading,
             "api/rescan": self._rescan,
         }
@@ -78,12 +78,12 @@ class App:
 
     @property
     def library(self) -> Library:
-        """The results."""
+        """The library of the service."""
         return self.service.library
 
     @property
     def service(self) -> Service:
-        """The views over the library; made, once, with the first request that needs them."""
+        """The service over the library, created by the first request that needs it."""
         with self._lock:
             if self._service is None:
                 self._service = Service(self._given or Library(self._watcher))
@@ -97,12 +97,12 @@ class App:
 
     def _route(self, request: Request) -> Response:
         path = request.path.rpartition(_MOUNT)[2].lstrip("/")
-        changing = self._changing.get(path)
-        if changing is not None:
-            check_changing(request)
-            return changing(request)
-        if request.method not in READING:
-            raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.get"), READING)
+        write = self._write_routes.get(path)
+        if write is not None:
+            check_write_request(request)
+            return write(request)
+        if request.method not in READ_METHODS:
+            raise MethodNotAllowed(Message("error.method", method=request.method), Message("hint.get"), READ_METHODS)
         exact = self._exact.get(path)
         if exact is not None:
             return exact(request)
@@ -188,11 +188,11 @@ class App:
         version = request.args.get("version", "")
         timeline = self.service.timeline(token, version)
         try:
-            if handler is stats:  # the one that may take long
+            if handler is stats:  # it may take long, so it can be aborted
                 content, mime = stats(timeline, request.args, respond.is_gone(request))
             else:
                 content, mime = handler(timeline, request.args)
-        except OSError:  # a preview whose files went while it was asked: then this says so
+        except OSError:  # the files of a preview were removed meanwhile: then the next line raises Stale
             self.service.timeline(token, version)
             raise
         if isinstance(content, Mapping):
@@ -205,7 +205,7 @@ class App:
 
 
 def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:
-    """The first `size` bytes of a file: it may grow meanwhile, and the answer must be as long as it says."""
+    """The first `size` bytes of a file. It may grow meanwhile, but Content-Length must hold."""
     while size > 0 and (block := stream.read(min(CHUNK, size))):
         size -= len(block)
         yield block

@@ -1,4 +1,4 @@
-"""What the table of kernels says of a device slice; the trace itself knows neither core nor shapes."""
+"""Facts of the kernel table about a device slice; the trace has neither core nor shapes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.tables import Text, known
 
-#: Starts differ by this much between the files at most, in ns: both are written with three decimals of a microsecond.
+#: Maximum difference of a start between the files, in ns: both write microseconds with three decimals.
 _ROUNDING = 1
-#: Keys of the answer: columns of the table.
+#: Columns of the table that the response holds.
 _FACTS = (
     "step",
     "type",
@@ -30,7 +30,7 @@ _FACTS = (
 
 
 def kernel_facts(span: SpanData, name: str, start_ns: int) -> KernelFactsJson | None:
-    """The row of the kernel with this name and start (ns since the epoch); None without."""
+    """The table row of the kernel with this name and start (ns since the epoch); None without one."""
     table = span.table("kernels")
     if table is None:
         return None

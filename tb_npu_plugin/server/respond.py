@@ -1,4 +1,4 @@
-"""Answers: JSON, binary, text; and errors as JSON. The only place that makes a response."""
+"""Builds all responses: JSON, binary, files, and errors as JSON."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tb_npu_plugin.views.base import ErrorJson
 
 logger = logging.getLogger(__name__)
 
-#: Binary answers above this size are compressed: below, it costs more than it saves on a local network.
+#: Binary responses of at least this size are compressed. On a local network, smaller ones would only be slower.
 GZIP_FROM = 64 * 1024
 #: How long a browser keeps a static file whose URL names its version, in seconds.
 VERSIONED_AGE = 365 * 24 * 3600
 
 
 def json(request: Request, content: Any, status: int = 200) -> Response:
-    """JSON, see `encode_json`."""
+    """A JSON response, see `encode_json`."""
     return _respond(request, encode_json(content), "application/json", code=status)
 
 
 def binary(request: Request, content: bytes, mime: str = "application/octet-stream") -> Response:
-    """Columns of docs/http_api.md, compressed where it pays."""
+    """Binary columns (docs/http_api.md), compressed from GZIP_FROM bytes on."""
     if len(content) >= GZIP_FROM and "gzip" in request.headers.get("Accept-Encoding", ""):
         # TensorBoard compresses text only.
         packed = gzip.compress(content, compresslevel=1)
@@ -47,7 +47,7 @@ def download(
     size: int | None = None,
     close: Callable[[], None] | None = None,
 ) -> Response:
-    """A file for the user to keep. A stream comes with its `size` and what closes it."""
+    """A file download. A stream needs its `size` and a function that closes it."""
     response = Response(content, mimetype=mime, direct_passthrough=not isinstance(content, bytes))
     if size is not None:
         response.headers["Content-Length"] = str(size)
@@ -61,12 +61,12 @@ def download(
 
 
 def static(request: Request, content: bytes, mime: str, versioned: bool) -> Response:
-    """A file of the frontend; the browser may keep it when its URL changes with its content."""
+    """A file of the frontend; browsers may cache it if its URL changes with its content."""
     return _respond(request, content, mime, expires=VERSIONED_AGE if versioned else 0)
 
 
 def error(request: Request, problem: Exception) -> Response:
-    """ErrorJson. What this package raised says what happened; anything else is a defect of ours and goes to the log."""
+    """ErrorJson. An error that is not a NpuPluginError is a defect of this plugin and is logged."""
     if isinstance(problem, NpuPluginError):
         body = _body(problem.code, problem.message, problem.hint)
         response = json(request, body, problem.status if problem.status >= 400 else 500)
@@ -83,10 +83,10 @@ def _body(code: str, message: str, hint: str) -> ErrorJson:
 
 
 def is_gone(request: Request) -> Callable[[], bool]:
-    """Tells whether the client has closed the connection; where the server does not show it to us, never."""
+    """A function that returns whether the client closed the connection; always False if the server hides the socket."""
     connection: socket.socket | None = request.environ.get("werkzeug.socket")
 
-    def look() -> bool:
+    def is_closed() -> bool:
         if connection is None:
             return False
         try:
@@ -95,17 +95,17 @@ def is_gone(request: Request) -> Callable[[], bool]:
                 return bool(selector.select(0)) and not connection.recv(1, socket.MSG_PEEK)
         except OSError:
             return True
-        except ValueError:  # encrypted: it cannot be looked into
+        except ValueError:  # encrypted: MSG_PEEK is not supported
             return False
 
-    return look
+    return is_closed
 
 
 def guarded(handler: Callable[[Request], Response], request: Request) -> Response:
-    """The handler's response, or the error's."""
+    """The handler's response, or an error response."""
     try:
         return handler(request)
-    except Exception as problem:  # the one error mapper: a traceback must not reach the client
+    except Exception as problem:  # a traceback must not reach the client
         return error(request, problem)
 
 

@@ -1,4 +1,4 @@
-"""The built frontend. Serves the files that are in the package and nothing else."""
+"""Serves the files of the built frontend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message
 
 ROOT = Path(tb_npu_plugin.__file__).parent / "static"
-#: What mimetypes takes from the system is not the same everywhere; a module must be JavaScript to run.
+#: mimetypes depends on the system, and browsers run a module only if its type is JavaScript.
 TYPES = {
     ".js": "text/javascript",
     ".css": "text/css",
@@ -20,13 +20,13 @@ TYPES = {
     ".woff2": "font/woff2",
     ".map": "application/json",
 }
-#: A name that the build made from the content, so that it never means anything else.
+#: A file name with a hash of the content.
 HASHED = re.compile(r"-[A-Za-z0-9_-]{8,}\.\w+$")
 
 
 def read_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
-    """(content, MIME type) of a file of the bundle by its path in it. Raises NotFound for any other name."""
-    # The list is made first and the name looked up in it, so a name can never lead out of the folder.
+    """(content, MIME type) of a frontend file by its path. Raises NotFound for any other name."""
+    # The name is looked up in a list of files, so it cannot lead out of the folder.
     files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
     path = files.get(name)
     if path is None:
@@ -37,5 +37,5 @@ def read_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
 
 
 def is_versioned(name: str) -> bool:
-    """The name changes with the content, so a browser may keep the file."""
+    """Whether the name changes with the content, so that a browser may cache the file."""
     return HASHED.search(name) is not None

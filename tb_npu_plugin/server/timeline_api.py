@@ -1,4 +1,4 @@
-"""The routes below /api/timeline: checked parameters in, one question to the timeline, an answer out."""
+"""The routes below /api/timeline. Each checks its parameters and queries the timeline once."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
-#: Bytes, pieces of a download, or what becomes JSON; and its type.
+#: (content, MIME type). Content: bytes, pieces of a download, or an object to encode as JSON.
 Answer = tuple[Union[bytes, Iterator[bytes], Mapping[str, Any]], str]
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
 CSV = "text/csv"
-#: Hits of one search, and rows of one statistics table, at most.
+#: Maximum number of hits of a search, and of rows of a statistics table.
 MAX_HITS = 10_000
 MAX_STATS = 2_000
 
@@ -45,7 +45,7 @@ class StatsJson(TypedDict):
 
 
 def slices(timeline: Timeline, params: Params) -> Answer:
-    """Bars of the rows in [t0, t1): of all slices, or of those that a search finds."""
+    """Bars of the rows in [t0, t1): of all slices, or of those that match a search."""
     t0, t1 = read.window(params)
     rows, px, text = read.rows(timeline, params), read.pixel(params), params.get("q", "")
     exact = read.flag(params, "exact")
@@ -96,7 +96,7 @@ def counter(timeline: Timeline, params: Params) -> Answer:
 
 
 def arrows(timeline: Timeline, params: Params) -> Answer:
-    """The arrows of one kind of flow that start or end in [t0, t1)."""
+    """Arrows of one flow kind that start or end in [t0, t1)."""
     t0, t1 = read.window(params)
     kind = read.flow_kind(timeline, params)
     found = timeline.arrows.arrows(timeline.rows, kind, t0, t1, shift_of(read.pixel(params)))
@@ -119,7 +119,7 @@ def arrows(timeline: Timeline, params: Params) -> Answer:
 
 
 def slice_detail(timeline: Timeline, params: Params) -> Answer:
-    """Everything about one slice, but for the kernel table."""
+    """Details of one slice, without the facts of the kernel table."""
     return timeline.detail(read.slice_id(timeline, params)), JSON
 
 
@@ -154,8 +154,8 @@ def search(timeline: Timeline, params: Params) -> Answer:
 
 
 def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lambda: False) -> Answer:
-    """Statistics of [t0, t1) by track and name: the rows with the most time of their own in it, or as CSV all of them.
-    is_gone: whether nobody waits for the answer any more."""
+    """Statistics of [t0, t1) by track and name: the MAX_STATS rows with the most self time in it, or all rows as CSV.
+    is_gone: whether the client closed the connection."""
     t0, t1 = read.window(params)
     tracks = read.tracks(timeline, params)
     check_choice("format", params.get("format") or "json", ("json", "csv"))
@@ -170,12 +170,12 @@ def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lamb
 
 
 def chain(timeline: Timeline, params: Params) -> Answer:
-    """How one slice came to be."""
+    """The slices that caused one slice."""
     return trace_back(timeline, read.slice_id(timeline, params)), JSON
 
 
 def find(timeline: Timeline, params: Params) -> Answer:
-    """The slice that a record of a table means."""
+    """The slice that belongs to a table row, by its name and time."""
     name = params.get("name", "")
     if not name:
         raise BadRequest(Message("error.no_parameter", name="name"), Message("hint.slice_name"))

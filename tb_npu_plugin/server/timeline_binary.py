@@ -34,10 +34,10 @@ def encode(header: Mapping[str, Any], columns: Mapping[str, tuple[str, NDArray[A
 
 
 class Scale:
-    """Times of one answer as u32: steps of `unit` ns after `base`.
+    """Encodes the times of one response as u32: multiples of `unit` ns after `base`.
 
-    unit is the smallest power of two that spans the window. `base` lies up to one window before t0; what began
-    earlier still gets 0, what ends later than can be told the largest value.
+    `unit` is the smallest power of two with which u32 spans the window. `base` is at most one window before t0. Times
+    out of range become 0 or U32_MAX.
     """
 
     def __init__(self, t0: int, t1: int, earliest: int) -> None:
@@ -45,27 +45,27 @@ class Scale:
         self.unit = 1
         while window > U32_MAX * self.unit:
             self.unit *= 2
-        if self.unit > 1:  # twice as far, for a margin as wide as the window
+        if self.unit > 1:  # double the range, for a margin as wide as the window
             self.unit *= 2
         margin = min(window, U32_MAX * self.unit - window)
         self.base = max(t0 - margin, min(earliest, t0))
 
     @staticmethod
     def around(t0: int, t1: int) -> Scale:
-        """A scale that tells as much before the window as after it."""
+        """A scale whose range extends equally far before and after the window."""
         scale = Scale(t0, t1, t0)
         scale.base = t0 - (U32_MAX * scale.unit - (t1 - t0)) // 2
         return scale
 
     def times(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Moments as steps after base."""
+        """Times as multiples of `unit` after `base`."""
         return self.lengths(values - self.base)
 
     def lengths(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Durations as steps."""
+        """Durations as multiples of `unit`."""
         return np.asarray(np.clip(values // self.unit, 0, U32_MAX), dtype=np.int64)
 
     def far(self, start: NDArray[np.int64], end: NDArray[np.int64]) -> list[list[int]]:
-        """[index, start, end] of the bars that `times` cannot tell, in ns: at most one on each side of each row."""
+        """[index, start, end] in ns of bars that exceed the range of `times`: at most one on each side of each row."""
         beyond = np.flatnonzero((start < self.base) | (end - self.base >= U32_MAX * self.unit))
         return [list(bar) for bar in zip(beyond.tolist(), start[beyond].tolist(), end[beyond].tolist())]

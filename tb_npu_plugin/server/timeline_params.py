@@ -1,4 +1,4 @@
-"""Parameters of the timeline routes: text to checked values."""
+"""Parses and checks the parameters of the timeline routes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.timeline.open import Timeline
 
-#: A row's number is track * ROW_STEP + depth.
+#: Row number = track * ROW_STEP + depth.
 ROW_STEP = 4096
-#: Rows of one request.
+#: Maximum number of rows of one request.
 MAX_ROWS = 20_000
 _ROWS = re.compile(r"(\d{1,12})(?:-(\d{1,12}))?")
 _INT = re.compile(r"-?\d{1,18}")
@@ -25,7 +25,7 @@ Params = Mapping[str, str]
 
 
 def integer(params: Params, name: str, default: int | None = None) -> int:
-    """A whole number; without a default it must be given."""
+    """An integer. Raises BadRequest if it is missing and has no default."""
     text = params.get(name, "")
     if not text and default is not None:
         return default
@@ -37,7 +37,7 @@ def integer(params: Params, name: str, default: int | None = None) -> int:
 
 
 def window(params: Params) -> tuple[int, int]:
-    """t0 and t1, t0 < t1."""
+    """(t0, t1) with t0 < t1."""
     t0, t1 = integer(params, "t0"), integer(params, "t1")
     if t0 >= t1:
         raise BadRequest(Message("error.empty_range", t0=t0, t1=t1), Message("hint.range"))
@@ -45,7 +45,7 @@ def window(params: Params) -> tuple[int, int]:
 
 
 def pixel(params: Params) -> float:
-    """ns per pixel; a fraction is allowed."""
+    """ns per pixel, not necessarily an integer."""
     text = params.get("px", "")
     try:
         value = float(text)
@@ -57,7 +57,7 @@ def pixel(params: Params) -> float:
 
 
 def flag(params: Params, name: str) -> bool:
-    """0 (the default) or 1."""
+    """A switch: "0" (the default) or "1"."""
     value = params.get(name) or "0"
     if value not in ("0", "1"):
         raise BadRequest(Message("error.switch", name=name, value=repr(value[:80])), Message("hint.switch"))
@@ -65,7 +65,7 @@ def flag(params: Params, name: str) -> bool:
 
 
 def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
-    """(row of the row table, row number) of all rows asked for that exist, each once, in the order asked."""
+    """(row of the row table, row number) of all requested rows that exist, each once, in the order of the request."""
     out: dict[int, int] = {}
     for part in params.get("rows", "").split(","):
         match = _ROWS.fullmatch(part.strip())
@@ -86,14 +86,14 @@ def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
 
 
 def row_numbers(timeline: Timeline, ids: NDArray[Any]) -> NDArray[np.int64]:
-    """Numbers of the rows of slices."""
+    """Row numbers of slices."""
     row = timeline.rows.row_of(ids)
     track = timeline.rows.track_of_row(row)
     return track * ROW_STEP + row - timeline.rows.track_row[track]
 
 
 def flow_kind(timeline: Timeline, params: Params) -> int:
-    """Place of a kind of flow among those of the trace."""
+    """Index of a flow kind in `timeline.flow_kinds`."""
     found = integer(params, "kind")
     if not 0 <= found < len(timeline.flow_kinds):
         raise NotFound(Message("error.flow_kind", kind=found), Message("hint.flow_kind"))
@@ -101,7 +101,7 @@ def flow_kind(timeline: Timeline, params: Params) -> int:
 
 
 def slice_id(timeline: Timeline, params: Params) -> int:
-    """A slice that exists."""
+    """Id of an existing slice."""
     found = integer(params, "id")
     if not 0 <= found < timeline.slice_count:
         raise NotFound(Message("error.slice", id=found), Message("hint.slices", last=timeline.slice_count - 1))
@@ -114,14 +114,14 @@ def track(timeline: Timeline, params: Params, kind: str, name: str = "track") ->
 
 
 def check_track(timeline: Timeline, number: int, kind: str) -> int:
-    """The number, if there is such a track of this kind."""
+    """The number, if a track of this kind has it. Raises NotFound."""
     if not 0 <= number < len(timeline.tracks) or timeline.tracks[number]["kind"] != kind:
         raise NotFound(Message("error.track", kind=kind, track=number), Message("hint.tracks"))
     return number
 
 
 def tracks(timeline: Timeline, params: Params) -> list[int]:
-    """Slice tracks of a comma list, each once; all of them when it is not given."""
+    """Slice tracks of a comma-separated list, each once; without a list, all of them."""
     text = params.get("tracks", "")
     if not text:
         return list(timeline.tracks_of("slices"))

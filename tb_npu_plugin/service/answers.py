@@ -1,4 +1,4 @@
-"""Views, their tables and timelines by the ids of their spans: resolve, build, cache, retry."""
+"""Builds and caches views, their tables and timelines by the tokens of their spans."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Service:
         return self.resolve(view_id, params)
 
     def result(self, request: ResolvedRequest) -> ViewResult:
-        """The built view, from the cache where it is there."""
+        """The built view, from the cache if possible."""
         spans = [request.preview] if request.preview is not None else request.ready
         built: ViewResult = self._results.get(request.key, lambda: request.view.build(ViewInput(spans, request.params)))
         return built

@@ -45,7 +45,7 @@ class SpanJson(TypedDict):
     has_trace: bool
     """There is a trace file."""
     simulated: bool
-    """It is read, and a mock device wrote its device side."""
+    """It is read, and its device data come from a simulated device."""
 
 
 class WorkerJson(TypedDict):
@@ -125,8 +125,8 @@ SpanState = Literal["new", "reading", "partial", "ready", "failed"]
 
 
 def catalog(library: Library) -> CatalogJson:
-    """Everything that was found, at once."""
-    # Before what it counts: news of the meantime must not look known, or nobody would ask for them.
+    """All runs, workers and spans found so far. Does not wait."""
+    # Read the counter first: the page must request changes that happen meanwhile.
     generation = library.generation
     scan = library.scan()
     runs: list[RunJson] = []
@@ -154,7 +154,7 @@ def catalog(library: Library) -> CatalogJson:
 
 
 def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
-    """Work on these spans; without any, all work that is under way, cancelled or failed. Unknown spans are passed over."""
+    """Progress of these spans; without any, all jobs of the library. Skips unknown spans."""
     if not spans:
         return [job_progress(job) for job in library.jobs()]
     found = [place for place in map(library.watcher.place, spans) if place is not None]
@@ -162,14 +162,14 @@ def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
 
 
 def span_progress(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> list[ProgressJson]:
-    """How far the stages of a span are, `known` ones as they are given; those that nobody asked for are left out."""
+    """Progress of the requested stages of a span. known: statuses that the caller already has."""
     given = {status.stage: status for status in known}
     statuses = [given.get(stage) or library.status(place, stage) for stage in stages_of(place.span)]
     return [stage_progress(place, status) for status in statuses if status.state != "new"]
 
 
 def stage_progress(place: Place, status: StageStatus) -> ProgressJson:
-    """Progress of one stage, as it stood: its job may have ended since."""
+    """Progress of one stage at the time of `status`: its job may have ended since."""
     if status.job is not None and status.state != "new":
         return {**job_progress(status.job), "state": status.state}
     size = sum(file.size for file in files_of(place.span, status.stage))
@@ -205,14 +205,14 @@ def job_progress(job: Job) -> ProgressJson:
 
 
 def span_facts(library: Library, place: Place) -> SpanFacts:
-    """What is known of a span's tables: from what was read, else from the names of the files."""
+    """Facts about a span's tables: from its cache entries, else from the names of its files."""
     named = facts_of_files((file.relative for file in place.span.files), FORMATS[place.span.format])
     tables = library.status(place, "tables").entry
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
     rebuilt = named.format.from_trace - have
     trace = library.status(place, "trace").entry if "trace" in have else None
-    if "trace" in have and rebuilt:  # the trace may give them
+    if "trace" in have and rebuilt:  # the trace may hold them
         have |= rebuilt if trace is None else rebuilt.intersection(trace.meta["rows"])
         rows = {**(trace.meta["rows"] if trace else {}), **rows}
     if "operators" not in have and NAMED_ONLY in have:
@@ -231,7 +231,7 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
 
 
 def _problems(span: FoundSpan, entries: Iterable[Entry | None]) -> list[Problem]:
-    """What reading has met so far."""
+    """Problems met so far."""
     return once(
         span.notes,
         *([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries if entry is not None),
@@ -266,7 +266,7 @@ def _span(library: Library, place: Place) -> SpanJson:
         "label": span_label(span, meta),
         "start_ns": None if start is None else str(start),
         "bytes": span.bytes,
-        # A result that has settled is read again although its files are the same.
+        # A result is read again when its files settle, although they do not change.
         "fingerprint": span.fingerprint + ("+" if growing else ""),
         "state": _state(list(statuses.values())),
         "problems": counted,

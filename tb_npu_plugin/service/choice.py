@@ -1,4 +1,4 @@
-"""A run, worker or span by what a person types."""
+"""Finds a run, worker or span by the name that a user types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OPENS = "What opens: *_ascend_pt, *_ascend_ms, PROF_*, results of MindSpore up t
 
 
 def choose_run(scan: Scan, name: str) -> FoundRun:
-    """A run by label or token; the first without a name. Raises NotFound, BadRequest."""
+    """A run by label or token; without a name, the first. Raises NotFound, BadRequest."""
     if not scan.runs:
         reasons = "; ".join(f"{item.path}: {item.reason}" for item in scan.skipped[:3])
         raise NotFound("no result that can be read", reasons or "tb-npu doctor says more.")
@@ -20,10 +20,12 @@ def choose_run(scan: Scan, name: str) -> FoundRun:
 
 
 def choose_place(scan: Scan, run: str = "", worker: str = "", span: str = "") -> Place:
-    """A span; what is not given is the first. Raises NotFound, BadRequest.
+    """A span; an empty name selects the first. Raises NotFound, BadRequest.
 
-    worker   rank ("3", "rank 3"), process ("host_123"), label or token; "+1" is the second
-    span     label, folder name, number from 1, or token
+    Args:
+        run: Label or token.
+        worker: Rank ("3", "rank 3"), process ("host_123"), label or token; "+1" is the second worker.
+        span: Label, folder name, number from 1, or token.
     """
     home = choose_run(scan, run)
     chosen = _worker(home, worker)

@@ -1,4 +1,4 @@
-"""The ranks of a run: which span stands for each, and how far each is read."""
+"""The ranks of a run: the span that represents each, and its reading status."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class RankStepJson(TypedDict):
     rank: Optional[int]
     """Rank in the job; null where no file has it."""
     pipeline_stage: Optional[int]
-    """From 1; null where no file has it, or while the rank is not read."""
+    """From 1; null where not recorded, or while the rank is not read."""
     state: Literal["ready", "reading", "failed", "missing"]
-    """ "missing": not read, and nobody requested it."""
+    """ "missing": neither read nor requested."""
     steps: list[StepJson]
     """Its steps."""
     course: Optional[StepTimes]
-    """The mean step, where the recorder wrote points of the steps instead."""
+    """The mean step, where the files hold step points instead of step times."""
 
 
 class RanksJson(TypedDict):
@@ -44,14 +44,14 @@ class RanksJson(TypedDict):
 
 
 RankState = Literal["ready", "reading", "failed", "missing"]
-#: Runs of more ranks, or of more bytes beside the traces, are read only where somebody asks for their ranks.
+#: Runs with more ranks, or more bytes without the traces, are read only when a view of theirs is requested.
 READ_RANKS = 64
 READ_BYTES = 1 << 30
 
 
 def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
-    """One span of each worker: the n-th of all, where the given one is the n-th of its own; else the first.
-    A worker that has fewer is left out."""
+    """One span per worker: the n-th, if `span` is the n-th span of its worker; else the first. Workers with fewer spans
+    are omitted."""
     number = next((place.worker.spans.index(place.span) for place in places if place.span.token == span), 0)
     return [
         place
@@ -61,8 +61,8 @@ def first_spans(places: Sequence[Place], span: str = "") -> list[Place]:
 
 
 def steps(library: Library, run: str) -> list[RankStepJson]:
-    """Step budgets of the ranks of a run that are read; has the others read, without hurry, where the run is not too
-    large for that. Raises NotFound."""
+    """Steps of the ranks of a run that are read. Queues the others at low priority if the run is small enough. Raises
+    NotFound."""
     places = first_spans(library.run_places(run))
     if _is_small(places):
         for place in places:
@@ -88,14 +88,14 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
 
 
 def _is_small(places: Sequence[Place]) -> bool:
-    """All ranks can be read without anybody asking for each."""
+    """Whether all ranks may be read without a request for each."""
     size = sum(file.size for place in places for file in files_of(place.span, "tables"))
     return len(places) <= READ_RANKS and size <= READ_BYTES
 
 
 def states(places: Sequence[Place], statuses: Mapping[str, Sequence[StageStatus]]) -> list[RankStateJson]:
-    """Ranks that a view of the run does not show, and why. stands: as the view was told; one that has been read since
-    is still being read for it, so that it is asked for again."""
+    """Ranks that a view of the run omits, and why. statuses: those at the time of the request; a rank read since then
+    is still reported as "reading", so that the page requests it again."""
     out: list[RankStateJson] = []
     for place in places:
         status = _first_unread(statuses[place.span.token])
@@ -115,12 +115,12 @@ def states(places: Sequence[Place], statuses: Mapping[str, Sequence[StageStatus]
 
 
 def _statuses(library: Library, place: Place) -> list[StageStatus]:
-    """How far the stages are that bring the tables of a rank."""
+    """Statuses of the stages that supply the tables of a rank."""
     return [library.status(place, stage) for stage in FORMATS[place.span.format].stages]
 
 
 def _first_unread(statuses: Sequence[StageStatus]) -> StageStatus:
-    """How far the tables of a rank are: the first stage that is not read, else the last."""
+    """Status of the first stage that is not read, else of the last."""
     return next((status for status in statuses if status.state != "ready"), statuses[-1])
 
 

@@ -1,4 +1,4 @@
-"""From the parameters of a request to what its view can be built from, in one pass from top to bottom of `resolve`."""
+"""Resolves the parameters of a request to the data that its view can be built from."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _split_by_state(view: View, places: Sequence[Place], statuses: Statuses) -> 
 
 
 def _common_facts(library: Library, places: Sequence[Place]) -> SpanFacts:
-    """What all of the spans have."""
+    """Facts that hold for all of the spans."""
     each = [catalog.span_facts(library, place) for place in places]
     if len(each) == 1:
         return each[0]
@@ -184,7 +184,7 @@ def _open_preview(library: Library, view: View, place: Place, statuses: Statuses
 
 
 def _version(library: Library, view: View, ready: Sequence[Span], preview: Span | None, statuses: Statuses) -> str:
-    """Names of the cache entries that the view shows. It does not change with stages that the view does not use."""
+    """Names of the cache entries that the view shows. Stages that the view does not use do not change it."""
     version = ".".join(_span_version(library, view, span.place, statuses[span.token]) for span in ready)
     if preview is not None:
         version = preview.tables_version if view.early else preview.trace_version

@@ -1,1 +1,1 @@
-"""What was read, kept: cache, timeline, worker pool, progress."""
+"""Read results: cache, tables, timeline, worker pool, progress."""

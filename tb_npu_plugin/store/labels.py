@@ -1,4 +1,4 @@
-"""Names of spans for people."""
+"""Display names of spans."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ from typing import Any
 
 from tb_npu_plugin.discovery.model import FoundSpan
 
-#: Earlier times, ns since 1970, are those of a clock that counts from when the device was switched on.
+#: Earlier times, in ns since 1970, come from a clock that counts from device start.
 _DATED_NS = 946_684_800 * 10**9
 
 
 def utc_offset_minutes(local: datetime | None, start_ns: int | None) -> int:
-    """UTC offset of the host that recorded: of the local time that names the result, which is taken about when the capture
-    starts, against the start itself, to a quarter of an hour. 0, which is UTC, where it cannot be derived."""
+    """UTC offset of the recording host in minutes, rounded to 15; 0 (UTC) where it cannot be derived.
+
+    It is the difference between `local`, the time in the result's name, taken about when the capture starts, and
+    `start_ns`, the start itself.
+    """
     if local is None or start_ns is None or start_ns < _DATED_NS:
         return 0
     ahead = local.replace(tzinfo=timezone.utc).timestamp() - start_ns / 1e9
@@ -23,12 +26,16 @@ def utc_offset_minutes(local: datetime | None, start_ns: int | None) -> int:
 
 
 def span_label(span: FoundSpan, meta: Mapping[str, Any] | None) -> str:
-    """Local time of the capture and its steps as far as they are known ("15:48:04 · step 50"), else its name.
-    A window of dynamic profiling is named by itself: its numbers are those of the training, those of the steps are the
-    profiler's marks, which count anew in each window ("15:48:04 · window 2-5 · steps 0-3").
+    """Local time of the capture and its steps, where known ("15:48:04 · step 50"); else the span's name.
 
-    meta: of the tables stage, None while it is not read. The time in the folder's name is local to the host that
-    recorded (see utc_offset_minutes); without one, the first event is given in UTC.
+    A window of dynamic profiling adds the window ("15:48:04 · window 2-5 · steps 0-3"): its numbers count training
+    steps, while step numbers count the profiler's marks and restart in each window.
+
+    Args:
+        meta: meta.json of the tables stage; None until it is read.
+
+    The time in the folder's name is local to the recording host (see utc_offset_minutes). Without it, the label shows
+    the time of the first event in UTC.
     """
     time, zone = span.identity.time, ""
     if time is None and meta is not None and (meta.get("start_ns") or 0) >= _DATED_NS:

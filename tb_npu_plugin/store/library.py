@@ -1,6 +1,6 @@
-"""What is there, what of it is read, and reading it: the scan, the cache and the pool together.
+"""Found spans, their stages and the reading of them: scan, cache and worker pool combined.
 
-Used by the server, which never waits, and by the command line, which does.
+The server uses it without waiting; the command line waits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.store.cache.disk import Cache, Entry, entry_key, open_cache
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.pool import Pool
@@ -31,17 +31,21 @@ from tb_npu_plugin.store.pool.process import Process, WorkerProcess, worker_coun
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES, files_of, is_settled, stages_of
 
-#: Spans that stay open. They are small: their tables are kept apart, by size.
-OPEN_SPANS = 4096
-#: How often `read` looks, in seconds.
+#: Number of spans that stay open. They are small: MemoryCache holds their tables and limits these by size.
+MAX_OPEN_SPANS = 4096
+#: How often `read` checks the jobs, in seconds.
 POLL = 0.05
 StageState = Literal["new", "waiting", "reading", "ready", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
 class StageStatus:
-    """How far one stage of a span is. `entry`: what can be shown; while a file grows that is the reading before.
-    `growing`: it is still being written, and will be read again."""
+    """Reading status of one stage of a span.
+
+    Attributes:
+        entry: The cache entry to show; while a file grows, that of the previous reading.
+        growing: A file of the stage is still being written; the stage will be read again.
+    """
 
     stage: Stage
     state: StageState
@@ -52,7 +56,7 @@ class StageStatus:
 
 
 class Library:
-    """The results below the logdirs. Thread-safe. Raises BadSetting where nothing could be read."""
+    """The results below the logdirs. Thread-safe. Raises BadSetting where no scanner can be used."""
 
     def __init__(
         self,
@@ -70,22 +74,22 @@ class Library:
         self._keys: dict[tuple[str, Stage], tuple[str, str]] = {}
         self._shown: dict[tuple[str, Stage], Entry] = {}
         self._growing: set[tuple[str, Stage]] = set()
-        #: What a user has cancelled, until it is resumed; whatever becomes of its files.
+        #: Jobs that a user cancelled, until they are resumed; changes of their files do not matter.
         self._cancelled: dict[tuple[str, Stage], Job] = {}
-        #: The preview of each span whose timeline is open.
+        #: Name of the preview folder of each span whose timeline is open.
         self._previews: dict[str, str] = {}
         self._open: OrderedDict[tuple[str, ...], Span] = OrderedDict()
-        self._memory = Memory()
+        self._memory = MemoryCache()
         self._events = 0
         atexit.register(self.close)
 
     @property
     def generation(self) -> int:
-        """Grows when the scan finds a change, a reading ends or a file has settled."""
+        """Counter that grows when the scan finds a change, a job ends or a file is no longer written."""
         for span, stage in list(self._growing):
             place = self.watcher.place(span)
             if place is not None:
-                self.status(place, stage)  # notes that it has settled
+                self.status(place, stage)  # records the end of the growth
             else:
                 self._note_growth((span, stage), False)
         return self.watcher.generation + self._events
@@ -98,11 +102,11 @@ class Library:
             self.pool.drop_preview(job)
 
     def scan(self) -> Scan:
-        """The latest scan, at once."""
+        """The latest scan. Does not wait."""
         return self.watcher.current()
 
     def place(self, span: str) -> Place:
-        """Where a span stands. Raises NotFound."""
+        """The run, worker and span of a token. Raises NotFound."""
         found = self.watcher.place(span)
         if found is None:
             raise NotFound(Message("error.span"), Message("hint.reload_runs"))
@@ -116,31 +120,31 @@ class Library:
         return found
 
     def status(self, place: Place, stage: Stage) -> StageStatus:
-        """How far a stage is. Starts nothing."""
+        """Status of a stage. Starts no job."""
         span = place.span
         files = files_of(span, stage)
         settled = is_settled(files)
         self._note_growth((span.token, stage), not settled)
         key = self._key(span, stage, settled)
-        # The job before the entry: one that is ready has left its entry.
+        # Look up the job before the entry: a job that is ready has written its entry.
         job = self._cancelled.get((span.token, stage)) or self.pool.job(key)
         state = job.state if job else "new"
         entry = self._entry(key)
         if entry is not None:
             with self._lock:
                 self._shown[span.token, stage] = entry
-                late = self._cancelled.pop((span.token, stage), None)  # it was done before the cancel reached it
+                late = self._cancelled.pop((span.token, stage), None)  # it ended before the cancel
             self.pool.drop_preview(late)
             return StageStatus(stage, "ready", key, entry, growing=not settled)
         before = None if settled else self._shown.get((span.token, stage))
         if before is not None:
             return StageStatus(stage, "ready", key, before, job, growing=True)
-        state = "new" if state == "ready" else state  # its entry has gone since
+        state = "new" if state == "ready" else state  # its entry was removed since
         return StageStatus(stage, state, key, None, job, growing=not settled)
 
     def request(self, place: Place, stages: Iterable[Stage], urgent: bool = True) -> list[StageStatus]:
-        """Have stages read that are not and were not cancelled; `urgent` ones before others. Returns how far they are
-        now, at once."""
+        """Queue the stages that are neither read nor cancelled, `urgent` ones first. Returns their statuses without
+        waiting."""
         statuses = []
         for stage in stages:
             if stage not in stages_of(place.span):
@@ -152,10 +156,10 @@ class Library:
         return statuses
 
     def _submit(self, place: Place, status: StageStatus, urgent: bool, preview: Preview | None = None) -> StageStatus:
-        """Queue the reading of a stage; how far it is then."""
+        """Queue the job of a stage and return the new status."""
         span, stage = place.span, status.stage
         files = files_of(span, stage)
-        wanted = Job(
+        new = Job(
             status.key,
             span.token,
             stage,
@@ -167,21 +171,21 @@ class Library:
             part=span.part,
             worker=place.worker.label,
         )
-        with self._lock:  # a cancel since the look at it counts
-            job = self._cancelled.get((span.token, stage)) or self.pool.submit(wanted)
-        if job is not wanted:  # somebody else was first
-            self.pool.drop_preview(wanted)
+        with self._lock:  # the stage may have been cancelled since `status`
+            job = self._cancelled.get((span.token, stage)) or self.pool.submit(new)
+        if job is not new:  # another thread submitted it first
+            self.pool.drop_preview(new)
         state = job.state
-        if state == "ready":  # it ended between the two looks
+        if state == "ready":  # it ended since `status`
             return self.status(place, stage)
         return StageStatus(stage, state, status.key, None, job, status.growing)
 
     def jobs(self) -> list[Job]:
-        """Work that is under way, cancelled or failed."""
+        """Jobs that are running, waiting, cancelled or failed."""
         return [*self.pool.jobs(), *list(self._cancelled.values())]
 
     def cancel(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
-        """End what waits or is read of these stages; it begins again when it is resumed, and not before."""
+        """Cancel the waiting and running jobs of these stages. They start again only when they are resumed."""
         for place, stage in itertools.product(places, tuple(stages)):
             key = self.status(place, stage).key
             with self._lock:
@@ -190,10 +194,10 @@ class Library:
                 if job is not None:
                     self._cancelled[place.span.token, stage] = job
                     self._events += 1
-            self.pool.drop_preview(before)  # of the files as they were
+            self.pool.drop_preview(before)  # it shows the old files
 
     def resume(self, places: Sequence[Place], stages: Iterable[Stage]) -> None:
-        """Have read what was cancelled; and once more what has failed, or met an error of the machine."""
+        """Queue cancelled stages again, and stages that failed or met an error of the machine."""
         for place, stage in itertools.product(places, tuple(stages)):
             status = self.status(place, stage)
             if status.entry is not None and "passing" in status.entry.meta:
@@ -206,49 +210,57 @@ class Library:
             self.pool.forget(status.key)
             preview = job.preview if job is not None and job.key == status.key else None
             if job is not None and preview is None:
-                self.pool.drop_preview(job)  # of the file as it was
-            self._submit(place, status, len(places) == 1, preview)  # it is shown until there is a longer one
+                self.pool.drop_preview(job)  # it shows the old file
+            self._submit(place, status, len(places) == 1, preview)  # shown until a longer preview exists
 
     def retry(self) -> None:
-        """Let everything be read once more that met an error of the machine, or of ours, when it is asked for."""
+        """Read stages again at the next request if they failed, or met an error of the machine or of this plugin."""
         self._drop([entry for entry in list(self._entries.values()) if "passing" in entry.meta])
         for job in self.pool.jobs():
             self.pool.forget(job.key)
 
     def read(
-        self, places: Sequence[Place], stages: Sequence[Stage], tell: Callable[[], None] = lambda: None
+        self, places: Sequence[Place], stages: Sequence[Stage], on_wait: Callable[[], None] = lambda: None
     ) -> list[tuple[Place, StageStatus]]:
-        """Read stages of spans and wait for it; for programs without requests to answer. `tell` is called often.
-        Returns how far they were at the last look where they are still written, for `open`."""
+        """Read stages of spans and wait until they are read; for the command line.
+
+        Args:
+            on_wait: Called every POLL seconds.
+
+        Returns:
+            Last statuses of the stages whose files are still being written, for `open`.
+        """
         while places:
             found = [(place, status) for place in places for status in self.request(place, stages)]
             if not any(_is_busy(status) for _, status in found):
                 return [(place, status) for place, status in found if status.growing]
             left = found
             while left := [(place, status) for place, status in left if _is_busy(status)]:
-                tell()
+                on_wait()
                 time.sleep(POLL)
-                left = [(place, self._later(place, status)) for place, status in left]
-            # Only what was still written is looked at once more, as it settles while others are read: what was read
-            # and has left a small cache since would be read for ever.
+                left = [(place, self._refresh(place, status)) for place, status in left]
+            # Only growing stages are requested again. A settled one may have been evicted from a small cache already
+            # and would be read in an endless loop.
             growing = {place.span.token for place, status in found if status.growing}
             places = [place for place in places if place.span.token in growing]
         return []
 
-    def _later(self, place: Place, status: StageStatus) -> StageStatus:
-        """How far a stage is that was under way, without a look at the disk while it still is."""
+    def _refresh(self, place: Place, status: StageStatus) -> StageStatus:
+        """The new status of a busy stage. Does not access the disk while its job runs or waits."""
         if status.job is not None and status.job.state in ("waiting", "reading"):
             return status
         return next(iter(self.request(place, [status.stage])), status)
 
     def open(self, place: Place, seen: Sequence[StageStatus] = ()) -> Span:
-        """The span with whatever is read of it. Starts nothing.
+        """The span with the stages that are read. Starts no job.
 
-        seen: how far stages were when the caller looked, which is what it gets: files that settle in between would
-        have to be read once more, and the caller would find nothing of what it was told is there."""
+        Args:
+            seen: Statuses that the caller already has; they are used as they are. A new status might differ: a file
+                that settles meanwhile must be read again, so its stage would no longer be ready.
+        """
         known = {status.stage: status for status in seen}
-        there = [stage for stage in STAGES if stage in stages_of(place.span)]
-        statuses = {stage: known.get(stage) or self.status(place, stage) for stage in there}
+        present = [stage for stage in STAGES if stage in stages_of(place.span)]
+        statuses = {stage: known.get(stage) or self.status(place, stage) for stage in present}
         entries = {stage: status.entry for stage, status in statuses.items()}
         preview = self._preview(place, statuses.get("trace"))
         problems = [problem for status in statuses.values() for problem in _problems(place.span, status)]
@@ -262,24 +274,24 @@ class Library:
                 self._open.move_to_end(key)
                 return span
             self._open.pop(key, None)
-        if span is not None:  # damaged: what it was made of goes, and is not there for the new one either
+        if span is not None:  # damaged: its entries are dropped, so the new span has none
             self._drop(entries.values())
             return Span(place, None, None, problems)
         span = Span(place, entries.get("tables"), entries.get("trace"), problems, self._memory, preview)
         with self._lock:
             self._open[key] = span
-            while len(self._open) > OPEN_SPANS:
+            while len(self._open) > MAX_OPEN_SPANS:
                 self._open.popitem(last=False)
         return span
 
     def first_look(self, place: Place, tables: StageStatus) -> Span | None:
-        """The span as far as its tables are known while they are read; None where nothing can be told yet."""
+        """The span with the first look at its tables, while they are read; None where there is none yet."""
         preview = tables.job.preview if tables.entry is None and tables.job is not None else None
         found = open_first_look(preview.folder) if preview is not None else None
         return Span(place, found, None, memory=self._memory) if found is not None else None
 
     def _preview(self, place: Place, trace: StageStatus | None) -> Path | None:
-        """Folder of the preview to show while a trace is read. One that it replaces is closed."""
+        """Folder of the preview to show while a trace is read. Closes the preview that it replaces."""
         preview = trace.job.preview if trace is not None and trace.entry is None and trace.job is not None else None
         name = preview.folder.name if preview else ""
         with self._lock:
@@ -291,11 +303,11 @@ class Library:
         return preview.folder if preview else None
 
     def _key(self, span: FoundSpan, stage: Stage, settled: bool) -> str:
-        """Key of the cache entry. What was read while it was being written has one of its own, so that it is read
-        again when it has settled, even if neither size nor time changed since."""
+        """Key of the cache entry. Growing files have a separate key, so that they are read again when they have
+        settled, even if neither size nor time changed."""
         fingerprint, key = self._keys.get((span.token, stage), ("", ""))
         if fingerprint != span.fingerprint:
-            with self._lock:  # what was read of the files as they were is not asked for again
+            with self._lock:  # the entries of the old files are not needed again
                 self._entries.pop(key, None)
                 self._entries.pop(f"{key}-growing", None)
             key = entry_key(span.folder, stage, files_of(span, stage), span.part)
@@ -303,7 +315,7 @@ class Library:
         return key if settled else f"{key}-growing"
 
     def _entry(self, key: str) -> Entry | None:
-        """A cache entry; what was found once is not looked for again, except that it must still be there."""
+        """A cache entry. One that was opened before is only checked for existence."""
         entry = self._entries.get(key)
         if entry is not None and entry.folder.exists():
             return entry
@@ -326,7 +338,7 @@ class Library:
                     self._shown = {place: shown for place, shown in self._shown.items() if shown is not entry}
 
     def _note_growth(self, stage: tuple[str, Stage], growing: bool) -> None:
-        """A file that has settled is news, although nothing on the disk changed since the last scan."""
+        """Record whether a stage grows. The end of growth raises `generation`, although no file changed on disk."""
         with self._lock:
             if growing:
                 self._growing.add(stage)
@@ -346,7 +358,7 @@ def _is_busy(status: StageStatus) -> bool:
 
 
 def _problems(span: FoundSpan, status: StageStatus) -> Sequence[Problem]:
-    """What the library has to say about a stage, beside what its reading found."""
+    """Problems that the library adds to those that the reader reported."""
     if status.job is not None and status.state == "failed":
         return status.job.problems
     if not status.growing:

@@ -1,4 +1,4 @@
-"""A span that was read: model.SpanData over cache entries."""
+"""A span with its read data: model.SpanData over cache entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, once
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables.database import read_table
@@ -27,18 +27,19 @@ from tb_npu_plugin.tables import Table
 if TYPE_CHECKING:
     from tb_npu_plugin.store.timeline.open import Timeline
 
-#: Logical table of calls of operators without times.
+#: Logical table of operator calls without times.
 NAMED_ONLY = "operator_shapes"
 logger = logging.getLogger(__name__)
 
 
 class Span:
-    """Implements model.SpanData; and the timeline. Thread-safe.
+    """Implements model.SpanData and gives the timeline. Thread-safe.
 
-    tables, trace   cache entries of the two stages; None while a stage is not read
-    problems        of the scan, of both stages, and what the library adds
-    memory          where loaded tables and open timelines stay
-    preview         folder of a timeline of the trace's beginning, which stands in while `trace` is not there
+    Args:
+        tables, trace: Cache entries of the two stages; None while a stage is not read.
+        problems: Problems that the library adds to those of the scan and of both stages.
+        memory: Cache of loaded tables and open timelines.
+        preview: Folder of a timeline of the trace's beginning, used while `trace` is None.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Span:
         tables: Entry | None,
         trace: Entry | None,
         problems: Sequence[Problem] = (),
-        memory: Memory | None = None,
+        memory: MemoryCache | None = None,
         preview: Path | None = None,
     ) -> None:
         self.place = place
@@ -62,7 +63,7 @@ class Span:
         self._tables = tables
         self._trace = trace
         self._preview = preview if trace is None else None
-        self._memory = memory or Memory()
+        self._memory = memory or MemoryCache()
         self._damage: list[Problem] = []
         entries = [entry for entry in (tables, trace) if entry is not None]
         read = ([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries)
@@ -71,25 +72,25 @@ class Span:
 
     @property
     def label(self) -> str:
-        """When it was recorded and which steps."""
+        """Start time and steps, see span_label."""
         return span_label(self.place.span, self._tables.meta if self._tables else None)
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What was lost while reading."""
+        """Problems met while reading."""
         return once(self._problems, self._damage)
 
     @property
     def base_ns(self) -> int:
-        """The earliest time in the tables; of the trace only where no table has one, so that the origin of what is
-        on the screen does not move when the trace is read."""
+        """Time origin in ns since the epoch: the earliest time in the tables, or in the trace where no table has times.
+        Tables come first so that the origin on the screen does not move when the trace is read."""
         start = self._tables.meta.get("start_ns") if self._tables else None
         if start is not None:
             return int(start)
         return int(self._trace.meta["base_ns"]) if self._trace and self._trace.meta["timeline"] else 0
 
     def rows(self, table: str) -> int | None:
-        """Row count of a logical table; None when its file is not there or not read."""
+        """Row count of a logical table; None when its file is missing or not read."""
         count = self._tables.meta["rows"].get(table) if self._tables else None
         if count is None and self._trace is not None:
             count = self._trace.meta["rows"].get(table)
@@ -98,8 +99,10 @@ class Span:
         return None if count is None else int(count)
 
     def table(self, table: str) -> Table | None:
-        """A logical table; None when its file is not there. Some come from the trace where only that is there;
-        without it operators may be known by name, without any time. A damaged cache file gives None and a Problem."""
+        """A logical table; None when its file is missing. A damaged cache file gives None and a Problem.
+
+        Some tables come from the trace if no other file has them. Without a trace, "operators" may be NAMED_ONLY.
+        """
         entry = next(
             (one for one in (self._tables, self._trace) if one is not None and table in one.meta["rows"]), None
         )
@@ -113,7 +116,7 @@ class Span:
             return None
 
     def source(self, table: str) -> str:
-        """Name of the file that a logical table was read from; of that it would be read from where there is none."""
+        """Name of the file that a logical table was read from; where it is missing, the expected file."""
         read = self._tables.meta.get("sources", {}) if self._tables is not None else {}
         if table in read:
             return str(read[table])
@@ -125,7 +128,7 @@ class Span:
         return found.name
 
     def rows_by_file(self, table: str) -> Mapping[str, int]:
-        """Names of the files that a logical table was read from, and the rows that each gave; none where it is not there."""
+        """Rows of a logical table by the name of the file that they came from; empty where the table is missing."""
         rows = self.rows(table)
         if rows is None:
             return {}
@@ -133,7 +136,7 @@ class Span:
         return parts or {self.source(table): rows}
 
     def _load(self, entry: Entry, table: str) -> Table | None:
-        if entry is self._trace and not entry.meta["stored"]:  # the timeline has them
+        if entry is self._trace and not entry.meta["stored"]:  # only the timeline holds it
             timeline = self.timeline
             return None if timeline is None else timeline.operators()
         if entry.meta["rows"][table] <= SHORT_ROWS:
@@ -142,14 +145,13 @@ class Span:
 
     @property
     def damaged(self) -> bool:
-        """The cache entry turned out to be unusable; it has to be read again."""
+        """Whether a cache entry proved unusable, so that its stage must be read again."""
         entries = [entry for entry in (self._tables, self._trace) if entry is not None]
         return bool(self._damage) or any(entry.folder / TABLES_FILE in self._memory.damaged for entry in entries)
 
     @property
     def timeline(self) -> Timeline | None:
-        """The timeline; of the trace's beginning while it is read. None when there is no trace, or nothing of it is
-        read, or it could not be."""
+        """The timeline, or the preview while the trace is read; None without a trace, or if neither exists."""
         from tb_npu_plugin.store.timeline.open import Timeline
 
         if self._trace is not None and self._trace.meta["timeline"]:
@@ -163,18 +165,18 @@ class Span:
         try:
             return self._memory.timelines.get(self.trace_version, lambda: Timeline.open(folder, trace))
         except (OSError, ValueError, KeyError) as error:
-            if self._trace is not None:  # a preview goes when there is something better
+            if self._trace is not None:  # a preview may have been replaced meanwhile
                 self._note_damage(self._trace.folder, "trace", error)
             return None
 
     @property
     def tables_version(self) -> str:
-        """Which reading of the tables this is; "" without one."""
+        """Name of the tables' cache entry; "" without one."""
         return self._tables.folder.name if self._tables is not None else ""
 
     @property
     def trace_version(self) -> str:
-        """Which reading of the trace `timeline` shows; "" without one."""
+        """Name of the cache entry or preview that `timeline` shows; "" without one."""
         if self._trace is not None:
             return self._trace.folder.name
         return self._preview.name if self._preview is not None else ""
@@ -184,7 +186,7 @@ class Span:
         self._damage.append(_damaged(table, str(error)))
 
     def _capture(self) -> Capture:
-        """How it was recorded; what the files do not tell is taken from the folders' names."""
+        """Capture settings of the files; folder names supply what the files lack."""
         capture = recorded_capture(self._tables) if self._tables else Capture()
         worker, identity = self.place.worker, self.place.span.identity
         return dataclasses.replace(
@@ -199,11 +201,11 @@ class Span:
 
 
 def recorded_capture(tables: Entry) -> Capture:
-    """How a span was recorded, as its files say."""
+    """Capture settings as the files record them."""
     return msgspec.convert(tables.meta["capture"], Capture)
 
 
-# The first conversion to a class prepares it, and crashes when two threads do so at once (msgspec 0.22).
+# The first conversion to a class initialises it, and crashes if two threads do so concurrently (msgspec 0.22).
 msgspec.convert({}, Capture)
 
 

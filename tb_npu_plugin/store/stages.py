@@ -1,8 +1,10 @@
 """The two stages of reading a span, and the line protocol between the pool and its workers.
 
-One request a line goes to the worker's stdin; it answers with lines on stdout:
-{"file": name, "bytes": read so far} now and then, {"preview": folder} where there is something to show meanwhile, and
-at the end {"meta": {...}} or {"failed": text, "trace": traceback}.
+The pool writes one request per line to the worker's stdin. The worker answers with JSON lines on stdout:
+{"file": name, "bytes": read so far}   progress, repeated
+{"preview": folder}                    a preview to show meanwhile
+{"meta": {...}}                        last line on success
+{"failed": text, "trace": traceback}   last line on failure
 """
 
 from __future__ import annotations
@@ -17,18 +19,18 @@ from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
 
 STAGES: tuple[Stage, ...] = ("tables", "trace")
-#: Tables of up to so many rows stand in SHORT_FILE (store/tables/short.py), the others in TABLES_FILE.
+#: Tables of at most this many rows are in SHORT_FILE (store/tables/short.py), longer ones in TABLES_FILE.
 SHORT_ROWS = 50_000
 SHORT_FILE = "tables.bin"
 TABLES_FILE = "tables.duckdb"
 TIMELINE_FOLDER = "timeline"
-#: A file that changed this short a time ago may still be written, in ns.
+#: A file that changed less than this many ns ago may still be written.
 SETTLED_AFTER = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a worker is to do: read `files` of `folder`, a result of a format, and write what they hold into `out`.
+    """A request to a worker: read `files` of the result `folder` and write the stage's entry into `out`.
     part: see discovery.found.Found."""
 
     stage: Stage
@@ -63,11 +65,11 @@ def files_of(span: FoundSpan, stage: Stage) -> tuple[FoundFile, ...]:
 
 
 def stages_of(span: FoundSpan) -> tuple[Stage, ...]:
-    """The stages that a span has. The tables stage also tells how it was recorded, so it is always there."""
+    """The stages that a span has. Every span has "tables", which also reads the capture settings."""
     return STAGES if span.has_trace else ("tables",)
 
 
 def is_settled(files: tuple[FoundFile, ...], now_ns: int | None = None) -> bool:
-    """No file changed so short a time ago that it may still be being written."""
+    """Whether no file changed less than SETTLED_AFTER ago."""
     now = time.time_ns() if now_ns is None else now_ns
     return all(not 0 <= now - file.mtime_ns < SETTLED_AFTER for file in files)

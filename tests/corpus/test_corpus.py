@@ -23,7 +23,7 @@ from tests.unit.store.results import settle
 PAGE = ROOT / "docs" / "mutilated.md"
 #: Views of one span.
 SPAN_VIEWS = [view.id for view in VIEWS if view.scope == "span"]
-OURS = {"view_defect", "reader_defect", "reading_failed", "worker_killed"}
+ENVIRONMENT_ERRORS = {"view_defect", "reader_defect", "reading_failed", "worker_killed"}
 HEAD = """# Mutilated results
 
 Made by `tests/corpus/make.py`, opened by `tests/corpus/test_corpus.py`, which writes this table (`UPDATE_CORPUS=1`). Each
@@ -86,7 +86,11 @@ def _look(answer: Any, out: Opened) -> None:
 
 
 def test_no_internal_errors(opened: dict[Case, Opened]) -> None:
-    assert {case.name: found.codes & OURS for case, found in opened.items() if found.codes & OURS} == {}
+    assert {
+        case.name: found.codes & ENVIRONMENT_ERRORS
+        for case, found in opened.items()
+        if found.codes & ENVIRONMENT_ERRORS
+    } == {}
 
 
 def test_lost_files_are_reported(opened: dict[Case, Opened]) -> None:

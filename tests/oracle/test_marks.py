@@ -18,7 +18,7 @@ def folder_of(name: str) -> Path:
     return rank_folder(run(name)[0], RANKS[name])
 
 
-MARKS = """SELECT m.value, d.value, startNs, endNs, globalTid & 0xffffffff, connectionId FROM MSTX_EVENTS
+MAX_MARKS = """SELECT m.value, d.value, startNs, endNs, globalTid & 0xffffffff, connectionId FROM MSTX_EVENTS
            JOIN STRING_IDS m ON m.id=message JOIN STRING_IDS d ON d.id=domainId ORDER BY startNs"""
 
 
@@ -30,7 +30,7 @@ def test_trace_and_database_agree(name: str) -> None:
         for e in sorted(Raw(folder).process("mstx"), key=lambda e: e["ts"])
         if e["ph"] == "X"
     ]
-    assert [row[:5] for row in query(folder, MARKS)] == shown
+    assert [row[:5] for row in query(folder, MAX_MARKS)] == shown
     domains = [(domain, message) for message, domain, *_ in shown]
     assert domains.count(("default", "dataloader")) == 2  # steps
     assert {domain for domain, _ in domains} == {"default", "communication"}
@@ -38,7 +38,7 @@ def test_trace_and_database_agree(name: str) -> None:
 
 def test_each_communication_operator_has_a_mark() -> None:
     folder = folder_of("both_mstx")
-    marks = [row for row in query(folder, MARKS) if row[1] == "communication"]
+    marks = [row for row in query(folder, MAX_MARKS) if row[1] == "communication"]
     operators = query(
         folder,
         """SELECT c.startNs, c.endNs, c.count, lower(e.name), g.value, t.value, a.startNs, a.endNs, a.globalTid & 0xffffffff
@@ -62,5 +62,5 @@ def test_each_communication_operator_has_a_mark() -> None:
 
 def test_level_none_has_them_only_on_the_host() -> None:
     folder = folder_of("both_mstx_level_none")
-    assert {row[5] for row in query(folder, MARKS)} == {4294967295}
+    assert {row[5] for row in query(folder, MAX_MARKS)} == {4294967295}
     assert not Raw(folder).process("Ascend Hardware")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import summed
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, Table, Text, from_lists
 from tb_npu_plugin.texts import natural_key
@@ -70,7 +70,7 @@ rows_of = st.lists(row, min_size=1, max_size=40)
 def _every_way() -> Iterator[None]:
     """Limits so low that short tables take the ways of long ones."""
     with (
-        mock.patch("tb_npu_plugin.store.tables.stored.SHORT_WORDS", 3),
+        mock.patch("tb_npu_plugin.store.tables.stored.SMALL_DICTIONARY", 3),
         mock.patch("tb_npu_plugin.views.table_query.FIRST_ROWS", 6),
         mock.patch("tb_npu_plugin.views.tables_json.CSV_LOADED", 7),
     ):
@@ -81,7 +81,7 @@ def both(rows: list[Any], folder: Path) -> tuple[Table, Table]:
     """The same table in memory and in a file."""
     table = from_lists(COLUMNS, {key: [row[place] for row in rows] for place, key in enumerate(KEYS)})
     write_tables(folder / "t.duckdb", {"t": table})
-    stored = read_table(folder / "t.duckdb", "t", Memory())
+    stored = read_table(folder / "t.duckdb", "t", MemoryCache())
     assert stored is not None
     return table, stored
 

@@ -18,7 +18,7 @@ from tb_npu_plugin.store.timeline import levels as timeline_levels
 from tb_npu_plugin.store.timeline import matches as timeline_matches
 from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW, bars
+from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW_FACTOR, bars
 from tests.support.trace import event, open_trace
 
 SLICES = st.lists(
@@ -134,7 +134,7 @@ def test_an_exact_answer_has_fewer_rows_instead_of_wider_bins(
         found = bars(timeline, wanted, t0, t0 + width, 4, most * BAR_BYTES, is_exact=True)
         answered = [row for _, row in wanted[: len(found.parts)]]
         assert answered and [number for number, *_ in found.parts] == answered
-        assert found.bin == 4 or (len(answered) == 1 and len(found.id) <= ONE_ROW * most)
+        assert found.bin == 4 or (len(answered) == 1 and len(found.id) <= ONE_ROW_FACTOR * most)
         assert len(found.id) <= max(most, 1) or len(answered) == 1
         seen += answered
         wanted = wanted[len(answered) :]

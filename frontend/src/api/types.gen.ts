@@ -850,13 +850,13 @@ export interface RankStepJson {
   worker: string;
   /** Rank in the job; null where no file has it. */
   rank: number | null;
-  /** From 1; null where no file has it, or while the rank is not read. */
+  /** From 1; null where not recorded, or while the rank is not read. */
   pipeline_stage: number | null;
-  /** "missing": not read, and nobody requested it. */
+  /** "missing": neither read nor requested. */
   state: "ready" | "reading" | "failed" | "missing";
   /** Its steps. */
   steps: StepJson[];
-  /** The mean step, where the recorder wrote points of the steps instead. */
+  /** The mean step, where the files hold step points instead of step times. */
   course: StepTimes | null;
 }
 
@@ -1010,7 +1010,7 @@ export interface SpanJson {
   views: ViewStateJson[];
   /** There is a trace file. */
   has_trace: boolean;
-  /** It is read, and a mock device wrote its device side. */
+  /** It is read, and its device data come from a simulated device. */
   simulated: boolean;
 }
 

@@ -72,7 +72,7 @@ static int grow_slots(Texts *self) {
     return 1;
 }
 
-/* A larger block for `used` + `more` items; NULL when memory does not suffice, and the old one is kept. */
+/* Grows a block to `used` + `more` items; NULL if out of memory, and the old block stays valid. */
 static void *larger(void *block, size_t used, size_t more, size_t *size, size_t width) {
     if (*size - used >= more) return block;
     size_t wanted = *size + *size / 2 + more + 256;
@@ -127,7 +127,7 @@ static int64_t whole(Span text) {
     return negative ? -(int64_t)value : (int64_t)value;
 }
 
-/* One wanted value, where it stands; both spans NULL for one of another type. */
+/* Finds one requested value; both spans are NULL for another type. */
 typedef struct {
     Span text, number;
     int escaped;
@@ -148,7 +148,7 @@ static int key_of(const Args *self, Span name, unsigned wanted) {
     return -1;
 }
 
-/* Walks over one object: where its wanted values are, of equal keys the last. Nonzero if it is one, and no more. */
+/* Finds the requested values of one object, the last of duplicate keys. Nonzero if the data are exactly one object. */
 static int find_values(const Args *self, const uint8_t *p, const uint8_t *end, unsigned wanted, Value *values) {
     int escaped;
     Span name;
@@ -176,7 +176,7 @@ static int find_values(const Args *self, const uint8_t *p, const uint8_t *end, u
 static ArgsStatus text_index(Args *self, Texts *texts, const Value *value, int64_t *out) {
     const uint8_t *start = value->text.start;
     size_t length = (size_t)(value->text.end - start);
-    if (!length) return ARGS_OK; /* says nothing */
+    if (!length) return ARGS_OK; /* no value */
     if (value->escaped) {
         uint8_t *scratch = larger(self->scratch, 0, length, &self->scratch_size, 1);
         if (!scratch) return ARGS_MEMORY;

@@ -1,4 +1,4 @@
-/* Values of chosen keys in the args of many events: integers, and texts as indices. */
+/* Reads chosen keys of the args of many events: integers, and texts as indices. */
 #ifndef TB_NPU_ARGS_H
 #define TB_NPU_ARGS_H
 
@@ -7,19 +7,19 @@
 
 #include "json.h"
 
-#define MAX_KEYS 8 /* a bit each in what is wanted of a row */
+#define MAX_KEYS 8 /* one bit each in the mask of a row */
 #define NO_VALUE INT64_MIN /* as NULL_INT in tables.py */
 
-/* What tells texts apart once they are given away: 128 bits of a hash whose seed is drawn for each use. */
+/* 128-bit hash that identifies a text after it was taken; the seed is random per use. */
 typedef struct {
     uint64_t low, high;
 } Print;
 
-/* Texts to indices in order of first use. The texts themselves are gathered to be taken away now and then. */
+/* Maps texts to indices in order of first use. New texts are gathered until they are taken. */
 typedef struct {
     uint64_t seed;
     Print *prints;
-    int64_t *ends; /* of each text among all that were ever gathered */
+    int64_t *ends; /* end offset of each text among all gathered so far */
     size_t count, size;
     uint32_t *slots; /* open addressing: index + 1, 0 for free; a power of two of them */
     size_t slot_count;
@@ -43,11 +43,11 @@ typedef struct {
 
 typedef enum {
     ARGS_OK,
-    ARGS_ODD, /* nothing strictly valid, or not worth knowing here: Python decides */
+    ARGS_ODD, /* invalid, or not supported here: Python reads it */
     ARGS_MEMORY,
 } ArgsStatus;
 
-/* Index of a text, added if new; -1 when memory does not suffice. */
+/* Index of a text, added if new; -1 if out of memory. */
 int32_t texts_index(Texts *self, const uint8_t *text, size_t length);
 
 /* values: per key of `wanted` (bits) the integer, or the index of the text; NO_VALUE without one. */

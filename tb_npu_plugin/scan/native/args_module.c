@@ -8,7 +8,7 @@
 typedef struct {
     PyObject_HEAD
     Args args;
-    int busy; /* rows are read without the interpreter's lock */
+    int busy; /* a thread runs without the GIL */
 } Object;
 
 static int usable(Object *self, int key) {
@@ -68,7 +68,7 @@ typedef struct {
     long long base;
     const int64_t *offsets, *lengths;
     const uint8_t *wanted;
-    Py_ssize_t count, done; /* done: rows read when it stopped */
+    Py_ssize_t count, done; /* done: rows read */
 } Window;
 
 static ArgsStatus read_rows(Args *self, Window *window, int64_t *values) {

@@ -1,11 +1,11 @@
-/* What it takes to read blocks of a file apart from each other and to put them together. */
+/* Scans blocks of a file separately and merges their rows. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
 #include "walker.h"
 
-#define AHEAD 16 /* so many texts are hashed before the first is looked up: their places come to the cache meanwhile */
+#define AHEAD 16 /* texts hashed before the first lookup, while their slots are fetched into the cache */
 
 static const uint8_t *skip_blanks_back(const uint8_t *start, const uint8_t *at) {
     while (at > start && (at[-1] == ' ' || at[-1] == '\n' || at[-1] == '\r' || at[-1] == '\t')) at--;
@@ -22,7 +22,7 @@ const uint8_t *likely_cut(const uint8_t *at, const uint8_t *end) {
     return NULL;
 }
 
-/* The indices in `self` of the texts of `other`. */
+/* Indices in `self` of the texts of `other`. */
 static int adopt_texts(Interner *self, const Interner *other, int32_t *indices) {
     uint32_t hash[AHEAD];
     for (size_t first = 0; first < other->count; first += AHEAD) {

@@ -13,12 +13,12 @@ static const uint64_t POWERS[MAX_DIGITS + 1] = {
     UINT64_C(10000000000000000000),
 };
 
-/* Eight digits at once; 0 where one is none. */
+/* Parses eight digits together; 0 if one is not a digit. */
 static int eight_digits(const uint8_t *at, uint64_t *out) {
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     uint64_t word;
     memcpy(&word, at, 8);
-    word ^= UINT64_C(0x3030303030303030); /* of a digit its value, else at least 10 */
+    word ^= UINT64_C(0x3030303030303030); /* a digit becomes its value, others at least 10 */
     if (((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080)) return 0;
     word = (word * 10 + (word >> 8)) & UINT64_C(0x00FF00FF00FF00FF);    /* pairs */
     word = (word * 100 + (word >> 16)) & UINT64_C(0x0000FFFF0000FFFF);  /* fours */

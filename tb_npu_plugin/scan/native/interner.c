@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #define FIRST_SLOTS 1024
-#define LARGE (1 << 20) /* tables below grow fourfold: moving them is most of what they cost */
+#define LARGE (1 << 20) /* smaller tables grow fourfold, as rehashing takes most of their time */
 #define HUGE_PAGE ((size_t)2 << 20)
 #define MAX_TEXTS (INT32_MAX - 1)
 
@@ -41,7 +41,7 @@ static inline uint64_t load4(const uint8_t *at) {
     return value;
 }
 
-/* With its length, head and tail tell a text of at most 16 bytes from all others. */
+/* Length, head and tail identify a text of at most 16 bytes. */
 #define SHORT 16
 
 static inline Recent brief(const uint8_t *text, size_t length) {
@@ -69,7 +69,7 @@ int32_t interner_recent(const Interner *self, const uint8_t *text, size_t length
     return same ? known->index : -1;
 }
 
-/* The seed is drawn per scan, so that no file can be made to collide. */
+/* The seed is random per scan, so that no file can force collisions. */
 uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length) {
     const uint64_t factor = self->seed | 1;
     const uint8_t *end = text + length;
@@ -89,8 +89,7 @@ uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length)
     return (uint32_t)(hash >> 32);
 }
 
-/* Zeroed slots, a large table of them in huge pages: its places are asked for in no order, and finding the page would
- * take longer than reading it. */
+/* Zeroed slots. A large table uses huge pages: access is random, and TLB misses would take longer than the reads. */
 static uint64_t *new_slots(size_t count) {
     size_t size = count * sizeof(uint64_t);
     if (size < HUGE_PAGE) return calloc(count, sizeof(uint64_t));
@@ -133,7 +132,7 @@ static int reserve(Interner *self, size_t length) {
         self->size = size;
     }
     size_t used = self->ends[self->count];
-    if (!self->arena || self->arena_size - used < length) { /* an empty text wants a place, too */
+    if (!self->arena || self->arena_size - used < length) { /* an empty text needs an address, too */
         size_t size = self->arena_size + self->arena_size / 2 + length + 4096;
         uint8_t *arena = realloc(self->arena, size);
         if (!arena) return 0;

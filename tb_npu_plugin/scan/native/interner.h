@@ -16,25 +16,25 @@ enum { RECENT_BITS = 6, RECENT = 1 << RECENT_BITS };
 
 typedef struct {
     uint64_t seed;
-    uint8_t *arena; /* all texts, one after the other */
+    uint8_t *arena; /* all texts, concatenated */
     size_t arena_size;
     uint64_t *ends; /* of the texts in the arena; ends[0] is 0, text i is [ends[i], ends[i + 1]) */
     size_t count, size;
     uint64_t *slots; /* open addressing: hash and index + 1, 0 for free; a power of two of them */
     size_t slot_count;
-    Recent recent[RECENT]; /* short texts seen last, of few different ones most: index -1 for none */
+    Recent recent[RECENT]; /* cache of recent short texts; index -1: empty */
 } Interner;
 
 void interner_init(Interner *self, uint64_t seed);
 void interner_free(Interner *self);
-/* Forgets the texts and keeps the memory. */
+/* Removes the texts and keeps the memory. */
 void interner_clear(Interner *self);
 
-/* Index of a text if it is short and was seen lately, else -1. */
+/* Index of a text if it is in the cache of recent short texts, else -1. */
 int32_t interner_recent(const Interner *self, const uint8_t *text, size_t length);
-/* The hash that interner_index wants; its place in the table is on the way to the cache when this returns. */
+/* The hash for interner_index. Prefetches its slot in the table. */
 uint32_t interner_hash(const Interner *self, const uint8_t *text, size_t length);
-/* Index of the text, added if new; -1 when memory (or the number of indices) does not suffice. */
+/* Index of the text, added if new; -1 if out of memory or of indices. */
 int32_t interner_index(Interner *self, const uint8_t *text, size_t length, uint32_t hash);
 
 #endif

@@ -4,7 +4,7 @@
 
 #define MAX_DEPTH 64 /* one bit each */
 
-/* Behind one character that is not ASCII; NULL if it is not UTF-8. The quote that must follow bounds the reading. */
+/* Returns the position after one non-ASCII character; NULL if it is not UTF-8. The closing quote bounds the reading. */
 static const uint8_t *wide_end(const uint8_t *at, const uint8_t *end) {
     uint8_t first = *at, low = 0x80, high = 0xBF;
     int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
@@ -27,7 +27,7 @@ static int is_unit(const uint8_t *at) {
     return at[0] == '\\' && at[1] == 'u' && is_hex(at[2]) && is_hex(at[3]) && is_hex(at[4]) && is_hex(at[5]);
 }
 
-/* At \uXXXX: behind it, and behind the second half of a surrogate pair. Python decides on halves that stand alone. */
+/* At \uXXXX: moves *at after it, or after the surrogate pair. Python handles lone surrogates. */
 static JsonStatus unit_end(const uint8_t **at, const uint8_t *end) {
     const uint8_t *p = *at;
     if (end - p < 6) return JSON_SHORT;
@@ -164,7 +164,7 @@ static JsonStatus scalar(const uint8_t **at, const uint8_t *end) {
     }
 }
 
-/* At where a key should stand: behind its colon and blanks. */
+/* At an expected key: moves *at after the colon and blanks. */
 static JsonStatus key_end(const uint8_t **at, const uint8_t *end) {
     Span key;
     int escaped;
@@ -180,11 +180,11 @@ static JsonStatus key_end(const uint8_t **at, const uint8_t *end) {
 }
 
 JsonStatus json_value(const uint8_t **at, const uint8_t *end) {
-    uint64_t objects = 0; /* what is open: a bit each, 1 for an object, the innermost lowest */
+    uint64_t objects = 0; /* stack of open brackets: 1 for an object, lowest bit innermost */
     int depth = 0;
     const uint8_t *p = *at;
     JsonStatus status;
-    for (;;) { /* p is where a value should stand */
+    for (;;) { /* p is at an expected value */
         if (p == end) return JSON_SHORT;
         if (*p == '{' || *p == '[') {
             int object = *p == '{';
@@ -202,7 +202,7 @@ JsonStatus json_value(const uint8_t **at, const uint8_t *end) {
         } else if ((status = scalar(&p, end)) != JSON_OK) {
             return status;
         }
-        for (;; p++) { /* p is behind a value */
+        for (;; p++) { /* p is after a value */
             if (!depth) {
                 *at = p;
                 return JSON_OK;

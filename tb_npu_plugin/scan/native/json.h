@@ -1,4 +1,4 @@
-/* Strict JSON values in a bounded buffer, nothing decoded. */
+/* Reads strict JSON values in a bounded buffer without decoding them. */
 #ifndef TB_NPU_JSON_H
 #define TB_NPU_JSON_H
 
@@ -12,11 +12,11 @@
 
 typedef enum {
     JSON_OK,
-    JSON_SHORT, /* the data end first */
-    JSON_ODD,   /* not strictly valid, or not worth knowing here */
+    JSON_SHORT, /* the data end within the value */
+    JSON_ODD,   /* invalid, or not supported here */
 } JsonStatus;
 
-/* [start, end) in the buffer; start is NULL where there is none. */
+/* [start, end) in the buffer; start is NULL without a value. */
 typedef struct {
     const uint8_t *start, *end;
 } Span;
@@ -33,14 +33,14 @@ static inline const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end) 
     return at;
 }
 
-/* First byte from `at` on that is a quote, a backslash, a control character or not ASCII; `end` if there is none. */
+/* First byte from `at` on that is a quote, backslash, control character or not ASCII; else `end`. */
 static inline const uint8_t *plain_end(const uint8_t *at, const uint8_t *end) {
 #if defined(__SSE2__) && !defined(TB_NPU_NO_SIMD)
     const __m128i quote = _mm_set1_epi8('"'), backslash = _mm_set1_epi8('\\'), space = _mm_set1_epi8(' ');
     for (; end - at >= 16; at += 16) {
         __m128i bytes = _mm_loadu_si128((const __m128i *)at);
         __m128i found = _mm_or_si128(_mm_cmpeq_epi8(bytes, quote), _mm_cmpeq_epi8(bytes, backslash));
-        found = _mm_or_si128(found, _mm_cmplt_epi8(bytes, space)); /* signed: not ASCII is below, too */
+        found = _mm_or_si128(found, _mm_cmplt_epi8(bytes, space)); /* signed: bytes above ASCII are negative */
         int mask = _mm_movemask_epi8(found);
         if (mask) return at + __builtin_ctz((unsigned)mask);
     }
@@ -51,7 +51,7 @@ static inline const uint8_t *plain_end(const uint8_t *at, const uint8_t *end) {
         memcpy(&bytes, at, 8);
         quote = bytes ^ (ones * '"');
         backslash = bytes ^ (ones * '\\');
-        /* A borrow may mark the byte after a find as well, never a word without one. */
+        /* A borrow may also mark the byte after a match, but never a word without a match. */
         if (((bytes - ones * ' ') | (quote - ones) | (backslash - ones) | bytes) & high) break;
     }
 #endif
@@ -59,12 +59,12 @@ static inline const uint8_t *plain_end(const uint8_t *at, const uint8_t *end) {
     return at;
 }
 
-/* The rest of json_string, from the first byte on that is not plain; *at is moved to the closing quote. */
+/* The rest of json_string, from the first special byte on. Moves *at to the closing quote. */
 JsonStatus json_string_rest(const uint8_t **at, const uint8_t *end, int *escaped);
 
-/* Each moves *at behind what it reads; *at is undefined unless the answer is JSON_OK. */
+/* Each function moves *at after the value; *at is undefined unless it returns JSON_OK. */
 
-/* At a quote: the content, valid UTF-8 without control characters, escapes well-formed but kept. */
+/* At a quote: the content, checked for UTF-8, control characters and escapes, which are kept. */
 static inline JsonStatus json_string(const uint8_t **at, const uint8_t *end, Span *content, int *escaped) {
     JsonStatus status = JSON_OK;
     const uint8_t *p = plain_end(*at + 1, end);
@@ -75,23 +75,23 @@ static inline JsonStatus json_string(const uint8_t **at, const uint8_t *end, Spa
     *at = p + 1;
     return JSON_OK;
 }
-/* Writes a string's content with its escapes resolved, which is never longer; returns its length. */
+/* Writes the content of a string without escapes, which is never longer. Returns its length. */
 size_t json_unescape(Span content, uint8_t *out);
-/* At a minus or digit: the number's text, by JSON's grammar. */
+/* At a minus or digit: the text of a number in JSON grammar. */
 JsonStatus json_number(const uint8_t **at, const uint8_t *end, Span *text);
 /* Any value, nested at most 64 deep. */
 JsonStatus json_value(const uint8_t **at, const uint8_t *end);
 /* true, false or null. */
 JsonStatus json_word(const uint8_t **at, const uint8_t *end);
 
-/* At a brace: behind the object by its strings and brackets alone, as tokens.Ends finds it. JSON_ODD: none. */
+/* At a brace: finds the end of the object by strings and brackets, as tokens.TokenEnds. JSON_ODD: none. */
 JsonStatus json_rough_object(const uint8_t **at, const uint8_t *end);
 
-/* Text of digits with an optional fraction, at most 19 digits: nonzero if it is of that form. */
+/* Parses at most 19 digits with an optional fraction. Nonzero on success. */
 int decimal_of(Span text, Decimal *out);
-/* The decimal times 1000, rounded half to even: nonzero if it fits. */
+/* The decimal times 1000, rounded half to even. Nonzero if it fits. */
 int decimal_thousandfold(const Decimal *value, int64_t *out);
-/* The nearest double, ties to even: nonzero if that could be told. */
+/* The nearest double, ties to even. Nonzero if it could be computed exactly. */
 int decimal_double(const Decimal *value, double *out);
 
 #endif

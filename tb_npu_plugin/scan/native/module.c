@@ -10,9 +10,9 @@
 typedef struct {
     PyObject_HEAD
     Walker walker;
-    uint8_t *block; /* what was read of the file last */
+    uint8_t *block; /* the last block read of the file */
     size_t block_size, block_room;
-    int busy; /* another thread is in it without the interpreter's lock */
+    int busy; /* a thread runs without the GIL */
 } Object;
 
 static int usable(Object *self) {
@@ -47,7 +47,7 @@ static void object_dealloc(Object *self) {
     Py_DECREF(type);
 }
 
-/* Bytes of the file from `offset` on: as many as there are, at most `size`. -1 with errno when it cannot be read. */
+/* Reads up to `size` bytes from `offset` on. Returns the bytes read; -1 with errno on error. */
 static Py_ssize_t read_block(int file, uint8_t *out, long long offset, size_t size) {
     size_t done = 0;
     while (done < size) {
@@ -125,7 +125,7 @@ static PyObject *object_walk(Object *self, PyObject *args) {
     int mode;
     char *data;
     if (!PyArg_ParseTuple(args, "SnLi", &buffer, &position, &base, &mode) || !usable(self)) return NULL;
-    if (PyBytes_AsStringAndSize(buffer, &data, &size) < 0) return NULL; /* bytes do not change, and `args` holds them */
+    if (PyBytes_AsStringAndSize(buffer, &data, &size) < 0) return NULL; /* bytes are immutable, and `args` holds them */
     return walk(self, (const uint8_t *)data, size, position, base, mode);
 }
 
@@ -178,13 +178,13 @@ static PyObject *object_take_rows(Object *self, PyObject *Py_UNUSED(ignored)) {
             Py_DECREF(tuple);
             return NULL;
         }
-        PyTuple_SetItem(tuple, i, column); /* takes over the reference */
+        PyTuple_SetItem(tuple, i, column); /* steals the reference */
     }
     columns->count = 0;
     return tuple;
 }
 
-/* All bytes; 0 with errno when they cannot be written. */
+/* Writes all bytes; 0 with errno on error. */
 static int write_all(int file, const uint8_t *data, size_t size) {
     while (size) {
         ssize_t done = write(file, data, size);

@@ -7,15 +7,15 @@
 #include "json.h"
 
 #define AHEAD 8
-#define CLOSE 1099511627776.0 /* 2^40 us: what lies beyond has no rest, as in figures.py */
+#define CLOSE 1099511627776.0 /* 2^40 us: longer durations have no rest, as in time_values.py */
 
-/* One event, before anything of it is kept. Spans are texts without their quotes, and numbers. */
+/* One event before it is stored. Spans are texts without quotes, or numbers. */
 typedef struct {
     uint8_t phase, enclosing;
     Span text[TEXTS];
-    int32_t code[TEXTS]; /* index of the text, if it is known yet, -1 where there is none; else UNKNOWN */
+    int32_t code[TEXTS]; /* index of the text; -1 without one; UNKNOWN if not looked up */
     uint32_t hash[TEXTS];
-    unsigned escaped; /* a bit for each text that has escapes: it has no hash yet */
+    unsigned escaped; /* a bit per text with escapes, which has no hash yet */
     int64_t ts, dur;
     float dur_rest;
     Span args;
@@ -23,7 +23,7 @@ typedef struct {
 
 #define UNKNOWN (-2)
 
-/* Bits of the known keys: one that comes twice is for Python to settle. */
+/* Bits of the known keys. Python reads events with duplicate keys. */
 enum { SEEN_PH = 1 << TEXTS, SEEN_TS = 2 << TEXTS, SEEN_DUR = 4 << TEXTS, SEEN_BP = 8 << TEXTS, SEEN_ARGS = 16 << TEXTS };
 
 int walker_init(Walker *self, uint64_t seed, size_t rows) {
@@ -45,7 +45,7 @@ void walker_clear(Walker *self) {
     self->columns.count = 0;
 }
 
-/* null, or a string; its content keeps its escapes. */
+/* null or a string. Keeps the escapes. */
 static JsonStatus read_text(const uint8_t **at, const uint8_t *end, Span *out, int *escaped) {
     *escaped = 0;
     out->start = NULL;
@@ -60,7 +60,7 @@ static JsonStatus read_name(const uint8_t **at, const uint8_t *end, int kind, Ro
     return status;
 }
 
-/* A text or an integer as it stands. Python reads -0 as 0, and has its own view of very long ones. */
+/* The characters of a text or an integer. Python handles -0 and very long integers. */
 static JsonStatus read_id(const uint8_t **at, const uint8_t *end, int kind, Row *row) {
     Span *out = &row->text[kind];
     if (**at != '-' && (**at < '0' || **at > '9')) return read_name(at, end, kind, row);
@@ -72,7 +72,7 @@ static JsonStatus read_id(const uint8_t **at, const uint8_t *end, int kind, Row 
     return JSON_OK;
 }
 
-/* null, or a number of plain form, be it as a text. `bare` tells a number from a text. */
+/* null or a plain number, with or without quotes. bare: without quotes. */
 static JsonStatus read_time(const uint8_t **at, const uint8_t *end, int64_t *out, Decimal *value, int *bare) {
     Span span;
     int escaped;
@@ -82,7 +82,7 @@ static JsonStatus read_time(const uint8_t **at, const uint8_t *end, int64_t *out
     return decimal_of(span, value) && decimal_thousandfold(value, out) ? JSON_OK : JSON_ODD;
 }
 
-/* The duration, and what rounding took from it, in the double arithmetic of figures.durations. */
+/* The duration and what rounding took off, with the double arithmetic of time_values.durations. */
 static JsonStatus read_duration(const uint8_t **at, const uint8_t *end, Row *row) {
     Decimal value;
     int bare;
@@ -142,12 +142,12 @@ static int bit_of(Span key) {
 
 #define FOUR(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 
-/* At a quote: the key's bit, 0 for one that is not known; *at is moved behind the key. */
+/* At a quote: the bit of the key, 0 if unknown. Moves *at after the key. */
 static JsonStatus read_key(const uint8_t **at, const uint8_t *end, int *bit) {
     const uint8_t *p = *at;
     Span key;
     int escaped;
-    if (end - p >= 6) { /* most keys are told by four bytes */
+    if (end - p >= 6) { /* four bytes identify most keys */
         switch (FOUR(p[1], p[2], p[3], p[4])) {
         case FOUR('p', 'i', 'd', '"'): *bit = 1 << PID, *at = p + 5; return JSON_OK;
         case FOUR('t', 'i', 'd', '"'): *bit = 1 << TID, *at = p + 5; return JSON_OK;
@@ -189,7 +189,7 @@ static JsonStatus read_member(int bit, const uint8_t **at, const uint8_t *end, R
     }
 }
 
-/* At a brace: the event, and *at behind it. */
+/* At a brace: reads the event. Moves *at after it. */
 static JsonStatus read_event(const uint8_t **at, const uint8_t *end, Row *row) {
     const uint8_t *p = skip_blanks(*at + 1, end);
     JsonStatus status;
@@ -234,7 +234,7 @@ static void hash_texts(const Walker *self, Row *row) {
     }
 }
 
-/* Room for `size` bytes at *at; its content may move. */
+/* Grows *at to `size` bytes; its content may move. */
 static int grow(uint8_t **at, size_t *room, size_t size) {
     if (*room >= size) return 1;
     size_t wanted = *room + *room / 2 + size + 4096;
@@ -253,7 +253,7 @@ static int gather(Walker *self, Span args) {
     return 1;
 }
 
-/* The index of a text of the row that is not known yet; -1 when memory does not suffice. */
+/* Looks up the index of a text of the row; -1 if out of memory. */
 static int32_t index_of(Walker *self, const Row *row, int kind) {
     Interner *interner = &self->texts[kind];
     const uint8_t *text = row->text[kind].start;
@@ -268,7 +268,7 @@ static int32_t index_of(Walker *self, const Row *row, int kind) {
     return interner_index(interner, text, length, hash);
 }
 
-/* Adds the row; 0 when memory does not suffice. */
+/* Adds the row; 0 if out of memory. */
 static int keep(Walker *self, const Row *row, const uint8_t *data) {
     Columns *columns = &self->columns;
     size_t index = columns->count;
@@ -294,14 +294,14 @@ static int keep(Walker *self, const Row *row, const uint8_t *data) {
     return 1;
 }
 
-/* Adds the rows; 0 when memory does not suffice. */
+/* Adds the rows; 0 if out of memory. */
 static int keep_all(Walker *self, const Row *rows, int count, const uint8_t *data) {
     for (int index = 0; index < count; index++)
         if (!keep(self, &rows[index], data)) return 0;
     return 1;
 }
 
-/* At a brace: reads one event; STOP_FULL stands for "go on". */
+/* At a brace: reads one event. STOP_FULL means "continue". */
 static Stop read_one(const uint8_t **at, const uint8_t *end, Row *row, const uint8_t **odd_end) {
     const uint8_t *start = *at;
     JsonStatus status = read_event(at, end, row);
@@ -315,8 +315,8 @@ static Stop read_one(const uint8_t **at, const uint8_t *end, Row *row, const uin
     return status == JSON_SHORT ? STOP_WAIT : STOP_BROKEN;
 }
 
-/* Some events are read before the first of them is kept: by then, their places in the tables of texts are in the
- * cache. With many distinct names that wait would be the most of a scan. */
+/* Several events are read before the first is stored: meanwhile, their hash table slots are fetched into the cache.
+ * With many distinct names, waiting for memory would take most of a scan. */
 Stop walker_walk(Walker *self, const uint8_t *data, size_t size, size_t *position, size_t *event_end) {
     const uint8_t *p = data + *position, *end = data + size, *odd_end = p;
     Row rows[AHEAD];

@@ -1,1 +1,1 @@
-"""The cache: entries on disk, and what is kept in memory."""
+"""Caches: entries on disk, and loaded data in memory."""

@@ -1,10 +1,10 @@
-"""What was read, on disk: one folder an entry, complete or not there at all.
+"""The disk cache: one folder per entry, either complete or absent.
 
-<cache>/entries/<key>/   meta.json and what the stage wrote
-<cache>/building/        entries while they are built, and those being removed
+<cache>/entries/<key>/   meta.json and the files of the stage
+<cache>/building/        entries being built or removed
 
-Several servers may share a cache: an entry is built under a name of its own and renamed into place, and removed the
-other way round. Whoever has files of a removed entry open keeps reading them.
+Several servers may share a cache. An entry is built under a unique name and renamed into place; it is renamed back
+before it is removed. Open files of a removed entry stay readable.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ _PARTS = (
 
 @lru_cache(maxsize=1)
 def reader_version() -> str:
-    """Hash of the sources that read results and write cache entries; it holds the schema as well, which is code.
+    """Hash of the sources that read results and write cache entries, the schema included.
 
-    No number to raise by hand, so nobody can forget to.
+    Unlike a version number, it cannot be forgotten when the code changes.
     """
     root = Path(tb_npu_plugin.__file__).parent
     digest = hashlib.blake2b(tb_npu_plugin.__version__.encode(), digest_size=8)
@@ -70,12 +70,12 @@ def reader_version() -> str:
 logger = logging.getLogger(__name__)
 
 META = "meta.json"
-#: Remains of interrupted builds older than this are removed, in seconds.
-ABANDONED = 24 * 3600.0
-#: Other servers write to the cache as well: how large it is is looked at this often, in seconds. It takes a walk over
-#: all files, too long to do after each entry.
-LOOK_AGAIN = 60.0
-#: An entry of what a stalled disk has given is read again after this, in seconds.
+#: Leftovers of interrupted builds are removed after this, in seconds.
+ABANDONED_AFTER = 24 * 3600.0
+#: How often the size of the cache is measured, in seconds, as other servers write to it too. Measuring walks over all
+#: files, which takes too long to do after each entry.
+MEASURE_INTERVAL = 60.0
+#: An entry with a "stalled" problem (the disk did not answer) is read again after this, in seconds.
 RETRY_AFTER = 60.0
 YEAR = 365 * 24 * 3600.0
 
@@ -93,44 +93,47 @@ def max_bytes() -> int:
     try:
         return int(float(os.environ.get("TB_NPU_CACHE_MAX_GB", "20")) * 1e9)
     except ValueError:
-        logger.warning("TB_NPU_CACHE_MAX_GB is no number; using 20")
+        logger.warning("TB_NPU_CACHE_MAX_GB is not a number; using 20")
         return 20_000_000_000
 
 
 def entry_key(folder: Path, stage: str, files: Sequence[FoundFile], part: str = "") -> str:
-    """Key of what one stage reads from files of a result folder: where they are, how large, when changed, and
-    what reads them. `part`: of the files, where several spans share them."""
+    """Cache key of one stage: hash of the files' paths, sizes and times, and of the reader's version.
+    part: the span's part of the files, where several spans share them."""
     parts = [str(folder), stage, part, reader_version()]
     parts += [f"{file.relative}:{file.size}:{file.mtime_ns}" for file in files]
     return hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
 class Cache:
-    """The entries below `root`. Thread-safe and safe between processes. Raises OSError where it cannot be written."""
+    """The entries below `root`. Thread-safe and process-safe. Raises OSError where `root` cannot be written."""
 
     def __init__(self, root: Path | None = None, limit: int | None = None) -> None:
         self.root = root or cache_root()
         self.limit = max_bytes() if limit is None else limit
-        #: Entries that came of the state of the machine are good for this process only.
+        #: Entries with passing problems (problems.PASSING) are valid in this process only.
         self._session = uuid.uuid4().hex
-        self._full: list[Path] = []  # folders of entries where there was no more room
+        self._full: list[Path] = []  # folders of entries on disks that ran full
         self._use(self.root)
         self._clear_abandoned()
         self._lock = threading.Lock()
-        #: Bytes to the limit as far as is known here, and when all entries were looked at.
+        #: Estimated bytes left to the limit, and when the cache was last measured.
         self._room, self._looked = 0, -math.inf
 
     def _use(self, root: Path) -> None:
-        """Write below a folder from now on. Raises OSError."""
+        """Set the folder to write to. Raises OSError."""
         entries, building = root / "entries", root / "building"
         for folder in (root, entries, building):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.root, self._entries, self._building = root, entries, building
-        self.discard(self.new_folder())  # the folders may be there already, but of another user or read-only
+        self.discard(self.new_folder())  # proves that an existing folder is writable
 
     def fall_back(self, size: int) -> bool:
-        """Where the disk is full: write to a temporary folder until the end, if another disk has room for `size` bytes.
-        What there is stays in use."""
+        """Switch to a temporary folder until this process ends, after the disk ran full.
+
+        Returns:
+            False if no other disk has `size` bytes free. Existing entries stay usable in either case.
+        """
         with self._lock:
             try:
                 place = Path(tempfile.gettempdir())
@@ -148,7 +151,7 @@ class Cache:
             return True
 
     def get(self, key: str) -> Entry | None:
-        """A complete entry, marked as used; None when there is none. One that cannot be read is dropped."""
+        """A complete entry, marked as used; None without one. Drops an entry that cannot be read."""
         found = (self._get(entries / key) for entries in (self._entries, *self._full))
         return next(filter(None, found), None)
 
@@ -157,7 +160,7 @@ class Cache:
         try:
             meta = json.loads((folder / META).read_bytes())
             if not isinstance(meta, dict):
-                raise ValueError("meta.json is no object")
+                raise ValueError("meta.json is not an object")
             for name, size in meta["sizes"].items():
                 if (folder / name).stat().st_size != size:
                     raise ValueError(f"{name} has another size")
@@ -167,7 +170,7 @@ class Cache:
         except FileNotFoundError:
             if not folder.exists():
                 return None
-            if not again:  # it may have been committed between the two looks
+            if not again:  # it may have been committed since the read
                 return self._get(folder, again=True)
             self.drop(key)
             return None
@@ -180,7 +183,7 @@ class Cache:
         return Entry(folder, meta)
 
     def _is_valid(self, passing: Any) -> bool:
-        """Whether what came of a state of the machine may still be so. passing: see commit."""
+        """Whether an entry with passing problems need not be read again yet. passing: see commit."""
         if passing is None:
             return True
         return bool(passing["session"] == self._session and time.time() < passing["until"])
@@ -192,8 +195,11 @@ class Cache:
         return folder
 
     def commit(self, key: str, built: Path, meta: dict[str, Any]) -> Entry | None:
-        """Make a built folder the entry of this key. When another server was first, its entry stays. One with problems of
-        the machine, or of ours, is read again by the next server; after a while where a disk did not answer."""
+        """Make a built folder the entry of this key. If another server committed first, its entry stays.
+
+        An entry with passing problems is read again by the next server process, or after RETRY_AFTER if the disk did
+        not answer.
+        """
         codes = {problem["code"] for problem in meta.get("problems", ())}
         if codes & PASSING:
             until = time.time() + (RETRY_AFTER if "stalled" in codes else YEAR)
@@ -206,26 +212,26 @@ class Cache:
         try:
             built.rename(target)
         except OSError:
-            if self.get(key) is None:  # nobody was first: folders cannot be moved here, as in some network file systems
+            if self.get(key) is None:  # some network file systems cannot rename folders
                 _copy(built, target)
             self.discard(built)
         entry = self.get(key)
         with self._lock:
             self._room -= sum(sizes.values())
-            is_due = self._room < 0 or time.monotonic() - self._looked > LOOK_AGAIN
+            is_due = self._room < 0 or time.monotonic() - self._looked > MEASURE_INTERVAL
         if is_due:
             self.shrink(keep=key)
         return entry
 
     def take(self, built: Path) -> Path:
-        """Move a folder that lies within one of `new_folder` out of it, so that it does not go with that one. Returns
-        where it is now. Raises OSError."""
+        """Move a subfolder out of a folder of `new_folder`, so that it is not removed with it. Returns the new path.
+        Raises OSError."""
         taken = self._building / uuid.uuid4().hex
         built.rename(taken)
         return taken
 
     def discard(self, built: Path) -> None:
-        """Remove a folder of `new_folder` or `take` that became no entry; nothing when it did."""
+        """Remove a folder of `new_folder` or `take`. Does nothing if it became an entry."""
         shutil.rmtree(built, ignore_errors=True)
 
     def drop(self, key: str) -> None:
@@ -235,11 +241,11 @@ class Cache:
             try:
                 (entries / key).rename(doomed)
             except OSError:
-                shutil.rmtree(entries / key, ignore_errors=True)  # another server was first, or it cannot be moved
+                shutil.rmtree(entries / key, ignore_errors=True)  # another server dropped it, or it cannot be renamed
         shutil.rmtree(doomed, ignore_errors=True)
 
     def shrink(self, keep: str = "") -> None:
-        """Remove the entries that were not used for longest until the rest fits the limit."""
+        """Remove the least recently used entries until the rest fits the limit."""
         found = []
         for folder in self._entries.iterdir():
             with suppress(OSError):
@@ -257,12 +263,12 @@ class Cache:
     def _clear_abandoned(self, now: Callable[[], float] = time.time) -> None:
         for folder in self._building.iterdir():
             with suppress(OSError):
-                if now() - folder.stat().st_mtime > ABANDONED:
+                if now() - folder.stat().st_mtime > ABANDONED_AFTER:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _copy(built: Path, target: Path) -> None:
-    """Make a folder that cannot be moved an entry: META last, so that it is none before it is complete."""
+    """Copy a folder that cannot be renamed. META is written last: a folder without it is not an entry."""
     meta = (built / META).read_bytes()
     (built / META).unlink()
     try:
@@ -278,19 +284,19 @@ def _bytes(folder: Path) -> int:
 
 
 def device_of(path: Path) -> int:
-    """The disk, or mount, that a folder is on. Raises OSError."""
+    """Number of the device that holds a folder. Raises OSError."""
     return path.stat().st_dev
 
 
 def temporary_root() -> Path:
-    """A folder for a cache of this process only. Raises OSError."""
+    """A new cache folder, removed when this process ends. Raises OSError."""
     root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     return root
 
 
 def open_cache() -> Cache:
-    """The user's cache, or one for this process only where there is no place for it."""
+    """The user's cache, or a temporary one where that folder is not writable or not private."""
     try:
         root = cache_root()
         if root.exists() and (other := open_to_others(root.resolve())) is not None:

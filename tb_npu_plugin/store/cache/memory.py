@@ -1,4 +1,4 @@
-"""What was loaded or made, kept while there is room for it."""
+"""In-memory caches of loaded tables, columns, connections and timelines."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from tb_npu_plugin.store.timeline.open import Timeline
 
-#: Bytes of tables that one server keeps.
+#: Limit of the table cache in bytes.
 TABLE_BYTES = 1 << 29
-#: Bytes of columns of long tables that it keeps: 6 to 12 columns of 5 million rows.
+#: Limit of the cache of long tables' columns in bytes: 6 to 12 columns of 5 million rows.
 COLUMN_BYTES = 1 << 28
-#: Files with long tables that stay open.
+#: Number of DuckDB files that stay open.
 CONNECTIONS = 4
-#: Timelines that stay open. Each holds some fifty files open, and a process may often have no more than 1024.
+#: Number of timelines that stay open. Each holds about 50 open files; the usual limit of a process is 1024.
 TIMELINES = 8
 
 K = TypeVar("K", bound=Hashable)
@@ -30,7 +30,7 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """Values by key, the least recently used out first when their sizes exceed `limit`. Thread-safe."""
+    """Evicts the least recently used values when the sum of sizes exceeds `limit`. Thread-safe."""
 
     def __init__(self, limit: int, size_of: Callable[[V], int]) -> None:
         self._limit = limit
@@ -40,8 +40,7 @@ class LruCache(Generic[K, V]):
         self._size = 0
 
     def get(self, key: K, load: Callable[[], V]) -> V:
-        """The value of this key, loaded if it is not there; None is not kept. Two threads may load the same one;
-        that does no harm."""
+        """The value of this key, loaded if it is missing. None is not cached. Two threads may load the same value."""
         with self._lock:
             found = self._values.get(key)
             if found is not None:
@@ -59,17 +58,17 @@ class LruCache(Generic[K, V]):
 
     @property
     def size(self) -> int:
-        """Of all values."""
+        """Sum of the sizes of all values."""
         return self._size
 
     def drop(self, key: K) -> None:
-        """Forget a value."""
+        """Remove a value."""
         with self._lock:
             self._size -= self._values.pop(key, (None, 0))[1]
 
 
-class Memory:
-    """What one server keeps of the spans that it opened."""
+class MemoryCache:
+    """In-memory caches of the spans that one server opened."""
 
     def __init__(self) -> None:
         self.connections: LruCache[Path, duckdb.DuckDBPyConnection] = LruCache(CONNECTIONS, lambda connection: 1)
@@ -79,14 +78,14 @@ class Memory:
         self.timelines: LruCache[str, Timeline] = LruCache(TIMELINES, lambda timeline: 1)
 
     def forget(self, folder: Path) -> None:
-        """A cache entry is gone; another one may take its place."""
+        """Remove what was loaded from a dropped cache entry; a new entry may get the same name."""
         self.timelines.drop(folder.name)
         self.connections.drop(folder / TABLES_FILE)
         self.damaged.pop(folder / TABLES_FILE, None)
 
 
 def table_bytes(table: Table | None) -> int:
-    """About what a table takes in memory; what of it lies in a file takes none."""
+    """Approximate memory of a table in bytes; columns that stay in a file count 0."""
     if table is None:
         return 0
     if isinstance(table.data, PickedColumns):
@@ -97,7 +96,7 @@ def table_bytes(table: Table | None) -> int:
 
 
 def data_bytes(data: Data) -> int:
-    """About what a column takes in memory."""
+    """Approximate memory of a column in bytes."""
     if not isinstance(data, Text):
         return data.nbytes
     words = 0 if isinstance(data.values, StringDictionary) else sum(len(value) + 60 for value in data.values)

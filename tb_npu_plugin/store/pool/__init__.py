@@ -1,1 +1,1 @@
-"""Worker processes that read result files, and the queue in front of them."""
+"""The job queue and the worker processes that read result files."""

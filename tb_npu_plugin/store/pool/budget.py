@@ -1,4 +1,4 @@
-"""How much memory reading may take, and about how much a stage takes."""
+"""The memory budget of all workers, and estimates of what a stage needs."""
 
 from __future__ import annotations
 
@@ -13,48 +13,48 @@ from tb_npu_plugin.discovery.model import FoundFile
 
 logger = logging.getLogger(__name__)
 
-#: What a worker takes before it has read anything: the interpreter, numpy, DuckDB.
+#: Memory of a worker before it reads anything: the interpreter, numpy, DuckDB.
 WORKER_BYTES = 150 << 20
-#: Bytes of memory for each byte of a file; of a table in JSON, which is decoded as a whole.
+#: Bytes of memory per byte of a file; JSON tables need more because they are decoded in one piece.
 PER_BYTE = 0.5
 PER_JSON_BYTE = 8
-#: A packed trace is about this much smaller than what is in it.
-PACKED = 12
-#: Where nothing tells how much there is.
+#: Typical compression ratio of a gzip trace.
+GZIP_RATIO = 12
+#: Available memory assumed where the system does not report it.
 UNKNOWN_BYTES = 2 << 30
 _MEBIBYTE = 1 << 20
 
 
-def needed(files: Sequence[FoundFile]) -> int:
-    """About how many bytes of memory it takes to read these files."""
+def needed_memory(files: Sequence[FoundFile]) -> int:
+    """Estimated bytes of memory to read these files."""
     sizes = (unpacked_bytes((file,)) * (PER_JSON_BYTE if _is_decoded(file) else PER_BYTE) for file in files)
     return WORKER_BYTES + int(sum(sizes))
 
 
 def unpacked_bytes(files: Sequence[FoundFile]) -> int:
-    """About how many bytes are in these files."""
-    return sum(file.size * (PACKED if file.relative.endswith(".gz") else 1) for file in files)
+    """Estimated bytes of these files after decompression."""
+    return sum(file.size * (GZIP_RATIO if file.relative.endswith(".gz") else 1) for file in files)
 
 
 def _is_decoded(file: FoundFile) -> bool:
-    """A table in JSON."""
+    """Whether it is a JSON table."""
     return file.relative.endswith((".json", ".json.gz")) and not file.is_trace
 
 
 def requested_memory() -> int | None:
-    """TB_NPU_MEMORY_MB in bytes; None where it is not set, or is no number above 0."""
-    asked = os.environ.get("TB_NPU_MEMORY_MB", "")
-    return int(asked) * _MEBIBYTE if asked.isdecimal() and int(asked) > 0 else None
+    """TB_NPU_MEMORY_MB in bytes; None where it is unset or not a positive integer."""
+    setting = os.environ.get("TB_NPU_MEMORY_MB", "")
+    return int(setting) * _MEBIBYTE if setting.isdecimal() and int(setting) > 0 else None
 
 
 def memory_budget(root: Path = Path("/")) -> int:
-    """Bytes that all workers together may take: TB_NPU_MEMORY_MB, else half of what is available now on the machine
-    and in the cgroups of this process. `root` holds proc and sys."""
-    asked = requested_memory()
-    if asked is not None:
-        return asked
+    """Bytes of memory for all workers: TB_NPU_MEMORY_MB, else half of what the machine and the cgroups of this process
+    have available now. root: folder that holds proc and sys."""
+    requested = requested_memory()
+    if requested is not None:
+        return requested
     if os.environ.get("TB_NPU_MEMORY_MB"):
-        logger.warning("TB_NPU_MEMORY_MB is no number above 0; using half of the available memory")
+        logger.warning("TB_NPU_MEMORY_MB is not a positive integer; using half of the available memory")
     return min([*_of_machine(root), *_of_groups(root)], default=UNKNOWN_BYTES) // 2
 
 
@@ -66,7 +66,7 @@ def _of_machine(root: Path) -> Iterator[int]:
 
 
 def _of_groups(root: Path) -> Iterator[int]:
-    """What is left in each control group that limits this process, version 1 or 2, and in those above it."""
+    """Bytes left in each cgroup (version 1 or 2) of this process and in its parents."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -81,7 +81,7 @@ def _of_groups(root: Path) -> Iterator[int]:
             continue
         inner = base / path.lstrip("/")
         for folder in (inner, *inner.parents):
-            with suppress(OSError, ValueError):  # no such group is seen from here, or "max": no limit
+            with suppress(OSError, ValueError):  # the group is not visible in this namespace, or "max": no limit
                 limit, used = (int((folder / name).read_text()) for name in names)
                 yield max(0, limit - used + _reclaimable(folder))
             if folder == base:
@@ -89,7 +89,7 @@ def _of_groups(root: Path) -> Iterator[int]:
 
 
 def _reclaimable(folder: Path) -> int:
-    """Bytes of the page cache that a group counts as used, but gives back when they are needed."""
+    """Bytes of page cache that a group counts as used but frees on demand."""
     with suppress(OSError):
         found = re.findall(r"^(?:total_)?inactive_file (\d+)$", (folder / "memory.stat").read_text(), re.MULTILINE)
         return max(map(int, found), default=0)

@@ -1,4 +1,4 @@
-"""Why a stage could not be read, in words for the user. Nothing of this is kept: it is no property of the data."""
+"""Problems of jobs that failed. They are not cached, as they say nothing about the data."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.pool.budget import unpacked_bytes
 from tb_npu_plugin.store.pool.job import Job
-from tb_npu_plugin.store.pool.process import Failed, Killed, Stopped
+from tb_npu_plugin.store.pool.process import RequestFailed, WorkerKilled, WorkerStopped
 
 logger = logging.getLogger(__name__)
 
-#: The system's errors where a disk, a quota or a limit of file sizes is reached.
+#: errno values for a full disk, an exceeded quota and an exceeded file size limit.
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DISK_FULL_TEXT = "No space left on device"  # as DuckDB passes it on
 
 
 def is_disk_full(error: Exception) -> bool:
-    """What was built did not fit on the disk."""
-    number = error.errno if isinstance(error, (OSError, Failed)) else None
+    """Whether an error means that the disk is full."""
+    number = error.errno if isinstance(error, (OSError, RequestFailed)) else None
     return number in DISK_FULL or _DISK_FULL_TEXT in str(error)
 
 
-def failure(error: Exception, job: Job, cache: Path) -> Problem:
-    """The problem of a job that failed. cache: folder of the cache."""
-    if isinstance(error, Stopped):
+def problem_of_failure(error: Exception, job: Job, cache: Path) -> Problem:
+    """The problem that reports why a job failed. cache: folder of the cache."""
+    if isinstance(error, WorkerStopped):
         return error.verdict.problem(job.file, job.lost)
-    if isinstance(error, Killed):
+    if isinstance(error, WorkerKilled):
         return job.problem_of("worker_killed", error.args[0], Message("action.free_memory"))
     if is_disk_full(error):
         return _disk_full(job, cache)
-    if isinstance(error, Failed) and str(error).startswith("MemoryError"):
+    if isinstance(error, RequestFailed) and str(error).startswith("MemoryError"):
         return job.problem_of("worker_killed", Message("found.no_memory"), Message("action.free_memory"))
-    if isinstance(error, Failed) and error.errno is None:
+    if isinstance(error, RequestFailed) and error.errno is None:
         return job.problem_of("reading_failed", str(error), Message("action.report_log"))
-    found = str(error) if isinstance(error, Failed) else f"{type(error).__name__}: {error}"
+    found = str(error) if isinstance(error, RequestFailed) else f"{type(error).__name__}: {error}"
     return job.problem_of("reading_failed", found, Message("action.see_log"))
 
 
-def note(error: Exception, job: Job) -> None:
-    """Write a failure to the log: with its traceback where that may help."""
-    if is_disk_full(error) or isinstance(error, Killed):
+def log_failure(error: Exception, job: Job) -> None:
+    """Log why a job failed, with a traceback unless the machine is the cause."""
+    if is_disk_full(error) or isinstance(error, WorkerKilled):
         logger.error("reading %s failed: %s", job.folder, error)
-    elif isinstance(error, Failed):
+    elif isinstance(error, RequestFailed):
         logger.error("reading %s failed: %s\n%s", job.folder, error, error.trace)
     else:
         logger.error("reading %s failed", job.folder, exc_info=error)

@@ -1,4 +1,4 @@
-"""One piece of reading work: one stage of one span."""
+"""A job: reading one stage of one span."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.store.stages import STAGES
 
-#: Before this no rate is told: it would be noise. In seconds.
+#: No rate is reported before this, in seconds: it would be noise.
 RATE_AFTER = 0.5
-#: Files of a span that are left out, at most, when they take too much.
-MOST_SKIPPED = 3
+#: Maximum number of files that a job skips.
+MAX_SKIPPED = 3
 
 JobState = Literal["waiting", "reading", "ready", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A complete timeline of the first `bytes` of a trace, to show while the rest is read. Its folder's name is unique;
-    the folder goes when another one takes its place, but whoever has its files open keeps them."""
+    """A complete timeline of the first `bytes` of a trace, shown while the rest is read. Its folder has a unique name
+    and is removed when a longer preview replaces it; open files stay readable."""
 
     folder: Path
     bytes: int
@@ -34,7 +34,7 @@ class Preview:
 
 @dataclass(eq=False)
 class Job:
-    """One stage of one span to read. Written by one thread of the pool, read by all."""
+    """One stage of one span to read. One pool thread writes it, all threads read it."""
 
     key: str
     span: str
@@ -52,28 +52,28 @@ class Job:
     format: str = TORCH_NPU.id
     part: str = ""
     worker: str = ""
-    #: Why files were left out that ended the worker, by file.
+    #: Problems of skipped files, by file.
     skipped: dict[str, Problem] = field(default_factory=dict)
-    #: When one that failed may be tried again by itself, by time.monotonic.
+    #: Time (time.monotonic) after which a failed job is repeated without a request of the user.
     retry_at: float = math.inf
 
     @property
     def files_to_read(self) -> tuple[FoundFile, ...]:
-        """All but those that were left out."""
+        """The files that are not skipped."""
         return tuple(file for file in self.files if file.relative not in self.skipped)
 
     def can_skip(self, file: str) -> bool:
-        """Whether a file may be left out: it is one of several, and not too many were."""
+        """Whether a file may be skipped: the job has others, and fewer than MAX_SKIPPED are skipped."""
         others = [one.relative for one in self.files_to_read if one.relative != file]
-        return self.stage == "tables" and 0 < len(others) < len(self.files_to_read) and len(self.skipped) < MOST_SKIPPED
+        return self.stage == "tables" and 0 < len(others) < len(self.files_to_read) and len(self.skipped) < MAX_SKIPPED
 
     @property
     def lost(self) -> str:
-        """What is lost when it fails."""
+        """What is lost if the job fails."""
         return Message("lost.trace") if self.stage == "trace" else Message("lost.all_but_trace")
 
     def problem_of(self, code: str, found: str, action: str) -> Problem:
-        """Why all of it could not be read."""
+        """The problem that reports why the job failed."""
         return Problem(code, "", "", Message("expected.complete_reading"), cut(found, 300), self.lost, action)
 
     @property
@@ -83,21 +83,21 @@ class Job:
 
     @property
     def rate(self) -> float | None:
-        """Bytes per second so far."""
+        """Mean bytes per second; None until RATE_AFTER."""
         spent = time.monotonic() - self.started
         return self.bytes_done / spent if self.state == "reading" and spent > RATE_AFTER and self.bytes_done else None
 
     @property
     def eta(self) -> float | None:
-        """Seconds to the end at this rate."""
+        """Seconds left at the mean rate."""
         rate = self.rate
         return None if rate is None else max(0.0, (self.bytes_total - self.bytes_done) / rate)
 
     def order(self) -> tuple[bool, int, int]:
-        """What somebody looks at goes first, tables before traces, small before large."""
+        """Sort key: urgent jobs first, tables before traces, small before large."""
         return (not self.urgent, STAGES.index(self.stage), self.bytes_total)
 
     def begin(self) -> None:
-        """It is read from its beginning, now."""
+        """Mark the job as reading from the start."""
         self.state, self.started = "reading", time.monotonic()
         self.file, self.bytes_done = "", 0

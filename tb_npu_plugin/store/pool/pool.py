@@ -1,4 +1,4 @@
-"""A bounded pool of worker processes and what waits for them."""
+"""A bounded pool of worker processes and its job queue."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from typing import Any
 from tb_npu_plugin.discovery.report import printable
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.cache.disk import RETRY_AFTER, Cache
-from tb_npu_plugin.store.pool.budget import memory_budget, needed, unpacked_bytes
-from tb_npu_plugin.store.pool.failures import failure, is_disk_full, note
+from tb_npu_plugin.store.pool.budget import memory_budget, needed_memory, unpacked_bytes
+from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem_of_failure
 from tb_npu_plugin.store.pool.job import Job, Preview
-from tb_npu_plugin.store.pool.process import Failed, Killed, Process, Stopped, WorkerProcess
+from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKilled, WorkerProcess, WorkerStopped
 from tb_npu_plugin.store.pool.watchdog import Verdict
 from tb_npu_plugin.store.stages import Request, is_settled
 
 logger = logging.getLogger(__name__)
 
-#: A worker process without work is ended after this, in seconds.
+#: An idle worker process is ended after this, in seconds.
 IDLE = 20.0
-#: How often a stage is tried when its worker is killed.
+#: Number of attempts at a job whose worker is killed.
 TRIES = 2
-#: How long the end of the pool waits for its threads to clear up, in seconds.
-CLEARING = 5.0
+#: How long `close` waits for the pool's threads, in seconds.
+CLOSE_TIMEOUT = 5.0
 
 
 class Pool:
-    """Runs jobs in at most `size` worker processes, as many at a time as fit into the memory. Thread-safe.
+    """Runs jobs in at most `size` worker processes, as many in parallel as fit the memory budget. Thread-safe.
 
-    done      called after each job, in its thread
-    process   makes a worker process
-    budget    bytes of memory for all of them; asked when the first of some jobs begins. One job always runs
+    Args:
+        done: Called after each job, in its thread.
+        process: Starts a worker process.
+        budget: Returns bytes of memory for all workers. Called when a job starts while no other runs; a single job
+            may exceed it.
     """
 
     def __init__(
@@ -51,12 +53,12 @@ class Pool:
         self._size = max(1, size)
         self._done = done
         self._new_process = process
-        self._ask_budget = budget
+        self._read_budget = budget
         self._budget = 0
         self._changed = threading.Condition()
         self._queue: list[tuple[tuple[bool, int, int], int, Job]] = []
         self._jobs: dict[str, Job] = {}
-        #: What is read now, with the process that reads it once there is one.
+        #: Running jobs, and the process of each once it has started.
         self._running: dict[Job, Process | None] = {}
         self._sequence = itertools.count()
         self._threads: set[threading.Thread] = set()
@@ -65,7 +67,7 @@ class Pool:
         self._closed = False
 
     def job(self, key: str) -> Job | None:
-        """The job of this cache key that waits, runs or failed; one that failed goes when it may be tried again."""
+        """The waiting, running or failed job of this cache key. Forgets a failed job whose `retry_at` has passed."""
         job = self._jobs.get(key)
         if job is not None and job.state == "failed" and job.retry_at <= time.monotonic():
             self.forget(key)
@@ -73,19 +75,19 @@ class Pool:
         return job
 
     def jobs(self) -> list[Job]:
-        """All of them, in the order of submission."""
+        """All jobs in order of submission."""
         with self._changed:
             return list(self._jobs.values())
 
     def submit(self, job: Job) -> Job:
-        """Queue a job; one with the same key that is there already is returned instead, made urgent if this one is.
-        A failed one is not tried again, unless it was forgotten: its key changes with its files."""
+        """Queue a job and return it. An existing job with the same key is returned instead, made urgent if this one is.
+        A failed job is not repeated unless `forget` was called: its key changes with its files."""
         with self._changed:
             present = self._jobs.get(job.key)
             if present is not None:
                 if job.urgent and present.state == "waiting" and not present.urgent:
                     present.urgent = True
-                    self._push(present)  # its older place in the queue is passed over when it comes up
+                    self._push(present)  # `_take` skips its older place in the queue
                 return present
             if self._closed:
                 return job
@@ -95,8 +97,8 @@ class Pool:
             return job
 
     def cancel(self, key: str) -> Job | None:
-        """Take back a job that waits or runs, and return it: it is "cancelled", and nothing stays of what it built but
-        its preview. None when there is no such job. Submitted again, it begins anew."""
+        """Cancel a waiting or running job and return it; None without one. Only its preview is kept. A later job of the
+        same key starts from the beginning."""
         with self._changed:
             job = self._jobs.get(key)
             if job is None or job.state not in ("waiting", "reading"):
@@ -104,21 +106,21 @@ class Pool:
             job.state = "cancelled"
             del self._jobs[key]
             process = self._running.get(job)
-            self._changed.notify_all()  # what waited behind it may fit now
-            self._hire()  # and the threads that waited with it may have ended meanwhile
+            self._changed.notify_all()  # the next job may fit the budget now
+            self._hire()  # idle threads may have ended meanwhile
             if process is not None:
-                process.kill()  # within the lock: it must not have got another job meanwhile
+                process.kill()  # within the lock, before it can get another job
         return job
 
     def forget(self, key: str) -> None:
-        """Let a failed job be tried again when it is submitted again."""
+        """Remove a failed job, so that it can be submitted again."""
         with self._changed:
             job = self._jobs.get(key)
             if job is not None and job.state == "failed":
                 del self._jobs[key]
 
     def close(self) -> None:
-        """Drop what waits, end all worker processes now, and remove what they had begun."""
+        """Clear the queue, kill all worker processes and remove their unfinished output."""
         with self._changed:
             self._closed = True
             self._queue.clear()
@@ -126,14 +128,14 @@ class Pool:
             self._changed.notify_all()
         for process in processes:
             process.kill()
-        limit = time.monotonic() + CLEARING
+        deadline = time.monotonic() + CLOSE_TIMEOUT
         for thread in threads:
-            thread.join(max(0.0, limit - time.monotonic()))
+            thread.join(max(0.0, deadline - time.monotonic()))
         for job in self.jobs():
             self.drop_preview(job)
 
     def drop_preview(self, job: Job | None) -> None:
-        """Remove a job's preview, if it has one; who has its files open keeps them."""
+        """Remove a job's preview, if it has one. Its open files stay readable."""
         if job is None:
             return
         preview, job.preview = job.preview, None
@@ -145,9 +147,9 @@ class Pool:
         self._changed.notify()
 
     def _hire(self) -> None:
-        """Start a thread where there is work for one more."""
-        # An idle thread counts as such until it wakes, so one of them may be called for several jobs. A thread of the
-        # pool that calls this takes the next job itself.
+        """Start a thread if the queue has more jobs than idle threads."""
+        # A notified thread counts as idle until it wakes, so it may be counted for several jobs. A pool thread that
+        # calls this takes the next job itself.
         free = self._idle + (threading.current_thread() in self._threads)
         if len(self._queue) > free and len(self._threads) < self._size and not self._closed:
             thread = threading.Thread(target=self._serve, name="npu-pool", daemon=True)
@@ -155,7 +157,7 @@ class Pool:
             thread.start()
 
     def _next(self) -> Job | None:
-        """The next job, waiting for one a while; None when the thread may end."""
+        """The next job. Waits up to IDLE seconds; None then, and the thread ends."""
         with self._changed:
             limit = time.monotonic() + IDLE
             while not self._closed:
@@ -172,14 +174,14 @@ class Pool:
             return None
 
     def _take(self) -> Job | None:
-        """The first job of the queue, if it fits beside those that run. Smaller ones do not overtake it: it would
-        wait for ever while there are such."""
+        """The first job of the queue, if it fits the budget beside the running ones. Smaller jobs do not overtake it,
+        or it might wait forever."""
         while self._queue:
             job = self._queue[0][2]
             if job.state == "waiting":
                 if not self._running:
-                    self._budget = self._ask_budget()
-                elif sum(needed(running.files) for running in self._running) + needed(job.files) > self._budget:
+                    self._budget = self._read_budget()
+                elif sum(needed_memory(each.files) for each in (job, *self._running)) > self._budget:
                     return None
                 self._running[job] = None
                 job.begin()
@@ -189,7 +191,7 @@ class Pool:
         return None
 
     def _serve(self) -> None:
-        """Body of a thread: one worker process, kept from job to job."""
+        """Body of a thread: runs jobs in one worker process."""
         process: Process | None = None
         while True:
             job = self._next()
@@ -200,7 +202,7 @@ class Pool:
                     process = process or self._start()
                     process = self._read_without_skipped(process, job)
                 except Exception as error:  # the thread must go on with the next job
-                    if not isinstance(error, Failed):
+                    if not isinstance(error, RequestFailed):
                         self._forget(process)
                         process = None
                     if self._try_again(job, error, attempt):
@@ -212,19 +214,19 @@ class Pool:
         self._forget(process)
 
     def _read_without_skipped(self, process: Process, job: Job) -> Process:
-        """Read a job; where a file takes too much, the others without it. Returns the process that did, or raises."""
+        """Run a job; if the watchdog stops it at a file, repeat it without that file. Returns the last process."""
         while True:
             try:
                 self._read(process, job)
                 return process
-            except Stopped as error:
+            except WorkerStopped as error:
                 self._forget(process)
                 if not self._skip(job, error.verdict):
                     raise
                 process = self._start()
 
     def _skip(self, job: Job, verdict: Verdict) -> bool:
-        """Leave out the file at which a worker had to be ended, if there are others."""
+        """Exclude the file at which the watchdog stopped the worker, if the job has others. Returns whether it did."""
         with self._changed:
             file = job.file
             if not job.can_skip(file) or job.state == "cancelled" or self._closed:
@@ -236,9 +238,11 @@ class Pool:
             return True
 
     def _try_again(self, job: Job, error: Exception, attempt: int) -> bool:
-        """Begin a job anew whose worker was killed, or for which there is a disk with more room; unless that was meant
-        or has happened before."""
-        if isinstance(error, Stopped) or not (isinstance(error, Killed) or is_disk_full(error)):
+        """Restart a job whose worker was killed, or whose disk was full while another disk has room.
+
+        Returns False after TRIES attempts, and for a job that was cancelled or that the watchdog stopped.
+        """
+        if isinstance(error, WorkerStopped) or not (isinstance(error, WorkerKilled) or is_disk_full(error)):
             return False
         with self._changed:
             if attempt == TRIES or self._closed or job.state == "cancelled":
@@ -262,12 +266,12 @@ class Pool:
             process.close()
 
     def _read(self, process: Process, job: Job) -> None:
-        def say(message: dict[str, Any]) -> None:
+        def on_message(message: dict[str, Any]) -> None:
             if "preview" in message:
                 self._show(job, Path(message["preview"]))
             else:
                 if not job.file:
-                    job.started = time.monotonic()  # the process itself took a while to start
+                    job.started = time.monotonic()  # exclude the start of the process
                 job.file = message["file"]
                 job.bytes_done = min(int(message["bytes"]), job.bytes_total)
 
@@ -275,19 +279,20 @@ class Pool:
             if job.state == "cancelled" or self._closed:
                 return
             self._running[job] = process
-        if self._cache.get(job.key) is None:  # another server may have read it while this job waited
-            self._build(process, job, say)
+        if self._cache.get(job.key) is None:  # another server may have read it meanwhile
+            self._build(process, job, on_message)
         with self._changed:
-            self._running[job] = None  # a cancel that comes now does not end the process any more
+            self._running[job] = None  # from here on, a cancel does not kill the process
             if job.state == "reading":
                 job.bytes_done = job.bytes_total
                 job.state = "ready"
 
-    def _build(self, process: Process, job: Job, say: Callable[[dict[str, Any]], None]) -> None:
+    def _build(self, process: Process, job: Job, on_message: Callable[[dict[str, Any]], None]) -> None:
         out = self._cache.new_folder()
         settled = is_settled(job.files)
         try:
-            meta = process.run(Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part), say)
+            request = Request(job.stage, job.folder, job.files_to_read, out, job.format, job.part)
+            meta = process.run(request, on_message)
             problems = [*(problem.as_json() for problem in job.skipped.values()), *meta.get("problems", ())]
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
             rows = sum(count or 0 for count in meta.get("rows", {}).values())
@@ -298,25 +303,25 @@ class Pool:
             self._cache.discard(out)
 
     def _show(self, job: Job, built: Path) -> None:
-        """Take a preview that the worker has made, unless a longer one is shown since an earlier attempt. One that cannot
-        be moved is not shown, and goes with the folder of the job."""
+        """Show a preview that the worker has built, unless an earlier attempt showed a longer one or it cannot be
+        moved."""
         try:
             found = Preview(self._cache.take(built), job.bytes_done)
         except OSError as error:
-            logger.info("a preview is not shown: %s", error)
+            logger.info("cannot show a preview: %s", error)
             return
         with self._changed:
             before = job.preview
-            is_better = job.state == "reading" and (before is None or found.bytes > before.bytes)
-            if is_better:
+            is_longer = job.state == "reading" and (before is None or found.bytes > before.bytes)
+            if is_longer:
                 job.preview = found
-        doomed = before if is_better else found
+        doomed = before if is_longer else found
         if doomed is not None:
             self._cache.discard(doomed.folder)
 
     def _fail(self, job: Job, error: Exception) -> None:
-        note(error, job)
-        problem = failure(error, job, self._cache.root)
+        log_failure(error, job)
+        problem = problem_of_failure(error, job, self._cache.root)
         with self._changed:
             if job.state == "cancelled":
                 return

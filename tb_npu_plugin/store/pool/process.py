@@ -1,4 +1,4 @@
-"""One worker process, from the side of the server."""
+"""The server's side of one worker process."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from tb_npu_plugin.scan.threads import available_cores
 from tb_npu_plugin.store.pool.watchdog import Verdict, Watchdog
 from tb_npu_plugin.store.stages import Request
 
-#: How long a worker process may take to end when its input has, in seconds; then it is killed.
-ENDING = 5.0
-#: How often a worker that says nothing is looked at, in seconds.
-LOOK = 1.0
+#: A worker process is killed if it does not exit this long after its input ends, in seconds.
+EXIT_TIMEOUT = 5.0
+#: How often a silent worker is checked for its deadline, in seconds.
+CHECK_INTERVAL = 1.0
 
 
-class Failed(Exception):
-    """The worker says that it could not do the request; it is still there."""
+class RequestFailed(Exception):
+    """The worker reported that the request failed. Its process still runs."""
 
     def __init__(self, message: str, trace: str = "", errno: int | None = None) -> None:
         super().__init__(message)
         self.trace, self.errno = trace, errno
 
 
-class Killed(Exception):
-    """The worker process ended in the middle of a request."""
+class WorkerKilled(Exception):
+    """The worker process ended during a request."""
 
 
-class Stopped(Killed):
-    """The worker process was ended because it took too much, or made no progress."""
+class WorkerStopped(WorkerKilled):
+    """The watchdog killed the worker process: it used too much memory or made no progress."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.found)
@@ -48,20 +48,20 @@ class Stopped(Killed):
 
 
 class Process(Protocol):
-    """What the pool needs of a worker process."""
+    """Interface of a worker process."""
 
-    def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Do one request. Raises Failed, Killed."""
+    def run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Do one request. Raises RequestFailed, WorkerKilled."""
 
     def kill(self) -> None:
-        """End it now."""
+        """Kill the process."""
 
     def close(self) -> None:
-        """End it when it is done."""
+        """End the process after its request."""
 
 
 class WorkerProcess:
-    """A child that serves requests (store/pool/worker.py). It ends by itself when this process does. `program`: arguments
+    """A child process that serves requests (store/pool/worker.py). It exits when this process ends. program: arguments
     of Python."""
 
     def __init__(self, program: Sequence[str] = ("-m", "tb_npu_plugin.store.pool.worker")) -> None:
@@ -71,33 +71,33 @@ class WorkerProcess:
             [sys.executable, *program],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # `python -m` puts the working directory first on its path: it must be one that hides no modules.
+            # `python -m` puts the working directory first on sys.path: use one without modules.
             cwd="/",
             env={**os.environ, "PYTHONPATH": path},
             encoding="utf-8",
         )
-        self._end = math.inf  # when it is given up, by time.monotonic
+        self._deadline = math.inf  # of a killed process, by time.monotonic
 
-    def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-        """Do one request and return its meta. `say` gets the messages that come before it. Raises Failed, Stopped,
-        Killed."""
+    def run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Do one request and return its meta. `on_message` gets the messages before it. Raises RequestFailed,
+        WorkerStopped, WorkerKilled."""
         watchdog = Watchdog(self._child.pid, request.files, request.out, self.kill)
 
         def note(message: dict[str, Any]) -> None:
             watchdog.note(message)
-            say(message)
+            on_message(message)
 
         try:
             return self._run(request, note)
-        except Killed:
+        except WorkerKilled:
             verdict = watchdog.stop()
             if verdict is None:
                 raise
-            raise Stopped(verdict) from None
+            raise WorkerStopped(verdict) from None
         finally:
             watchdog.stop()
 
-    def _run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    def _run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         assert self._child.stdin is not None
         try:
             self._child.stdin.write(json.dumps(request.as_json()) + "\n")
@@ -108,46 +108,46 @@ class WorkerProcess:
                     meta: dict[str, Any] = message["meta"]
                     return meta
                 if "failed" in message:
-                    raise Failed(message["failed"], message["trace"], message.get("errno"))
-                say(message)
+                    raise RequestFailed(message["failed"], message["trace"], message.get("errno"))
+                on_message(message)
         except (BrokenPipeError, ValueError):
-            pass  # it ended, perhaps in the middle of a line
-        raise Killed(self._ending())
+            pass  # the process ended, perhaps within a line
+        raise WorkerKilled(self._ending())
 
     def _lines(self) -> Iterator[str]:
-        """What it says, to its end. One that was killed and does not end, as it waits for a disk, is given up."""
+        """Lines of its output. A killed process that does not exit, as it waits for a disk, is abandoned."""
         assert self._child.stdout is not None
-        said, file = b"", self._child.stdout.fileno()
+        partial, file = b"", self._child.stdout.fileno()
         with selectors.DefaultSelector() as selector:
             selector.register(file, selectors.EVENT_READ)
-            while time.monotonic() < self._end:
-                if not selector.select(LOOK):
+            while time.monotonic() < self._deadline:
+                if not selector.select(CHECK_INTERVAL):
                     continue
                 piece = os.read(file, 1 << 16)
                 if not piece:
                     return
-                *lines, said = (said + piece).split(b"\n")
+                *lines, partial = (partial + piece).split(b"\n")
                 for line in lines:
                     yield line.decode()
 
     def kill(self) -> None:
-        """End it now."""
-        self._end = min(self._end, time.monotonic() + ENDING)
+        """Kill the process."""
+        self._deadline = min(self._deadline, time.monotonic() + EXIT_TIMEOUT)
         with suppress(OSError):
             self._child.kill()
 
     def close(self) -> None:
-        """Let it end: it does at the end of its input."""
+        """Close its input, which makes it exit, and wait for it."""
         for pipe in (self._child.stdin, self._child.stdout):
             with suppress(OSError):
                 if pipe is not None:
                     pipe.close()
         try:
-            self._child.wait(timeout=ENDING)
+            self._child.wait(timeout=EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._child.kill()
-            with suppress(subprocess.TimeoutExpired):  # it waits for a disk; the system ends it when that answers
-                self._child.wait(timeout=ENDING)
+            with suppress(subprocess.TimeoutExpired):  # it waits for a disk and exits when that answers
+                self._child.wait(timeout=EXIT_TIMEOUT)
 
     def _ending(self) -> str:
         self.close()
@@ -165,8 +165,8 @@ class WorkerProcess:
 
 
 def worker_count() -> int:
-    """TB_NPU_WORKERS, else the cores that this process may use."""
-    asked = os.environ.get("TB_NPU_WORKERS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    """TB_NPU_WORKERS, else the number of cores that this process may use."""
+    setting = os.environ.get("TB_NPU_WORKERS", "")
+    if setting.isdecimal() and int(setting) > 0:
+        return int(setting)
     return available_cores()

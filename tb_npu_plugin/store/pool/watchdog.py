@@ -1,4 +1,4 @@
-"""Ends a worker process that takes more memory than its files can need, or makes no progress."""
+"""Kills a worker process that uses more memory than its files can need, or makes no progress."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from typing import Any
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.store.pool.budget import needed, requested_memory, unpacked_bytes
+from tb_npu_plugin.store.pool.budget import needed_memory, requested_memory, unpacked_bytes
 
-#: How often a worker is looked at, in seconds.
+#: How often a worker is checked, in seconds.
 INTERVAL = 0.2
-#: A worker may always take this much memory, and this many times what its files need by estimate.
-LEAST_MEMORY = 1 << 30
-MOST_TIMES = 3
-#: CPU seconds without progress, and one more for each so many bytes of the files: building follows reading.
+#: A worker may use this many bytes of memory, or this many times the estimate for its files if that is more.
+MIN_MEMORY_LIMIT = 1 << 30
+MEMORY_FACTOR = 3
+#: Limit of CPU seconds without progress; one more per BYTES_PER_SECOND of the files, as building follows reading.
 CPU_WITHOUT_PROGRESS = 20.0
 BYTES_PER_SECOND = 4 << 20
-#: Seconds without progress in which a worker hardly computes: it waits for a disk, or was stopped.
+#: Limit of seconds without progress and with hardly any CPU time: the worker waits for a disk or was suspended.
 STALLED_AFTER = 120.0
-#: Share of the time that a waiting process computes at most.
-WAITING = 0.05
+#: Maximum share of CPU time of a waiting process.
+WAITING_SHARE = 0.05
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a process has used: CPU seconds, and bytes of memory without mapped files. None: the system does not say."""
+    """CPU seconds and bytes of memory (without mapped files) of a process. None: the system does not report it."""
 
     cpu: float | None
     memory: int | None
@@ -43,7 +43,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why a worker was ended: code of the problem, what was expected and found, what to do."""
+    """Why a worker was killed: code of the problem, what was expected and found, what to do."""
 
     code: str
     expected: str
@@ -51,12 +51,12 @@ class Verdict:
     action: str
 
     def problem(self, file: str, lost: str) -> Problem:
-        """For the user. file: at which the worker was ended."""
+        """The problem for the user. file: that the worker was reading."""
         return Problem(self.code, file, "", self.expected, self.found, lost, self.action)
 
 
 def usage_of(pid: int, root: Path = Path("/proc")) -> Usage:
-    """What a process uses now."""
+    """Current usage of a process. root: the proc file system."""
     if sys.platform == "darwin":
         return Usage(None, _footprint(pid))
     cpu = memory = None
@@ -70,7 +70,7 @@ def usage_of(pid: int, root: Path = Path("/proc")) -> Usage:
 
 
 def _footprint(pid: int) -> int | None:
-    """Of macOS: ri_phys_footprint of rusage_info_v0, behind a UUID and seven other numbers of 8 bytes."""
+    """Memory on macOS: ri_phys_footprint of rusage_info_v0, after a UUID and seven 8-byte numbers."""
     values = (ctypes.c_uint64 * 16)()
     try:
         libproc = ctypes.CDLL("/usr/lib/libproc.dylib")
@@ -80,26 +80,26 @@ def _footprint(pid: int) -> int | None:
 
 
 class Watchdog:
-    """Watches one request of a worker process from its making to `stop`, and kills it where it must. `out`: folder that
-    the request writes into: when files grow there, that is progress."""
+    """Watches one request of a worker process until `stop`, and kills the process if it exceeds a limit.
+    out: output folder of the request; files that grow there count as progress."""
 
     def __init__(self, pid: int, files: Sequence[FoundFile], out: Path, kill: Callable[[], None]) -> None:
         self.verdict: Verdict | None = None
         self._pid, self._out, self._kill = pid, out, kill
-        self._memory = max(LEAST_MEMORY, MOST_TIMES * needed(files), requested_memory() or 0)
+        self._memory = max(MIN_MEMORY_LIMIT, MEMORY_FACTOR * needed_memory(files), requested_memory() or 0)
         self._cpu_limit = CPU_WITHOUT_PROGRESS + unpacked_bytes(files) / BYTES_PER_SECOND
         self._stopped = threading.Event()
         self._seen: Any = None
-        self._told: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._run, name="npu-watchdog", daemon=True)
         self._thread.start()
 
     def note(self, message: dict[str, Any]) -> None:
-        """What the worker says of its progress."""
-        self._told = message
+        """Record a progress message of the worker."""
+        self._message = message
 
     def stop(self) -> Verdict | None:
-        """The request has ended; why it was ended, if so."""
+        """Stop watching. Returns why the process was killed; None if it was not."""
         self._stopped.set()
         self._thread.join()
         return self.verdict
@@ -117,8 +117,8 @@ class Watchdog:
                 return
 
     def _has_moved(self) -> bool:
-        """Whether there is progress since the last look."""
-        seen = (self._told.get("file"), self._told.get("bytes"), self._told.get("preview"), _bytes(self._out))
+        """Whether the worker made progress since the last check."""
+        seen = (*map(self._message.get, ("file", "bytes", "preview")), _bytes(self._out))
         before, self._seen = self._seen, seen
         return bool(seen != before)
 
@@ -137,7 +137,7 @@ class Watchdog:
                 Message("found.none"),
                 Message("action.check_file_steps"),
             )
-        is_waiting = used is None or used < WAITING * waited
+        is_waiting = used is None or used < WAITING_SHARE * waited
         if waited > STALLED_AFTER and is_waiting and waited > self._cpu_limit:
             return Verdict(
                 "stalled",
@@ -149,10 +149,10 @@ class Watchdog:
 
 
 def _bytes(folder: Path) -> int:
-    """Size of what lies in a folder."""
+    """Total size of the files in a folder."""
     total = 0
-    for place, _, names in os.walk(folder):  # leaves out folders that went away meanwhile, as pathlib does not
+    for place, _, names in os.walk(folder):  # unlike pathlib, it skips folders that were removed meanwhile
         for name in names:
-            with suppress(OSError):  # it went away meanwhile
+            with suppress(OSError):  # removed meanwhile
                 total += Path(place, name).stat().st_size
     return total

@@ -1,6 +1,6 @@
-"""Reads one stage of one span at a time, in a process of its own: `python -m tb_npu_plugin.store.pool.worker`.
+"""Worker process that reads one stage of one span at a time: `python -m tb_npu_plugin.store.pool.worker`.
 
-A process, so that a defect, a lack of memory or a kill costs this stage only, and so that all cores are used.
+Separate processes use all cores, and a crash, a lack of memory or a kill affects only one stage.
 Protocol: see store/stages.py.
 """
 
@@ -34,89 +34,89 @@ from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIME
 if TYPE_CHECKING:
     from tb_npu_plugin.tables import IntArray, Table
 
-Say = Callable[[dict[str, Any]], None]
-#: Progress is told at most this often, in seconds.
+Send = Callable[[dict[str, Any]], None]
+#: Progress is sent at most this often, in seconds.
 INTERVAL = 0.1
-#: Errors of the system that are none of the file that is read: no room where we write, no more files that may be open.
-OURS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-#: Of a folder that is being built: long columns while they are read.
+#: errno values that the file being read does not cause: output disk full, too many open files, out of memory.
+ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+#: Temporary subfolder of the entry being built, with long columns.
 COLUMNS_FOLDER = "columns"
 
 
 class Progress:
-    """Counts the bytes read and tells them now and then."""
+    """Counts the bytes read and sends them."""
 
-    def __init__(self, say: Say) -> None:
-        self._say = say
+    def __init__(self, send: Send) -> None:
+        self._send_message = send
         self._done = 0
-        self._told = 0.0
+        self._last_sent = 0.0
         self._file = ""
         self._start = 0
 
     def begin(self, file: str) -> None:
-        """The next file; tells at once."""
+        """Start the next file and send progress."""
         self._file = file
         self._start = self._done
-        self._tell()
+        self._send()
 
     def end(self, size: int) -> None:
-        """The file is done, whatever its reader counted."""
+        """The file is done: count its full size, whatever its reader counted."""
         self._done = self._start + size
 
     def __call__(self, count: int) -> None:
         """`count` more bytes of the file are read."""
         self._done += count
-        if time.monotonic() - self._told >= INTERVAL:
-            self._tell()
+        if time.monotonic() - self._last_sent >= INTERVAL:
+            self._send()
 
     def show(self, preview: Path) -> None:
-        """There is something to look at while the file is read. Tells how far it is as well."""
-        self._tell()
-        self._say({"preview": str(preview)})
+        """Send progress and the folder of a preview."""
+        self._send()
+        self._send_message({"preview": str(preview)})
 
-    def _tell(self) -> None:
-        self._told = time.monotonic()
-        self._say({"file": self._file, "bytes": self._done})
+    def _send(self) -> None:
+        self._last_sent = time.monotonic()
+        self._send_message({"file": self._file, "bytes": self._done})
 
 
 def main() -> None:
     """Serve requests until stdin ends."""
-    # Whatever prints must not get between the lines of the protocol.
+    # Redirect stdout to stderr: printed text must not mix with the protocol.
     protocol = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    # A terminal sends ^C to all processes of the server; this one ends with its input, without a traceback.
+    # A terminal sends ^C to all processes of the server. This one exits at the end of its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError):
-        os.nice(5)  # the server that answers requests goes first
+        os.nice(5)  # lower priority than the server
 
-    def say(message: dict[str, Any]) -> None:
+    def send(message: dict[str, Any]) -> None:
         protocol.write(json.dumps(message) + "\n")
         protocol.flush()
 
     for line in sys.stdin:
         request = Request.from_json(json.loads(line))
         try:
-            say({"meta": run(request, say)})
+            send({"meta": run(request, send)})
         except BrokenPipeError:
-            return  # the server is gone
-        except Exception as error:  # the pool turns it into a Problem; this process can go on
+            return  # the server has exited
+        except Exception as error:  # the pool turns it into a Problem; this process continues
             number = error.errno if isinstance(error, OSError) else None
-            say({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number})
+            send({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number})
 
 
-def run(request: Request, say: Say) -> dict[str, Any]:
-    """Do one request and return the entry's meta.json: problems, and facts that lists need without the tables."""
+def run(request: Request, send: Send) -> dict[str, Any]:
+    """Do one request. Returns meta.json of the entry: problems, and facts that lists need without the tables."""
     log = ProblemLog()
-    progress = Progress(say)
+    progress = Progress(send)
     facts = _tables(request, log, progress) if request.stage == "tables" else _trace(request, log, progress)
     changed = [file.relative for file in request.files if _changed(request.folder / file.relative, file.mtime_ns)]
-    told = {problem.file for problem in log.list() if problem.code == "file_changed"}
-    log.extend([_file_changed(relative) for relative in changed if relative not in told])
+    reported = {problem.file for problem in log.list() if problem.code == "file_changed"}
+    log.extend([_file_changed(relative) for relative in changed if relative not in reported])
     return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
 
 
 class _Tables:
-    """The tables stage: what is read so far of the small files."""
+    """State of the tables stage: the tables read so far."""
 
     def __init__(self, request: Request, log: ProblemLog, progress: Progress) -> None:
         from tb_npu_plugin.model import Capture
@@ -128,27 +128,27 @@ class _Tables:
         self._spool = Spool(request.out / COLUMNS_FOLDER)
         self._capture = Capture()
         self._files: dict[str, str] = {}
-        self._is_looked_at = False
+        self._has_first_look = False
         self._part_rows: dict[str, int] = {}
         self.tables: dict[str, Table] = {}
 
     def read_settings(self, relative: str) -> None:
-        """How it was recorded."""
+        """Read the capture settings."""
         files = [file.relative for file in self._request.files]
         self._capture = self._reader.capture(self._request.folder, files, self._log)
 
     def read(self, relative: str, left: Sequence[int]) -> None:
-        """One file. left: its size, and those of the files that follow."""
+        """Read the tables of one file. left: size of this file and of the files after it."""
         from tb_npu_plugin.readers.shared.reading import Reading
 
         def show(make: Callable[[], dict[str, Table]]) -> None:
-            if self._is_looked_at:
+            if self._has_first_look:
                 return
-            more, seen = make(), copy(self)
-            seen.tables = {**more, **self.tables}
-            seen._files = {**dict.fromkeys(more, relative), **self._files}
-            seen.look(left)
-            self._is_looked_at = seen._is_looked_at
+            more, preliminary = make(), copy(self)
+            preliminary.tables = {**more, **self.tables}
+            preliminary._files = {**dict.fromkeys(more, relative), **self._files}
+            preliminary.show_first_look(left)
+            self._has_first_look = preliminary._has_first_look
 
         path = self._request.folder / relative
         reading = Reading(path, relative, self._log, self._progress, self._spool, self.tables, show)
@@ -158,7 +158,7 @@ class _Tables:
         self._part_rows.update({name: len(table) for name, table in found.items() if name in self._reader.parts})
 
     def finish(self, relative: str) -> None:
-        """What is made of several files, and of those of several ranks what is this one's."""
+        """Build the tables that need several files, and select the part of this span."""
         from tb_npu_plugin.readers.shared.stray_rows import without_strays
 
         self.tables = without_strays(self.tables, self._files, self._log)
@@ -166,20 +166,20 @@ class _Tables:
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
 
-    def look(self, left: Sequence[int]) -> None:
-        """Show what there is, once, where that is worth it: files of `left` bytes are still to be read. Ranks that share
-        files are told apart at the end."""
-        if self._is_looked_at or self._request.part or not is_due(self.tables, left):
+    def show_first_look(self, left: Sequence[int]) -> None:
+        """Send a first look, once, if it is due. left: sizes of the files not read yet. Spans that share files have
+        none, as `finish` separates them."""
+        if self._has_first_look or self._request.part or not is_due(self.tables, left):
             return
         folder = self._request.out / FIRST_LOOK
-        with suppress(OSError):  # no room on the disk: no loss
+        with suppress(OSError):  # optional: skip it if the disk is full
             problems = [problem.as_json() for problem in self._log.list()]
             write_first_look(folder, self.tables, {**self.facts(), "problems": problems})
             self._progress.show(folder)
-        self._is_looked_at = True
+        self._has_first_look = True
 
     def facts(self) -> dict[str, Any]:
-        """What lists need without the tables."""
+        """Facts that lists need without the tables."""
         import msgspec
 
         from tb_npu_plugin.readers.shared.stray_rows import times_within
@@ -197,7 +197,7 @@ class _Tables:
         }
 
     def _parts(self) -> dict[str, dict[str, int]]:
-        """Rows that each file gave, of tables that are made of several."""
+        """Rows by file of the tables that come from several files."""
         out: dict[str, dict[str, int]] = {}
         for part, name in self._reader.parts.items():
             if part in self._part_rows and name in self.tables:
@@ -210,7 +210,7 @@ def _name(relative: str) -> str:
 
 
 def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
-    """All small files: short tables into one plain file, long ones into a DuckDB file."""
+    """Read all small files. Writes short tables into SHORT_FILE, long ones into TABLES_FILE."""
     columns = request.out / COLUMNS_FOLDER
     columns.mkdir()
     found, format = _Tables(request, log, progress), FORMATS[request.format]
@@ -221,15 +221,15 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
         if spec is None or not spec.settings:
             _guarded(file.relative, log, partial(found.read, left=left))
         progress.end(file.size)
-        found.look(left[1:])
+        found.show_first_look(left[1:])
     _guarded("", log, found.finish)
     _write(request.out, found.tables)
-    shutil.rmtree(columns)  # what is mapped stays readable
+    shutil.rmtree(columns)  # mapped columns stay readable
     return found.facts()
 
 
 def _write(out: Path, tables: dict[str, Table]) -> None:
-    """Tables of a cache entry."""
+    """Write the tables of a cache entry."""
     from tb_npu_plugin.store.tables.short import write_short
 
     long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
@@ -241,7 +241,7 @@ def _write(out: Path, tables: dict[str, Table]) -> None:
 
 
 def _settings_file(request: Request) -> str:
-    """Which file problems of the settings name: the first one that is there."""
+    """The file that problems of the capture settings name: the first settings file; "" without one."""
     format = FORMATS[request.format]
     known = [(format.file(file.name), file.relative) for file in request.files]
     return next((relative for spec, relative in known if spec is not None and spec.settings), "")
@@ -249,12 +249,12 @@ def _settings_file(request: Request) -> str:
 
 def _first(columns: Iterable[IntArray]) -> int | None:
     """The earliest time, ns since the epoch."""
-    real = [times[times > 0] for times in columns]  # 0 is what broken rows hold
+    real = [times[times > 0] for times in columns]  # broken rows hold 0
     return min((int(times.min()) for times in real if len(times)), default=None)
 
 
 def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
-    """The trace into the timeline's arrays."""
+    """Read the trace and write the timeline."""
     from tb_npu_plugin.readers.formats import READERS
     from tb_npu_plugin.store.timeline.build import build_timeline
     from tb_npu_plugin.store.timeline.open import Timeline
@@ -278,11 +278,10 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
         except NoEvents:
             is_empty = True
             if not any(problem.severity == "error" for problem in found.list()):
-                raise  # else these say why
+                raise  # otherwise these errors give the reason
 
     built = _guarded(file.relative, log, build) and not is_empty
-    # The builder knows the trace, or its pieces, by their names only; problems tell where they lie, as those of other
-    # files do.
+    # The builder reports file names; problems need paths relative to the result folder.
     places = {one.name: one.relative for one in request.files}
     log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
     if not built:
@@ -298,7 +297,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
 
 
 def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
-    """Read one file; one that cannot be read at all costs itself and becomes a Problem."""
+    """Read one file. Returns False and logs a Problem if it cannot be read."""
     try:
         read(relative)
         return True
@@ -307,12 +306,12 @@ def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> boo
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.errno in OURS:
+        if error.errno in ENVIRONMENT_ERRORS:
             raise
         FileReport(log, relative).os_error(error)
     except (MemoryError, BadSetting):
         raise
-    except Exception as error:  # a defect of ours may cost this file, not the others; the log has the traceback
+    except Exception as error:  # a defect of this plugin must not stop the other files; the log has the traceback
         traceback.print_exc()
         found = f"{type(error).__name__}: {error}"[:200]
         log.add(_unreadable("reader_defect", relative, found, Message("action.report_log")))

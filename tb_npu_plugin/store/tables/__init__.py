@@ -1,1 +1,1 @@
-"""Tables of a cache entry: long ones in DuckDB files, short ones in one plain file."""
+"""Tables of a cache entry: long tables in a DuckDB file, short ones in a binary file."""

@@ -1,8 +1,8 @@
 """Long tables in a DuckDB file.
 
-Schema `raw` holds the columns as they are in memory, text as codes with a dictionary beside it, in natural order:
-sorting by code sorts by text. Schema `main` has a view of each table with the text filled in, for people with SQL.
-Unknown is NULL in both.
+Schema `raw` holds the columns as they are in memory. Text columns are codes of a dictionary table in natural order, so
+sorting by code sorts by text. Schema `main` has a view of each table with texts instead of codes, for use with SQL.
+Unknown values are NULL in both.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quoted, stored_sql
-from tb_npu_plugin.store.tables.stored import FileColumns, ask
+from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, Table, Text
 from tb_npu_plugin.texts import natural_key
 
-#: Every table takes a block at least. Small ones make the file of a usual rank 13 times smaller (1.4 against 17 MB);
-#: large ones pack long tables better.
+#: Block sizes. Every table takes at least one block: small blocks make the file of a usual rank 13 times smaller (1.4
+#: instead of 17 MB), while large blocks compress long tables better.
 _SMALL_BLOCK, _LARGE_BLOCK = 1 << 14, 1 << 18
 _SMALL_ROWS = 100_000
-#: Rows, and texts, that are handed to the database at once.
+#: Rows, and texts, per insert.
 _ROWS_AT_ONCE = 1 << 20
 _WORDS_AT_ONCE = 1 << 15
 _COLUMNS = """create table raw."columns" (table_id varchar, position integer, key varchar, kind varchar, title varchar,
@@ -34,7 +34,7 @@ _COLUMNS = """create table raw."columns" (table_id varchar, position integer, ke
 
 
 def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
-    """Write all tables into a new file. What does not fit the memory goes beside it meanwhile. Raises duckdb.Error,
+    """Write all tables into a new file. Spills to `<path>.tmp` what exceeds the memory limit. Raises duckdb.Error,
     OSError."""
     rows = sum(len(table) for table in tables.values())
     config: Settings = {
@@ -43,7 +43,7 @@ def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
         "temp_directory": f"{path}.tmp",
     }
     with duckdb.connect(str(path), config=config) as connection:
-        connection.execute("begin")  # one for all: each waits for the disk
+        connection.execute("begin")  # one transaction, as each commit waits for the disk
         connection.execute("create schema raw")
         connection.execute(_COLUMNS)
         for table_id, table in tables.items():
@@ -52,20 +52,20 @@ def write_tables(path: Path, tables: Mapping[str, Table]) -> None:
         connection.execute("commit")
 
 
-def read_table(path: Path, table_id: str, memory: Memory) -> Table | None:
-    """One table, of which nothing is loaded yet; None when the file does not have it. Raises duckdb.Error for a
-    damaged file."""
+def read_table(path: Path, table_id: str, memory: MemoryCache) -> Table | None:
+    """A table whose columns are loaded on access; None when the file lacks it. Raises duckdb.Error for a damaged
+    file."""
 
-    def question(cursor: duckdb.DuckDBPyConnection) -> tuple[list[Any], int]:
-        asked = """select key, kind, title, doc, group_name, texts from raw."columns" where table_id = ?
+    def read_columns(cursor: duckdb.DuckDBPyConnection) -> tuple[list[Any], int]:
+        sql = """select key, kind, title, doc, group_name, texts from raw."columns" where table_id = ?
             order by position"""
-        declared = cursor.execute(asked, [table_id]).fetchall()
+        declared = cursor.execute(sql, [table_id]).fetchall()
         if not declared:
             return [], 0
         ((rows,),) = cursor.execute(f"select count(*) from raw.{quoted(table_id)}").fetchall()
         return declared, rows
 
-    declared, rows = ask(memory, path, question)
+    declared, rows = run_query(memory, path, read_columns)
     if not declared:
         return None
     columns = tuple(Column(key, Kind(kind), title, doc, group) for key, kind, title, doc, group, _ in declared)
@@ -75,7 +75,7 @@ def read_table(path: Path, table_id: str, memory: Memory) -> Table | None:
 
 def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -> None:
     shown, joins = [], []
-    codes: dict[str, NDArray[np.int32]] = {}  # of each text column, new code of each old one
+    codes: dict[str, NDArray[np.int32]] = {}  # by text column: new code of each old code
     for position, column in enumerate(table.columns):
         data = table.data[column.key]
         key = quoted(column.key)
@@ -115,18 +115,18 @@ def _part(table: Table, key: str, start: int, codes: Mapping[str, NDArray[np.int
 
 
 def _fill(connection: duckdb.DuckDBPyConnection, how: str, source: dict[str, Any], selected: Sequence[str]) -> None:
-    """Put numpy arrays into a table."""
+    """Insert numpy arrays into a table. how: the SQL before the select."""
     connection.register("source", source)
     connection.execute(f"{how} select {', '.join(selected)} from source")
     connection.unregister("source")
     if len(next(iter(source.values()))) >= _WORDS_AT_ONCE:
-        # What was registered stays in memory until the transaction ends: millions of names took gigabytes.
+        # DuckDB keeps registered arrays until the transaction ends: millions of names took gigabytes.
         connection.execute("commit")
         connection.execute("begin")
 
 
 def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> NDArray[np.int32]:
-    """Write texts in natural order. The place of each; and of -1, unknown, at the end, itself."""
+    """Write texts in natural order. Returns the new code of each old code; index -1 (unknown) gives -1."""
     connection.execute("create temp table words (old integer, value varchar, key varchar)")
     start = 0
     for words in _pieces(values):
@@ -150,9 +150,9 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
 
 
 def _pieces(values: Sequence[str]) -> Iterator[list[str]]:
-    """Texts, some at a time; half surrogates, which are no text, replaced."""
-    left = iter(values)
-    while words := [word.encode("utf-8", "replace").decode() for word in islice(left, _WORDS_AT_ONCE)]:
+    """Batches of texts, with lone surrogates replaced, as DuckDB rejects them."""
+    rest = iter(values)
+    while words := [word.encode("utf-8", "replace").decode() for word in islice(rest, _WORDS_AT_ONCE)]:
         yield words
 
 

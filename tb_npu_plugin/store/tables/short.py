@@ -1,10 +1,10 @@
-"""Short tables in one plain file: written and read in a millisecond, where a database takes a twentieth of a second.
+"""Short tables in one binary file: it is read or written in 1 ms, a DuckDB file in 50 ms.
 
-    u64 length of the index, the index (JSON: {table: [offset, length, CRC32]}), then the tables
-    a table: u64 length of its head, the head (JSON: rows, columns), then of each column what `Column.kind` says:
-    int64 or float64 values; or for texts int32 codes, int64 ends of the values, the values in UTF-8
+    file:   u64 length of the index, the index (JSON: {table: [offset, length, CRC32]}), then the tables
+    table:  u64 length of the header, the header (JSON: rows, columns), then the columns
+    column: int64 or float64 values, by `Column.kind`; for texts int32 codes, int64 ends of the values, values in UTF-8
 
-Little-endian; every part starts on a multiple of 8 bytes, counted from the file's beginning.
+Little-endian; every part is aligned to 8 bytes from the start of the file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def write_short(path: Path, tables: Mapping[str, Table]) -> None:
 
 
 def read_short(path: Path, table: str) -> Table | None:
-    """One table; None when the file does not have it. Raises OSError; ValueError for a damaged file."""
+    """One table; None when the file lacks it. Raises OSError; ValueError for a damaged file."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         start = 8 + length
@@ -49,7 +49,7 @@ def read_short(path: Path, table: str) -> Table | None:
             return None
         offset, size, check = offsets[table]
         file.seek(start + offset)
-        part = bytearray(size)  # not bytes: arrays over it can be written to, as all others can
+        part = bytearray(size)  # not bytes: its arrays must be writable, like all others
         if file.readinto(part) != size or zlib.crc32(part) != check:
             raise ValueError(f"{path.name} is damaged: {table}")
     return _unpack(part)
@@ -73,7 +73,7 @@ def _pack(table: Table) -> bytes:
 
 
 def _head(content: Any) -> bytes:
-    """A JSON object behind its length."""
+    """A JSON object after its length."""
     text = json.dumps(content).encode()
     text += b" " * (-len(text) % _ALIGN)
     return len(text).to_bytes(8, "little") + text
@@ -81,7 +81,7 @@ def _head(content: Any) -> bytes:
 
 @dataclass
 class _Reader:
-    """Takes one part after the other."""
+    """Reads aligned parts in sequence."""
 
     part: bytearray
     at: int = 0

@@ -1,4 +1,4 @@
-"""SQL of the table files (store/tables/database.py): names, and how "unknown" becomes NULL and back."""
+"""SQL of the table files (store/tables/database.py): names, and the conversion of unknown values to NULL and back."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _UNKNOWN = f"'{NULL_INT}'::bigint"  # quoted: SQL reads a bare -n as the negativ
 
 
 def quoted(name: str) -> str:
-    """A name."""
+    """A quoted identifier."""
     escaped = name.replace('"', '""')
     return f'"{escaped}"'
 
 
 def dictionary_name(table_id: str, key: str) -> str:
-    """Of the table with the texts of a column."""
+    """Quoted name of the dictionary table of a text column."""
     return quoted(f"{table_id}/{key}")
 
 
 def stored_sql(column: Column) -> str:
-    """A column of arrays with NULL for "unknown"."""
+    """Expression for a numpy column, with NULL for unknown values."""
     key = quoted(column.key)
     if column.kind is Kind.TEXT:
         return f"nullif({key}, -1) as {key}"
@@ -36,7 +36,7 @@ def stored_sql(column: Column) -> str:
 
 
 def column_sql(column: Column) -> str:
-    """Inverse of `stored_sql`, of the table t."""
+    """Inverse of `stored_sql`, for a column of table t."""
     key = f"t.{quoted(column.key)}"
     if column.kind is Kind.TEXT:
         return f"coalesce({key}, -1)::integer"
@@ -46,27 +46,27 @@ def column_sql(column: Column) -> str:
 _NAN = "'nan'::double"
 
 
-def sums_sql(table: str, question: GroupByQuery, columns: Mapping[str, Column]) -> str:
-    """One row for each group, in the order of their first rows; see tables.Sums."""
-    keys = [key for key in question.keys if key in columns]
+def group_by_sql(table: str, query: GroupByQuery, columns: Mapping[str, Column]) -> str:
+    """Query with one row per group, ordered by the group's first row; see tables.GroupByResult."""
+    keys = [key for key in query.keys if key in columns]
     selected = [f"{column_sql(columns[key])} as {quoted(f'key {key}')}" for key in keys]
-    selected += [f"-1 as {quoted(f'key {key}')}" for key in question.keys if key not in columns]
-    selected += ["min(t.rowid) as first", "count(*) as count", *_measures(question, columns)]
+    selected += [f"-1 as {quoted(f'key {key}')}" for key in query.keys if key not in columns]
+    selected += ["min(t.rowid) as first", "count(*) as count", *_measures(query, columns)]
     groups = f"group by {', '.join(f't.{quoted(key)}' for key in keys)}" if keys else ""
     return f"select {', '.join(selected)} from {table} t {groups} order by first"
 
 
-def _measures(question: GroupByQuery, columns: Mapping[str, Column]) -> Iterator[str]:
+def _measures(query: GroupByQuery, columns: Mapping[str, Column]) -> Iterator[str]:
     def of(key: str) -> str:
         return f"t.{quoted(key)}" if key in columns else "null::bigint"
 
-    for key in dict.fromkeys((*question.totals, *question.ranges)):
+    for key in dict.fromkeys((*query.totals, *query.ranges)):
         yield f"coalesce(try_cast(sum({of(key)}) as bigint), {_UNKNOWN}) as {quoted(f'total {key}')}"
-    for key in question.ranges:
+    for key in query.ranges:
         yield f"count({of(key)}) as {quoted(f'known {key}')}"
         yield f"coalesce(min({of(key)}), {_UNKNOWN}) as {quoted(f'least {key}')}"
         yield f"coalesce(max({of(key)}), {_UNKNOWN}) as {quoted(f'most {key}')}"
-    for key in question.distinct:
+    for key in query.distinct:
         yield f"count(distinct {of(key)}) as {quoted(f'distinct {key}')}"
-    lacks = " or ".join(f"{of(key)} is null" for key in question.complete)
+    lacks = " or ".join(f"{of(key)} is null" for key in query.complete)
     yield f"{f'count(*) filter ({lacks})' if lacks else '0'} as incomplete"

@@ -1,7 +1,7 @@
-"""A table that stays in its DuckDB file: columns are loaded when they are asked for; pages of rows, the first rows by
-a column and sums of groups are asked of the database.
+"""A table that stays in its DuckDB file. Columns are loaded on access; the database answers queries for pages of rows,
+for the first rows by a column and for group sums.
 
-Row n is the one with rowid n. Texts are codes of a dictionary in natural order, see store/tables/database.py.
+Row n has rowid n. Texts are codes of a dictionary in natural order, see store/tables/database.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.cache.memory import Memory
-from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary_name, quoted, sums_sql
+from tb_npu_plugin.store.cache.memory import MemoryCache
+from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary_name, group_by_sql, quoted
 from tb_npu_plugin.tables import (
     Column,
     Data,
@@ -29,19 +29,19 @@ from tb_npu_plugin.tables import (
     Text,
 )
 
-#: Dictionaries of up to so many texts are loaded whole.
-SHORT_WORDS = 1 << 16
-#: Texts of a longer one that are loaded at once.
+#: Dictionaries of at most this many texts are loaded in one query and kept.
+SMALL_DICTIONARY = 1 << 16
+#: Texts per query when a larger dictionary is iterated.
 _WORDS_AT_ONCE = 1 << 15
 T = TypeVar("T")
 
 
-def ask(memory: Memory, path: Path, question: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
-    """Ask a file something. Raises duckdb.Error for one that is damaged, and notes it. Thread-safe."""
+def run_query(memory: MemoryCache, path: Path, query: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
+    """Run `query` on a file. Raises duckdb.Error for a damaged file and records it in `memory`. Thread-safe."""
     try:
         connection = memory.connections.get(path, lambda: _opened(path))
         with connection.cursor() as cursor:
-            return question(cursor)
+            return query(cursor)
     except duckdb.Error as error:
         memory.damaged[path] = str(error)
         raise
@@ -52,9 +52,9 @@ def _opened(path: Path) -> duckdb.DuckDBPyConnection:
 
 
 class StoredDictionary(StringDictionary):
-    """A dictionary. A short one is kept once it was used; of a long one only what is asked for."""
+    """A dictionary in a file. A small one is loaded on first use and kept; of a large one only the requested texts."""
 
-    def __init__(self, memory: Memory, path: Path, name: str, size: int) -> None:
+    def __init__(self, memory: MemoryCache, path: Path, name: str, size: int) -> None:
         self._memory, self._path, self._size = memory, path, size
         self._table = f"raw.{name}"
 
@@ -81,51 +81,51 @@ class StoredDictionary(StringDictionary):
             yield from self[start : start + _WORDS_AT_ONCE]
 
     def pick(self, codes: NDArray[np.int32]) -> list[str]:
-        """See Words."""
-        if self._size <= SHORT_WORDS:
+        """See StringDictionary."""
+        if self._size <= SMALL_DICTIONARY:
             words = self._all
             return [words[code] for code in codes.tolist()]
         if not len(codes):
             return []
 
-        def question(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
+        def read_words(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int, str]]:
             where, source = _rows_sql(cursor, codes.astype(np.int64))
             return cursor.execute(f"select t.rowid, value from {self._table} t {source} {where}").fetchall()
 
-        found = dict(ask(self._memory, self._path, question))
+        found = dict(run_query(self._memory, self._path, read_words))
         return [found[code] for code in codes.tolist()]
 
     def codes_of(self, wanted: Iterable[str]) -> list[int]:
-        """See Words."""
+        """See StringDictionary."""
         texts = [text for text in wanted if text.encode("utf-8", "replace").decode() == text]
 
-        def question(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int]]:
-            asked = f"select code from {self._table} where value in (select unnest(?::varchar[])) order by code"
-            return cursor.execute(asked, [texts]).fetchall()
+        def read_codes(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int]]:
+            sql = f"select code from {self._table} where value in (select unnest(?::varchar[])) order by code"
+            return cursor.execute(sql, [texts]).fetchall()
 
-        return [code for (code,) in ask(self._memory, self._path, question)] if texts else []
+        return [code for (code,) in run_query(self._memory, self._path, read_codes)] if texts else []
 
     def containing(self, part: str) -> NDArray[np.bool_]:
-        """See Words."""
+        """See StringDictionary."""
         wanted = part.casefold()
         hits = np.zeros(self._size + 1, dtype=np.bool_)
-        if self._size <= SHORT_WORDS:
+        if self._size <= SMALL_DICTIONARY:
             hits[:-1] = [wanted in word.casefold() for word in self._all]
             return hits
 
-        def question(cursor: duckdb.DuckDBPyConnection) -> tuple[NDArray[Any], list[tuple[int, str]]]:
+        def search(cursor: duckdb.DuckDBPyConnection) -> tuple[NDArray[Any], list[tuple[int, str]]]:
             plain = f"select code from {self._table} where is_plain and contains(lower(value), ?)"
             codes = cursor.execute(plain, [wanted]).fetchnumpy()["code"] if wanted.isascii() else np.zeros(0, np.int32)
             return codes, cursor.execute(f"select code, value from {self._table} where not is_plain").fetchall()
 
-        codes, others = ask(self._memory, self._path, question)
+        codes, others = run_query(self._memory, self._path, search)
         hits[codes] = True
         hits[[code for code, word in others if wanted in word.casefold()]] = True
         return hits
 
     @cached_property
     def _all(self) -> list[str]:
-        found = ask(
+        found = run_query(
             self._memory,
             self._path,
             lambda cursor: cursor.execute(f"select value from {self._table} order by code").fetchall(),
@@ -136,13 +136,14 @@ class StoredDictionary(StringDictionary):
 class FileColumns(StoredColumns):
     """Columns of one table of a file.
 
-    memory  where loaded ones stay while there is room
-    sizes   how many different texts each column of texts has
+    Args:
+        memory: Cache of loaded columns.
+        sizes: Number of distinct texts of each text column.
     """
 
     def __init__(
         self,
-        memory: Memory,
+        memory: MemoryCache,
         path: Path,
         table: str,
         columns: Sequence[Column],
@@ -178,11 +179,11 @@ class FileColumns(StoredColumns):
         names = [f"c{place}" for place in range(len(keys))]
         selected = ["t.rowid as row", *(f"{column_sql(self._columns[key])} as {n}" for key, n in zip(keys, names))]
 
-        def question(cursor: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+        def read_rows(cursor: duckdb.DuckDBPyConnection) -> dict[str, Any]:
             where, source = _rows_sql(cursor, rows)
             return cursor.execute(f"select {', '.join(selected)} from {self._table} t {source} {where}").fetchnumpy()
 
-        found = ask(self._memory, self._path, question)
+        found = run_query(self._memory, self._path, read_rows)
         order = np.argsort(found["row"])
         places = order[np.searchsorted(found["row"], rows, sorter=order)]
         return {key: self._data(key, np.asarray(found[name])[places]) for key, name in zip(keys, names)}
@@ -191,13 +192,13 @@ class FileColumns(StoredColumns):
         """See StoredColumns."""
         way = "desc" if desc else "asc"
         sql = f"select rowid as row from {self._table} order by {quoted(key)} {way} nulls last, rowid limit {count}"
-        found = ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
+        found = run_query(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
         return np.asarray(found["row"], dtype=np.int64)
 
-    def sums(self, question: GroupByQuery) -> GroupByResult | None:
+    def sums(self, query: GroupByQuery) -> GroupByResult | None:
         """See StoredColumns."""
-        sql = sums_sql(self._table, question, self._columns)
-        found = ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
+        sql = group_by_sql(self._table, query, self._columns)
+        found = run_query(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
 
         def ints(name: str) -> IntArray:
             return np.asarray(found[name], dtype=np.int64)
@@ -205,16 +206,16 @@ class FileColumns(StoredColumns):
         def each(kind: str, keys: Sequence[str]) -> dict[str, IntArray]:
             return {key: ints(f"{kind} {key}") for key in keys}
 
-        measured = dict.fromkeys((*question.totals, *question.ranges))
+        measured = dict.fromkeys((*query.totals, *query.ranges))
         return GroupByResult(
             first=ints("first"),
-            keys={key: self._key(key, found[f"key {key}"]) for key in question.keys},
+            keys={key: self._key(key, found[f"key {key}"]) for key in query.keys},
             count=ints("count"),
-            known=each("known", question.ranges),
+            known=each("known", query.ranges),
             total=each("total", list(measured)),
-            least=each("least", question.ranges),
-            most=each("most", question.ranges),
-            distinct=each("distinct", question.distinct),
+            least=each("least", query.ranges),
+            most=each("most", query.ranges),
+            distinct=each("distinct", query.distinct),
             incomplete=ints("incomplete"),
         )
 
@@ -225,7 +226,9 @@ class FileColumns(StoredColumns):
 
     def _load(self, key: str) -> Data:
         sql = f"select {column_sql(self._columns[key])} as c from {self._table} t"
-        return self._data(key, ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())["c"])
+        return self._data(
+            key, run_query(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())["c"]
+        )
 
     def _data(self, key: str, values: Any) -> Data:
         kind = self._columns[key].kind
@@ -236,7 +239,7 @@ class FileColumns(StoredColumns):
 
 
 def _rows_sql(cursor: duckdb.DuckDBPyConnection, rows: IntArray) -> tuple[str, str]:
-    """WHERE and JOIN that give these rows, in any order. Neighbouring rows are found without looking at all others."""
+    """(WHERE, JOIN) clauses that select these rows, in any order. Close rows are read as one range, without a scan."""
     least, most = int(rows.min()), int(rows.max())
     if most - least < 4 * len(rows):
         return f"where t.rowid between {least} and {most}", ""

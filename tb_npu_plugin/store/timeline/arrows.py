@@ -1,7 +1,7 @@
-"""All arrows of a kind of flow, with levels of detail: those between the same two bins are one.
+"""Flow arrows with levels of detail.
 
-A level of 2^shift ns joins the arrows of one kind that start in the same row and bin and end in the same row and bin.
-An arrow starts and ends at the start of its slices. Each level is kept by source, and in which order it is by target.
+A level of 2^shift ns merges the arrows of one flow kind that start in the same row and bin and end in the same row and
+bin. An arrow connects the starts of its two slices. Each level is sorted by source and has an index sorted by target.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from tb_npu_plugin.store.timeline.rows import Rows
 
 Index = NDArray[Any]
 
-#: Bin sizes of the levels that are kept beside the arrows themselves: 2^shift ns.
+#: Bin sizes of the levels above the unmerged arrows: 2^shift ns.
 SHIFTS = tuple(range(12, 50, 2))
-#: A level is kept when it has at most this share of the arrows of the level below.
-_WORTH = 0.6
-#: Arrows of one answer, whatever the client asks.
-MOST = 10_000
-#: Arrows of a level that are read for one answer, in MOST; more, and a coarser level is taken.
-_READ = 8
+#: A level is stored if it has at most this share of the arrows of the level below.
+_MAX_SHARE = 0.6
+#: Maximum number of arrows of a response.
+MAX_ARROWS = 10_000
+#: A response reads at most this many times MAX_ARROWS from one level; beyond, it uses a coarser level.
+_READ_FACTOR = 8
 _FILES = {
     "arrow_from": np.uint32,
     "arrow_to": np.uint32,
@@ -43,8 +43,14 @@ _FILES = {
 
 @dataclass
 class Arrows:
-    """Arrows of one kind by source and then target. source, target: slices; count: arrows joined; bin: ns that the bins
-    of both ends are wide; left_out: arrows that there was no room for."""
+    """Arrows of one flow kind, sorted by source, then target.
+
+    Attributes:
+        source, target: Slice ids.
+        count: Number of merged arrows.
+        bin: Width in ns of the bins of both ends.
+        left_out: Number of arrows omitted to keep the limit.
+    """
 
     source: Index
     target: Index
@@ -54,7 +60,7 @@ class Arrows:
 
 
 def _merged(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
-    """Join arrows whose ends start in the same rows and bins of 2^shift ns; the first one stands for all of them."""
+    """Merge arrows whose ends are in the same rows and bins of 2^shift ns. The first arrow represents them."""
     from_bin, to_bin = _bins(rows, arrows.source, shift), _bins(rows, arrows.target, shift)
     key = from_bin * (int(to_bin.max(initial=0)) + 1) + to_bin
     order = np.argsort(key, kind="stable")
@@ -65,7 +71,7 @@ def _merged(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
 
 
 def _bins(rows: Rows, ids: Index, shift: int) -> NDArray[np.int64]:
-    """A number for row and bin of each slice, as they ascend; numbers stay below that of the slices."""
+    """For each slice the rank of its (row, bin) among all that occur."""
     distinct, place = np.unique(ids, return_inverse=True)
     row, start = rows.row_of(distinct), rows.start[distinct] >> shift
     fresh = np.append(False, (row[1:] != row[:-1]) | (start[1:] != start[:-1]))[: len(distinct)]
@@ -73,8 +79,7 @@ def _bins(rows: Rows, ids: Index, shift: int) -> NDArray[np.int64]:
 
 
 def save_arrows(folder: Path, flows: Flows, rows: Rows) -> list[list[tuple[int, int]]]:
-    """Write the levels of every kind, one behind the other; returns for each kind the shift, 0 for the arrows
-    themselves, and the number of arrows of each level."""
+    """Write the levels of every kind. Returns per kind (shift, number of arrows) of each level; shift 0: unmerged."""
     with ExitStack() as stack:
         files = [stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()]
         return [_save_kind(files, flows, kind, rows) for kind in np.unique(flows.kind).tolist()]
@@ -84,24 +89,24 @@ def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows)
     mine = np.flatnonzero(flows.kind == kind)
     source, target = flows.source[mine].astype(np.uint32), flows.target[mine].astype(np.uint32)
     arrows = Arrows(source, target, np.ones(len(mine), dtype=np.uint32))
-    kept = []
+    stored_levels = []
     for shift in (0, *SHIFTS):
         if shift:
-            worth = _WORTH * len(arrows.source)
-            if _sources(rows, arrows.source, shift) > worth:
+            most = _MAX_SHARE * len(arrows.source)
+            if _sources(rows, arrows.source, shift) > most:
                 continue
             merged = _merged(arrows, rows, shift)
-            if len(merged.source) > worth:
+            if len(merged.source) > most:
                 continue
             arrows = merged
-        kept.append((shift, len(arrows.source)))
+        stored_levels.append((shift, len(arrows.source)))
         for file, column in zip(files, _columns(arrows, rows)):
             file.append(column)
-    return kept
+    return stored_levels
 
 
 def _sources(rows: Rows, ids: Index, shift: int) -> int:
-    """Bins in which ascending ids start, at least: so many arrows there will be."""
+    """Lower bound for the number of merged arrows: distinct consecutive bins of ascending ids."""
     start = rows.start[ids] >> shift
     return int(np.count_nonzero(start[1:] != start[:-1]))
 
@@ -127,13 +132,13 @@ class _Level:
     to_time: NDArray[np.int64]
 
     def within(self, t0: int, t1: int) -> tuple[slice, slice]:
-        """Places by source, and by target, of what starts or ends in [t0, t1)."""
+        """(range by source, range by target) of the arrows that start, or end, in [t0, t1)."""
         by_from = np.searchsorted(self.from_time, [t0, t1])
         by_to = np.searchsorted(self.to_time, [t0, t1])
         return slice(int(by_from[0]), int(by_from[1])), slice(int(by_to[0]), int(by_to[1]))
 
     def read(self, by_from: slice, by_to: slice) -> Arrows:
-        """The arrows at these places, each once."""
+        """The arrows of these ranges, each once."""
         places = np.unique(np.concatenate([np.arange(by_from.start, by_from.stop), self.by_to[by_to]]))
         source, target, count = self.source[places], self.target[places], self.count[places]
         order = np.lexsort((target, source))
@@ -141,38 +146,38 @@ class _Level:
 
 
 class ArrowLevels:
-    """The arrows of a timeline folder. kept: what save_arrows returned."""
+    """The arrows of a timeline folder. stored_levels: what save_arrows returned."""
 
-    def __init__(self, folder: Path, kept: Sequence[Sequence[tuple[int, int]]]) -> None:
+    def __init__(self, folder: Path, stored_levels: Sequence[Sequence[tuple[int, int]]]) -> None:
         columns = [load(folder, name) for name in _FILES]
         self._levels: list[dict[int, _Level]] = []
         start = 0
-        for levels in kept:
+        for levels in stored_levels:
             self._levels.append({})
             for shift, count in levels:
                 self._levels[-1][shift] = _Level(*(column[start : start + count] for column in columns))
                 start += count
 
-    def arrows(self, rows: Rows, kind: int, t0: int, t1: int, shift: int, most: int = MOST) -> Arrows:
-        """The arrows of a kind that start or end in [t0, t1), those between the same bins of 2^shift ns joined.
+    def arrows(self, rows: Rows, kind: int, t0: int, t1: int, shift: int, most: int = MAX_ARROWS) -> Arrows:
+        """Arrows of a kind that start or end in [t0, t1), merged by bins of 2^shift ns.
 
-        Bins are whole: what shares both with an arrow is joined in though it neither starts nor ends in the window.
-        They are wider where there would be more than `most` arrows; when that does not help, the thickest are given.
+        Merged arrows include those of the same bins that start and end outside the window. Bins get wider until at most
+        `most` arrows are left; if the widest bins leave more, those with the highest count are returned.
         """
         levels = self._levels[kind]
         while True:
             level = max(one for one in levels if one <= shift)
             coarser = min((one for one in levels if one > shift), default=EVERYTHING)
             spans = levels[level].within(t0 >> shift << shift, -(-t1 >> shift) << shift)
-            if sum(span.stop - span.start for span in spans) <= _READ * most or shift >= EVERYTHING:
+            if sum(span.stop - span.start for span in spans) <= _READ_FACTOR * most or shift >= EVERYTHING:
                 found = _merged(levels[level].read(*spans), rows, shift)
                 if len(found.source) <= most or shift >= EVERYTHING:
-                    return _thickest(found, most)
+                    return _limit(found, most)
             shift = coarser
 
 
-def _thickest(arrows: Arrows, most: int) -> Arrows:
-    """Those of the arrows that most are joined into."""
+def _limit(arrows: Arrows, most: int) -> Arrows:
+    """The `most` arrows with the highest count."""
     if len(arrows.source) <= most:
         return arrows
     chosen = np.sort(np.argsort(-arrows.count.astype(np.int64), kind="stable")[:most])

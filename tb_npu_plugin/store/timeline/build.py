@@ -1,4 +1,4 @@
-"""Makes the timeline folder of a span from its trace."""
+"""Builds the timeline folder of a span from its trace."""
 
 from __future__ import annotations
 
@@ -35,40 +35,40 @@ from tb_npu_plugin.store.timeline.tracks import Track, distinct_tracks, ordered,
 from tb_npu_plugin.tables import Table
 
 Index = NDArray[np.int64]
-#: Makes logical tables of the events of a trace and their args.
+#: Derives logical tables from the events of a trace and their args.
 Derive = Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], dict[str, Table]]
 _SPOOL = "spool"
-#: Of a folder that is being built: events that are left when those of no time of the recording are gone.
-_KEPT = "kept"
-#: Reading the file takes about this share of the whole time.
-_READING = 0.35
+#: Temporary subfolder with the events within the recording.
+_WITHOUT_STRAYS = "kept"
+#: Approximate share of reading the file in the build time.
+_READING_SHARE = 0.35
 
 
-class Steps:
-    """Tells progress in bytes of the file: some of them count while it is read, the rest as the timeline is made."""
+class BuildProgress:
+    """Converts read bytes and built shares to progress in bytes of the file; see _READING_SHARE."""
 
-    def __init__(self, size: int, tell: Callable[[int], None]) -> None:
-        self._size, self._tell = size, tell
-        self._read = self._told = 0
+    def __init__(self, size: int, report: Callable[[int], None]) -> None:
+        self._size, self._report = size, report
+        self._read = self._reported = 0
 
     def read(self, count: int) -> None:
-        """So many more bytes of the file were read."""
+        """`count` more bytes of the file were read."""
         self._read += count
-        self._to(_READING * self._read)
+        self._to(_READING_SHARE * self._read)
 
     def made(self, share: float) -> None:
-        """So much of the timeline was made, 0 to 1."""
-        self._to(self._size * (_READING + (1 - _READING) * share))
+        """This share of the timeline was built, 0 to 1."""
+        self._to(self._size * (_READING_SHARE + (1 - _READING_SHARE) * share))
 
     def _to(self, reached: float) -> None:
-        if reached > self._told:
-            count = int(reached) - self._told
-            self._told += count
-            self._tell(count)
+        if reached > self._reported:
+            count = int(reached) - self._reported
+            self._reported += count
+            self._report(count)
 
 
-def _ignored(share: float) -> None:
-    """Nobody wants to know."""
+def _ignore_progress(share: float) -> None:
+    """No-op progress."""
 
 
 def build_timeline(
@@ -81,27 +81,37 @@ def build_timeline(
     derive: Derive | None = None,
     size: int | None = None,
 ) -> dict[str, Table]:
-    """Read a trace and write its timeline into the folder `out`, which must exist and be empty. Returns the tables that
-    `derive` makes of the events; without it, the operators are rebuilt and written with the timeline.
+    """Read a trace and write its timeline.
 
-    progress: bytes of the file dealt with since the last call: in part when they are read, the rest when the timeline
-    is made. size: bytes of all files of a trace that is in pieces. scan: reads the events. preview: called with a
-    timeline folder beside `out` whenever one of the beginning of the trace was made while the rest is being read. Defects
-    go to `log`. Raises BadFile when the file holds nothing to show; OSError when `out` cannot be written.
+    Args:
+        out: Existing empty folder.
+        log: Gets the problems of the trace.
+        progress: Called with the bytes processed since the last call, see BuildProgress.
+        preview: Called with the folder of each timeline of the trace's beginning that is built during reading.
+        scan: Reads the events.
+        derive: Derives tables from the events. Without it, the operators are rebuilt and written with the timeline.
+        size: Bytes of all files of a trace in several pieces.
+
+    Returns:
+        The tables of `derive`.
+
+    Raises:
+        BadFile: The file holds nothing to show.
+        OSError: `out` cannot be written.
     """
     origin = Origin.of(trace)
-    spool = out / _SPOOL  # what the scan reads stays on disk: a large trace must not fill the memory
+    spool = out / _SPOOL  # columns stay on disk: a large trace must not fill the memory
     spool.mkdir()
     blob = out / ARGS_BLOB
     size = origin.size if size is None else size
-    steps = Steps(size, progress)
+    bytes_done = BuildProgress(size, progress)
     try:
         with blob.open("wb") as args:
             previews = Previews(out, origin, args, _write_preview, preview)
 
             def count(done: int) -> None:
                 previews.progress(done)
-                steps.read(done)
+                bytes_done.read(done)
 
             positions = previews.positions(size)
             events = scan(trace, log, count, ScanSink(args, spool, previews.make, positions))
@@ -109,7 +119,7 @@ def build_timeline(
             raise NoEvents(Message("found.no_events", file=trace.name), Message("action.export_trace"))
         if events.args_path is not None:
             blob.unlink()
-        tables = write_timeline(out, events, events.args_path or blob, origin, log, steps.made, derive)
+        tables = write_timeline(out, events, events.args_path or blob, origin, log, bytes_done.made, derive)
         del events
         return tables
     finally:
@@ -122,39 +132,39 @@ def write_timeline(
     args: Path,
     origin: Origin,
     log: ProblemLog,
-    made: Callable[[float], None] = _ignored,
+    made: Callable[[float], None] = _ignore_progress,
     derive: Derive | None = None,
 ) -> dict[str, Table]:
-    """Write the timeline of some events, whose args are in the file `args`. `made` is told which share of it is
-    there. See build_timeline."""
+    """Write the timeline of events whose args are in the file `args`. made: called with the built share, 0 to 1. See
+    build_timeline."""
     tables: dict[str, Table] = {}
     try:
         with args.open("rb"):
-            there: Path | None = args
+            args_path: Path | None = args
     except OSError as error:
         log.add(_no_args(origin.name, error))
-        there = None
-    kept = out / _KEPT
-    kept.mkdir()
-    events = without_strays(events, origin.name, log, kept)
+        args_path = None
+    columns = out / _WITHOUT_STRAYS
+    columns.mkdir()
+    events = without_strays(events, origin.name, log, columns)
     if derive is None:
-        # The args of the operators are read beside the rest: that reads the file once more, and takes little memory.
-        with _opened(there) as file, _opened(there) as own, ThreadPoolExecutor(1, "npu-operators") as beside:
-            read = beside.submit(read_operators, out, events, own)
+        # A thread reads the args of the operators in parallel, from the file opened twice. It takes little memory.
+        with _opened(args_path) as file, _opened(args_path) as second, ThreadPoolExecutor(1, "npu-operators") as pool:
+            read = pool.submit(read_operators, out, events, second)
             _Builder(out, log, events, file, origin).build(made)
             write_operators(out, events, read.result())
     else:
-        with _opened(there) as file:
+        with _opened(args_path) as file:
             _Builder(out, log, events, file, origin).build(made)
-        with _opened(there) as file:
+        with _opened(args_path) as file:
             tables = derive(events, file, log)
-    shutil.rmtree(kept)  # what is mapped stays readable
+    shutil.rmtree(columns)  # mapped columns stay readable
     made(1)
     return tables
 
 
 def _write_preview(out: Path, events: TraceEvents, args: Path, origin: Origin, log: ProblemLog) -> None:
-    """A timeline without tables: only the trace view shows it."""
+    """Write a timeline without tables, as only the trace view shows it."""
     write_timeline(out, events, args, origin, log, derive=lambda *_: {})
 
 
@@ -168,14 +178,14 @@ def _opened(args: Path | None) -> Iterator[ArgsFile | None]:
 
 
 class _Builder:
-    """One build: columns of events in, files out."""
+    """Writes the files of one timeline from columns of events."""
 
     def __init__(self, out: Path, log: ProblemLog, events: TraceEvents, args: ArgsFile | None, origin: Origin) -> None:
         self._out, self._log, self._origin = out, log, origin
         self._events, self._args = events, args
 
     def build(self, made: Callable[[float], None]) -> None:
-        """Everything but the operators, in order; columns are given up as soon as they are written."""
+        """Write everything except the operators. Columns are freed as soon as they are written."""
         events, file = self._events, self._origin.name
         slices = make_slices(events, file, self._log)
         counters = read_counters(events, self._args, file, self._log)
@@ -220,17 +230,17 @@ class _Builder:
         made(0.9)  # the operators may take longer
 
     def _extent(self, slices: Slices, counters: Counters) -> tuple[int, int]:
-        """First and last moment of everything that is shown, ns since the epoch."""
+        """(first, last) time of all slices and counters, ns since the epoch."""
         start, dur = slices.times(self._events, slices.event)
         if not len(start) and not len(counters.time):
             raise NoEvents(Message("found.no_slices", file=self._origin.name), Message("action.export_trace"))
-        moments = [(int(start.min()), int((start + dur).max()))] if len(start) else []
+        extents = [(int(start.min()), int((start + dur).max()))] if len(start) else []
         if len(counters.time):
-            moments.append((int(counters.time.min()), int(counters.time.max())))
-        return min(first for first, _ in moments), max(last for _, last in moments)
+            extents.append((int(counters.time.min()), int(counters.time.max())))
+        return min(first for first, _ in extents), max(last for _, last in extents)
 
     def _tracks(self, keys: Index, counters: Counters) -> tuple[list[tuple[Track, dict[str, Any]]], Index]:
-        """Tracks in display order, and the number of the track that each of the keys means."""
+        """Tracks in display order, and the track number of each key."""
         events = self._events
         found = [track_of_key(events, key) for key in keys.tolist()]
         curves = dict.fromkeys(Track("counter", pid, -1, events.names[name]) for pid, name, _ in counters.series)

@@ -1,4 +1,4 @@
-"""How a slice came to be: from the frames of the program over operator, queue and launch to the device task."""
+"""The causes of a slice: Python frames, operator, queue and launch that led to a device task."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline.contract import ChainJson, ChainLinkJson, SliceJson
 from tb_npu_plugin.store.timeline.open import Timeline
 
-#: Links of one chain at most; a call stack is rarely deeper than a few hundred frames.
-_MOST = 1000
+#: Maximum number of links; a call stack is rarely deeper than a few hundred frames.
+_MAX_LINKS = 1000
 
 
 def chain(timeline: Timeline, slice_id: int) -> ChainJson:
-    """What caused a slice: callers, and the flows between them."""
+    """The causes of a slice: its callers and the flows between them."""
     ids, via = [slice_id], [""]
     seen = {slice_id}
-    while len(ids) < _MOST:
+    while len(ids) < _MAX_LINKS:
         before, kind = _cause(timeline, ids[-1])
         if before < 0 or before in seen:
             break
@@ -31,7 +31,7 @@ def chain(timeline: Timeline, slice_id: int) -> ChainJson:
 
 
 def _cause(timeline: Timeline, slice_id: int) -> tuple[int, str]:
-    """(the slice that this one follows from, the kind of flow between them or "" for a call); -1 without any."""
+    """(slice that caused this one or -1, flow kind or "" for a call)."""
     flows = {flow["kind"]: flow["from"]["id"] for flow in timeline.flows(slice_id) if flow["to"]["id"] == slice_id}
     for kind in words.CAUSES:
         if kind in flows:
@@ -41,7 +41,7 @@ def _cause(timeline: Timeline, slice_id: int) -> tuple[int, str]:
 
 
 def _caller(timeline: Timeline, slice_id: int) -> int:
-    """The deepest slice of the program that was open on the same host thread as a CANN call; -1 without any."""
+    """The deepest slice of the program that encloses a CANN call on the same host thread; -1 without one."""
     track, _ = timeline.place(slice_id)
     own = timeline.tracks[track]
     if own["process"] not in words.CANN:
@@ -66,7 +66,7 @@ def _caller(timeline: Timeline, slice_id: int) -> int:
 
 
 def _autograd(timeline: Timeline, ids: list[int]) -> tuple[SliceJson | None, SliceJson | None]:
-    """(forward operator, backward operator) of the innermost operator of a chain that has a link to either."""
+    """(forward, backward) operator linked to the innermost operator of a chain that has such a link."""
     for one in ids:
         for flow in timeline.flows(one):
             if flow["kind"] == words.FORWARD_BACKWARD:

@@ -1,4 +1,4 @@
-"""Columns that are written piece by piece as .npy files, so that no column must be in memory as a whole."""
+"""Columns that are written in pieces as .npy files, so that no column must fit the memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 _MAGIC = b"\x93NUMPY\x01\x00"
-#: Bytes before the data, of which the format wants a multiple of 64.
+#: Bytes before the data; the format requires a multiple of 64.
 _HEADER = 128
 
 
 class ColumnFile:
-    """One .npy file of one dimension that grows. `close` tells the file how long it has become."""
+    """A one-dimensional .npy file that grows. `close` writes the final length into its header."""
 
     def __init__(self, folder: Path, name: str, dtype: DTypeLike) -> None:
         self.dtype = np.dtype(dtype)
@@ -24,7 +24,7 @@ class ColumnFile:
         self._file.write(bytes(_HEADER))
 
     def append(self, values: NDArray[np.generic]) -> None:
-        """Add values, as this column's type."""
+        """Append values, converted to this column's type."""
         self._file.write(np.ascontiguousarray(values, dtype=self.dtype).data)
         self.count += len(values)
 

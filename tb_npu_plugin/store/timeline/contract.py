@@ -1,4 +1,4 @@
-"""JSON answers about slices (/api/timeline). Times are ns after the `base_ns` of /api/view/trace, below 2^53."""
+"""JSON responses about slices (/api/timeline). Times are ns after `base_ns` of /api/view/trace, below 2^53."""
 
 from __future__ import annotations
 

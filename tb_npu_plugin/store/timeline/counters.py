@@ -19,15 +19,18 @@ from tb_npu_plugin.schema import trace
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.units import number, unit_of
 
-#: Distinct args that are kept decoded: counters repeat themselves.
-_KEPT = 65_536
+#: Size of the cache of decoded args: counters repeat their values.
+_MAX_CACHED = 65_536
 
 
 @dataclass
 class Counters:
-    """Values of all series, by series then time. ends[i]: end of series i. time in ns since the epoch.
+    """Values of all series, sorted by series, then time.
 
-    series: (pid, counter name, value key) per series; the first two are indices into the texts of the trace.
+    Attributes:
+        series: (pid, counter name, value key); the first two are indices into the texts of the trace.
+        ends: Index after the last value of each series.
+        time: ns since the epoch.
     """
 
     series: list[tuple[int, int, str]]
@@ -37,7 +40,7 @@ class Counters:
 
 
 def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Counters:
-    """All counter events. Those without a name or a time, and values that are no numbers, become a Problem."""
+    """All counter events. Events without a name or time, and values that are not numbers, are reported as a Problem."""
     every = events.of_phase("C")
     rows = every[in_time(events.ts[every]) & (events.name[every] >= 0)]
     series = Interner()
@@ -45,19 +48,19 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     bad = len(every) - len(rows)
     if args is not None:
         columns = (part.tolist() for part in (events.pid[rows], events.name[rows], events.ts[rows]))
-        kept: dict[bytes, list[tuple[str, float]] | None] = {}
-        for pid, name, moment, data in zip(*columns, args.each(events.args_offset[rows], events.args_length[rows])):
-            if data not in kept:
-                if len(kept) >= _KEPT:
-                    kept.clear()
-                kept[data] = _values(data)
-            found = kept[data]
+        decoded: dict[bytes, list[tuple[str, float]] | None] = {}
+        for pid, name, ts, data in zip(*columns, args.each(events.args_offset[rows], events.args_length[rows])):
+            if data not in decoded:
+                if len(decoded) >= _MAX_CACHED:
+                    decoded.clear()
+                decoded[data] = _values(data)
+            found = decoded[data]
             if found is None:
                 bad += 1
                 continue
             for key, value in found:
                 which.append(series[(pid, name, key)])
-                when.append(moment)
+                when.append(ts)
                 values.append(value)
     if bad:
         log.add(_no_number(file, bad))
@@ -70,7 +73,7 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
 
 
 def _values(data: bytes) -> list[tuple[str, float]] | None:
-    """(series key, value) of one event; None where a value is no number."""
+    """(series key, value) pairs of one event; None where a value is not a number."""
     found = read_object(data)
     if not found:
         return None
@@ -101,11 +104,11 @@ def _no_number(file: str, count: int) -> Problem:
 
 
 def counter_unit(key: str) -> str:
-    """Unit of a series, from its key: "Read(MB/s)" and "MHz" name theirs."""
+    """Unit of a series from its key, as in "Read(MB/s)" or "MHz"; "" without one."""
     return unit_of(key) or (key if key in trace.COUNTER_UNITS else "")
 
 
 def track_fields(keys: list[str], value: NDArray[np.float64]) -> dict[str, Any]:
-    """What the view shows of a counter track."""
+    """Unit and maximum of a counter track."""
     units = {counter_unit(key) for key in keys}
     return {"unit": units.pop() if len(units) == 1 else "", "max_value": float(value.max()) if len(value) else None}

@@ -1,4 +1,4 @@
-"""Curves of counters, with levels of detail: per bin the time of its first point, the extremes and the last value."""
+"""Counter curves with levels of detail: per bin the time of the first point, minimum, maximum and last value."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from tb_npu_plugin.tables import IntArray
 Floats = NDArray[np.float64]
 Index = NDArray[Any]
 
-#: Bin sizes of the levels that are kept: 2^shift ns.
+#: Bin sizes of the levels: 2^shift ns.
 SHIFTS = tuple(range(10, 50))
-#: A level is kept when it has at most this share of the points of the level below.
-_WORTH = 0.6
-#: Points of one series in an answer, about, whatever the client asks.
-MOST = 8_000
+#: A level is stored if it has at most this share of the points of the level below.
+_MAX_SHARE = 0.6
+#: Approximate maximum of points per series in a response.
+MAX_POINTS = 8_000
 _FILES = {"curve_first": np.int64, "curve_low": np.float64, "curve_high": np.float64, "curve_series": np.int64}
 
 
 @dataclass
 class _Bins:
-    """Consecutive points of one or more series, joined. first: the first point of each bin; its extremes."""
+    """Merged consecutive points. first: index of the first point of each bin; low, high: its extremes."""
 
     first: Index
     low: Floats
@@ -41,7 +41,7 @@ class _Bins:
 
 
 def _merge(bins: _Bins, time: IntArray, shift: int, fresh: Index | None = None, most: float = np.inf) -> _Bins:
-    """Join what starts in the same bin of 2^shift ns, unless more than `most` are left. fresh: first points of series."""
+    """Merge bins that start in the same 2^shift ns, unless more than `most` are left. fresh: first points of series."""
     if not len(bins.first):
         return bins
     number = time[bins.first] >> shift
@@ -55,32 +55,33 @@ def _merge(bins: _Bins, time: IntArray, shift: int, fresh: Index | None = None, 
 
 
 def save_curves(folder: Path, time: IntArray, value: Floats, ends: Index) -> list[tuple[int, int]]:
-    """Write the levels of all series, one behind the other; returns the shift and the number of bins of each.
+    """Write the levels of all series. Returns (shift, number of bins) of each level.
 
-    time, value: the points by series, then time; ends: end of each series, which are not empty.
+    Args:
+        time, value: Points sorted by series, then time.
+        ends: Index after the last point of each series; no series is empty.
     """
     starts = np.append(0, ends[:-1])[: len(ends)]
     bins = _Bins(np.arange(len(time)), value, value)
-    kept = []
+    stored_levels = []
     with ExitStack() as stack:
         files = [stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()]
         for shift in SHIFTS:
             before = len(bins.first)
-            merged = _merge(bins, time, shift, starts, _WORTH * before)
+            merged = _merge(bins, time, shift, starts, _MAX_SHARE * before)
             if len(merged.first) == before:
                 continue
             bins = merged
-            kept.append((shift, len(bins.first)))
+            stored_levels.append((shift, len(bins.first)))
             bounds = np.searchsorted(bins.first, np.append(starts, len(time)))
             for file, column in zip(files, (bins.first, bins.low, bins.high, bounds)):
                 file.append(column)
-    return kept
+    return stored_levels
 
 
 @dataclass
 class Curve:
-    """One series of a counter in a window: per non-empty bin the time of its first point, and the extremes and last
-    value."""
+    """One counter series in a window: per non-empty bin the time of its first point, minimum, maximum, last value."""
 
     name: str
     time: IntArray
@@ -90,24 +91,30 @@ class Curve:
 
 
 class Curves:
-    """The counters of a timeline folder. kept: what save_curves returned."""
+    """The counters of a timeline folder. stored_levels: what save_curves returned."""
 
-    def __init__(self, folder: Path, kept: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, folder: Path, stored_levels: Sequence[tuple[int, int]]) -> None:
         self.time, self.value = load(folder, "counter_time"), load(folder, "counter_value")
         first, low, high, bounds = (load(folder, name) for name in _FILES)
-        width = len(bounds) // max(len(kept), 1)
+        width = len(bounds) // max(len(stored_levels), 1)
         self._levels: dict[int, tuple[_Bins, Index]] = {}
         start = 0
-        for number, (shift, count) in enumerate(kept):
+        for number, (shift, count) in enumerate(stored_levels):
             bins = _Bins(first, low, high).part(start, start + count)
             self._levels[shift] = bins, bounds[number * width : (number + 1) * width]
             start += count
 
     def curves(
-        self, series: Sequence[tuple[str, int, int, int]], t0: int, t1: int, shift: int, most: int = MOST
+        self, series: Sequence[tuple[str, int, int, int]], t0: int, t1: int, shift: int, most: int = MAX_POINTS
     ) -> tuple[list[Curve], int]:
-        """Some series, (name, number, first point, end), in [t0, t1) by bins of 2^shift ns, each with the value in
-        force at t0 before; and the shift of the bins: larger where a series would have more than `most` bins."""
+        """(curves, shift of their bins) of series in [t0, t1).
+
+        Args:
+            series: (name, number, first point, end) of each.
+            shift: Bins of 2^shift ns; wider if a series would have more than `most` bins.
+
+        Each curve starts with the value in force at t0.
+        """
         while True:
             found = [self._bins(one, t0, t1, shift, 2 * most) for one in series]
             if all(bins is not None and len(bins.first) <= most for bins in found) or shift >= EVERYTHING:
@@ -122,18 +129,18 @@ class Curves:
         return Curve(name, self.time[bins.first], bins.low, bins.high, self.value[last])
 
     def _bins(self, series: tuple[str, int, int, int], t0: int, t1: int, shift: int, most: int) -> _Bins | None:
-        """The bins of a series in a window, the value in force at t0 as one of its own; None when they are far more
-        than `most`, unless all is one bin."""
+        """The bins of a series in a window, after a separate bin for the value in force at t0. None if far more than
+        `most`, unless `shift` is EVERYTHING."""
         _, number, start, end = series
         times = self.time[start:end]
         force = start + int(np.searchsorted(times, t0, side="right")) - 1
         first, stop = force + 1, start + int(np.searchsorted(times, t1, side="left"))
         parts = [self._raw(force, min(force + 1, stop))] if force >= start else []
         if first < stop:
-            # The bins at both ends are cut by the window: their points are looked at one by one.
+            # The window cuts the first and the last bin: these are built from their points.
             inner = min(start + self._at(times, ((int(self.time[first]) >> shift) + 1) << shift), stop)
             outer = max(start + self._at(times, int(self.time[stop - 1]) >> shift << shift), inner)
-            whole = self._whole(number, inner, outer, shift)
+            whole = self._whole_bins(number, inner, outer, shift)
             if len(whole.first) > most and shift < EVERYTHING:
                 return None
             parts += [_one(self._raw(first, inner)), _merge(whole, self.time, shift), _one(self._raw(outer, stop))]
@@ -142,15 +149,15 @@ class Curves:
         return _Bins(*(np.concatenate([getattr(part, key) for part in parts]) for key in ("first", "low", "high")))
 
     @staticmethod
-    def _at(times: IntArray, moment: int) -> int:
-        return int(np.searchsorted(times, moment, side="left"))
+    def _at(times: IntArray, time: int) -> int:
+        return int(np.searchsorted(times, time, side="left"))
 
     def _raw(self, start: int, stop: int) -> _Bins:
         value = self.value[start:stop]
         return _Bins(np.arange(start, max(start, stop)), value, value)
 
-    def _whole(self, number: int, start: int, stop: int, shift: int) -> _Bins:
-        """Bins of at most 2^shift ns of the points [start, stop), which are those of whole bins of 2^shift ns."""
+    def _whole_bins(self, number: int, start: int, stop: int, shift: int) -> _Bins:
+        """Bins of at most 2^shift ns of the points [start, stop), which must fill complete bins of 2^shift ns."""
         level = max((one for one in self._levels if one <= shift), default=None)
         if level is None or start >= stop:
             return self._raw(start, stop)
@@ -161,7 +168,7 @@ class Curves:
 
 
 def _one(bins: _Bins) -> _Bins:
-    """All as one bin; none of none."""
+    """All bins merged into one; unchanged if empty."""
     if not len(bins.first):
         return bins
     return _Bins(bins.first[:1], bins.low.min(keepdims=True), bins.high.max(keepdims=True))

@@ -20,10 +20,10 @@ def save(folder: Path, name: str, array: NDArray[Any]) -> None:
 
 
 def load(folder: Path, name: str) -> NDArray[Any]:
-    """Map one array, read-only. Raises OSError or ValueError when it is not there or damaged."""
+    """Map one array, read-only. Raises OSError or ValueError if it is missing or damaged."""
     path = folder / f"{name}.npy"
-    whole: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return whole.view(np.ndarray) if whole.size else np.zeros(0, dtype=whole.dtype)
+    array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array.view(np.ndarray) if array.size else np.zeros(0, dtype=array.dtype)
 
 
 def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
@@ -34,12 +34,12 @@ def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
 
 
 def texts_path(folder: Path, name: str) -> Path:
-    """Where the texts of a list stand, one after the other; `<name>_ends.npy` says where each of them ends."""
+    """File with the concatenated texts of a list; `<name>_ends.npy` holds their end offsets."""
     return folder / f"{name}.txt"
 
 
 def compact(codes: NDArray[Any], count: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """(codes that occur, ascending; for each code its place among them). codes: 0 to count - 1."""
+    """(distinct codes, ascending; index of each code among them). codes: 0 to count - 1."""
     occurs = np.zeros(count, dtype=bool)
     occurs[codes] = True
     place = np.cumsum(occurs, dtype=np.int32) - 1
@@ -47,7 +47,7 @@ def compact(codes: NDArray[Any], count: int) -> tuple[NDArray[np.int64], NDArray
 
 
 class Texts:
-    """A list of texts, decoded when asked for."""
+    """A list of texts in a file, decoded on access."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._ends = load(folder, f"{name}_ends")
@@ -75,7 +75,7 @@ class Texts:
     @cached_property
     def _blob(self) -> bytes | mmap.mmap:
         if not self._path.stat().st_size:
-            return b""  # which cannot be mapped
+            return b""  # an empty file cannot be mapped
         with self._path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
@@ -84,13 +84,13 @@ class Texts:
         return [self[index].casefold() for index in range(len(self))]
 
     def containing(self, part: str) -> NDArray[np.bool_]:
-        """Mask of the texts that contain `part`, whatever the case."""
+        """Mask of the texts that contain `part`, ignoring case."""
         wanted = part.casefold()
         return np.fromiter((wanted in text for text in self._folded), dtype=np.bool_, count=len(self))
 
-    def equal(self, wanted: str) -> NDArray[np.bool_]:
-        """Mask of the texts that are exactly `wanted`."""
-        encoded = wanted.encode("utf-8", "replace")
+    def equal(self, text: str) -> NDArray[np.bool_]:
+        """Mask of the texts that equal `text`."""
+        encoded = text.encode("utf-8", "replace")
         mask = np.diff(self._ends) == len(encoded)
         for index in np.flatnonzero(mask).tolist():
             start = int(self._ends[index])

@@ -13,14 +13,18 @@ from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.store.timeline.rows import Rows
 
 Index = NDArray[np.int64]
-#: Points that are joined together at least: fewer, and many small categories cost their number.
+#: Minimum number of points per batch: with smaller ones, many small categories would be slow.
 _BATCH = 1 << 18
 
 
 @dataclass
 class Flows:
-    """Pairs of slice ids, by `source`. kind: index into the categories of the trace. unmatched: ends without the
-    other end or without a slice, by category."""
+    """Pairs of slice ids, sorted by `source`.
+
+    Attributes:
+        kind: Index into the categories of the trace.
+        unmatched: Number of flow events without a partner or without a slice, by category.
+    """
 
     source: Index
     target: Index
@@ -29,10 +33,14 @@ class Flows:
 
 
 def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[Index], Index]) -> Flows:
-    """Join flow events by category and id, and find the slices that they start and end in.
+    """Join flow events by category and id, and find the slices where they start and end.
 
-    base: what slice times count from. track_of: event rows to track numbers, -1 without a track.
-    A step ("t") ends one arrow and starts the next; each "f" ends one that begins at the latest start before it.
+    A step event ("t") ends one arrow and starts the next. An end event ("f") ends an arrow from the latest start before
+    it.
+
+    Args:
+        base: Origin of slice times, ns since the epoch.
+        track_of: Maps event rows to track numbers, -1 without a track.
     """
     points = events.of_phase("stf")
     points = points[in_time(events.ts[points]) & (events.flow[points] >= 0)]
@@ -46,7 +54,7 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
 
 
 def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
-    """Points, which come by category, in pieces of whole categories that are large enough to pay; at least one."""
+    """Batches of at least _BATCH points, sorted by category, that do not split categories; at least one batch."""
     kind = events.category[points]
     heads = np.append(np.flatnonzero(np.append(True, kind[1:] != kind[:-1])), len(points))
     first = 0
@@ -60,14 +68,14 @@ def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
 
 @dataclass(frozen=True)
 class _Joined:
-    """arrows: source, target, kind and last event of each arrow; alone: kinds of the points without an arrow."""
+    """arrows: source, target, kind and end event of each arrow; alone: kinds of the points without an arrow."""
 
     arrows: tuple[Index, Index, NDArray[np.int32], Index]
     alone: NDArray[np.int32]
 
 
 def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Index) -> _Joined:
-    """The arrows among the points of some categories. track: of each point."""
+    """The arrows among flow events. track: track of each event."""
     key = events.category[points].astype(np.int64) * (len(events.flows) + 1) + events.flow[points]
     rank = np.select([events.phase[points] == ord("s"), events.phase[points] == ord("t")], [0, 1], 2)
     order = np.lexsort((rank, events.ts[points], key))
@@ -84,14 +92,14 @@ def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Inde
 
 
 def _pair(key: Index, rank: Index) -> tuple[Index, Index]:
-    """(begin, end) positions of arrows in points sorted by (key, time, rank): rank 0 starts, 1 goes on, 2 ends."""
+    """(begin, end) indices of arrows among points sorted by (key, time, rank). rank: 0 start, 1 step, 2 end."""
     position = np.arange(len(key))
     latest = np.maximum.accumulate(np.where(rank < 2, position, -1)) if len(key) else position
     before = np.append(-1, latest[:-1])[: len(key)]  # strictly before each point
     ends = np.flatnonzero(rank > 0)
     begin = before[ends]
     other = (begin < 0) | (key[np.maximum(begin, 0)] != key[ends])
-    # The start of an arrow into the past stands after its end: take the first start of that key.
+    # An arrow back in time starts after its end: use the first start of that key.
     starts = np.flatnonzero(rank == 0)
     place = np.searchsorted(key[starts], key[ends])
     later = starts[np.minimum(place, max(len(starts) - 1, 0))] if len(starts) else np.zeros(len(ends), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Puts slices into rows, track by track, and writes their columns as it goes."""
+"""Assigns slices to rows, track by track, and writes their columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tb_npu_plugin.tables import IntArray
 
 
 class Packing(Protocol):
-    """What analysis.packing and analysis.native_packing both are."""
+    """Interface of analysis.packing and analysis.native_packing."""
 
     def pack(self, start: IntArray, dur: IntArray, /) -> tuple[Int32, Int32]:
         """See packing.pack."""
@@ -30,8 +30,8 @@ class Packing(Protocol):
         """See packing.self_time."""
 
 
-def chosen_packing() -> Packing:
-    """The packing that TB_NPU_SCANNER asks for; ImportError when it asks for C and that was not built."""
+def load_packing() -> Packing:
+    """The packing module that TB_NPU_SCANNER selects. Raises ImportError if it selects C and that is not built."""
 
     def native() -> Packing:
         from tb_npu_plugin.analysis import native_packing
@@ -42,18 +42,23 @@ def chosen_packing() -> Packing:
 
 
 Index = NDArray[np.int64]
-#: Up to so many slices, and tracks, are written together.
-_TOGETHER = 1 << 15
-#: As far as times may be moved.
-_FURTHEST = 1 << 62
+#: Maximum number of slices, and of tracks, per batch.
+_BATCH = 1 << 15
+#: Maximum shift of times, in ns.
+_MAX_SHIFT = 1 << 62
 
 
 def write_slices(
     folder: Path, events: TraceEvents, slices: Slices, track: NDArray[Any], tracks: int, base: int
 ) -> tuple[Rows, int]:
-    """Write all slices by track, depth, start. track: of each slice; base: ns since the epoch that times count from.
+    """Write all slices, sorted by track, depth, start.
 
-    Returns the row table over the mapped columns, and the number of slices that lie too deep to be shown.
+    Args:
+        track: Track number of each slice.
+        base: Origin of slice times, ns since the epoch.
+
+    Returns:
+        The row table over the mapped columns, and the number of slices too deep to be shown.
     """
     used, place = compact(events.name[slices.event], len(events.names))
     save_texts(folder, "names", events.names.take(used))
@@ -61,7 +66,7 @@ def write_slices(
     order = np.argsort(track, kind="stable")  # a radix sort, as there are few tracks
     bounds = np.searchsorted(track[order], np.arange(tracks + 1, dtype=track.dtype))
     with ExitStack() as stack:
-        writer = _Writer(folder, events, chosen_packing(), stack)
+        writer = _Writer(folder, events, load_packing(), stack)
         for first, last in _batches(bounds):
             chosen = order[bounds[first] : bounds[last]]
             start, dur = slices.times(events, slices.event[chosen])
@@ -73,18 +78,18 @@ def write_slices(
 
 
 def _batches(bounds: Index) -> Iterator[tuple[int, int]]:
-    """Tracks [first, last) that are written together: small ones, which would take longer to call for than to write."""
+    """Batches of tracks [first, last): written one by one, small tracks would take most of the time for calls."""
     first, count = 0, len(bounds) - 1
     while first < count:
-        last = int(np.searchsorted(bounds, bounds[first] + _TOGETHER, side="right")) - 1
-        last = min(max(last, first + 1), first + _TOGETHER, count)
+        last = int(np.searchsorted(bounds, bounds[first] + _BATCH, side="right")) - 1
+        last = min(max(last, first + 1), first + _BATCH, count)
         yield first, last
         first = last
 
 
 def by_start(start: IntArray, dur: IntArray) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """Brings columns into packing.sort_order: by start, longer first, else as given. Nothing is moved where they are
-    in that order, as they mostly are in a trace."""
+    """A function that sorts columns into packing.sort_order: by start, longer first, stable. It returns columns that
+    are sorted already, as usual in a trace, without a copy."""
     if bool((start[1:] > start[:-1]).all()):
         return lambda column: column
     same, ordered = start[1:] == start[:-1], dur[1:] <= dur[:-1]
@@ -99,21 +104,21 @@ def by_start(start: IntArray, dur: IntArray) -> Callable[[NDArray[Any]], NDArray
     return lambda column: column[order]
 
 
-def _one_after_the_other(start: IntArray, dur: IntArray, ends: IntArray) -> IntArray | None:
-    """Times in which tracks follow each other, so that they can be packed as one; None where they do not fit."""
+def _shift_tracks(start: IntArray, dur: IntArray, ends: IntArray) -> IntArray | None:
+    """Starts shifted so that tracks follow each other and can be packed as one; None if the times would overflow."""
     if len(ends) == 1 or not len(start):
         return start
     span = int((start + dur).max()) - int(start.min()) + 1
-    if span * len(ends) > _FURTHEST:
+    if span * len(ends) > _MAX_SHIFT:
         return None
     return start + np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)) * span
 
 
 def _rows(depth: NDArray[Any], ends: IntArray) -> tuple[Index, Index, Index]:
-    """What is not hidden, by track and depth; how many slices each row has, and how many rows each track."""
+    """(visible slices by track and depth, slices per row, rows per track)."""
     hidden = int(np.count_nonzero(depth < 0))
     if len(ends) == 1:
-        final = np.argsort(depth.astype(np.int16), kind="stable")[hidden:]  # a radix sort; what is hidden (-1) first
+        final = np.argsort(depth.astype(np.int16), kind="stable")[hidden:]  # a radix sort; hidden ones (-1) first
         counts = np.bincount(depth[final])
         return final, counts, np.array([len(counts)])
     of = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
@@ -125,7 +130,7 @@ def _rows(depth: NDArray[Any], ends: IntArray) -> tuple[Index, Index, Index]:
 
 
 class _Writer:
-    """The columns of slices, and the row table that grows with them. `hidden` counts what lies too deep."""
+    """Writes the columns of slices and builds the row table. hidden: number of slices that are too deep."""
 
     def __init__(self, folder: Path, events: TraceEvents, packing: Packing, stack: ExitStack) -> None:
         self._events, self._packing = events, packing
@@ -149,8 +154,8 @@ class _Writer:
         self._files["busy"].append(self._busy)
 
     def tracks(self, event: Index, start: IntArray, dur: IntArray, name: NDArray[np.int32], of: IntArray) -> None:
-        """Append the slices of the next tracks. of: for each track, where it ends among these slices."""
-        moved = _one_after_the_other(start, dur, of)
+        """Append the slices of the next tracks. of: end of each track among these slices."""
+        moved = _shift_tracks(start, dur, of)
         if moved is None:
             for low, high in zip([0, *of[:-1].tolist()], of.tolist()):
                 self.tracks(event[low:high], start[low:high], dur[low:high], name[low:high], np.array([high - low]))
@@ -161,7 +166,7 @@ class _Writer:
         own = self._packing.self_time(moved, dur, parent)
         final, counts, rows = _rows(depth, of)
         hidden = len(depth) - len(final)
-        place = np.full(len(depth) + 1, -1, dtype=np.int32)  # the last stands for "no parent"
+        place = np.full(len(depth) + 1, -1, dtype=np.int32)  # index -1: no parent
         place[final] = np.arange(len(final), dtype=np.int32) + self.first[-1]
         columns: dict[str, NDArray[Any]] = {"start": start, "dur": dur, "self": own, "name": name}
         for key, values in columns.items():

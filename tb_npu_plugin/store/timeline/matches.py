@@ -1,4 +1,4 @@
-"""Slices found by name: those around a moment, where in time all of them are, and the bars they make in a window."""
+"""Search for slices by name: hits around a time, marks of all hits, and bars of the hits in a window."""
 
 from __future__ import annotations
 
@@ -11,19 +11,25 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW, Bars, shift_of
+from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW_FACTOR, Bars, shift_of
 
 Index = NDArray[np.int64]
-#: Slices that are looked at together.
+#: Slices per step of the search.
 _CHUNK = 1 << 18
-#: Marks of one search at most: a screen has fewer pixels.
-MARKS = 4_000
+#: Maximum number of marks; a screen has fewer pixels.
+MAX_MARKS = 4_000
 
 
 @dataclass
 class Hits:
-    """Slices found by name, by start: as many as asked for from number `first` on, of `total`. name: index into
-    `names`. marks: starts of the first hit of each of MARKS equal parts of the whole time, of all hits."""
+    """Some of the hits of a search, sorted by start.
+
+    Attributes:
+        total: Number of all hits.
+        first: Number of the first hit given here.
+        name: Index into `names`.
+        marks: Start of the first hit in each of MAX_MARKS equal parts of the timeline, of all hits.
+    """
 
     total: int
     first: int
@@ -36,28 +42,28 @@ class Hits:
 
 
 def names_with(timeline: Timeline, text: str) -> NDArray[np.bool_]:
-    """Mask of the names that contain each word of `text`, whatever the case."""
+    """Mask of the names that contain each word of `text`, ignoring case."""
     known = timeline.searched.get(text)
     if known is not None:
         return known
     mask = np.ones(len(timeline.names), dtype=np.bool_)
     for word in text.split():
         mask &= timeline.names.containing(word)
-    timeline.searched.clear()  # one search at a time, which each window asks for again
+    timeline.searched.clear()  # cache the last search only: every window repeats it
     timeline.searched[text] = mask
     return mask
 
 
 def search(timeline: Timeline, text: str, limit: int, track: int | None = None, near: int = 0) -> Hits:
-    """Slices whose name contains each word of `text`, whatever the case, on one track or all: those around the first
-    that starts at `near` or later."""
+    """Slices whose name contains each word of `text`, ignoring case. Returns `limit` hits around the first that starts
+    at `near` or later. track: search this track only."""
     mask = names_with(timeline, text)
     rows = timeline.rows
     low, high = (0, len(timeline.name)) if track is None else _track_bounds(timeline, track)
     ids = low + np.flatnonzero(mask[timeline.name[low:high]])
     total = len(ids)
     starts = rows.start[ids]
-    order = np.argsort(starts, kind="stable")  # of one moment by id
+    order = np.argsort(starts, kind="stable")  # equal starts stay sorted by id
     place = int(np.count_nonzero(starts < near))
     first = max(0, min(place - limit // 2, total - limit))
     marks = _marks(timeline, starts[order])
@@ -70,15 +76,15 @@ def search(timeline: Timeline, text: str, limit: int, track: int | None = None, 
 
 
 def _marks(timeline: Timeline, starts: Index) -> Index:
-    """Of ascending starts the first in each of MARKS equal parts of the whole time."""
+    """Of ascending starts the first in each of MAX_MARKS equal parts of the timeline."""
     begin, end = timeline.slice_bounds or (0, 1)
-    part = (starts - begin) // max(1, -(-(end - begin) // MARKS))
+    part = (starts - begin) // max(1, -(-(end - begin) // MAX_MARKS))
     return starts[np.flatnonzero(np.append(True, part[1:] != part[:-1]))] if len(starts) else starts
 
 
 def matching_bars(
     timeline: Timeline,
-    wanted: Sequence[tuple[int, int]],
+    requested: Sequence[tuple[int, int]],
     t0: int,
     t1: int,
     px: float,
@@ -86,13 +92,13 @@ def matching_bars(
     budget: int = BUDGET,
     is_exact: bool = False,
 ) -> Bars:
-    """As timeline_window.bars, of the slices alone whose names contain each word of `text`."""
+    """As window.bars, for slices whose names contain each word of `text`."""
     mask, rows = names_with(timeline, text), timeline.rows
     shift = shift_of(px)
     while True:
         parts: list[tuple[int, int, int]] = []
         found = _Found()
-        for row, number in wanted:
+        for row, number in requested:
             before = found.count
             low, high = rows.overlapping(row, t0, t1)
             for ids in _matching(timeline, mask, low, high):
@@ -101,10 +107,10 @@ def matching_bars(
                 found.cut(before)
                 break
             parts.append((number, before, found.count - before))
-        excess = found.size(timeline) / (budget * ONE_ROW if is_exact else budget)
+        excess = found.size(timeline) / (budget * ONE_ROW_FACTOR if is_exact else budget)
         if excess <= 1 or shift >= EVERYTHING:
             return found.bars(timeline, parts, shift)
-        shift += math.ceil(math.log2(excess)) or 1  # bins twice as wide give half as many bars at best
+        shift += math.ceil(math.log2(excess)) or 1  # bins of double width give at least half as many bars
 
 
 def _matching(timeline: Timeline, mask: NDArray[np.bool_], low: int, high: int) -> Iterator[Index]:
@@ -115,7 +121,7 @@ def _matching(timeline: Timeline, mask: NDArray[np.bool_], low: int, high: int) 
 
 
 class _Found:
-    """Bars of matching slices, as they are found: first, last and longest slice, count and ns of each."""
+    """Collects bars of matching slices. columns: first, last and longest slice, count and ns of each bar."""
 
     def __init__(self) -> None:
         self.columns = [np.zeros(0, dtype=np.int64) for _ in range(5)]
@@ -132,7 +138,7 @@ class _Found:
         self.columns = [column[:count] for column in self.columns]
 
     def add(self, timeline: Timeline, ids: Index, shift: int, own: int) -> None:
-        """Add slices of one row by start. own: number of the first bar of this row."""
+        """Add slices of one row, sorted by start. own: index of the first bar of this row."""
         bins, dur = timeline.rows.start[ids] >> shift, timeline.rows.dur[ids]
         heads = np.flatnonzero(np.append(True, bins[1:] != bins[:-1]))
         ends = np.append(heads[1:], len(ids))
@@ -142,7 +148,7 @@ class _Found:
         longest = ids[tops[np.append(True, group[tops[1:]] != group[tops[:-1]])]]
         new = [ids[heads], ids[ends - 1], longest, ends - heads, np.add.reduceat(dur, heads)]
         if self.count > own and int(timeline.rows.start[self.columns[0][-1]]) >> shift == int(bins[0]):
-            # A bin that the chunk before began.
+            # Continue the last bin of the previous chunk.
             before = [int(column[-1]) for column in self.columns]
             new[0][0], new[3][0], new[4][0] = before[0], new[3][0] + before[3], new[4][0] + before[4]
             if timeline.rows.dur[before[2]] >= most[0]:

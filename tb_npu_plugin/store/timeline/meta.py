@@ -1,4 +1,4 @@
-"""What meta.json of a timeline folder says."""
+"""Writes meta.json of a timeline folder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from tb_npu_plugin.store.timeline.open import META
 from tb_npu_plugin.store.timeline.rows import Rows
 from tb_npu_plugin.store.timeline.tracks import Track
 
-#: Steps that are told of at most.
-MOST_STEPS = 10_000
-
-#: So many tracks does the page list at most: traces of large hosts have thousands; each is a row of the page.
+#: Maximum number of steps in meta.json.
+MAX_STEPS = 10_000
+#: Maximum number of tracks that the page lists. Traces of large hosts have thousands.
 MAX_TRACKS = 20_000
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The file that a timeline is made from. partial: bytes of it that were read; None: all."""
+    """The file that a timeline is built from. partial: number of bytes read; None: all."""
 
     name: str
     size: int
@@ -36,7 +35,7 @@ class Origin:
 
     @staticmethod
     def of(trace: Path) -> Origin:
-        """As the file is now; a file that cannot be asked has no size."""
+        """Current size and time of the file; 0 if stat fails."""
         try:
             status = trace.stat()
         except OSError:
@@ -45,7 +44,7 @@ class Origin:
 
 
 def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, flows: Flows, **more: Any) -> None:
-    """Write it; it is the last file of a timeline."""
+    """Write meta.json. It is the last file of a timeline."""
     meta = {
         **more,
         "events": len(events),
@@ -68,7 +67,7 @@ def _kind(events: TraceEvents, category: int) -> str:
 
 
 def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
-    """(step, start, end) of the marks of the training loop, by start; of a step that several threads mark the first."""
+    """(step, start, end) of the step marks, sorted by start; the first if several threads mark a step."""
     texts, name = Texts(folder, "names"), load(folder, "name")
     marks = [index for index in range(len(texts)) if texts[index].startswith(STEP_MARK)]
     ids = np.flatnonzero(np.isin(name, marks)) if marks else np.zeros(0, dtype=np.int64)
@@ -76,13 +75,13 @@ def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
     for one in ids[np.argsort(rows.start[ids], kind="stable")].tolist():
         step = texts[int(name[one])][len(STEP_MARK) :]
         found.setdefault(step, (step, int(rows.start[one]), int(rows.start[one] + rows.dur[one])))
-    return list(found.values())[:MOST_STEPS]
+    return list(found.values())[:MAX_STEPS]
 
 
 def shown_tracks(
     events: TraceEvents, tracks: list[tuple[Track, dict[str, Any]]], counters: Counters, rows: Rows
 ) -> list[dict[str, Any]]:
-    """Tracks as meta.json keeps them; a counter with its series and their places."""
+    """Tracks in the form of meta.json; counter tracks include their series."""
     series_of: dict[Track, list[tuple[str, int, int, int]]] = {}
     start = 0
     for number, ((pid, name, key), end) in enumerate(zip(counters.series, counters.ends.tolist())):

@@ -1,4 +1,4 @@
-"""A timeline folder opened for questions."""
+"""Queries on a timeline folder."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ Index = NDArray[np.int64]
 
 
 class Timeline:
-    """Read-only and thread-safe. Times are int ns after `base_ns`, slices are known by id: their place in row order.
+    """An open timeline. Read-only, thread-safe. Times are int ns after `base_ns`; a slice id is its index in row order.
 
-    base_ns, start_ns, end_ns   ns since the epoch: origin of all offsets (the first event), first and last moment
-    tracks                      what /api/view/trace shows of each track, by track number
-    rows                        slice times and the row table
-    busy                        ns of all slices before each one in row order, and of all of them at the end
-    steps                       (step, start, end) of the marks of the training loop, by start
-    partial                     bytes of the file that were read; None: all
+    Attributes:
+        base_ns, start_ns, end_ns: ns since the epoch: origin of times (the first event), first and last time.
+        tracks: Track fields of /api/view/trace, by track number.
+        rows: Slice times and the row table.
+        busy: Sum of the durations of all slices before each slice, and the total at the end, in ns.
+        steps: (step, start, end) of the step marks, sorted by start.
+        partial: Bytes of the file that were read; None: all.
     """
 
     def __init__(self, folder: Path, trace: Path, meta: dict[str, Any]) -> None:
@@ -55,7 +56,7 @@ class Timeline:
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
-        #: Masks of names by the text searched for: that of the last search.
+        #: Mask of matching names by search text; only the last search.
         self.searched: dict[str, NDArray[np.bool_]] = {}
         self.levels = Levels(folder, meta["levels"])
         self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
@@ -65,7 +66,7 @@ class Timeline:
 
     @staticmethod
     def open(folder: Path, trace: Path) -> Timeline:
-        """Open what build_timeline wrote. `trace`: the original file, for args; it may be gone.
+        """Open the folder that build_timeline wrote. trace: the original file, read for args; it may be missing.
 
         Raises OSError, ValueError or KeyError when the folder is damaged.
         """
@@ -73,24 +74,24 @@ class Timeline:
 
     @cached_property
     def flows_unmatched(self) -> dict[str, int]:
-        """Flow events that found no other end or no slice, by kind."""
+        """Number of flow events without a partner or without a slice, by kind."""
         return dict(self._meta["flows_unmatched"])
 
     def operators(self) -> Table:
-        """The logical table "operators" as rebuilt from the trace."""
+        """The logical table "operators", rebuilt from the trace."""
         return load_operators(self._folder)
 
     @property
     def operator_count(self) -> int:
-        """Rows of that table."""
+        """Row count of `operators`."""
         return count_operators(self._folder)
 
     @cached_property
     def slice_bounds(self) -> tuple[int, int] | None:
-        """(start of the first slice, end of the last), ns after base_ns; None without slices. Counters may run longer."""
+        """(start of the first slice, end of the last), ns after base_ns; None without slices. Excludes counters."""
         if not self.slice_count:
             return None
-        heads, ends = self.rows.first[:-1], self.rows.first[1:] - 1  # within a row starts and ends both grow
+        heads, ends = self.rows.first[:-1], self.rows.first[1:] - 1  # within a row, starts and ends ascend
         last = self.rows.start[ends] + self.rows.dur[ends]
         return int(self.rows.start[heads].min()), int(last.max())
 
@@ -101,7 +102,7 @@ class Timeline:
         return track, row - int(self.rows.track_row[track])
 
     def row_number(self, track: int, depth: int) -> int:
-        """Row of the row table; -1 where the track has no such depth."""
+        """Index in the row table; -1 if the track has no such depth."""
         if not 0 <= track < len(self.tracks):
             return -1
         row = int(self.rows.track_row[track]) + depth
@@ -128,7 +129,7 @@ class Timeline:
         return self._categories[category] if category >= 0 else ""
 
     def detail(self, slice_id: int) -> SliceDetailJson:
-        """Everything about a slice; `slice_id` must be valid. The caller adds `kernel`."""
+        """Details of a slice; `slice_id` must be valid. The caller adds `kernel`."""
         out = self.brief(slice_id)
         track = out["track"]
         row = self.row_number(track, out["depth"])
@@ -154,7 +155,7 @@ class Timeline:
         }
 
     def args(self, slice_id: int) -> tuple[dict[str, Any] | None, str]:
-        """(args, "") of a slice, or (None, why they cannot be told)."""
+        """(args, "") of a slice, or (None, why they cannot be read)."""
         offset, length = int(self._args_offset[slice_id]), int(self._args_length[slice_id])
         if offset < 0:
             return {}, ""
@@ -169,7 +170,7 @@ class Timeline:
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
 
     def flows(self, slice_id: int) -> list[FlowJson]:
-        """Flows that start or end at a slice, by start of the other end."""
+        """Flows that start or end at a slice."""
         low, high = np.searchsorted(self._flow_source, [slice_id, slice_id + 1])
         targets = self._flow_target
         order = self._flow_by_target
@@ -191,7 +192,7 @@ class Timeline:
 
 
 def _lower_bound(values: Index, order: Index, wanted: int) -> int:
-    """First place in `order`, which sorts `values`, whose value is not below `wanted`."""
+    """First index in `order`, which sorts `values`, whose value is at least `wanted`."""
     low, high = 0, len(order)
     while low < high:
         middle = (low + high) // 2
@@ -203,7 +204,7 @@ def _lower_bound(values: Index, order: Index, wanted: int) -> int:
 
 
 def _stack(args: dict[str, Any] | None) -> list[str] | None:
-    """Frames of the call stack, innermost first; None where it was not recorded."""
+    """Frames of the call stack, innermost first; None if not recorded."""
     text = (args or {}).get(words.CALL_STACK)
     if not isinstance(text, str):
         return None

@@ -25,9 +25,9 @@ from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
 from tb_npu_plugin.texts import TextList
 
 Index = NDArray[np.int64]
-#: Longer tasks, ns, are broken; FRACTIONs of them would leave int64.
-_LONGEST = 2**52
-#: Columns that are texts in the args of the operators, and their keys there.
+#: Maximum duration of a task in ns: FRACTIONs of longer ones, which are invalid, would overflow int64.
+_MAX_DUR = 2**52
+#: Text columns that come from the args of the operators, and their keys there.
 _FROM_ARGS = {"input_shapes": trace.INPUT_DIMS, "call_stack": trace.CALL_STACK}
 _TEXTS = ("name", *_FROM_ARGS)
 _TIMES = {
@@ -42,8 +42,8 @@ _TIMES = {
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The events that the table is made from. ops: by start; launch, task: as `launches` gives them; by_thread: the
-    operators of each thread nest for themselves."""
+    """The events that the table is built from. ops: sorted by start; launch, task: see `launches`; by_thread: operators
+    nest per thread."""
 
     ops: Index
     enqueue: Index
@@ -69,7 +69,7 @@ class _Chosen:
 
 
 def _framework_slices(events: TraceEvents, args: ArgsFile | None) -> Index:
-    """Complete events of the framework's process, but for frames of Python."""
+    """Complete events of the framework's process, without Python frames."""
     named = read_names(events, args).processes
     pids = [pid for pid, process in named.items() if process.name in trace.FRAMEWORK]
     if not pids:
@@ -82,21 +82,21 @@ def _framework_slices(events: TraceEvents, args: ArgsFile | None) -> Index:
 
 @dataclass(frozen=True)
 class _Found:
-    """Values of the args of some events, whose numbers are `rows`, by key. ends: of the texts of each key."""
+    """Args values by key. rows: events of each value; ends: end offsets of the texts."""
 
     rows: dict[str, Index]
     columns: dict[str, IntArray]
     ends: dict[str, IntArray]
 
     def values(self, key: str, rows: Index) -> IntArray:
-        """The values at these events, which must have been read."""
+        """The values of these events, which must be among `rows`."""
         return np.asarray(self.columns[key][np.searchsorted(self.rows[key], rows)])
 
 
 def _read_args(
     events: TraceEvents, chosen: _Chosen, ops: Index, args: ArgsFile | None, sinks: Mapping[str, BinaryIO]
 ) -> _Found:
-    """What is needed of the args, read in one go through the file. ops: the operators of the table."""
+    """Read all required args in one pass through the file. ops: the operators of the table."""
     types = BytesIO()
     keys = {name: Key(word, sinks[name]) for name, word in _FROM_ARGS.items()}
     keys[trace.CORRELATION_ID] = Key(trace.CORRELATION_ID)
@@ -120,7 +120,7 @@ def _read_args(
 
 @dataclass(frozen=True)
 class ReadOperators:
-    """What read_operators has read. rows: which of the chosen operators are rows of the table."""
+    """Result of read_operators. rows: indices of the chosen operators that are rows of the table."""
 
     chosen: _Chosen
     rows: Index
@@ -128,9 +128,11 @@ class ReadOperators:
 
 
 def read_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> ReadOperators:
-    """The first half of the logical table "operators": choose its events and read their args. Its texts go from the
-    trace to their files in a timeline folder; they may be a fifth of the trace. May run beside the rest of the build: it
-    works mostly outside of the interpreter's lock and takes little memory."""
+    """First half of the logical table "operators": choose its events, read their args and write its texts.
+
+    Texts are streamed to files of the timeline folder, as they may be a fifth of the trace. It may run in parallel with
+    the build: it mostly runs without the GIL and takes little memory.
+    """
     chosen = _Chosen.of(events, args)
     used, name = compact(events.name[chosen.ops], len(events.names))
     names = events.names.take(used)
@@ -150,7 +152,7 @@ def read_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> 
 
 
 def write_operators(folder: Path, events: TraceEvents, read: ReadOperators) -> None:
-    """The second half: the times. One row per host operator call, in start order, without step marks."""
+    """Second half: rebuild and write the times. One row per host operator call without step marks, sorted by start."""
     inputs = _operator_events(events, read.chosen, read.found)
     if read.chosen.by_thread:
         times = rebuild_by_thread(inputs, events.tid[read.chosen.launch].astype(np.int64))
@@ -165,7 +167,7 @@ def write_operators(folder: Path, events: TraceEvents, read: ReadOperators) -> N
 
 
 def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> OperatorEvents:
-    """What the rebuild needs."""
+    """Input of the rebuild."""
     ops, enqueue, dequeue, launch, task = chosen.ops, chosen.enqueue, chosen.dequeue, chosen.launch, chosen.task
     return OperatorEvents(
         events.ts[ops],
@@ -178,7 +180,7 @@ def _operator_events(events: TraceEvents, chosen: _Chosen, found: _Found) -> Ope
         events.dur[dequeue],
         found.values(trace.CORRELATION_ID, dequeue),
         events.ts[launch],
-        np.minimum(events.dur[task], _LONGEST) * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
+        np.minimum(events.dur[task], _MAX_DUR) * FRACTION + np.rint(events.dur_rest[task] * FRACTION).astype(np.int64),
         found.values(trace.TASK_TYPE, task) == 1,
     )
 
@@ -191,7 +193,7 @@ def _slices(events: TraceEvents, category: str) -> Index:
 
 
 def _complete(events: TraceEvents, rows: Index) -> Index:
-    """Those of the events that are slices with a name and times."""
+    """The complete events among `rows` that have a name and times."""
     good = (events.phase[rows] == ord("X")) & (events.name[rows] >= 0)
     good &= (events.dur[rows] != NULL_INT) & (events.ts[rows] != NULL_INT)
     return np.asarray(rows[good], dtype=np.int64)
@@ -202,12 +204,12 @@ def _texts_path(folder: Path, key: str) -> Path:
 
 
 def count_operators(folder: Path) -> int:
-    """Rows of the table that `write_operators` wrote."""
+    """Row count of the table that `write_operators` wrote."""
     return len(load(folder, "operators_name"))
 
 
 def load_operators(folder: Path) -> Table:
-    """Read what `write_operators` wrote."""
+    """The table that `write_operators` wrote."""
     data: dict[str, Data] = {}
     for key in _TEXTS:
         texts = Texts(folder, f"operators_{key}_texts")
@@ -218,8 +220,8 @@ def load_operators(folder: Path) -> Table:
 
 
 def launches(events: TraceEvents, every: bool = False) -> tuple[Index, Index]:
-    """(flow start, device task) events of every launch: the task stands exactly at the end of the flow. One call may
-    launch several tasks; torch_npu counts the first of them only, as is done here unless `every` is wanted."""
+    """(flow start, device task) events of every launch; the task starts exactly at the end of the flow. One call may
+    launch several tasks: like torch_npu, this returns only the first of them, unless `every` is set."""
     none = np.zeros(0, dtype=np.int64)
     if trace.HOST_TO_DEVICE not in events.categories:
         return none, none
@@ -235,7 +237,7 @@ def launches(events: TraceEvents, every: bool = False) -> tuple[Index, Index]:
 
 
 def _joined(events: TraceEvents, points: Index, others: Index) -> tuple[Index, Index]:
-    """Those of the points whose flow has one of the others, and the first of these in file order for each."""
+    """(points whose flow id occurs in `others`, first such event of `others` in file order)."""
     ids, first = np.unique(events.flow[others], return_index=True)
     if not len(ids):
         return points[:0], others[:0]
@@ -245,7 +247,7 @@ def _joined(events: TraceEvents, points: Index, others: Index) -> tuple[Index, I
 
 
 def _tasks_at(events: TraceEvents, rows: Index) -> Index:
-    """The last complete event in file order on the same thread at the same moment as each of these; -1 for none."""
+    """For each event the last complete event in file order with the same thread and start; -1 without one."""
     tracks = np.unique(track_keys(events, rows))
     tasks = np.flatnonzero(events.phase == ord("X"))
     tasks = tasks[np.isin(track_keys(events, tasks), tracks)]
@@ -256,8 +258,8 @@ def _tasks_at(events: TraceEvents, rows: Index) -> Index:
     key = np.searchsorted(tracks, track_keys(events, tasks)) * len(times) + code
     order = np.argsort(key, kind="stable")
     key = key[order]
-    moment = np.minimum(np.searchsorted(times, events.ts[rows]), len(times) - 1)
-    wanted = np.searchsorted(tracks, track_keys(events, rows)) * len(times) + moment
+    time = np.minimum(np.searchsorted(times, events.ts[rows]), len(times) - 1)
+    wanted = np.searchsorted(tracks, track_keys(events, rows)) * len(times) + time
     place = np.maximum(np.searchsorted(key, wanted, side="right") - 1, 0)
-    found = (key[place] == wanted) & (times[moment] == events.ts[rows])
+    found = (key[place] == wanted) & (times[time] == events.ts[rows])
     return np.where(found, tasks[order[place]], -1)

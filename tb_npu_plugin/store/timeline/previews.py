@@ -1,4 +1,4 @@
-"""Timelines of the beginning of a trace, made while the rest of it is read."""
+"""Timelines of the beginning of a trace, built while the rest is read."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ from tb_npu_plugin.store.timeline.meta import Origin
 from tb_npu_plugin.store.timeline.open import ARGS_BLOB
 
 Write = Callable[[Path, TraceEvents, Path, Origin, ProblemLog], None]
-#: Bytes of the trace that the first preview shows, and how many times as many each following one.
+#: Bytes of the trace in the first preview, and the growth factor of the following ones.
 FIRST = 32 << 20
 GROWTH = 4
-#: A preview costs what a build of as much costs: beyond this share of the trace it is not worth it.
-_SHARE = 4
+#: A preview takes as long as a build of the same bytes: none is built beyond 1 / _MIN_RATIO of the trace.
+_MIN_RATIO = 4
 
 
 class Previews:
-    """Makes previews beside the folder `out`, and tells `ready` of each. args: where a compressed trace's args go;
-    write: timeline_build.write_timeline."""
+    """Builds previews next to the folder `out` and passes each to `ready`.
+
+    Args:
+        args: File that gets the args of a compressed trace.
+        write: Writes a timeline, see build.write_timeline.
+    """
 
     def __init__(
         self, out: Path, origin: Origin, args: BinaryIO, write: Write, ready: Callable[[Path], None] | None
@@ -35,27 +39,27 @@ class Previews:
         self._count = 0
 
     def positions(self, size: int) -> list[int]:
-        """Bytes of the file after which a preview is made, for a file of this size."""
+        """Numbers of read bytes at which a preview is built, for a file of this size."""
         found = []
         position = FIRST
-        while self._ready is not None and position * _SHARE <= size:
+        while self._ready is not None and position * _MIN_RATIO <= size:
             found.append(position)
             position *= GROWTH
         return found
 
     def progress(self, count: int) -> None:
-        """So many more bytes of the file were read."""
+        """`count` more bytes of the file were read."""
         self._read += count
 
     def make(self, events: TraceEvents) -> None:
-        """Make the next one. What has nothing to show yet, or no room on the disk, is no preview, and no loss."""
+        """Build the next preview. Skips it if there is nothing to show yet or the disk is full."""
         origin = dataclasses.replace(self._origin, partial=self._read)
         self._count += 1
         folder = self._out.parent / f"preview-{self._count}"
         try:
             folder.mkdir()
             args = events.args_path or self._linked_args(folder)
-            self._write(folder, events, args, origin, ProblemLog())  # the problems are told when all is read
+            self._write(folder, events, args, origin, ProblemLog())  # problems are reported by the complete build
         except (BadFile, OSError):
             shutil.rmtree(folder, ignore_errors=True)
             return
@@ -63,7 +67,7 @@ class Previews:
             self._ready(folder)
 
     def _linked_args(self, folder: Path) -> Path:
-        """The args so far of a compressed trace: the same file, which only grows."""
+        """Hard link to the args file of a compressed trace, which only grows."""
         self._args.flush()
         path = folder / ARGS_BLOB
         os.link(self._out / ARGS_BLOB, path)

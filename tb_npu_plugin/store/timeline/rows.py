@@ -1,4 +1,4 @@
-"""Slices in row order: row = (track, depth); within a row by start, never two at a time. A slice's id is its place."""
+"""Slices in row order. A row is a (track, depth) with disjoint slices sorted by start. A slice id is its index."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ ROWS = ("start", "dur", "row_first", "track_row")
 class Rows:
     """Slice times and the row table.
 
-    start, dur   int64 ns after the timeline's base, per slice
-    first        first slice of each row, and the count of all at the end (rows + 1)
-    track_row    first row of each track, and the count of all rows at the end (tracks + 1); counters have no rows
+    Attributes:
+        start, dur: int64 ns after the timeline's base, per slice.
+        first: First slice of each row, then the number of slices (rows + 1 values).
+        track_row: First row of each track, then the number of rows (tracks + 1 values); counters have no rows.
     """
 
     start: IntArray
@@ -41,10 +42,10 @@ class Rows:
         return np.searchsorted(self.track_row, row, side="right") - 1
 
     def overlapping(self, row: int, t0: int, t1: int) -> tuple[int, int]:
-        """Slices [first, end) of a row that overlap [t0, t1); one without duration does when it starts there."""
+        """Slices [first, end) of a row that overlap [t0, t1), or start in it if they have no duration."""
         first, end = self.bounds(row)
         starts = self.start[first:end]
-        # As a method: the function costs several times as much, and a view asks for each of its rows.
+        # The method is several times faster than np.searchsorted, and a view calls this for each row.
         high = first + int(starts.searchsorted(t1))
         low = first + int(starts.searchsorted(t0))
         if low > first and self.start[low - 1] + self.dur[low - 1] > t0:
@@ -52,13 +53,13 @@ class Rows:
         return low, max(low, high)
 
     def find(self, track: Index, time: IntArray, enclosing: NDArray[np.bool_]) -> Index:
-        """Slice of a track at a moment: the deepest that starts there, else the deepest that encloses it, else one
-        that ends there. Where `enclosing` is False and none is open: the next one to start. -1 without any."""
+        """Slice of a track at a time: the deepest that starts then, else the deepest that encloses it, else one that
+        ends then. Where `enclosing` is False and no slice is open: the next to start. -1 without one."""
         out = np.full(len(track), -1, dtype=np.int64)
         few = len(self.track_row) < 2**15
         order = np.argsort(track.astype(np.int16) if few else track, kind="stable")  # a radix sort, of few tracks
         ordered = track[order]
-        # Where a track begins; what is on none (-1) stands before the first.
+        # Start of each track; events without a track (-1) come before the first.
         bounds = np.flatnonzero(np.diff(ordered, prepend=-1, append=len(self.track_row)))
         for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
             chosen, number = order[low:high], int(ordered[low])
@@ -67,8 +68,8 @@ class Rows:
 
     def _find_on(self, track: int, time: IntArray, enclosing: NDArray[np.bool_]) -> Index:
         found = np.full(len(time), -1, dtype=np.int64)
-        quality = np.zeros(len(time), dtype=np.int8)  # 1 ends there, 2 encloses, 3 starts there
-        waiting = np.flatnonzero(~enclosing)  # mostly none
+        quality = np.zeros(len(time), dtype=np.int8)  # 1 ends then, 2 encloses, 3 starts then
+        waiting = np.flatnonzero(~enclosing)  # usually empty
         upcoming = np.full(len(waiting), -1, dtype=np.int64)
         for row in range(int(self.track_row[track]), int(self.track_row[track + 1])):
             first, end = self.bounds(row)

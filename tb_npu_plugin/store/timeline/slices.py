@@ -20,8 +20,9 @@ _DRAWN = "XBEiICMsft"
 class Slices:
     """The events that are slices.
 
-    event         their rows of TraceEvents
-    odd, odd_dur  those of them, ascending, whose duration in ns is not what their event says, and what it is
+    Attributes:
+        event: Their rows in TraceEvents.
+        odd, odd_dur: Rows, ascending, and durations in ns of the slices whose event does not hold their duration.
     """
 
     event: NDArray[np.int64]
@@ -38,10 +39,10 @@ class Slices:
 
 
 def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
-    """All slices of a trace. What cannot be drawn becomes a Problem."""
+    """All slices of a trace. Events that cannot be drawn are reported as Problems."""
     named = (events.name >= 0) & in_time(events.ts)
     complete = events.of_phase("X")
-    # What ends where no int64 can tell is as broken as what has no end.
+    # An event whose end overflows int64 is as invalid as one without an end.
     good = named[complete] & (events.dur[complete] >= 0)
     good &= events.dur[complete] < FAR - np.maximum(events.ts[complete], 0)
     _report_lost(events, complete[~good], file, log)
@@ -60,7 +61,7 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
 def _pairs(
     events: TraceEvents, named: NDArray[np.bool_], file: str, log: ProblemLog
 ) -> tuple[NDArray[np.int64], IntArray]:
-    """Begin events with the duration up to their end; one that never ends runs to the last time of the trace."""
+    """(begin events, durations in ns). A slice without an end event runs to the last time of the trace."""
     rows = events.of_phase("BE")
     rows = rows[in_time(events.ts[rows])]
     if not len(rows):

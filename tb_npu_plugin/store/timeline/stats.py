@@ -1,4 +1,4 @@
-"""The slice that a record means, and statistics of a time range from raw slices."""
+"""Finds the slice of a table row, and computes statistics of a time range."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, Kind, Table, Text
 
 Index = NDArray[np.int64]
-#: Slices that are in memory at a time.
+#: Maximum number of slices in memory.
 TILE = 1 << 17
 
 STATS_COLUMNS = (
@@ -39,23 +39,23 @@ STATS_COLUMNS = (
 )
 
 
-def find(timeline: Timeline, name: str, moment: int) -> int | None:
-    """The slice of exactly this name that a record of a table means: the one that starts at the moment (within a ns,
-    the rounding of the files), else the last to start that is open then, else the nearest. None without any."""
+def find(timeline: Timeline, name: str, time: int) -> int | None:
+    """The slice with exactly this name that a table row describes: the one that starts at `time` (within 1 ns, the
+    rounding of the files), else the last started one that is open then, else the nearest. None without one."""
     ids = np.flatnonzero(timeline.names.equal(name)[timeline.name])
     if not len(ids):
         return None
     start = timeline.rows.start[ids]
-    away = np.abs(start - moment)
-    is_open = (start <= moment) & (moment <= start + timeline.rows.dur[ids])
+    away = np.abs(start - time)
+    is_open = (start <= time) & (time <= start + timeline.rows.dur[ids])
     rank = np.where(away <= 1, 0, np.where(is_open, 1, 2))
     return int(ids[np.lexsort((away, rank))[0]])
 
 
 @dataclass
 class Stats:
-    """Statistics of a range: `table` has the `len(table)` rows with the most time of their own in the range, of the `total`
-    there are."""
+    """Statistics of a range. table: rows with the most self time in it; total: number of all rows; slices: number of
+    slices that overlap it."""
 
     table: Table
     total: int
@@ -70,12 +70,15 @@ def stats(
     limit: int | None = None,
     is_gone: Callable[[], bool] = lambda: False,
 ) -> Stats:
-    """One row per track and name of the slices that overlap [t0, t1), by their own time in it: what encloses the range
-    whole says little of it. Columns: STATS_COLUMNS.
+    """Statistics by track and name of the slices that overlap [t0, t1), sorted by self time in the range. Columns:
+    STATS_COLUMNS. Memory is bounded: the range is split into tiles of at most TILE slices, whose sums are added.
 
-    limit: rows at most, None for all; names are read for the rows that are given only. The range is taken in tiles of
-    some TILE slices, whose sums add up, so that memory does not grow with it. is_gone: whether nobody waits for the answer
-    any more, asked before each tile; then ClientGone is raised.
+    Args:
+        limit: Maximum number of rows; None for all.
+        is_gone: Whether the client closed the connection; called before each tile.
+
+    Raises:
+        ClientGone: The client closed the connection.
     """
     table = timeline.rows.track_row
     rows = [row for track in tracks for row in range(int(table[track]), int(table[track + 1]))]
@@ -88,7 +91,7 @@ def stats(
 
 
 def _tiles(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) -> Iterator[tuple[int, int]]:
-    """[t0, t1) in parts, in order, of at most TILE slices each as far as that can be."""
+    """Consecutive parts of [t0, t1) with at most TILE slices each, where possible."""
     parts = [(t0, t1)]
     while parts:
         begin, end = parts.pop()
@@ -128,7 +131,7 @@ class _Sums:
 def _tile(
     timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool
 ) -> tuple[Index, dict[str, Index]]:
-    """Sums of the slices that overlap [begin, end), by key. A slice counts where it starts, or in the first tile."""
+    """(keys, sums by key) of the slices in [begin, end). A slice counts in the tile of its start, or the first."""
     spans = [timeline.rows.overlapping(row, begin, end) for row in rows]
     ids = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
     start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
@@ -143,12 +146,12 @@ def _tile(
     key = key[order]
     is_new = ((start >= begin) | is_first)[order]
     heads = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.zeros(0, dtype=np.int64)
-    dur, whole_own = dur[order], timeline.self_time[ids][order]
+    dur, self_total = dur[order], timeline.self_time[ids][order]
     least = np.where(is_new, dur, np.iinfo(np.int64).max)
     return key[heads], {
         "count": _sums(is_new.astype(np.int64), heads),
         "total": _sums(np.where(is_new, dur, 0), heads),
-        "self": _sums(np.where(is_new, whole_own, 0), heads),
+        "self": _sums(np.where(is_new, self_total, 0), heads),
         "clipped": _sums(clipped[order], heads),
         "own": _sums(own[order], heads),
         "min": np.minimum.reduceat(least, heads) if len(heads) else heads,
@@ -157,7 +160,7 @@ def _tile(
 
 
 def _table(timeline: Timeline, sums: _Sums, limit: int | None) -> Table:
-    """The rows with the most time of their own."""
+    """The `limit` rows with the most self time in the range."""
     own, total = sums.columns["own"], sums.columns["total"]
     top = np.lexsort((-total, -own))[:limit]
     track, name = np.divmod(sums.key[top], max(len(timeline.names), 1))
@@ -184,7 +187,7 @@ def _table(timeline: Timeline, sums: _Sums, limit: int | None) -> Table:
 
 
 def _parents(timeline: Timeline, ids: Index) -> NDArray[np.int32]:
-    """Where the slice that encloses each one stands in `ids`; -1 where none does."""
+    """Index in `ids` of the parent of each slice; -1 without one."""
     by_id = np.argsort(ids)
     parent = timeline.parent[ids].astype(np.int64)
     place = np.minimum(np.searchsorted(ids, parent, sorter=by_id), max(len(ids) - 1, 0))

@@ -1,4 +1,4 @@
-"""Processes and threads of a trace: who they are and in which order they are shown."""
+"""Processes and threads of a trace: their names and display order."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tb_npu_plugin.store.timeline.files import compact
 from tb_npu_plugin.units import scaled
 
 Index = NDArray[np.int64]
-#: Pairs of process and thread, up to which a table of all of them is made.
-_DENSE = 1 << 22
+#: Maximum number of (process, thread) pairs for a lookup table of all pairs.
+_MAX_DENSE = 1 << 22
 _LAST = float("inf")
 
 
 @dataclass
-class Named:
-    """What metadata events say about a process or thread."""
+class Metadata:
+    """Name, label and sort index of a process or thread, from metadata events."""
 
     name: str = ""
     label: str = ""
@@ -32,18 +32,18 @@ class Named:
 
 @dataclass
 class Names:
-    """Metadata of a trace; keys are the interned pid, and (pid, tid)."""
+    """Metadata of a trace by interned pid, and by (pid, tid)."""
 
-    processes: dict[int, Named] = field(default_factory=dict)
-    threads: dict[tuple[int, int], Named] = field(default_factory=dict)
+    processes: dict[int, Metadata] = field(default_factory=dict)
+    threads: dict[tuple[int, int], Metadata] = field(default_factory=dict)
 
-    def process(self, pid: int) -> Named:
-        """What is known about a process."""
-        return self.processes.setdefault(pid, Named())
+    def process(self, pid: int) -> Metadata:
+        """Metadata of a process, added if missing."""
+        return self.processes.setdefault(pid, Metadata())
 
-    def thread(self, pid: int, tid: int) -> Named:
-        """What is known about a thread."""
-        return self.threads.setdefault((pid, tid), Named())
+    def thread(self, pid: int, tid: int) -> Metadata:
+        """Metadata of a thread, added if missing."""
+        return self.threads.setdefault((pid, tid), Metadata())
 
 
 def read_names(events: TraceEvents, args: ArgsFile | None) -> Names:
@@ -78,7 +78,7 @@ def _sort_index(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Track:
-    """One row group before it has its number. kind "slices": (pid, tid); "counter": (pid, counter name)."""
+    """A track without a number. kind "slices": (pid, tid); kind "counter": (pid, counter name)."""
 
     kind: str
     pid: int
@@ -89,13 +89,13 @@ class Track:
 def ordered(
     tracks: Iterable[Track], names: Names, pids: Sequence[str], tids: Sequence[str]
 ) -> list[tuple[Track, dict[str, Any]]]:
-    """Tracks in display order, each with what the view shows of it. Processes that hold nothing do not appear."""
+    """Tracks in display order, each with its fields for the view. Empty processes have no track."""
     listed = list(tracks)
     busy = {track.pid for track in listed if track.kind == "slices"}
 
     def key(track: Track) -> tuple[Any, ...]:
-        process = names.processes.get(track.pid, Named())
-        thread = names.threads.get((track.pid, track.tid), Named())
+        process = names.processes.get(track.pid, Metadata())
+        thread = names.threads.get((track.pid, track.tid), Metadata())
         tid = _text(tids, track.tid)
         return (
             _place(process.name, track.pid in busy),
@@ -111,9 +111,9 @@ def ordered(
 
 
 def _shown(track: Track, names: Names, pids: Sequence[str], tids: Sequence[str]) -> dict[str, Any]:
-    process = names.processes.get(track.pid, Named())
+    process = names.processes.get(track.pid, Metadata())
     pid, tid = _text(pids, track.pid), _text(tids, track.tid)
-    named = names.threads.get((track.pid, track.tid), Named()).name
+    named = names.threads.get((track.pid, track.tid), Metadata()).name
     return {
         "process": process.name or f"pid {pid}",
         "pid": pid,
@@ -132,7 +132,7 @@ def _place(process: str, busy: bool) -> int:
 
 
 def _natural(text: str) -> tuple[int, int, str]:
-    """Numbers by size, of any length, before other texts."""
+    """Sort key: integers of any length by value, before other texts."""
     digits = text.lstrip("0")
     return (0, len(digits), digits) if text.isascii() and text.isdigit() else (1, 0, text)
 
@@ -142,19 +142,19 @@ def _text(texts: Sequence[str], code: int) -> str:
 
 
 def track_keys(events: TraceEvents, rows: Index) -> Index:
-    """A number for process and thread of each of these events: (pid + 1) * (len(tids) + 1) + tid + 1."""
+    """Track key of each of these events: (pid + 1) * (len(tids) + 1) + tid + 1."""
     return np.asarray((events.pid[rows].astype(np.int64) + 1) * (len(events.tids) + 1) + events.tid[rows] + 1)
 
 
 def distinct_tracks(events: TraceEvents, rows: Index) -> tuple[Index, Index]:
-    """(the numbers of track_keys that occur, ascending; for each event the place of its own among them)."""
+    """(distinct track keys, ascending; index of the key of each event among them)."""
     keys = track_keys(events, rows)
     most = (len(events.pids) + 1) * (len(events.tids) + 1)
-    found = compact(keys, most) if most <= _DENSE else np.unique(keys, return_inverse=True)
+    found = compact(keys, most) if most <= _MAX_DENSE else np.unique(keys, return_inverse=True)
     return found[0], np.asarray(found[1])
 
 
 def track_of_key(events: TraceEvents, key: int) -> Track:
-    """The track of slices that a number of track_keys means."""
+    """The slice track of a track key."""
     pid, tid = divmod(key, len(events.tids) + 1)
     return Track("slices", pid - 1, tid - 1, "")

@@ -1,4 +1,4 @@
-"""What a window of the timeline shows: bars of slices and points of counters, one per pixel at most."""
+"""Bars of slices in a window of the timeline, at most one per pixel."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import IntArray
 
 Index = NDArray[np.int64]
-#: Bytes that the bars of one answer take when they are compressed, about, whatever the client asks.
+#: Approximate maximum of compressed bytes of the bars in a response.
 BUDGET = 290_000
-#: What a bar takes of them, and how much of its bytes a name does.
+#: Compressed bytes of a bar, and compression ratio of names.
 BAR_BYTES = 16
 NAME_SHARE = 0.4
-#: A row that is asked for exactly may take so many times the budget: a wide screen has many pixels.
-ONE_ROW = 6
+#: With is_exact, a single row may take this many times the budget: a wide screen has many pixels.
+ONE_ROW_FACTOR = 6
 
 
 @dataclass
 class Bars:
-    """Bars of a window by row, then start; all int64. start, dur, end: ns after the timeline's base.
+    """Bars of a window, sorted by row, then start; all columns int64. Times are ns after the timeline's base.
 
-    used: the names that occur, as indices of the timeline's; name: index into `used`. id, name and dur are those of the
-    longest slice of the bar, start of its first, end of its last; count: slices in it; busy: ns of all of them.
-    parts: (row number of the request, first bar, count) per row answered. bin: ns that one bin is wide.
+    Attributes:
+        id, name, dur: Of the longest slice of the bar; name: index into `used`.
+        used: Distinct names, as indices into the timeline's names.
+        start, end: Start of the first slice, end of the last.
+        count, busy: Number of slices, and sum of their durations.
+        parts: (row number of the request, first bar, number of bars) per row.
+        bin: Width of a bin in ns.
     """
 
     id: Index
@@ -44,33 +48,36 @@ class Bars:
 
 
 def shift_of(px: float) -> int:
-    """Bins are the largest power of two of ns that is no wider than a pixel: 2^this."""
+    """Exponent of the bin width: the largest power of two of ns that is at most one pixel."""
     return max(0, int(px).bit_length() - 1)
 
 
 def bars(
     timeline: Timeline,
-    wanted: Sequence[tuple[int, int]],
+    requested: Sequence[tuple[int, int]],
     t0: int,
     t1: int,
     px: float,
     budget: int = BUDGET,
     is_exact: bool = False,
 ) -> Bars:
-    """Every slice of the rows that overlaps [t0, t1), those that start in one bin joined. wanted: (row of the row
-    table, row number of the request). Bins are powers of two of ns, so a bar is the same whatever the window; it may
-    hold slices that end before t0 and share its bin. They are no wider than a pixel, unless the bars would take more
-    than `budget` bytes: then as wide as it takes, but one bar for each row there always is.
+    """Bars of all slices of the rows that overlap [t0, t1). Slices that start in the same bin share a bar.
 
-    is_exact: instead of wider bins fewer rows, the first of those wanted. Only one that alone takes more than
-    ONE_ROW times the budget gets wider bins.
+    Bins are aligned powers of two of ns, so that bars do not depend on the window; a bar may hold slices of its bin
+    that end before t0. Bins are at most one pixel wide, or wider if the bars would exceed `budget` bytes.
+
+    Args:
+        requested: (index in the row table, row number of the request) of each row.
+        px: ns per pixel.
+        is_exact: Return fewer rows, the first of `requested`, instead of wider bins. Only a single row that exceeds
+            ONE_ROW_FACTOR times the budget gets wider bins.
     """
     rows, levels = timeline.rows, timeline.levels
     shift = shift_of(px)
-    overlapping = [(row, number, *rows.overlapping(row, t0, t1)) for row, number in wanted]
+    overlapping = [(row, number, *rows.overlapping(row, t0, t1)) for row, number in requested]
     if is_exact:
         overlapping = _fitting(timeline, overlapping, shift, budget)
-        budget *= ONE_ROW if len(overlapping) == 1 else 1
+        budget *= ONE_ROW_FACTOR if len(overlapping) == 1 else 1
     most = budget // BAR_BYTES
     while True:
         spans = [(row, low, high) for row, _, low, high in overlapping if low < high]
@@ -101,7 +108,7 @@ def bars(
 
 
 def _parts(overlapping: Sequence[tuple[int, int, int, int]], counts: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Bars.parts. counts: bars of each row that has any."""
+    """Bars.parts. counts: number of bars of each non-empty row."""
     parts, total, left = [], 0, iter(counts)
     for _, number, low, high in overlapping:
         count = next(left) if low < high else 0
@@ -113,7 +120,7 @@ def _parts(overlapping: Sequence[tuple[int, int, int, int]], counts: Sequence[in
 def _fitting(
     timeline: Timeline, overlapping: list[tuple[int, int, int, int]], shift: int, budget: int
 ) -> list[tuple[int, int, int, int]]:
-    """The first rows, one at least, whose bars of 2^shift ns take no more than the budget."""
+    """The first rows, at least one, whose bars of 2^shift ns fit the budget."""
     left = budget // BAR_BYTES
     for place, (row, _, low, high) in enumerate(overlapping):
         left -= len(timeline.levels.pieces(timeline.rows, [(row, low, high)], shift)) if low < high else 0
@@ -125,7 +132,7 @@ def _fitting(
 def _next_bars(
     timeline: Timeline, spans: Sequence[tuple[int, int, int]], span: Index, first: Index, shift: int
 ) -> Index:
-    """For each bar the first slice behind it. span: number of each bar's span."""
+    """The first slice after each bar. span: index of the span of each bar."""
     following = np.append(first[1:], 0)
     lasts = np.flatnonzero(np.append(span[1:] != span[:-1], True)) if len(span) else span
     for last, (row, *_) in zip(lasts.tolist(), spans):
@@ -134,7 +141,7 @@ def _next_bars(
 
 
 def _bin_end(timeline: Timeline, row: int, first: int, shift: int) -> int:
-    """End of the slices that start in the same bin as slice `first`."""
+    """Index after the last slice that starts in the same bin as slice `first`."""
     begin, end = timeline.rows.bounds(row)
     stop = ((int(timeline.rows.start[first]) >> shift) + 1) << shift
     return begin + int(timeline.rows.start[begin:end].searchsorted(stop))

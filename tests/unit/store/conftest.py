@@ -16,8 +16,8 @@ from tests.unit.store.slow_worker import Holding
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, what ends has the time to clear up and is not killed while it does."""
-    monkeypatch.setattr(jobs, "CLEARING", 120.0)
-    monkeypatch.setattr(process, "ENDING", 120.0)
+    monkeypatch.setattr(jobs, "CLOSE_TIMEOUT", 120.0)
+    monkeypatch.setattr(process, "EXIT_TIMEOUT", 120.0)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.scan import source
 from tb_npu_plugin.store import first_look
 from tb_npu_plugin.store.timeline import build, previews
-first_look.REST = {rest}
+first_look.MIN_BYTES_LEFT = {rest}
 previews.FIRST = source.CHUNK = 8192
 read_file, build_timeline = text.read_file, build.build_timeline
 def slow_read(reading):
@@ -39,7 +39,7 @@ main()
 
 
 class Holding:
-    """Makes such worker processes. `names`: files to stop at; `rest`: see store.first_look.REST."""
+    """Makes such worker processes. `names`: files to stop at; `rest`: see store.first_look.MIN_BYTES_LEFT."""
 
     def __init__(self, folder: Path, *names: str, rest: int = 1 << 20) -> None:
         self._folder, self._rest = folder, rest

@@ -138,7 +138,7 @@ def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
 def test_remains_of_a_crash_are_removed_but_not_what_is_being_built(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     old, new = cache.new_folder(), cache.new_folder()
-    past = time.time() - cache_module.ABANDONED - 10
+    past = time.time() - cache_module.ABANDONED_AFTER - 10
     os.utime(old, (past, past))
     Cache(tmp_path)
     assert not old.exists() and new.exists()
@@ -160,13 +160,13 @@ def test_the_cache_is_walked_when_it_may_be_full_and_not_after_each_entry(
     walks: list[str] = []
     shrink = Cache.shrink
     monkeypatch.setattr(Cache, "shrink", lambda cache, keep: walks.append(keep) or shrink(cache, keep))
-    monkeypatch.setattr(cache_module, "LOOK_AGAIN", 3600.0)  # however long this test is kept from going on
+    monkeypatch.setattr(cache_module, "MEASURE_INTERVAL", 3600.0)  # however long this test is kept from going on
     cache = Cache(tmp_path, limit=1000)
     for number in range(4):
         fill(cache, str(number), 280, used=time.time() - 100 + number)
     assert walks == ["0", "3"]
     assert {folder.name for folder in (tmp_path / "entries").iterdir()} == {"1", "2", "3"}
-    monkeypatch.setattr(cache_module, "LOOK_AGAIN", -1)  # another server may have filled it
+    monkeypatch.setattr(cache_module, "MEASURE_INTERVAL", -1)  # another server may have filled it
     fill(cache, "4", 1)
     assert walks == ["0", "3", "4"]
 

@@ -19,7 +19,7 @@ from tb_npu_plugin.store.cache import disk as cache_module
 from tb_npu_plugin.store.cache.disk import Cache, open_cache
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
-from tb_npu_plugin.store.pool.process import Failed
+from tb_npu_plugin.store.pool.process import RequestFailed
 from tb_npu_plugin.store.stages import Request
 from tests.unit.discovery.test_watch import until
 
@@ -31,7 +31,7 @@ class Full:
 
     def run(self, request: Request, say: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         if self.first in request.out.parents:
-            raise Failed("OSError: [Errno 28] No space left on device", "Traceback ...", 28)
+            raise RequestFailed("OSError: [Errno 28] No space left on device", "Traceback ...", 28)
         (request.out / "data").write_text("there")
         return {"problems": []}
 

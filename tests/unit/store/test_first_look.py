@@ -64,7 +64,7 @@ def test_a_database_shows_its_steps_before_the_metrics_of_its_kernels_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without analysis.db nothing else tells of them; metrics are most rows of a database."""
-    monkeypatch.setattr(first_look, "REST", 1)
+    monkeypatch.setattr(first_look, "MIN_BYTES_LEFT", 1)
     found = next(run("db_only")[0].glob("*_ascend_pt"))
     shutil.copytree(found, tmp_path / "logs" / found.name, ignore=shutil.ignore_patterns("analysis.db"))
     (place,) = scan({"": tmp_path / "logs"}).places()

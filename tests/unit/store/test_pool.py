@@ -16,10 +16,10 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.pool import budget
 from tb_npu_plugin.store.pool import job as job_module
 from tb_npu_plugin.store.pool import pool as pool_module
-from tb_npu_plugin.store.pool.budget import WORKER_BYTES, memory_budget, needed
+from tb_npu_plugin.store.pool.budget import WORKER_BYTES, memory_budget, needed_memory
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
-from tb_npu_plugin.store.pool.process import Failed, Killed
+from tb_npu_plugin.store.pool.process import RequestFailed, WorkerKilled
 from tb_npu_plugin.store.stages import Request
 from tests.unit.discovery.test_watch import until
 
@@ -59,12 +59,12 @@ class FakeWorker:
         if "wait" in self._name:
             workers.gate(self._name).wait(120)
             if self.ended.is_set():
-                raise Killed("ended by SIGKILL")
+                raise WorkerKilled("ended by SIGKILL")
         workers.done.append(self._name)
         if "failing" in self._name:
-            raise Failed("ValueError: played", "Traceback ...")
+            raise RequestFailed("ValueError: played", "Traceback ...")
         if "killed always" in self._name or ("killed once" in self._name and workers.done.count(self._name) == 1):
-            raise Killed("ended by SIGKILL")
+            raise WorkerKilled("ended by SIGKILL")
         (request.out / "data").write_text(self._name)
         return {"problems": []}
 
@@ -280,10 +280,10 @@ def test_cancelled_job_makes_room(make: Any, workers: Workers, monkeypatch: pyte
 def test_memory_estimate_follows_size_and_compression() -> None:
     plain = FoundFile("a/trace_view.json", 1000 * MEBIBYTE, 1, ("trace",))
     packed = FoundFile("a/trace_view.json.gz", 100 * MEBIBYTE, 1, ("trace",))
-    assert needed([]) == WORKER_BYTES
-    assert needed([plain]) == WORKER_BYTES + 500 * MEBIBYTE
-    assert needed([packed]) > needed([plain])
-    assert needed([plain, plain]) == WORKER_BYTES + 1000 * MEBIBYTE
+    assert needed_memory([]) == WORKER_BYTES
+    assert needed_memory([plain]) == WORKER_BYTES + 500 * MEBIBYTE
+    assert needed_memory([packed]) > needed_memory([plain])
+    assert needed_memory([plain, plain]) == WORKER_BYTES + 1000 * MEBIBYTE
 
 
 def system(root: Path, files: dict[str, str]) -> Path:

@@ -8,7 +8,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from tb_npu_plugin.store.cache.memory import Memory
+from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import NULL_INT, Column, Kind, Table, empty, from_lists
 
@@ -28,14 +28,14 @@ LISTS = {
 
 def test_empty_and_absent_tables_differ(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {"nothing": empty(COLUMNS)})
-    back = read_table(tmp_path / "t.duckdb", "nothing", Memory())
+    back = read_table(tmp_path / "t.duckdb", "nothing", MemoryCache())
     assert back is not None and len(back) == 0 and [c.key for c in back.columns] == [c.key for c in COLUMNS]
-    assert read_table(tmp_path / "t.duckdb", "absent", Memory()) is None
+    assert read_table(tmp_path / "t.duckdb", "absent", MemoryCache()) is None
 
 
 def test_a_damaged_file_raises(tmp_path: Path) -> None:
     (tmp_path / "t.duckdb").write_bytes(b"x" * 5000)
-    memory = Memory()
+    memory = MemoryCache()
     with pytest.raises(duckdb.Error):
         read_table(tmp_path / "t.duckdb", "kernels", memory)
     assert list(memory.damaged) == [tmp_path / "t.duckdb"]
@@ -49,7 +49,7 @@ def test_damage_found_later_is_noted_too(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(size // 2)
         file.write(b"x" * (size // 4))
-    memory = Memory()
+    memory = MemoryCache()
     with pytest.raises(duckdb.Error):
         table = read_table(path, "many", memory)
         assert table is not None
@@ -60,7 +60,7 @@ def test_damage_found_later_is_noted_too(tmp_path: Path) -> None:
 def test_texts_stand_in_natural_order(tmp_path: Path) -> None:
     words = ["step 10", "b", "step 9", "A", "a1", "a", "B", "é"]
     write_tables(tmp_path / "t.duckdb", {"k": from_lists(COLUMNS[:1], {"name": words})})
-    table = read_table(tmp_path / "t.duckdb", "k", Memory())
+    table = read_table(tmp_path / "t.duckdb", "k", MemoryCache())
     assert table is not None
     assert list(table.text("name").values) == ["A", "a", "a1", "B", "b", "step 9", "step 10", "é"]
     assert table.text("name").tolist() == words
@@ -73,7 +73,7 @@ def test_many_short_tables_take_little_room(tmp_path: Path) -> None:
 
 def test_every_value_comes_back(tmp_path: Path) -> None:
     write_tables(tmp_path / "t.duckdb", {"kernels": from_lists(COLUMNS, LISTS)})
-    memory = Memory()
+    memory = MemoryCache()
     table = read_table(tmp_path / "t.duckdb", "kernels", memory)
     assert table is not None
     assert not memory.columns.size, "nothing is loaded before it is asked for"

@@ -59,8 +59,8 @@ def test_a_file_that_takes_too_much_is_skipped(
     limit: str, body: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if limit == "memory":
-        monkeypatch.setattr(watchdog, "LEAST_MEMORY", 300 << 20)
-        monkeypatch.setattr(watchdog, "MOST_TIMES", 0)
+        monkeypatch.setattr(watchdog, "MIN_MEMORY_LIMIT", 300 << 20)
+        monkeypatch.setattr(watchdog, "MEMORY_FACTOR", 0)
     else:
         monkeypatch.setattr(watchdog, "CPU_WITHOUT_PROGRESS", 1.5)
     job, pool, cache = read_with(body, tmp_path, "communication.json", "kernel_details.csv")

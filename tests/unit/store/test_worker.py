@@ -22,7 +22,7 @@ from tb_npu_plugin.readers.text import capture
 from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.store.cache.disk import reader_version
 from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.pool.process import Failed, WorkerProcess
+from tb_npu_plugin.store.pool.process import RequestFailed, WorkerProcess
 from tb_npu_plugin.store.stages import Request, files_of
 from tb_npu_plugin.store.timeline import build as timeline_build
 from tests.support.fixtures import FIXTURES
@@ -171,7 +171,7 @@ def test_a_file_that_changes_while_it_is_read_is_noted(tmp_path: Path, monkeypat
 def test_a_failure_is_reported_with_its_traceback_and_the_process_goes_on(tmp_path: Path) -> None:
     process = WorkerProcess()
     asked = request(tmp_path)
-    with pytest.raises(Failed, match="out-that-is-not-there") as failure:
+    with pytest.raises(RequestFailed, match="out-that-is-not-there") as failure:
         process.run(Request("tables", asked.folder, asked.files, tmp_path / "out-that-is-not-there"), lambda m: None)
     assert "Traceback" in failure.value.trace
     assert process.run(asked, lambda message: None)["rows"]["kernels"] == 2

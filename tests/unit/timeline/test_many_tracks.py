@@ -48,7 +48,7 @@ def test_small_tracks_together_are_as_each_alone(last: float, tmp_path: Path, mo
     calls = []
     real = timeline_layout._Writer.tracks
     monkeypatch.setattr(timeline_layout._Writer, "tracks", lambda *args: (calls.append(1), real(*args))[1])
-    monkeypatch.setattr(timeline_layout, "_TOGETHER", 1)
+    monkeypatch.setattr(timeline_layout, "_BATCH", 1)
     assert build(trace, tmp_path / "alone") == together
     assert len(calls) > 100
 

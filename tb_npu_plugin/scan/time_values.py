@@ -1,4 +1,4 @@
-"""Times of a batch of events: from the JSON text of each value to int64 ns."""
+"""Converts times of a batch of events from JSON text to int64 ns."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tb_npu_plugin.tables import NULL_INT, IntArray
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
 _UNIT = TIME_UNITS["us"]  # ts and dur of a trace are microseconds
-_DIGITS = 18  # as many digits always fit int64
+_DIGITS = 18  # always fit int64
 _EXACT = 2.0**40  # below this many ns, float64 arithmetic on a duration is far finer than the tie guard
 _TIE = 1e-3
 
 
 def from_json(value: bytes) -> int:
-    """Nanoseconds of one JSON value in us: a number, or a number as text. NULL_INT for anything else."""
+    """ns of one JSON value in us: a number or a number in quotes. NULL_INT for anything else."""
     text = value.strip(b' \t\r\n"').decode("ascii", "replace")
     result = scaled(text, _UNIT)
     return NULL_INT if result is None else result
 
 
 def times(values: Sequence[bytes]) -> IntArray:
-    """Timestamps in ns. `values`: JSON texts (or buffers of them), empty where absent.
+    """Timestamps in ns. values: JSON texts (bytes-like), empty where absent.
 
-    Values of the usual form, digits with three decimals, are converted together; the rest one by one.
+    Values with three decimals, the usual form, are converted in bulk, the others one by one.
     """
     out = no_time(len(values))
     lengths = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
@@ -44,7 +44,7 @@ def times(values: Sequence[bytes]) -> IntArray:
 
 
 def _same_length(values: Sequence[bytes], length: int) -> IntArray:
-    """`times` for values of one length; NULL_INT where the form is not `digits.ddd`, quoted or not."""
+    """`times` for values of equal length; NULL_INT if the form is not `digits.ddd`, with or without quotes."""
     chars = np.frombuffer(b"".join(values), dtype=np.uint8).reshape(len(values), length)
     quoted = bool(chars[0, 0] == ord('"'))
     body = chars[:, 1:-1] if quoted else chars
@@ -74,11 +74,11 @@ def _number(value: bytes) -> float:
 
 
 def durations(values: Sequence[bytes]) -> tuple[IntArray, NDArray[np.float32]]:
-    """Durations in ns, rounded half to even, and what was rounded off. `values` as for `times`."""
+    """(durations in ns, rounded half to even; what rounding took off). values: as for `times`."""
     text = np.zeros(len(values), dtype=bool)
     try:
         micros = np.array([float(value) if value else np.nan for value in values], dtype=np.float64)
-    except ValueError:  # a text, null or an object among them
+    except ValueError:  # some are texts, null or objects
         micros = np.array([_number(bytes(value)) for value in values], dtype=np.float64)
         text = np.isnan(micros) & np.array([bool(value) for value in values])
     with np.errstate(over="ignore"):  # 1e308: none
