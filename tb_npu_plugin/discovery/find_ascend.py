@@ -1,4 +1,4 @@
-"""Results of the Ascend profilers: parsed files in an ASCEND_PROFILER_OUTPUT, or copied out of one."""
+"""Finds results of the Ascend profilers: parsed files in ASCEND_PROFILER_OUTPUT, or copies of them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK
 
 
 def find_ascend(folder: Folder) -> FinderResult | None:
-    """A folder with an ASCEND_PROFILER_OUTPUT or with files of one, or one of raw data that was never parsed."""
+    """Take a folder with ASCEND_PROFILER_OUTPUT or with files of it; report one that holds only raw data."""
     names = folder.folders
     if OUTPUT_FOLDER not in names and any(map(layout.is_result_name, names)):
-        # MindSpore 2.3 and 2.4 put the raw data beside the result.
+        # MindSpore 2.3 and 2.4 put the raw data next to the result.
         return FinderResult(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
@@ -44,20 +44,20 @@ def find_ascend(folder: Folder) -> FinderResult | None:
 
 
 def _belongs_in_output(entry: os.DirEntry[str]) -> bool:
-    """A file that torch_npu (as MindSpore) writes into ASCEND_PROFILER_OUTPUT only."""
+    """Whether torch_npu and MindSpore write this file into ASCEND_PROFILER_OUTPUT only."""
     spec = TORCH_NPU.file(entry.name)
     return spec is not None and not spec.in_root and spec is not MSPROF_DATABASE and is_file(entry)
 
 
 def _raw_format(folder: Folder, raw: frozenset[str], format: Format) -> Format:
-    """Which program parses raw data: msprof, where nothing says that a framework recorded it."""
+    """The format whose program parses the raw data: msprof unless a framework recorded it."""
     recorded = layout.RAW_FRAMEWORK in raw or bool(layout.suffix_of(folder.name))
     recorded = recorded or any(layout.INFO_NAME.fullmatch(entry.name) for entry in folder.entries)
     return format if recorded else MSPROF
 
 
 def _format(folder: Folder) -> Format:
-    """Which profiler wrote it: as the name ends, else as the content looks."""
+    """The profiler that wrote the folder, by its name, else by its content."""
     suffix = layout.suffix_of(folder.name)
     if suffix:
         return MINDSPORE if suffix == mindspore.SUFFIX else TORCH_NPU
@@ -65,7 +65,7 @@ def _format(folder: Folder) -> Format:
 
 
 def _is_mindspore(folder: Folder) -> bool:
-    """The settings are MindSpore's, or it has files that only MindSpore writes."""
+    """Whether the settings are MindSpore's, or files exist that only MindSpore writes."""
     for entry in folder.entries:
         try:
             if layout.INFO_NAME.fullmatch(entry.name):
@@ -89,7 +89,8 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
 
 
 def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) -> FinderResult:
-    """Take a folder that has parsed files, or say why not. prefix: the path of those files below it, ending in a slash."""
+    """Take a folder with parsed files, or report why not. prefix: path of those files below it, with a trailing
+    slash."""
     try:
         output = listed(folder.path / prefix)
     except FileNotFoundError:
@@ -112,7 +113,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
     identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
     if format is MINDSPORE and infos:
-        # Processes that never initialised the communication all say rank 0: the device tells them apart.
+        # Processes that never initialised communication all claim rank 0; the device separates them.
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
     label = report.shown(folder.path.name)
     return FinderResult(
@@ -133,7 +134,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
 
 
 def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
-    """The database that msprof exported into the raw data, where the profiler of the framework made none of it."""
+    """The database that msprof exported into the raw data, if the framework's profiler wrote none."""
     if any(file.fallback and file.is_trace for file in files):
         return []
     found = [
@@ -145,7 +146,7 @@ def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], no
 
 
 def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds that need not be there."""
+    """Entries of a folder; [] if it does not exist."""
     try:
         return listed(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""Traces of torch.profiler on GPUs: each file is a span of its own."""
+"""Finds traces of torch.profiler on GPUs: each file is a span."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS = (".json", ".json.gz")
 
 
 def find_kineto(folder: Folder) -> FinderResult | None:
-    """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
+    """Take files named like traces of torch.profiler, and JSON files that begin like one."""
     taken = FinderResult()
     for entry in folder.entries:
         try:
@@ -36,7 +36,8 @@ def find_kineto(folder: Folder) -> FinderResult | None:
 
 
 def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
-    """The span of a file, why a trace is none, or None for other files. Raises OSError for a file that cannot be read."""
+    """The span of a trace file, the reason to skip it, or None for other files. Raises OSError for an unreadable
+    file."""
     if not entry.name.endswith(_ENDS) or not is_file(entry):
         return None
     named = kineto.HANDLER_NAME.fullmatch(entry.name)
@@ -65,12 +66,13 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
 
 
 def _is_of_others(name: str) -> bool:
-    """Another kind of result declares files of this name: it is not opened to look at its beginning."""
+    """Whether another format declares this file name; such a file is not opened."""
     return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
 
 
 def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
-    """Who recorded it: the rank from the file itself, then from names; host and process from the handler's name."""
+    """Identity of a trace: the rank from its content, else from names; host and process from the name that
+    tensorboard_trace_handler gives."""
     named = kineto.HANDLER_NAME.fullmatch(parts[-1])
     worker = named.group("worker") if named else ""
     by_pid = layout.WORKER_PID.fullmatch(worker)
@@ -102,7 +104,7 @@ def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[i
 
 
 def _stamp(digits: str) -> str:
-    """Digits of the time (UTC) of a moment in ms or ns since the epoch, as names of results have them."""
+    """UTC time digits, as in result names, of a time in ms or ns since the epoch."""
     if not digits:
         return ""
     seconds, rest = divmod(int(digits), 10 ** (len(digits) - 10))

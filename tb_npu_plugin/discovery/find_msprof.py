@@ -1,4 +1,4 @@
-"""Results of plain msprof runs: PROF_* folders with what msprof exported."""
+"""Finds results of plain msprof runs: PROF_* folders with an export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STAMP = re.compile(r"\d{14,}")
 
 
 def find_msprof(folder: Folder) -> FinderResult | None:
-    """A folder that holds an export of msprof: text files, a database, or both; whatever its name."""
+    """Take a folder with an msprof export (text files, a database, or both), whatever its name."""
     notes: list[Problem] = []
     with_text = msprof.OUTPUT_FOLDER in folder.folders
     databases = [] if _is_of_a_framework(folder) else databases_in(folder.entries, "", notes)
@@ -52,19 +52,19 @@ def find_msprof(folder: Folder) -> FinderResult | None:
 
 
 def _is_of_a_framework(folder: Folder) -> bool:
-    """A profiler of a framework wrote the folder, which reads the database too (find_ascend)."""
+    """Whether a framework's profiler wrote the folder; find_ascend then takes the database too."""
     others = (TORCH_NPU.file(entry.name) for entry in folder.entries)
     return OUTPUT_FOLDER in folder.folders or any(spec not in (None, msprof.MSPROF_DATABASE) for spec in others)
 
 
 def databases_in(entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[Problem]) -> list[FoundFile]:
-    """The databases among what a PROF_* folder holds; see files_of."""
+    """Databases of a PROF_* folder; see files_of."""
     named = [entry for entry in entries if msprof.MSPROF_DATABASE.matches(entry.name)]
     return files_of(named, prefix, MSPROF, notes)
 
 
 def is_exported(path: Path) -> bool:
-    """A PROF_* folder holds an export; one that cannot be listed holds none."""
+    """Whether a PROF_* folder holds an export; False if it cannot be listed."""
     try:
         names = [entry.name for entry in listed(path)]
     except OSError:
@@ -73,7 +73,7 @@ def is_exported(path: Path) -> bool:
 
 
 def _is_raw(folder: Folder) -> bool:
-    """A PROF_* folder as msprof records it."""
+    """Whether this is a PROF_* folder as msprof records it."""
     inner = any(name == msprof.HOST_FOLDER or msprof.DEVICE_FOLDER.fullmatch(name) for name in folder.folders)
     return inner and msprof.FOLDER_NAME.fullmatch(folder.name) is not None
 
@@ -83,7 +83,7 @@ def _never_exported(folder: Folder) -> report.Skipped:
 
 
 def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
-    """Each export is named by its time: of several only the last is read, with all pieces of its files."""
+    """Files of the latest export only (names hold the export time), with all pieces of split files."""
     by_spec: dict[str, list[FoundFile]] = defaultdict(list)
     for file in files:
         spec = MSPROF.file(file.name)
@@ -105,13 +105,13 @@ def _piece(file: FoundFile) -> int | None:
 
 
 def _whole(file: FoundFile) -> str | None:
-    """What the pieces of a file have in common; None for a file that was not cut."""
+    """Name that the pieces of a split file share; None for other files."""
     number = _piece(file)
     return None if number is None else file.relative.replace(f"{msprof.PIECE_MARK}{number}", "", 1)
 
 
 def _gaps(pieces: list[FoundFile]) -> list[Problem]:
-    """Pieces that are not there, though later ones are."""
+    """A problem for each missing piece of a split file."""
     there = {number for number in map(_piece, pieces) if number is not None}
     lost = max(there) + 1 - len(there) if there else 0
     return [_incomplete(pieces[0], lost, len(there))] if lost else []
@@ -123,7 +123,8 @@ def _stamp(file: FoundFile) -> tuple[str, str]:
 
 
 def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
-    """The time from the folder's name, the rank from the folders above, else the device tells the process."""
+    """Identity: time from the folder's name, rank from the parent folders; without a rank the device identifies the
+    process."""
     named = msprof.FOLDER_NAME.fullmatch(parts[-1])
     devices = [found.group("device") for name in folder.folders if (found := msprof.DEVICE_FOLDER.fullmatch(name))]
     above = parts[len(fold(parts)) : -1]

@@ -1,4 +1,4 @@
-"""Walks a logdir and finds result folders. Reads names, sizes and times only."""
+"""Walks a logdir and finds result folders. Reads only names, sizes and times."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
-Node = tuple[int, int]  # device and inode: what a folder is, by whatever path it is reached
+Node = tuple[int, int]  # device and inode: identity of a folder, whatever its path
 
 
 @dataclass
 class Walk:
-    """One walk of one logdir. `seen` is called at the first result. Fills `found` and `skipped`."""
+    """One walk of one logdir. Calls `seen` for each folder with results; fills `found` and `skipped`."""
 
     name: str
     seen: Callable[[], None]
@@ -31,7 +31,7 @@ class Walk:
     folders: int = 0
 
     def start(self, folder: Path) -> None:
-        """Walk a logdir; one that is an ASCEND_PROFILER_OUTPUT itself means the result around it."""
+        """Walk a logdir; for an ASCEND_PROFILER_OUTPUT folder, its parent."""
         if folder.name == OUTPUT_FOLDER:
             folder = folder.parent
         try:
@@ -48,7 +48,7 @@ class Walk:
         return shown_parts(self.name, parts) or "."
 
     def _enter(self, folder: Path, parts: tuple[str, ...], above: frozenset[Node]) -> None:
-        """Look at one folder and below it. `above`: the folders on the way here, against cycles of links."""
+        """Examine a folder and its subfolders. `above`: its ancestors, to detect cycles of links."""
         self.folders += 1
         if len(parts) > layout.MAX_DEPTH:
             self.skipped.append(report.too_deep(self._label(parts), layout.MAX_DEPTH))
@@ -60,7 +60,7 @@ class Walk:
         try:
             here, all_taken = within(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
         except FileNotFoundError:
-            return  # it went away since its parent was listed
+            return  # removed since its parent was listed
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(parts), error))
             return
@@ -82,7 +82,7 @@ class Walk:
             self.skipped.append(report.empty(here.label))
 
     def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
-        """What a folder holds, and what finders make of it, up to one that takes all. Raises OSError."""
+        """The folder and the results of its finders, up to the first with `whole`. Raises OSError."""
         here = Folder(folder, parts, self._label(parts), listed(folder))
         all_taken = []
         for finder in FINDERS:
@@ -94,7 +94,7 @@ class Walk:
         return here, [*all_taken, FinderResult(skipped=odd_entries(here, all_taken))]
 
     def _below(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]) -> None:
-        """Go into the folders among the entries, links included."""
+        """Walk the folders among the entries, links included."""
         for entry in entries:
             place = (*parts, entry.name)
             try:
@@ -118,12 +118,12 @@ def _node(folder: Path) -> Node:
 
 
 def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
-    """Those of a folder that no finder tells of."""
-    told = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
-    told |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
+    """Entries that are named like results but unusable, and that no finder reported."""
+    reported = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
+    reported |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
     out = []
     for entry in folder.entries:
-        if entry.name in told:
+        if entry.name in reported:
             continue
         label = folder.label_of(entry.name)
         try:
@@ -150,5 +150,5 @@ def _odd(entry: os.DirEntry[str], label: str) -> Skipped | None:
 
 
 def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """A link without a target: the walk tells of it."""
+    """A dangling link; the walk reports it."""
     return entry.is_symlink() and not entry.is_file() and not entry.is_dir() and not os.path.exists(entry.path)  # noqa: PTH110

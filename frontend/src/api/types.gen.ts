@@ -582,7 +582,7 @@ export interface MemoryPeakJson {
 export interface MessageJson {
   /** Key of the message. */
   code: string;
-  /** By name; a parameter is data or a message again. */
+  /** By name; a parameter is data or a nested message. */
   params: Record<string, string | number | MessageJson>;
 }
 
