@@ -24,7 +24,7 @@ from tb_npu_plugin.schema.formats import Format
 class Folder:
     """A folder reached by the walk.
 
-    path     absolute path
+    path     path on the disk
     parts    path below the logdir
     label    that path for display
     entries  its entries, sorted by name

@@ -143,9 +143,9 @@ export interface ChainLinkJson {
   via: string;
 }
 
-/** Time of one operator class on both sides. Every moment counts once: communication where nothing computes. */
+/** Time of one operator class on both sides. Every instant counts once; communication only counts while nothing computes. */
 export interface ClassDifference {
-  /** Id of analysis.kernels.classes. "idle": free time, without calls. "computing": what no kernel explains. */
+  /** Id of analysis.kernels.classes. "idle": free time, without calls. "computing": computing time without known kernels. */
   id: string;
   /** Calls per step. */
   baseline_calls: number;
@@ -167,7 +167,7 @@ export interface ClusterFinding {
   rule: "step_interval" | "flops_per_second" | "link" | "communication" | "between_stages" | "within_stage" | "stage_flops";
   /** MindInsight would report it: `share` is above `limit`. */
   fires: boolean;
-  /** Difference from the mean to the worse side, or share of communication. */
+  /** Difference from the mean in the worse direction, or share of communication. */
   share: number;
   /** MindInsight's limit of `share`. */
   limit: number;
@@ -181,19 +181,19 @@ export interface ClusterFinding {
   dst: number | null;
   /** Transport of that link. */
   transport: string | null;
-  /** Of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations per second (flops_per_second), a million of them (stage_flops), else a ratio. */
+  /** Value of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations per second (flops_per_second), a million of them (stage_flops), else a ratio. */
   value: number | null;
-  /** Of all; unit of `value`. */
+  /** Mean of all; unit of `value`. */
   mean: number | null;
-  /** Ranks or links that it can be compared with, itself included. */
+  /** Number of comparable ranks or links, itself included. */
   peers: number;
-  /** Of the peers; unit of `value`. */
+  /** Median of the peers; unit of `value`. */
   median: number | null;
-  /** It stands out among the peers; None where they are too few to decide. */
+  /** It is an outlier among the peers; None with too few peers. */
   outlier: boolean | null;
-  /** Step time that the median of the peers would save; None where unknown. */
+  /** Step time saved if it reached the median of the peers; None: unknown. */
   gain_ns: number | null;
-  /** Whether the figures are computed means or the averages in the files. */
+  /** Source of the figures: computed means, or the averages in the files. */
   basis: "mean" | "recorded";
 }
 
@@ -225,7 +225,7 @@ export interface ColumnJson {
 
 /** Device time of one accelerator core. */
 export interface CoreTime {
-  /** Name of the core; None where the file does not name it. */
+  /** Name of the core; None if unknown. */
   core: string | null;
   /** Number of kernels. */
   calls: number;
@@ -650,7 +650,7 @@ export interface ParentJson {
   name: string;
 }
 
-/** A rule that holds. */
+/** A rule whose condition holds. */
 export interface PipelineFinding {
   /** held_up, slow_source: usages, 0 to 1. busy_workers, idle_workers, busy_machine: percent of CPU. */
   rule: "held_up" | "slow_source" | "busy_machine" | "busy_workers" | "idle_workers";
@@ -658,7 +658,7 @@ export interface PipelineFinding {
   op_id: number | null;
   /** Measured value. */
   value: number;
-  /** Limit that it passed. */
+  /** Limit that the value exceeds. */
   limit: number;
 }
 
@@ -670,9 +670,9 @@ export interface PipelineOp {
   name: string;
   /** Worker threads or processes. */
   workers: number | null;
-  /** The operator that reads its output. */
+  /** The operator that consumes its output. */
   parent_id: number | null;
-  /** The operators that it reads. */
+  /** The operators that it consumes. */
   children: number[];
   /** Size of its output queue. */
   capacity: number | null;
@@ -680,17 +680,17 @@ export interface PipelineOp {
   average: number | null;
   /** average / capacity, 0 to 1. */
   usage: number | null;
-  /** Usage of the nearest queue before it; None where it reads the data itself. */
+  /** Usage of the nearest queue before it; None for an operator that reads the source data. */
   input_usage: number | null;
   /** Percent of the samples in which its output queue was empty. */
   empty: number | null;
   /** Percent of one core. */
   cpu: number | null;
-  /** How much it delays the others, 0 to 1. */
+  /** Degree to which it delays the others, 0 to 1. */
   score: number | null;
 }
 
-/** Batches that a queue handed out, without the first. */
+/** Batches taken from a queue, without the first. */
 export interface PipelineQueue {
   /** Which of the two queues. */
   queue: "host" | "device";
@@ -876,7 +876,7 @@ export interface ReadingJson {
 
 /** A communication operator of a step. */
 export interface Reduce {
-  /** Stream that it ran on. */
+  /** Stream of the operator. */
   stream_id: number | null;
   /** Name of the operator. */
   name: string | null;
@@ -1052,7 +1052,7 @@ export interface StepJson {
   exposed_preparing: number | null;
 }
 
-/** Course of one step, in ns. None: unknown. gap + fp_bp + tail = total where all are known. */
+/** Phases of one step, ns. None: unknown. gap + fp_bp + tail = total if all are known. */
 export interface StepTimes {
   /** Step number; None where steps are not marked, and for a mean. */
   step: string | null;
@@ -1060,7 +1060,7 @@ export interface StepTimes {
   start_ns: number | null;
   /** Step time. */
   total_ns: number | null;
-  /** Between two steps. Comes first where points were recorded, else last, and is unknown for the last step then. */
+  /** Between two steps. First part of a step with recorded points; else its last part, unknown for the last step. */
   gap_ns: number | null;
   /** Forward and backward pass. */
   fp_bp_ns: number | null;

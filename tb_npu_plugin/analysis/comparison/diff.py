@@ -1,4 +1,5 @@
-"""Two captures side by side. Differences are experimental minus baseline; ratios are difference / baseline."""
+"""Compares operators and kernels of two captures. Differences are experimental minus baseline; ratios are difference /
+baseline."""
 
 from __future__ import annotations
 
@@ -27,16 +28,16 @@ _CALLS = (
 _SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 _NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
-#: Least change (of the baseline) that makes a row slower or faster.
+#: Minimum change, as a share of the baseline, of a slower or faster row.
 CHANGED = 0.05
-#: By what the sums of both sides are divided, to compare means of steps.
+#: Divisors of the sums of both sides, to compare means of steps.
 Divisors = tuple[int, int]
 SUMS: Divisors = (1, 1)
 
 
 def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Table:
-    """One row per operator name: calls, and each host and device time of both sides. An operator that a side did not
-    call took no time there; a time that a side's file lacks is unknown. by: what calls and times are divided by."""
+    """One row per operator name: calls, and each host and device time of both sides. An operator that one side did not
+    call has 0 calls and times there; times missing in a side's file are unknown. by: divisors of calls and times."""
     sides = [by_name(table) for table in (baseline, experimental)]
     rows = outer_join([sides[0].text("name")], [sides[1].text("name")])
     calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
@@ -55,9 +56,8 @@ def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Tabl
 
 
 def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Divisors = SUMS) -> Table:
-    """One row per kernel name, type and core, with its class. by_type: kernels are named by their type where
-    it is known, and spellings of the core of communication are one: for results of different frameworks. by: what
-    calls and times are divided by."""
+    """One row per kernel name, type and core, with its class. by_type: name kernels by their known type and unify
+    spellings of the communication core, to compare different frameworks. by: divisors of calls and times."""
     sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
@@ -99,7 +99,7 @@ def _kernel_sums(kernels: Table, by_type: bool) -> Table:
 
 
 def _one_communication_core(cores: Text) -> Text:
-    """The newest name for all."""
+    """Replace all communication cores by the newest name."""
     newest = COMMUNICATION_CORES[-1]
     return Text.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
 
@@ -155,17 +155,17 @@ def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray,
 
 
 def _at(values: IntArray, rows: IntArray) -> IntArray:
-    """Values at the given rows; 0 where the row is -1: the side did not call it."""
+    """Values at the given rows; 0 where the row is -1, as the side did not call it."""
     return np.append(values, 0)[rows]
 
 
 def _times(values: IntArray, steps: int) -> IntArray:
-    """Times divided by the number of steps, to the ns; unknown ones stay."""
+    """Times divided by the number of steps, rounded to ns; unknown ones stay unknown."""
     return np.where(known(values), (2 * np.where(known(values), values, 0) + steps) // (2 * steps), NULL_INT)
 
 
 def _calls(values: IntArray, rows: IntArray, by: Divisors, steps: int) -> Data:
-    """Calls at the given rows; no whole numbers where either side is divided."""
+    """Calls at the given rows; floats if either side is divided."""
     calls = _at(values, rows)
     return calls if by == SUMS else calls / steps
 
@@ -176,7 +176,7 @@ def _calls_columns(by: Divisors) -> list[Column]:
 
 
 def _either(left: Text, right: Text, rows: tuple[IntArray, IntArray]) -> Text:
-    """Key of each joined row, from the side that has it."""
+    """Key of each joined row, from either side."""
     picked: NDArray[np.bool_] = rows[0] >= 0
     lefts, rights = left.tolist(), right.tolist()
     return Text.of(lefts[row] if mine else rights[other] for row, other, mine in zip(*rows, picked))

@@ -1,4 +1,4 @@
-"""Device time by kernel, by type and core, by core. Communication rows are kept apart from computing kernels."""
+"""Device time by kernel, by type and core, by core. Communication is counted separately from computing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SHARE = Column(
 )
 RATIO = Column("ratio", Kind.PERCENT, "Share of computing", "Share of the computing kernels' time, 0 to 100.", "")
 
-#: What `core` says of copies and memory sets in traces of GPUs; they compute nothing.
+#: Values of `core` for copies and memory sets in GPU traces; these compute nothing.
 COPIES = (kineto.MEMCPY_KIND, kineto.MEMSET_KIND)
 
 
@@ -48,7 +48,7 @@ class CoreTime:
     """Device time of one accelerator core."""
 
     core: Optional[str]
-    """Name of the core; None where the file does not name it."""
+    """Name of the core; None if unknown."""
     calls: int
     """Number of kernels."""
     total_ns: int
@@ -58,12 +58,12 @@ class CoreTime:
 
 
 def is_communication(kernels: Table) -> NDArray[np.bool_]:
-    """Mask of the communication rows, known by their accelerator core (HCCL, COMMUNICATION)."""
+    """Mask of the communication rows, by accelerator core (HCCL, COMMUNICATION)."""
     return kernels.text("core").isin(COMMUNICATION_CORES)
 
 
 def is_copy(kernels: Table) -> NDArray[np.bool_]:
-    """Mask of the copies and memory sets, which traces of GPUs list among the kernels."""
+    """Mask of the copies and memory sets, which GPU traces list among the kernels."""
     return kernels.text("core").isin(COPIES)
 
 
@@ -73,19 +73,19 @@ def steps_of(table: Table) -> list[str | None]:
 
 
 def of_step(table: Table, step: str | None) -> Table:
-    """Rows of one step; None: the rows that belong to no step."""
+    """Rows of one step; None: rows outside steps."""
     steps = table.text("step")
     return table.take(steps.equals(step) if step is not None else steps.codes < 0)
 
 
 def by_step(table: Table) -> dict[str | None, Table]:
-    """Rows of each step, in the order of their first row; None: the rows that belong to no step."""
+    """Rows of each step, in the order of their first row; None: rows outside steps."""
     steps = table.text("step")
     return {steps[int(rows[0])]: table.take(rows) for rows in Groups([steps], len(table)).rows()}
 
 
 def longest_communication(kernels: Table) -> dict[str | None, int]:
-    """By step: the longest communication operator, ns."""
+    """Duration of the longest communication operator by step, ns."""
     rows = kernels.take(is_communication(kernels) & known(kernels.ints("dur_ns")))
     steps = rows.text("step")
     groups = Groups([steps], len(rows))
@@ -103,7 +103,7 @@ def by_name(kernels: Table) -> Table:
 
 
 def by_type(kernels: Table) -> Table:
-    """One row per type and core of the computing kernels, as op_statistic.csv has them, by total time."""
+    """One row per type and core of the computing kernels, as in op_statistic.csv, by total time."""
     table = _statistic(kernels, (TYPE, CORE), share=False)
     return table.take(largest_first(table.ints("total_ns")))
 
@@ -118,7 +118,7 @@ def by_core(kernels: Table) -> list[CoreTime]:
 
 
 def top_computing(kernels: Table, count: int) -> Table:
-    """The computing kernels with the most time, by type and core; by name and core where no type is known."""
+    """The `count` largest computing kernels by type and core, or by name and core if types are unknown."""
     found = summed(kernels, GroupByQuery(("type", "core")))
     typed = bool(((summed_text(found, "type").codes >= 0) & ~_communicates(found)).any())
     table = by_name(kernels) if not typed else _statistic(kernels, (TYPE, CORE), share=True)
@@ -127,7 +127,7 @@ def top_computing(kernels: Table, count: int) -> Table:
 
 
 def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
-    """With `share`: of all kernels, else of the computing ones."""
+    """One row per key; with `share` of all kernels, else of the computing kernels."""
     keys = tuple(_named_as(kernels, key) for key in keys)
     found = summed(kernels, GroupByQuery(tuple(key.key for key in keys), ranges=("dur_ns",)))
     total, communicates = found.total["dur_ns"], _communicates(found)
@@ -149,7 +149,7 @@ def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
 
 
 def _named_as(kernels: Table, key: Column) -> Column:
-    """The key column; under the name that the table gives it where that is not the usual one (on a GPU)."""
+    """The key column with the table's title, which differs on a GPU."""
     own = kernels.column(key.key) if kernels.has(key.key) else key
     return own if own.title == kineto.ACTIVITY else key
 
@@ -160,7 +160,7 @@ def _communicates(found: GroupByResult) -> NDArray[np.bool_]:
 
 
 def _share(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:
-    """Each total of these rows over their sum; unknown in other rows, and where that sum is 0."""
+    """Share of each total in the sum of these rows; unknown in other rows, and if the sum is 0."""
     out = np.full(len(total), np.nan)
     rows = rows & known(total)
     whole = int(total[rows].sum())

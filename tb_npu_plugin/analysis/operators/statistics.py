@@ -14,8 +14,8 @@ from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
 from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
 
-#: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...), of
-#: NCCL and of torch.distributed (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would drown all other.
+#: Operators that only communicate, by prefix: HCCL (HcclAllreduce, hcom_allReduce_...), NCCL, torch.distributed
+#: (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would dwarf all others.
 COMMUNICATION_NAME = re.compile(r"hccl|hcom|nccl|record_param_comms|_?c10d(_functional)?::", re.IGNORECASE)
 
 TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
@@ -75,7 +75,8 @@ INCOMPLETE = Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a tim
 
 @dataclass(frozen=True)
 class Totals:
-    """Times of all calls by column, and the device self time of those that only communicate, ns. None: unknown."""
+    """Total time of all calls by column, and the device self time of operators that only communicate, ns. None:
+    unknown."""
 
     times: dict[str, Optional[int]]
     communication_self_ns: Optional[int]
@@ -114,12 +115,12 @@ def by_stack(operators: Table) -> Table:
 
 
 def _one_frame_a_line(stack: str) -> str:
-    """The file ends each frame with ";" and a line break of its own kind."""
+    """One frame per line: the file ends frames with ";" and various line breaks."""
     return "\n".join(frame.strip().rstrip(";") for frame in stack.splitlines())
 
 
 def totals(operators: Table) -> Totals:
-    """Sums over all calls; of total times over those in no call of the same operator, as in `by_name`."""
+    """Sums over all calls. Total times count calls outside calls of the same operator, as in `by_name`."""
     found = summed(operators, GroupByQuery(("name", NESTED), TIMES))
     communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
     return Totals(
@@ -129,7 +130,7 @@ def totals(operators: Table) -> Totals:
 
 
 def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
-    """A call within one of the same group adds to self times and to the calls, not to total times."""
+    """Nested calls of a group add to its self times and calls, not to its total times."""
     names = tuple(key.key for key in keys)
     inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
     complete = tuple(key for key in TIMES if operators.has(key))
@@ -154,7 +155,7 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
 
 
 def _counted(found: GroupByResult, key: str, inner: int) -> IntArray:
-    """Sums of a time; 0 for the total times of calls that are nested so far."""
+    """Times to sum; 0 for total times of calls nested to this degree."""
     nested = found.keys[NESTED]
     if "total" not in key or isinstance(nested, Text):  # hand-made tables may lack the column
         return found.total[key]
