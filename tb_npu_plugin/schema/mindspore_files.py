@@ -1,5 +1,5 @@
-"""The files of `*_ascend_ms` results: those of torch_npu where they are the same, and in what they differ.
-Source: docs/facts/ascend_ms.md, Files of the output folder, Kernel names and steps."""
+"""Files of `*_ascend_ms` results: torch_npu's declarations where files are equal, with the differences. Source:
+docs/facts/ascend_ms.md, Files of the output folder, Kernel names and steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEVEL_1_RANKS = Condition(
 LEVEL_2 = Condition("profiler_level=ProfilerLevel.Level2", Message("written.ai_cpu"), always=False)
 NPU = Condition("activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone", Message("written.npu"))
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
-# Databases hold nothing of these: they need the text export.
+# Not in databases: these need the text export.
 STEPS = Condition(
     "activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]",
     Message("written.text_npu"),
@@ -52,7 +52,7 @@ FULL_NAME = Column(
 )
 SCOPE = Column("scope", Kind.TEXT, "Scope", "Where in the network: the scope of the launching event.", "identity")
 
-#: Steps as the host marked them, from the trace: what the figures of steps are cut by.
+#: Steps marked on the host, from the trace; bounds of the step figures.
 STEP_MARKS_COLUMNS = (
     Column("step", Kind.TEXT, "Step", "Number of the mark, from 0 in each capture.", "identity"),
     Column("start_ns", Kind.TIME, "Start", "Start on the host.", "time"),
@@ -111,7 +111,7 @@ ANALYSIS_DATABASE = ResultFile(
 )
 DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)
 
-#: Files whose rows are those of torch_npu's declaration of the same name, and of MindSpore's own.
+#: Files with rows as in torch_npu's files of the same name, and MindSpore's own files.
 CSV_FILES = (
     STEP_TRACE,
     KERNELS,
