@@ -37,14 +37,14 @@ PREFIX = "data/plugin/npu_profiler/api/"
 GROUP = """
 import sys, time
 from pathlib import Path
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.store.cache.memory import Memory
 from tb_npu_plugin.store.tables.database import read_table
-from tb_npu_plugin.tables import Question
+from tb_npu_plugin.tables import GroupByQuery
 table = read_table(Path(sys.argv[1]), "kernels", Memory())
 for _ in range(5):
     start = time.perf_counter()
-    groups = summed(table, Question(("type",), ("dur_ns",)))
+    groups = group_rows(table, GroupByQuery(("type",), ("dur_ns",)))
     print(1000 * (time.perf_counter() - start))
 assert int(groups.count.sum()) == int(sys.argv[2])
 """

@@ -14,7 +14,7 @@ MAX_PLACES = 5
 MORE_PLACES = "{0} and {1} more"
 #: Codes of transient problems, caused by the machine, by permissions or by a bug of the plugin and not by the data.
 #: They may be gone next time, so they are not cached with the file.
-PASSING = frozenset(
+TRANSIENT_CODES = frozenset(
     {
         "missing_file",
         "no_permission",
@@ -112,7 +112,7 @@ class ProblemLog:
         return out
 
 
-def once(*stages: Iterable[Problem]) -> list[Problem]:
+def merge_problems(*stages: Iterable[Problem]) -> list[Problem]:
     """Problems of all reading stages, in order. A problem that several stages report in one file appears once, with the
     places of all."""
     out: list[Problem] = []

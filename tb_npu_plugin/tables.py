@@ -153,8 +153,8 @@ class StoredColumns(Mapping[str, Data], ABC):
         """The first `count` rows sorted by a column: a stable sort, unknown values last. None: the caller must sort."""
         return None
 
-    def sums(self, question: GroupByQuery) -> GroupByResult | None:
-        """See analysis.grouping.summed. None: the caller must compute it."""
+    def sums(self, query: GroupByQuery) -> GroupByResult | None:
+        """See analysis.grouping.group_rows. None: the caller must compute it."""
         return None
 
 
@@ -201,14 +201,14 @@ class PickedColumns(StoredColumns):
     """A selection of rows of stored columns."""
 
     def __init__(self, base: StoredColumns, rows: NDArray[Any]) -> None:
-        self.taken = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        self.row_numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         if base.rows <= np.iinfo(np.int32).max:
-            self.taken = self.taken.astype(np.int32)
-        self.rows = len(self.taken)
+            self.row_numbers = self.row_numbers.astype(np.int32)
+        self.rows = len(self.row_numbers)
         self._base = base
 
     def __getitem__(self, key: str) -> Data:
-        return _taken(self._base[key], self.taken)
+        return _take_rows(self._base[key], self.row_numbers)
 
     def __contains__(self, key: object) -> bool:
         return key in self._base
@@ -221,10 +221,10 @@ class PickedColumns(StoredColumns):
 
     def pick(self, keys: Sequence[str], rows: IntArray) -> dict[str, Data]:
         """See StoredColumns."""
-        return self._base.pick(keys, self.taken[rows].astype(np.int64))
+        return self._base.pick(keys, self.row_numbers[rows].astype(np.int64))
 
 
-def _taken(data: Data, rows: NDArray[Any]) -> Data:
+def _take_rows(data: Data, rows: NDArray[Any]) -> Data:
     return data.take(rows) if isinstance(data, Text) else data[rows]
 
 
@@ -283,7 +283,7 @@ class Table:
         """Select rows by index or mask; stored columns are not loaded."""
         if isinstance(self.data, StoredColumns):
             return Table(self.columns, PickedColumns(self.data, rows))
-        return Table(self.columns, {key: _taken(value, rows) for key, value in self.data.items()})
+        return Table(self.columns, {key: _take_rows(value, rows) for key, value in self.data.items()})
 
     def loaded(self, rows: IntArray) -> Table:
         """Load rows by number into memory."""

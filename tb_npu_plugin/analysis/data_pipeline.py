@@ -35,7 +35,7 @@ Rule = Literal["held_up", "slow_source", "busy_machine", "busy_workers", "idle_w
 RULES: tuple[Rule, ...] = get_args(Rule)
 
 #: Operators that only pass rows on and are never bottlenecks. Without the "Op" of older versions.
-PASSING = frozenset(
+PASS_THROUGH_OPS = frozenset(
     ("Barrier", "Concat", "DeviceQueue", "EpochCtrl", "Project", "Rename", "Repeat", "Shuffle", "Skip", "Take", "Zip")
 )
 
@@ -119,12 +119,12 @@ class Pipeline:
     findings: Sequence[PipelineFinding] = field(default_factory=tuple)
 
 
-def examine(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipeline:
+def analyse_pipeline(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipeline:
     """Analyse the logical tables minddata_ops, minddata_batches, minddata_cpu; any may be missing."""
     found = [] if ops is None else operators(ops, {} if cpu is None else _cpu_of_ops(cpu))
     ends = [] if batches is None else queues(batches)
     machine = None if cpu is None else _machine(cpu)
-    slow = holding_up(found)
+    slow = bottlenecks(found)
     worst = max(slow, key=lambda op: op.score or 0.0, default=None)
     bottleneck = None if worst is None else worst.op_id
     return Pipeline(found, ends, verdict(ends), bottleneck, machine, _findings(found, slow, machine))
@@ -205,14 +205,14 @@ def _input(op_id: int, children: Mapping[int, Sequence[int]], usage: Mapping[int
 
 def _score(name: str, own: float | None, before: float | None, has_children: bool) -> float | None:
     kind = name[:-2] if name.endswith("Op") else name
-    if own is None or kind in PASSING:
+    if own is None or kind in PASS_THROUGH_OPS:
         return None
     if not has_children:
         return 1.0 - own
     return None if before is None else max(0.0, before - own)
 
 
-def holding_up(ops: Sequence[PipelineOp]) -> list[PipelineOp]:
+def bottlenecks(ops: Sequence[PipelineOp]) -> list[PipelineOp]:
     """Bottlenecks: operators whose score exceeds the limit, with no full queue between them and the device. A full
     queue shows that all operators before it are fast enough."""
     by_id = {op.op_id: op for op in ops}

@@ -106,25 +106,25 @@ class Groups:
         return np.where(self.count_known(values) > 0, reduced, NULL_INT)
 
 
-def summed(table: Table, question: GroupByQuery) -> GroupByResult:
+def group_rows(table: Table, query: GroupByQuery) -> GroupByResult:
     """Group a table's rows and reduce them; stored columns do it without being loaded."""
-    found = table.data.sums(question) if isinstance(table.data, StoredColumns) else None
-    return _summed(table, question) if found is None else found
+    found = table.data.sums(query) if isinstance(table.data, StoredColumns) else None
+    return _group_loaded_rows(table, query) if found is None else found
 
 
-def summed_text(found: GroupByResult, key: str) -> Text:
+def text_key(found: GroupByResult, key: str) -> Text:
     """A key of text type."""
     texts = found.keys[key]
     assert isinstance(texts, Text)
     return texts
 
 
-def _summed(table: Table, question: GroupByQuery) -> GroupByResult:
-    keys = {key: _key(table, key) for key in question.keys}
+def _group_loaded_rows(table: Table, query: GroupByQuery) -> GroupByResult:
+    keys = {key: _key(table, key) for key in query.keys}
     groups = Groups(list(keys.values()), len(table))
-    totals, ranges = ({key: table.ints(key) for key in some} for some in (question.totals, question.ranges))
+    totals, ranges = ({key: table.ints(key) for key in some} for some in (query.totals, query.ranges))
     incomplete = np.zeros(len(table), dtype=np.int64)
-    for key in question.complete:
+    for key in query.complete:
         incomplete |= ~known(table.ints(key))
     return GroupByResult(
         first=groups.first,
@@ -136,7 +136,7 @@ def _summed(table: Table, question: GroupByQuery) -> GroupByResult:
         total={key: groups.sum(values) for key, values in {**totals, **ranges}.items()},
         least={key: groups.min(values) for key, values in ranges.items()},
         most={key: groups.max(values) for key, values in ranges.items()},
-        distinct={key: groups.distinct(_key(table, key)) for key in question.distinct},
+        distinct={key: groups.distinct(_key(table, key)) for key in query.distinct},
         incomplete=groups.count_of(incomplete > 0),
     )
 

@@ -14,16 +14,16 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, known
 #: configured few hours. Invalid times (0, counter ticks, time since boot, flipped bits) are off by months or more.
 LONGEST_PAUSE = 24 * 3600 * 10**9
 #: Limit of plausible times, ns from the epoch (146 years): the sum of two fits int64.
-FAR = 2**62
+MAX_TIME = 2**62
 #: Number of times checked in one go: long columns are stored in files.
 _PIECE = 1 << 20
 #: Number of times that fit the processor's cache.
 _CACHED = 1 << 16
 
 
-def in_time(times: IntArray) -> NDArray[np.bool_]:
+def is_plausible(times: IntArray) -> NDArray[np.bool_]:
     """Mask of the known and plausible times, ns since the epoch."""
-    return np.asarray((times > -FAR) & (times < FAR))  # NULL_INT is below
+    return np.asarray((times > -MAX_TIME) & (times < MAX_TIME))  # NULL_INT is below
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def window_of(times: Sequence[IntArray]) -> Window | None:
         return None
     first, last = min(low for low, _ in extents), max(high for _, high in extents)
     if last - first > LONGEST_PAUSE:
-        every = np.sort(np.concatenate([column[in_time(column)] for column in times]))
+        every = np.sort(np.concatenate([column[is_plausible(column)] for column in times]))
         # As floats, since the difference of two int64 may overflow. Their error is far below a day.
         ends = np.flatnonzero(np.diff(every.astype(np.float64)) > LONGEST_PAUSE)
         stretch = int(np.searchsorted(ends, len(every) // 2))
@@ -66,22 +66,22 @@ def window_of(times: Sequence[IntArray]) -> Window | None:
 def is_short(times: IntArray, dur: IntArray) -> bool:
     """Whether all times (ns, NULL_INT where unknown) lie within LONGEST_PAUSE, and no duration is longer. Then no time
     is a stray; this check is much cheaper than a search for strays."""
-    low, high, longest = FAR, -FAR, 0
+    low, high, longest = MAX_TIME, -MAX_TIME, 0
     for begin in range(0, len(times), _CACHED):
         piece, longest = times[begin : begin + _CACHED], max(longest, int(dur[begin : begin + _CACHED].max()))
         if int(piece.min()) == NULL_INT:
             piece = piece[known(piece)]
         if len(piece):
             low, high = min(low, int(piece.min())), max(high, int(piece.max()))
-    return low > -FAR and high < FAR and max(high - low, longest) <= LONGEST_PAUSE
+    return low > -MAX_TIME and high < MAX_TIME and max(high - low, longest) <= LONGEST_PAUSE
 
 
 def _extent(times: IntArray) -> tuple[int, int] | None:
     """First and last time."""
-    low, high = FAR, -FAR
+    low, high = MAX_TIME, -MAX_TIME
     for begin in range(0, len(times), _PIECE):
         piece = times[begin : begin + _PIECE]
-        piece = piece[in_time(piece)]
+        piece = piece[is_plausible(piece)]
         if len(piece):
             low, high = min(low, int(piece.min())), max(high, int(piece.max()))
     return None if high < low else (low, high)

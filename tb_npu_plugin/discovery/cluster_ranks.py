@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.patience import FILE_LIMIT, read_file, within
+from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, read_file, run_with_timeout
 from tb_npu_plugin.schema import cluster
 
 #: Maximum bytes to read: the scan runs in the server and must not block on a huge file.
@@ -64,7 +64,7 @@ def _of_groups(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
 @lru_cache(maxsize=1000)
 def _of_database(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
     try:
-        return within(FILE_LIMIT, path, lambda: _ranks_in(path))
+        return run_with_timeout(FILE_LIMIT, path, lambda: _ranks_in(path))
     except OSError:
         return ()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, is_file, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, is_file, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
@@ -35,7 +35,7 @@ def find_ascend(folder: Folder) -> FinderResult | None:
     if OUTPUT_FOLDER in names:
         taken = _result(folder, format, raw, f"{OUTPUT_FOLDER}/")
         taken.closed = layout.CLOSED_FOLDERS | raw
-        taken.whole = layout.is_result_name(folder.name)
+        taken.skips_subfolders = layout.is_result_name(folder.name)
         return taken
     raw -= frozenset(name for name in raw if is_exported(folder.path / name))
     if raw:
@@ -92,7 +92,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     """Take a folder with parsed files, or report why not. prefix: path of those files below it, with a trailing
     slash."""
     try:
-        output = listed(folder.path / prefix)
+        output = list_folder(folder.path / prefix)
     except FileNotFoundError:
         return FinderResult()
     except OSError as error:
@@ -103,19 +103,19 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     if not files:
         return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
     if not layout.is_result_name(folder.name):
-        notes.append(_renamed(report.shown(folder.name), format))
+        notes.append(_renamed(report.decoded(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
     if format is MINDSPORE:
         files += files_of(
             _listed_or_none(folder.path / layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes
         )
-    files += _left_behind(folder, raw, files, notes)
+    files += _exported_database(folder, raw, files, notes)
     infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
     identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
     if format is MINDSPORE and infos:
         # Processes that never initialised communication all claim rank 0; the device separates them.
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
-    label = report.shown(folder.path.name)
+    label = report.decoded(folder.path.name)
     return FinderResult(
         [
             Found(
@@ -133,7 +133,9 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     )
 
 
-def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
+def _exported_database(
+    folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]
+) -> list[FoundFile]:
     """The database that msprof exported into the raw data, if the framework's profiler wrote none."""
     if any(file.fallback and file.is_trace for file in files):
         return []
@@ -148,7 +150,7 @@ def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], no
 def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
     """Entries of a folder; [] if it does not exist."""
     try:
-        return listed(folder)
+        return list_folder(folder)
     except OSError:
         return []
 

@@ -11,7 +11,7 @@ from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
-from tb_npu_plugin.discovery.report import Skipped, shown
+from tb_npu_plugin.discovery.report import Skipped, decoded
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -41,7 +41,7 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
     if not entry.name.endswith(_ENDS) or not is_file(entry):
         return None
     named = kineto.HANDLER_NAME.fullmatch(entry.name)
-    if named is None and _is_of_others(entry.name):
+    if named is None and _is_declared_elsewhere(entry.name):
         return None
     notes: list[Problem] = []
     file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
@@ -61,11 +61,11 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
         _identity(parts, head or {}),
         (file,),
         tuple(notes),
-        shown(entry.name),
+        decoded(entry.name),
     )
 
 
-def _is_of_others(name: str) -> bool:
+def _is_declared_elsewhere(name: str) -> bool:
     """Whether another format declares this file name; such a file is not opened."""
     return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
 
@@ -80,11 +80,11 @@ def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
     return Identity(
         rank=rank,
         rank_source=source,
-        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else shown(worker),
-        host=shown(by_pid.group("host")) if by_pid else None,
+        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else decoded(worker),
+        host=decoded(by_pid.group("host")) if by_pid else None,
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=_stamp(named.group("stamp") or "") if named else "",
-        node="/".join(shown(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decoded(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
@@ -46,7 +46,7 @@ def _flat(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
     notes: list[Problem] = []
     files = _files(entries, "", notes)
     identity = _identity(rank, FILE_NAMES)
-    label = report.shown(folder.path.name)
+    label = report.decoded(folder.path.name)
     parts = (*folder.parts, f"rank_{rank}")
     return Found(
         MINDINSIGHT.id,
@@ -117,7 +117,7 @@ def _cluster(folder: Folder) -> FinderResult | None:
     for host in hosts:
         prefix = f"{CLUSTER_FOLDER}/{host}/{FOLDER}/"
         try:
-            entries = listed(folder.path / prefix)
+            entries = list_folder(folder.path / prefix)
         except OSError as error:
             taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
             continue
@@ -129,7 +129,7 @@ def _cluster(folder: Folder) -> FinderResult | None:
 
 def hosts_of(run: Path) -> list[str]:
     """Sorted host numbers of a run folder. Raises OSError."""
-    hosts = [entry.name for entry in listed(run / CLUSTER_FOLDER) if _has_profiler(entry)]
+    hosts = [entry.name for entry in list_folder(run / CLUSTER_FOLDER) if _has_profiler(entry)]
     return sorted(hosts, key=natural_key)
 
 
@@ -138,7 +138,7 @@ def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, d
     notes: list[Problem] = [_assumed(rank)] if source == ASSUMED else []
     files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
     parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
-    identity = _identity(rank, source, f"host {report.shown(host)}")
+    identity = _identity(rank, source, f"host {report.decoded(host)}")
     return Found(MINDINSIGHT.id, folder.path, parts, folder.parts, identity, files, tuple(notes), f"device {device}")
 
 

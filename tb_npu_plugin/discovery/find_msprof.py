@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.discovery.report import decoded
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import msprof
@@ -28,14 +28,16 @@ def find_msprof(folder: Folder) -> FinderResult | None:
     with_text = msprof.OUTPUT_FOLDER in folder.folders
     databases = [] if _is_of_a_framework(folder) else databases_in(folder.entries, "", notes)
     if not with_text and not databases:
-        return FinderResult(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
+        return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True) if _is_raw(folder) else None
     try:
-        output = listed(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
+        output = list_folder(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
     except OSError as error:
-        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], whole=True)
+        return FinderResult(
+            skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], skips_subfolders=True
+        )
     files = newest([*files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), *databases], notes)
     if not files:
-        return FinderResult(skipped=[_never_exported(folder)], whole=True)
+        return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True)
     parts = folder.parts or (folder.path.name,)
     found = Found(
         MSPROF.id,
@@ -45,10 +47,10 @@ def find_msprof(folder: Folder) -> FinderResult | None:
         _identity(folder, parts),
         tuple(files),
         tuple(notes),
-        shown(folder.path.name),
+        decoded(folder.path.name),
         unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )
-    return FinderResult([found], whole=True)
+    return FinderResult([found], skips_subfolders=True)
 
 
 def _is_of_a_framework(folder: Folder) -> bool:
@@ -66,7 +68,7 @@ def databases_in(entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[P
 def is_exported(path: Path) -> bool:
     """Whether a PROF_* folder holds an export; False if it cannot be listed."""
     try:
-        names = [entry.name for entry in listed(path)]
+        names = [entry.name for entry in list_folder(path)]
     except OSError:
         return False
     return msprof.OUTPUT_FOLDER in names or any(map(msprof.MSPROF_DATABASE.matches, names))
@@ -136,7 +138,7 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
         host=None,
         pid=None,
         stamp=(named.group("time") or "") if named else "",
-        node="/".join(shown(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decoded(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 

@@ -42,7 +42,7 @@ class Folder:
 
     def label_of(self, name: str) -> str:
         """Path of an entry for display."""
-        return report.shown(name if self.label == "." else f"{self.label}/{name}")
+        return report.decoded(name if self.label == "." else f"{self.label}/{name}")
 
     @property
     def folders(self) -> list[str]:
@@ -79,14 +79,14 @@ class Found:
 class FinderResult:
     """Result of a finder for one folder.
 
-    closed  names of subfolders that the walk skips
-    whole   the walk skips all subfolders
+    closed            names of subfolders that the walk skips
+    skips_subfolders  the walk skips all subfolders
     """
 
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     closed: frozenset[str] = frozenset()
-    whole: bool = False
+    skips_subfolders: bool = False
 
 
 #: Maximum number of unread files that are listed by name.
@@ -180,15 +180,15 @@ def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) 
     return Unread(tuple(files), more)
 
 
-def listed(folder: Path) -> list[os.DirEntry[str]]:
+def list_folder(folder: Path) -> list[os.DirEntry[str]]:
     """Entries of a folder, sorted by name. Raises OSError."""
     with os.scandir(folder) as listing:
         return sorted(listing, key=lambda entry: entry.name)
 
 
-def shown_parts(name: str, parts: Sequence[str]) -> str:
+def display_path(name: str, parts: Sequence[str]) -> str:
     """A path below a logdir for display, prefixed with the logdir's name in --logdir_spec."""
-    return report.shown("/".join((*((name,) if name else ()), *parts)))
+    return report.decoded("/".join((*((name,) if name else ()), *parts)))
 
 
 def _twice(relative: str) -> Problem:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
-from tb_npu_plugin.discovery.patience import read_file
-from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.discovery.report import decoded
+from tb_npu_plugin.discovery.timeouts import read_file
 from tb_npu_plugin.schema import mindspore
 
 #: Maximum bytes of a profiler_info file, which usually has some kilobytes: the scan runs in the server.
@@ -90,7 +90,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         worker = name[: -len(layout.suffix_of(name))]
     if layout.RANK_FOLDER.fullmatch(worker):
         worker = ""
-    worker = shown(worker)
+    worker = decoded(worker)
     by_pid = layout.WORKER_PID.fullmatch(worker)
     own = [*parts[len(run) : -1], name]
     rank, source = _rank(folder, own, infos)
@@ -102,7 +102,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         host=by_pid.group("host") if by_pid else (worker or None),
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
-        node="/".join(shown(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decoded(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
         window=window_of(own),
     )
 

@@ -7,7 +7,7 @@ import zlib
 from functools import lru_cache
 from typing import Any
 
-from tb_npu_plugin.discovery.patience import FILE_LIMIT, open_regular, within
+from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, open_regular, run_with_timeout
 from tb_npu_plugin.schema import kineto
 
 #: Maximum bytes read: the head may list groups of thousands of ranks. The scan runs in the server.
@@ -23,7 +23,7 @@ def kineto_head(path: str, size: int, mtime_ns: int) -> dict[str, Any] | None:
     """The members before the events of the file's JSON object; None without events. Size and time only serve as cache
     key. Raises OSError for an unreadable file, Stalled if the file system does not respond."""
     try:
-        data = within(FILE_LIMIT, path, lambda: _beginning(path))
+        data = run_with_timeout(FILE_LIMIT, path, lambda: _beginning(path))
     except zlib.error:
         return None
     end = data.find(_MARK)

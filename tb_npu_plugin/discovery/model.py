@@ -67,7 +67,7 @@ class FoundSpan:
         return token("", *(f"{file.relative}:{file.size}:{file.mtime_ns}" for file in self.files))
 
     @cached_property
-    def beside(self) -> str:
+    def unread_fingerprint(self) -> str:
         """Hash of the unread files, which are listed and never read."""
         return token("", repr(self.unread))
 
@@ -91,7 +91,7 @@ class FoundSpan:
         """Files of the tables by size, databases last."""
         return _small_first(file for file in self.files if "tables" in file.stages)
 
-    def reads(self, file: Path) -> bool:
+    def has_file(self, file: Path) -> bool:
         """Whether `file` is one of its files."""
         return any(self.folder / own.relative == file for own in self.files)
 
@@ -145,7 +145,7 @@ class Scan:
 
     def only(self, file: Path) -> Scan:
         """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""
-        spans = {place.span for place in self.places() if place.span.reads(file)}
+        spans = {place.span for place in self.places() if place.span.has_file(file)}
         runs = (replace(run, workers=tuple(_workers_with(run, spans))) for run in self.runs)
         return Scan(tuple(run for run in runs if run.workers), () if spans else self.skipped)
 

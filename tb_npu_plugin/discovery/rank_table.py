@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, MAX_INFO
-from tb_npu_plugin.discovery.patience import read_file
+from tb_npu_plugin.discovery.timeouts import read_file
 
 HOSTS_FILE = "host_ips_mapping.txt"
 CLUSTER_FOLDER = "cluster_profiler"

@@ -10,14 +10,14 @@ from pathlib import Path
 from tb_npu_plugin.messages import Message
 
 
-def shown(path: str) -> str:
+def decoded(path: str) -> str:
     """A file name as text; invalid UTF-8 is replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def printable(path: str) -> str:
-    """As `shown`, and control characters and bidirectional marks are replaced: the name may come from anybody."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in shown(path))
+    """As `decoded`, and control characters and bidirectional marks are replaced: the name may come from anybody."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in decoded(path))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) ->
 
 def python_command(call: str, folder: Path) -> str:
     """The shell command that runs Python code on a folder. call: the code, with {path} between its quotes."""
-    path = shown(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
+    path = decoded(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
     return f"python3 -c {shlex.quote(call.format(path=path))}"
 
 
@@ -69,7 +69,7 @@ def never_exported(path: str, command: str, folder: Path) -> Skipped:
         path,
         Message("skipped.never_exported"),
         Message("action.export_with_cann"),
-        command.format(path=shlex.quote(shown(str(folder)))),
+        command.format(path=shlex.quote(decoded(str(folder)))),
     )
 
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.found import Found, shown_parts
+from tb_npu_plugin.discovery.found import Found, display_path
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
@@ -46,7 +46,7 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
             # If the logdir is itself a result, the run is its parent folder.
             home = folder if all(found.parts for found in walk.found) else walk.found[0].folder.parent
             label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
-            label = report.shown(label)
+            label = report.decoded(label)
             run = token("r", name, *parts)
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
     runs.sort(key=lambda run: natural(run.label))
@@ -77,7 +77,7 @@ def _span(name: str, found: Found) -> FoundSpan:
     return FoundSpan(
         token=token("s", name, *found.parts),
         folder=found.folder,
-        path=shown_parts(name, found.parts) or found.folder.name,
+        path=display_path(name, found.parts) or found.folder.name,
         label=time.strftime("%Y-%m-%d %H:%M:%S") if time else found.label,
         identity=found.identity,
         files=found.files,
@@ -99,11 +99,11 @@ def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
             by_rank[span.identity.rank].append(span)
     workers = []
     for rank in sorted(by_rank):
-        groups = _apart(by_rank[rank])
+        groups = _split_by_process(by_rank[rank])
         for group in groups:
             # The first group keeps the plain id, so that links remain valid when a second process appears.
             key = () if group is groups[0] else (_origin(group[0].identity),)
-            own = group if len(groups) == 1 else [_flagged(span, rank, len(groups)) for span in group]
+            own = group if len(groups) == 1 else [_with_shared_rank(span, rank, len(groups)) for span in group]
             workers.append(_worker(token("w", run, f"rank {rank}", *key), own, len(groups) > 1))
     for process in sorted(by_process, key=natural):
         workers.append(_worker(token("w", run, "process", process), by_process[process]))
@@ -132,7 +132,7 @@ def _origin(identity: Identity) -> str:
     return " · ".join(filter(None, (_process(identity), device)))
 
 
-def _flagged(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
+def _with_shared_rank(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
     return replace(span, notes=(*span.notes, _shared_rank(rank, processes)))
 
 
@@ -149,14 +149,14 @@ def _shared_rank(rank: int, processes: int) -> Problem:
     )
 
 
-def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
+def _split_by_process(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
     """Group the spans of one rank: one group, unless several processes recorded with this rank at the same time."""
     processes: dict[str, list[FoundSpan]] = defaultdict(list)
     for span in spans:
         processes[_origin(span.identity)].append(span)
     groups: list[list[FoundSpan]] = []
     for _, own in sorted(processes.items(), key=lambda item: min((span.identity.stamp, span.path) for span in item[1])):
-        home = next((group for group in groups if not _together(group, own)), None)
+        home = next((group for group in groups if not _may_overlap(group, own)), None)
         if home is None:
             groups.append(list(own))
         else:
@@ -164,7 +164,7 @@ def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
     return groups
 
 
-def _together(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
+def _may_overlap(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
     """Whether two processes recorded at the same time, or the time of a span is unknown."""
     times = []
     for spans in (left, right):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, kind_of, listed, shown_parts
-from tb_npu_plugin.discovery.patience import FILE_LIMIT, FOLDER_LIMIT, within
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, display_path, kind_of, list_folder
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -45,7 +45,7 @@ class Walk:
         self._enter(folder, (), frozenset({node}))
 
     def _label(self, parts: tuple[str, ...]) -> str:
-        return shown_parts(self.name, parts) or "."
+        return display_path(self.name, parts) or "."
 
     def _enter(self, folder: Path, parts: tuple[str, ...], above: frozenset[Node]) -> None:
         """Examine a folder and its subfolders. `above`: its ancestors, to detect cycles of links."""
@@ -58,7 +58,7 @@ class Walk:
                 self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
             return
         try:
-            here, all_taken = within(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
+            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
         except FileNotFoundError:
             return  # removed since its parent was listed
         except OSError as error:
@@ -73,7 +73,7 @@ class Walk:
             if taken.found:
                 self.seen()
             closed |= taken.closed
-        if any(taken.whole for taken in all_taken):
+        if any(taken.skips_subfolders for taken in all_taken):
             return
         self._below(parts, [entry for entry in entries if entry.name not in closed], above)
         if len(self.found) + len(self.skipped) > before:
@@ -83,15 +83,15 @@ class Walk:
 
     def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
         """The folder and the results of its finders, up to the first with `whole`. Raises OSError."""
-        here = Folder(folder, parts, self._label(parts), listed(folder))
+        here = Folder(folder, parts, self._label(parts), list_folder(folder))
         all_taken = []
         for finder in FINDERS:
             taken = finder(here)
             if taken is not None:
                 all_taken.append(taken)
-                if taken.whole:
+                if taken.skips_subfolders:
                     break
-        return here, [*all_taken, FinderResult(skipped=odd_entries(here, all_taken))]
+        return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
 
     def _below(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]) -> None:
         """Walk the folders among the entries, links included."""
@@ -102,7 +102,7 @@ class Walk:
                     if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 (hot loop)
                         self.skipped.append(report.dangling(self._label(place)))
                     continue
-                node = within(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
+                node = run_with_timeout(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
             except OSError as error:
                 self.skipped.append(report.unreadable(self._label(place), error))
                 continue
@@ -117,7 +117,7 @@ def _node(folder: Path) -> Node:
     return status.st_dev, status.st_ino
 
 
-def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
+def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
     """Entries that are named like results but unusable, and that no finder reported."""
     reported = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
     reported |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
@@ -127,7 +127,7 @@ def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
             continue
         label = folder.label_of(entry.name)
         try:
-            skipped = _odd(entry, label)
+            skipped = _unusable(entry, label)
         except OSError as error:
             skipped = report.unreadable(label, error, is_file=True)
         if skipped is not None:
@@ -135,20 +135,20 @@ def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
     return out
 
 
-def _odd(entry: os.DirEntry[str], label: str) -> Skipped | None:
+def _unusable(entry: os.DirEntry[str], label: str) -> Skipped | None:
     """Raises OSError."""
     name = entry.name
     is_trace = kineto.HANDLER_NAME.fullmatch(name) is not None
     if layout.is_result_name(name):
-        return None if entry.is_dir() or _leads_nowhere(entry) else report.not_a_folder(label)
+        return None if entry.is_dir() or _is_dangling(entry) else report.not_a_folder(label)
     is_known = is_trace or any(format.file(name) is not None for format in FORMATS.values())
-    if _leads_nowhere(entry):
+    if _is_dangling(entry):
         return None
     if not entry.is_file():
         return report.not_a_file(label, kind_of(entry)) if is_known else None
     return report.other_form(label) if kineto.HANDLER_END in name and not is_trace else None
 
 
-def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
+def _is_dangling(entry: os.DirEntry[str]) -> bool:
     """A dangling link; the walk reports it."""
     return entry.is_symlink() and not entry.is_file() and not entry.is_dir() and not os.path.exists(entry.path)  # noqa: PTH110

@@ -61,7 +61,7 @@ class _TextJson(TypedDict):
 
 
 #: Views that list missing data of the entire capture.
-WHOLE = ("overview", "doctor")
+WHOLE_CAPTURE_VIEWS = ("overview", "doctor")
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
@@ -120,8 +120,8 @@ def is_available(view: View, facts: SpanFacts) -> bool:
 
 
 def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
-    """Data that a capture lacks, for one view, or for all (view None, or a view of WHOLE)."""
-    chosen = None if view in WHOLE else view
+    """Data that a capture lacks, for one view, or for all (view None, or a view of WHOLE_CAPTURE_VIEWS)."""
+    chosen = None if view in WHOLE_CAPTURE_VIEWS else view
     read = facts.tables - facts.rebuilt
     out: list[MissingJson] = []
     for file in facts.format.files:
@@ -174,7 +174,7 @@ def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
 
 def _option(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
     """Option that records the file; "" if it was set."""
-    return "" if _is_lost(file, condition, facts) else still_to_set(condition, facts.capture)
+    return "" if _is_lost(file, condition, facts) else missing_option(condition, facts.capture)
 
 
 def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
@@ -240,7 +240,7 @@ def is_recorded(condition: Condition, capture: Capture | None) -> bool:
     return capture is not None and condition.always and all(_states(condition, capture))
 
 
-def still_to_set(condition: Condition, capture: Capture | None) -> str:
+def missing_option(condition: Condition, capture: Capture | None) -> str:
     """The condition's option without the settings that were on."""
     if capture is None:
         return condition.option

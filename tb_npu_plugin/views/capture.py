@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Optional, TypedDict, cast
 
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.ranks.world import least_world_size
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
@@ -157,7 +157,7 @@ def _device_ids(span: SpanData) -> list[int]:
     for name in ("step_trace", "kernels", "op_statistic"):
         table = span.table(name)
         if table is not None and table.has("device_id"):
-            ids = summed(table, GroupByQuery(("device_id",))).keys["device_id"]
+            ids = group_rows(table, GroupByQuery(("device_id",))).keys["device_id"]
             found.update(value for value in cast(IntArray, ids).tolist() if value != NULL_INT)
     if found:
         return sorted(found)

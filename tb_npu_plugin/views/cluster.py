@@ -50,7 +50,7 @@ COLUMNS = (
 )
 _BASES = ("mean", "recorded", "step")
 #: Columns with one value per rank, shown in the row of its mean.
-_ONCE = (
+_PER_RANK = (
     ("flops_summary", ("flops", "flops_rate", "utilisation")),
     ("memory_summary", ("peak_bytes", "capacity_bytes")),
 )
@@ -86,7 +86,7 @@ def _course(span: SpanData, world: Any, stages: Any) -> analysis.RankCourse:
 def _figures(span: SpanData, course: analysis.RankCourse, basis: analysis.Basis) -> rules.RankFigures:
     row = course.row(basis)
     times = {} if row is None else row.figures
-    work = _once(span)
+    work = _per_rank_values(span)
     return rules.RankFigures(
         rank=course.rank,
         stage=course.stage,
@@ -100,10 +100,10 @@ def _figures(span: SpanData, course: analysis.RankCourse, basis: analysis.Basis)
     )
 
 
-def _once(span: SpanData) -> dict[str, Any]:
+def _per_rank_values(span: SpanData) -> dict[str, Any]:
     """Values of the columns with one value per rank."""
     out: dict[str, Any] = {}
-    for name, keys in _ONCE:
+    for name, keys in _PER_RANK:
         table = span.table(name)
         for key in keys:
             out[key] = None
@@ -145,7 +145,7 @@ def _table(spans: Sequence[SpanData], courses: Sequence[analysis.RankCourse]) ->
             "step": row.step,
             "count": row.count,
             **row.figures,
-            **(_once(span) if row.basis == "mean" else {}),
+            **(_per_rank_values(span) if row.basis == "mean" else {}),
         }
         for key, items in lists.items():
             items.append(values.get(key))

@@ -76,7 +76,7 @@ def build(source: ViewInput) -> ViewResult:
     """See DataPipelineJson."""
     span = source.spans[0]
     ops, batches, cpu = (span.table(name) for name in ("minddata_ops", "minddata_batches", "minddata_cpu"))
-    found = analysis.examine(ops, batches, cpu)
+    found = analysis.analyse_pipeline(ops, batches, cpu)
     data: DataPipelineJson = {
         "operators": list(found.ops),
         "queues": list(found.queues),

@@ -155,7 +155,7 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Comparison:
     """A comparison: step names of both sides (None: several steps), their rows, and the divisors of their sums."""
 
     id: str
@@ -182,10 +182,10 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, _tables(before, after, shown), 0)
 
 
-def _choices(before: _Side, after: _Side) -> list[_Shown]:
+def _choices(before: _Side, after: _Side) -> list[_Comparison]:
     """Pairs of the mean steps and of the n-th steps; the whole captures if a side has no step marks."""
     if not (before.names and after.names):
-        return [_Shown(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
+        return [_Comparison(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
     pairs = [
         _per_step(one, (one, other), (before.rows(one), after.rows(other)))
         for one, other in zip(before.names, after.names)
@@ -194,18 +194,18 @@ def _choices(before: _Side, after: _Side) -> list[_Shown]:
     return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
 
 
-def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Shown:
-    return _Shown(id, pair, rows, (len(rows[0]), len(rows[1])))
+def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Comparison:
+    return _Comparison(id, pair, rows, (len(rows[0]), len(rows[1])))
 
 
-def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
+def _chosen(choices: Sequence[_Comparison], step: str) -> _Comparison:
     for choice in choices:
         if step in ("", choice.id):
             return choice
     raise BadRequest(Message("error.step_pair", step=repr(step[:80])), Message("hint.step_id"))
 
 
-def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:
+def _step_json(choice: _Comparison, before: _Side, after: _Side) -> DiffStepJson:
     sides = [
         mean([side.classes[row.step, row.device_id] for row in rows], by)
         for side, rows, by in zip((before, after), choice.rows, choice.by)
@@ -229,7 +229,7 @@ def _window(step: Step) -> tuple[int, int]:
     return step.start_ns, step.start_ns + step.stage
 
 
-def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
+def _tables(before: _Side, after: _Side, shown: _Comparison) -> dict[str, ViewTable]:
     tables = {}
     frameworks = {FORMATS[side.span.format].framework for side in (before, after)}
     first, second = (side.span.table("operators") for side in (before, after))

@@ -36,7 +36,7 @@ class LatePeerJson(TypedDict):
 
 _BETWEEN_TWO = COMM_KINDS[0]
 #: Number of longest waits examined per rank and step: each reads a part of the trace.
-_LOOKED_AT = 8
+_MAX_WAITS = 8
 
 
 def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optional[int]) -> list[LatePeerJson]:
@@ -85,7 +85,7 @@ def _waits(timeline: Any, ops: Table) -> Iterator[tuple[str, Optional[str], Opti
                 step, group = known_ops[name]
                 found.setdefault(step, []).append((int(timeline.rows.dur[task]), task, name, group))
     for step, waits in found.items():
-        for wait, task, name, group in sorted(waits, reverse=True, key=lambda one: one[:2])[:_LOOKED_AT]:
+        for wait, task, name, group in sorted(waits, reverse=True, key=lambda one: one[:2])[:_MAX_WAITS]:
             args, _ = timeline.args(task)
             peer = (args or {}).get(PEER)
             if isinstance(peer, int) and not isinstance(peer, bool):

@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.communication.lateness import collectives_of, latene
 from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_step, is_communication, longest_communication
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
-from tb_npu_plugin.analysis.steps.idle_at_once import idle_at_once, nth_idle, nth_largest
+from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_largest, nth_longest_idle
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
@@ -21,7 +21,7 @@ from tb_npu_plugin.views.steps import steps_of as step_budgets
 
 
 @dataclass(frozen=True)
-class RankLine:
+class RankDevice:
     """One device of a span. device_id: None if the span has one device, and for data of no certain device."""
 
     span: SpanData
@@ -37,18 +37,18 @@ class RankLine:
         return kernels.take(kernels.ints("device_id") == self.device_id)
 
 
-def lines_of(span: SpanData) -> list[RankLine]:
+def devices_of(span: SpanData) -> list[RankDevice]:
     """The devices of a span in the order of their steps. communication.json does not name devices, so with several
     devices it becomes a separate line."""
     steps, _ = step_budgets(span)
     comm_ops = span.table("comm_ops")
     devices = list(dict.fromkeys(step["device_id"] for step in steps))
     if len(devices) < 2:
-        return [RankLine(span, None, steps, comm_ops)]
+        return [RankDevice(span, None, steps, comm_ops)]
     lines = [
-        RankLine(span, device, [step for step in steps if step["device_id"] == device], None) for device in devices
+        RankDevice(span, device, [step for step in steps if step["device_id"] == device], None) for device in devices
     ]
-    return lines if comm_ops is None else [*lines, RankLine(span, None, [], comm_ops)]
+    return lines if comm_ops is None else [*lines, RankDevice(span, None, [], comm_ops)]
 
 
 class RankBudgetJson(TypedDict):
@@ -125,7 +125,7 @@ _Budgets = Sequence[Sequence[RankBudgetJson]]
 
 def budgets_of(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
     """All steps of each rank; see RankBudgetJson."""
-    lines = [line for span in spans for line in lines_of(span)]
+    lines = [line for span in spans for line in devices_of(span)]
     ranks = [_budgets(line) for line in lines]
     late = lateness([_collectives(line) for line in lines] if len(lines) > 1 else [])
     for budgets, waits in zip(ranks, late):
@@ -138,12 +138,12 @@ def budgets_of(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
     return [budget for budgets in ranks for budget in budgets]
 
 
-def _collectives(line: RankLine) -> Optional[Table]:
+def _collectives(line: RankDevice) -> Optional[Table]:
     kernels = line.kernels() if line.comm_ops is None else None
     return line.comm_ops if kernels is None else collectives_of(kernels)
 
 
-def _add_repeats(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+def _add_repeats(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     """Set repeats for captures without steps: all ranks repeat their work equally often, so the minimum holds for
     all."""
     every = [budget for budgets in ranks for budget in budgets]
@@ -155,7 +155,7 @@ def _add_repeats(lines: Sequence[RankLine], ranks: _Budgets) -> None:
         budget["repeats"] = count if count > 1 else None
 
 
-def _add_idle(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     """Set idle_at_once if a device may have idled long enough to matter."""
     longest: dict[Optional[str], int] = {}
     every = [budget for budgets in ranks for budget in budgets]
@@ -165,7 +165,7 @@ def _add_idle(lines: Sequence[RankLine], ranks: _Budgets) -> None:
         return
     for line, budgets in zip(lines, ranks):
         kernels = line.kernels()
-        idle = {} if kernels is None else idle_at_once(kernels)
+        idle = {} if kernels is None else longest_idle(kernels)
         communicated = {} if kernels is None or line.comm_ops is not None else longest_communication(kernels)
         for number, budget in enumerate(budgets):
             # Before the first kernel the idle time is unknown: use the time since the step mark.
@@ -174,7 +174,7 @@ def _add_idle(lines: Sequence[RankLine], ranks: _Budgets) -> None:
             if line.comm_ops is None:
                 budget["longest_communication"] = communicated.get(budget["step"])
     if not any((budget["idle_at_once"] or 0) > _LEAST_IDLE * longest[budget["step"]] for budget in every):
-        _take_usual(lines, ranks)
+        _use_recurring_times(lines, ranks)
 
 
 def _may_idle(budget: RankBudgetJson, least: float) -> bool:
@@ -185,7 +185,7 @@ def _may_idle(budget: RankBudgetJson, least: float) -> bool:
     return max(budget["free"] or 0, budget["preparing"] or 0) * (budget["repeats"] or 1) > least
 
 
-def _take_usual(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+def _use_recurring_times(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     """For captures without steps and without a single dominant pause: take the stretch that recurs in half of the
     repeats. This finds a delay in every step, and a single pause is not held against a rank."""
     for line, budgets in zip(lines, ranks):
@@ -193,7 +193,7 @@ def _take_usual(lines: Sequence[RankLine], ranks: _Budgets) -> None:
             nth = ((budget["repeats"] or 1) + 1) // 2
             kernels = line.kernels() if nth > 1 else None
             if kernels is not None:
-                budget["idle_at_once"] = nth_idle(kernels, nth)
+                budget["idle_at_once"] = nth_longest_idle(kernels, nth)
                 if line.comm_ops is not None:
                     times = line.comm_ops.ints("elapse_ns")
                 else:
@@ -206,7 +206,7 @@ def _whole(budget: RankBudgetJson) -> int:
     return sum(part or 0 for part in parts)
 
 
-def _have_few_peers(lines: Sequence[RankLine], ranks: _Budgets) -> bool:
+def _have_few_peers(lines: Sequence[RankDevice], ranks: _Budgets) -> bool:
     """Whether a rank has too few peers in its pipeline stage to compare total computing time, or its stage is
     unknown."""
     stages = [pipeline_stage(line.span.capture) for line in lines]
@@ -215,7 +215,7 @@ def _have_few_peers(lines: Sequence[RankLine], ranks: _Budgets) -> bool:
     return len(lines) >= LEAST_RANKS and min(Counter(stages).values()) < _PEERS
 
 
-def _add_same_kernels(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+def _add_same_kernels(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     found = same_kernels([line.kernels() for line in lines])
     for budgets, by_name in zip(ranks, found):
         for budget in budgets:
@@ -223,7 +223,7 @@ def _add_same_kernels(lines: Sequence[RankLine], ranks: _Budgets) -> None:
                 budget["same_kernels"], budget["same_kernels_expected"] = figures.taken, figures.expected
 
 
-def _budgets(line: RankLine) -> list[RankBudgetJson]:
+def _budgets(line: RankDevice) -> list[RankBudgetJson]:
     """One per step of the step table, and one per step found only in communication.json."""
     ops = line.comm_ops
     splits = {} if ops is None else {step: communication.split(rows) for step, rows in by_step(ops).items()}
@@ -233,7 +233,7 @@ def _budgets(line: RankLine) -> list[RankBudgetJson]:
     return out
 
 
-def _budget(line: RankLine, name: str | None, step: StepJson | None, split: communication.Split) -> RankBudgetJson:
+def _budget(line: RankDevice, name: str | None, step: StepJson | None, split: communication.Split) -> RankBudgetJson:
     span = line.span
     return {
         "span": span.token,

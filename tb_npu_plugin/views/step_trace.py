@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, Optional, TypedDict, cast
 
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.steps import step_trace as analysis
 from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
@@ -113,7 +113,7 @@ def _devices(span: SpanData) -> list[int]:
         if table is not None and len(table):
             if not table.has("device_id"):
                 return []
-            ids = cast(IntArray, summed(table, GroupByQuery(("device_id",))).keys["device_id"]).tolist()
+            ids = cast(IntArray, group_rows(table, GroupByQuery(("device_id",))).keys["device_id"]).tolist()
             return sorted(one for one in ids if one != NULL_INT)
     return []
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.store.cache.memory import Memory
 from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, Table, Text, from_lists
@@ -107,7 +107,7 @@ def test_sums(rows: list[Any], asked: list[GroupByQuery], data: st.DataObject) -
     with TemporaryDirectory() as folder:
         table, stored = both(rows, Path(folder))
         for question in asked:
-            assert plain(summed(stored, question)) == plain(summed(table, question))
+            assert plain(group_rows(stored, question)) == plain(group_rows(table, question))
 
 
 def plain(sums: GroupByResult) -> dict[str, Any]:

@@ -123,12 +123,12 @@ class Link:
     calls: Optional[int]
 
 
-def stem(name: str) -> str:
+def base_name(name: str) -> str:
     """Name of a communication operator without the numbers of the call."""
     return _NUMBERS.sub("", name) or name
 
 
-def parts(ops: Table) -> dict[str, IntArray]:
+def time_parts(ops: Table) -> dict[str, IntArray]:
     """elapse_ns and its four parts for each operator, which sum to it exactly. Wait excludes Synchronization here
     (the file's includes it), unless no operator has Synchronization. Idle is computed, since the file rounds it
     separately."""
@@ -149,14 +149,14 @@ def parts(ops: Table) -> dict[str, IntArray]:
 
 def split(ops: Table) -> Split:
     """Split summed over the given operators."""
-    values = parts(ops)
+    values = time_parts(ops)
     elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
     longest = int(values["elapse_ns"].max(initial=NULL_INT))
     incomplete = int(_incomplete(values).sum())
     return Split(elapse, transit, wait, sync, idle, incomplete, longest=None if longest == NULL_INT else longest)
 
 
-def leaves(bandwidth: Table) -> Table:
+def without_rollups(bandwidth: Table) -> Table:
     """Rows of comm_bandwidth without rollups. A rollup (SDMA) only counts for an operator without other transports, as
     older files may have."""
     moved = np.where(known(bandwidth.ints("size_bytes")), bandwidth.ints("size_bytes"), 0) > 0
@@ -171,7 +171,7 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
     """One row per step, kind, operator and group (OPS_COLUMNS)."""
     keys: list[Text] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
-    times = parts(ops)
+    times = time_parts(ops)
     size, link_time = _traffic_of(ops, bandwidth)
     sizes = groups.sum(size)
     text = [key.take(groups.first) for key in keys]
@@ -194,7 +194,7 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
 
 def transports(bandwidth: Table, rank: int | None) -> Table:
     """One row per step and transport that moved something (TRANSPORT_COLUMNS)."""
-    rows = leaves(bandwidth)
+    rows = without_rollups(bandwidth)
     rows = rows.take(known(rows.ints("size_bytes")) & (rows.ints("size_bytes") > 0))
     groups = Groups([rows.text("step"), rows.text("transport")], len(rows))
     sizes, times = groups.sum(rows.ints("size_bytes")), groups.sum(rows.ints("time_ns"))
@@ -243,7 +243,7 @@ def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
 
 def _calls(ops: Table) -> dict[tuple[str | None, str | None, str], int]:
     """Number of operators by step, group and type."""
-    names = {name: _type(stem(name)) for name in set(ops.text("name").tolist()) if name is not None}
+    names = {name: _type(base_name(name)) for name in set(ops.text("name").tolist()) if name is not None}
     columns = (ops.text(key).tolist() for key in ("step", "group", "name"))
     return Counter((step, group, names[name]) for step, group, name in zip(*columns) if name is not None)
 
@@ -258,7 +258,7 @@ def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray
     size, time = (np.full(len(ops), NULL_INT, dtype=np.int64) for _ in range(2))
     if bandwidth is None or not len(bandwidth):
         return size, time
-    rows = leaves(bandwidth)
+    rows = without_rollups(bandwidth)
     keys = ("step", "kind", "name", "group")
     groups = Groups([rows.text(key) for key in keys], len(rows))
     sizes, times = groups.sum(rows.ints("size_bytes")), groups.sum(rows.ints("time_ns"))
@@ -278,7 +278,7 @@ def _incomplete(times: dict[str, IntArray]) -> IntArray:
 
 def _stems(names: Text) -> Text:
     index: dict[str, int] = {}
-    lookup = [index.setdefault(stem(name), len(index)) for name in names.values] + [-1]
+    lookup = [index.setdefault(base_name(name), len(index)) for name in names.values] + [-1]
     return Text(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import ratio, summed
+from tb_npu_plugin.analysis.grouping import group_rows, ratio
 from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
@@ -80,7 +80,7 @@ def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Div
 
 def _kernel_sums(kernels: Table, by_type: bool) -> Table:
     keys = tuple(column.key for column in _KEYS)
-    found = summed(kernels, GroupByQuery(keys, ("dur_ns",)))
+    found = group_rows(kernels, GroupByQuery(keys, ("dur_ns",)))
     if by_type:
         named = Table(_KEYS, found.keys)
         types = named.text("type").tolist()
@@ -92,7 +92,7 @@ def _kernel_sums(kernels: Table, by_type: bool) -> Table:
             "calls": found.count,
             "dur_ns": found.total["dur_ns"],
         }
-        again = summed(Table((*_KEYS, *_SUMMED), data), GroupByQuery(keys, ("calls", "dur_ns")))
+        again = group_rows(Table((*_KEYS, *_SUMMED), data), GroupByQuery(keys, ("calls", "dur_ns")))
         return Table(_KEYS, again.keys).with_columns([(column, again.total[column.key]) for column in _SUMMED])
     counted = zip(_SUMMED, (found.count, found.total["dur_ns"]))
     return Table(_KEYS, found.keys).with_columns(list(counted))

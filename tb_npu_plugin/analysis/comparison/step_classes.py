@@ -133,7 +133,7 @@ def _computing(
         chosen &= own != CLASSES.index(COPYING)
     start, dur = kernels.ints("start_ns")[chosen], kernels.ints("dur_ns")[chosen]
     taken = np.zeros(len(CLASSES), dtype=np.int64)
-    np.add.at(taken, own[chosen], first_come(start, start + dur, window))
+    np.add.at(taken, own[chosen], time_not_covered_before(start, start + dur, window))
     times = {CLASSES[kind]: time for kind, time in enumerate(taken.tolist()) if time}
     rest = 0 if total is None else total - sum(times.values())
     if rest and times and abs(rest) < ROUNDING:
@@ -155,7 +155,7 @@ def runs_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
     return known(start) & known(dur) & (start < window[1]) & (start + dur >= window[0])
 
 
-def first_come(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
+def time_not_covered_before(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
     """Part of each interval inside the window that no earlier interval covers, ns; sums to the length of the union."""
     out = np.zeros(len(start), dtype=np.int64)
     order = np.argsort(start, kind="stable")

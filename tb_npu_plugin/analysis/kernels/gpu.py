@@ -55,7 +55,7 @@ _NAMED = re.compile(r"\(anonymous namespace\)::|\{lambda[^{}]*\}(::)?")
 
 def type_of(name: str) -> str | None:
     """Type of one kernel; None if its name does not contain it."""
-    own, rest = own_name(name)
+    own, rest = split_function_name(name)
     if fused := _FUSED.fullmatch(own):
         return _type_of_fused(fused["kind"], fused["operators"])
     found = _type(own)
@@ -78,7 +78,7 @@ def _type(word: str) -> str | None:
     return next((kind for kind, pattern in RULES if pattern.search(word)), None)
 
 
-def own_name(name: str) -> tuple[str, str]:
+def split_function_name(name: str) -> tuple[str, str]:
     """The function name without namespaces and return type, and its template arguments.
 
     "void at::native::reduce_kernel<512, F>(F)" gives "reduce_kernel" and "512, F".

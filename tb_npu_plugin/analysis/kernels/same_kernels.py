@@ -8,7 +8,7 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.grouping import Groups, summed, summed_text
+from tb_npu_plugin.analysis.grouping import Groups, group_rows, text_key
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
@@ -60,8 +60,8 @@ def same_kernels(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], S
 
 def _kinds(kernels: Table) -> Table:
     """One row per step and kind of computing kernel."""
-    found = summed(kernels, GroupByQuery(_KEYS, ranges=("dur_ns",)))
-    texts = {key: summed_text(found, key) for key in _KEYS}
+    found = group_rows(kernels, GroupByQuery(_KEYS, ranges=("dur_ns",)))
+    texts = {key: text_key(found, key) for key in _KEYS}
     rows = ~texts["core"].isin(COMMUNICATION_CORES) & (found.known["dur_ns"] > 0)
     for key in _NEEDED:
         rows &= texts[key].codes >= 0

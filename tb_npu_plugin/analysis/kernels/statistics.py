@@ -8,7 +8,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, known_sum, largest_first, summed, summed_text
+from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, group_rows, known_sum, largest_first, text_key
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
@@ -69,7 +69,7 @@ def is_copy(kernels: Table) -> NDArray[np.bool_]:
 
 def steps_of(table: Table) -> list[str | None]:
     """Distinct steps in the order of their first row."""
-    return summed_text(summed(table, GroupByQuery(("step",))), "step").tolist()
+    return text_key(group_rows(table, GroupByQuery(("step",))), "step").tolist()
 
 
 def of_step(table: Table, step: str | None) -> Table:
@@ -94,7 +94,7 @@ def longest_communication(kernels: Table) -> dict[str | None, int]:
 
 def total_ns(kernels: Table) -> int:
     """Sum of the durations."""
-    return known_sum(summed(kernels, GroupByQuery((), ("dur_ns",))).total["dur_ns"]) or 0
+    return known_sum(group_rows(kernels, GroupByQuery((), ("dur_ns",))).total["dur_ns"]) or 0
 
 
 def by_name(kernels: Table) -> Table:
@@ -110,8 +110,8 @@ def by_type(kernels: Table) -> Table:
 
 def by_core(kernels: Table) -> list[CoreTime]:
     """One entry per accelerator core, by total time."""
-    found = summed(kernels, GroupByQuery(("core",), ("dur_ns",)))
-    cores = summed_text(found, "core")
+    found = group_rows(kernels, GroupByQuery(("core",), ("dur_ns",)))
+    cores = text_key(found, "core")
     columns = cores.tolist(), found.count.tolist(), found.total["dur_ns"].tolist(), _communicates(found).tolist()
     entries = [CoreTime(core, calls, max(total, 0), communicates) for core, calls, total, communicates in zip(*columns)]
     return sorted(entries, key=lambda entry: -entry.total_ns)
@@ -119,8 +119,8 @@ def by_core(kernels: Table) -> list[CoreTime]:
 
 def top_computing(kernels: Table, count: int) -> Table:
     """The `count` largest computing kernels by type and core, or by name and core if types are unknown."""
-    found = summed(kernels, GroupByQuery(("type", "core")))
-    typed = bool(((summed_text(found, "type").codes >= 0) & ~_communicates(found)).any())
+    found = group_rows(kernels, GroupByQuery(("type", "core")))
+    typed = bool(((text_key(found, "type").codes >= 0) & ~_communicates(found)).any())
     table = by_name(kernels) if not typed else _statistic(kernels, (TYPE, CORE), share=True)
     table = table.take(table.ints("communication") == 0)
     return table.take(largest_first(table.ints("total_ns"))[:count])
@@ -129,17 +129,17 @@ def top_computing(kernels: Table, count: int) -> Table:
 def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
     """One row per key; with `share` of all kernels, else of the computing kernels."""
     keys = tuple(_named_as(kernels, key) for key in keys)
-    found = summed(kernels, GroupByQuery(tuple(key.key for key in keys), ranges=("dur_ns",)))
+    found = group_rows(kernels, GroupByQuery(tuple(key.key for key in keys), ranges=("dur_ns",)))
     total, communicates = found.total["dur_ns"], _communicates(found)
     data: dict[str, Text | IntArray | FloatArray] = {
-        **{key.key: summed_text(found, key.key) for key in keys},
+        **{key.key: text_key(found, key.key) for key in keys},
         "calls": found.count,
         "total_ns": total,
         "min_ns": found.least["dur_ns"],
         "max_ns": found.most["dur_ns"],
         "avg_ns": divide_half_even(total, found.known["dur_ns"]),
     }
-    shares = _share(total, ~communicates & ~summed_text(found, "core").isin(COPIES))
+    shares = _share(total, ~communicates & ~text_key(found, "core").isin(COPIES))
     if not share:
         table = Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).take(~communicates)
         return table.with_columns([(RATIO, 100 * shares[~communicates])])
@@ -156,7 +156,7 @@ def _named_as(kernels: Table, key: Column) -> Column:
 
 def _communicates(found: GroupByResult) -> NDArray[np.bool_]:
     """Mask of the groups of communication rows; the core is one of the keys."""
-    return summed_text(found, "core").isin(COMMUNICATION_CORES)
+    return text_key(found, "core").isin(COMMUNICATION_CORES)
 
 
 def _share(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio, summed, summed_text
+from tb_npu_plugin.analysis.grouping import Groups, group_rows, known_sum, ratio, text_key
 from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
 from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
@@ -100,10 +100,8 @@ def by_shape(operators: Table) -> Table:
 
 def by_stack(operators: Table) -> Table:
     """One row per call stack of the given rows: calls and times."""
-    found = summed(operators, GroupByQuery(("call_stack",), TIMES))
-    stacks = [
-        None if stack is None else _one_frame_a_line(stack) for stack in summed_text(found, "call_stack").tolist()
-    ]
+    found = group_rows(operators, GroupByQuery(("call_stack",), TIMES))
+    stacks = [None if stack is None else _one_frame_a_line(stack) for stack in text_key(found, "call_stack").tolist()]
     return Table(
         (STACK, CALLS, *TIME_COLUMNS),
         {
@@ -121,8 +119,8 @@ def _one_frame_a_line(stack: str) -> str:
 
 def totals(operators: Table) -> Totals:
     """Sums over all calls. Total times count calls outside calls of the same operator, as in `by_name`."""
-    found = summed(operators, GroupByQuery(("name", NESTED), TIMES))
-    communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
+    found = group_rows(operators, GroupByQuery(("name", NESTED), TIMES))
+    communicates = is_communication(Table((NAME,), {"name": text_key(found, "name")}))
     return Totals(
         {key: known_sum(_counted(found, key, SAME_NAME)) for key in TIMES},
         known_sum(found.total["device_self_ns"][communicates]),
@@ -134,9 +132,9 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
     names = tuple(key.key for key in keys)
     inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
     complete = tuple(key for key in TIMES if operators.has(key))
-    found = summed(operators, GroupByQuery((*names, NESTED), (*TIMES, *AICORE), complete=complete))
-    stacks = summed(operators, GroupByQuery(names, distinct=("call_stack",)))
-    texts = [summed_text(found, name) for name in names]
+    found = group_rows(operators, GroupByQuery((*names, NESTED), (*TIMES, *AICORE), complete=complete))
+    stacks = group_rows(operators, GroupByQuery(names, distinct=("call_stack",)))
+    texts = [text_key(found, name) for name in names]
     groups = Groups(texts, len(found.first))
     sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
     first = {name: text.take(groups.first) for name, text in zip(names, texts)}

@@ -48,10 +48,10 @@ def by_type(links: Table) -> Table:
     stat = links.text("stat")
     summed = links.take(single & (stat.equals(TOTAL) | (stat.codes < 0)))
     names = {name: match.group(1).lower() for name, match in found.items() if match}
-    return concat(COMM_LINKS_COLUMNS, [links.take(~single), _summed(summed, names)])
+    return concat(COMM_LINKS_COLUMNS, [links.take(~single), _group_loaded_rows(summed, names)])
 
 
-def _summed(links: Table, types: dict[str, str]) -> Table:
+def _group_loaded_rows(links: Table, types: dict[str, str]) -> Table:
     """One row for each type, group, link and transport of a step."""
     texts = [links.text(key).tolist() for key in _KEYS]
     ends = links.ints("src").tolist(), links.ints("dst").tolist()

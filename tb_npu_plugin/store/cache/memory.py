@@ -90,7 +90,7 @@ def table_bytes(table: Table | None) -> int:
     if table is None:
         return 0
     if isinstance(table.data, PickedColumns):
-        return table.data.taken.nbytes
+        return table.data.row_numbers.nbytes
     if isinstance(table.data, StoredColumns):
         return 0
     return sum(map(data_bytes, table.data.values()))

@@ -46,27 +46,27 @@ def column_sql(column: Column) -> str:
 _NAN = "'nan'::double"
 
 
-def sums_sql(table: str, question: GroupByQuery, columns: Mapping[str, Column]) -> str:
+def sums_sql(table: str, query: GroupByQuery, columns: Mapping[str, Column]) -> str:
     """One row for each group, in the order of their first rows; see tables.Sums."""
-    keys = [key for key in question.keys if key in columns]
+    keys = [key for key in query.keys if key in columns]
     selected = [f"{column_sql(columns[key])} as {quoted(f'key {key}')}" for key in keys]
-    selected += [f"-1 as {quoted(f'key {key}')}" for key in question.keys if key not in columns]
-    selected += ["min(t.rowid) as first", "count(*) as count", *_measures(question, columns)]
+    selected += [f"-1 as {quoted(f'key {key}')}" for key in query.keys if key not in columns]
+    selected += ["min(t.rowid) as first", "count(*) as count", *_measures(query, columns)]
     groups = f"group by {', '.join(f't.{quoted(key)}' for key in keys)}" if keys else ""
     return f"select {', '.join(selected)} from {table} t {groups} order by first"
 
 
-def _measures(question: GroupByQuery, columns: Mapping[str, Column]) -> Iterator[str]:
+def _measures(query: GroupByQuery, columns: Mapping[str, Column]) -> Iterator[str]:
     def of(key: str) -> str:
         return f"t.{quoted(key)}" if key in columns else "null::bigint"
 
-    for key in dict.fromkeys((*question.totals, *question.ranges)):
+    for key in dict.fromkeys((*query.totals, *query.ranges)):
         yield f"coalesce(try_cast(sum({of(key)}) as bigint), {_UNKNOWN}) as {quoted(f'total {key}')}"
-    for key in question.ranges:
+    for key in query.ranges:
         yield f"count({of(key)}) as {quoted(f'known {key}')}"
         yield f"coalesce(min({of(key)}), {_UNKNOWN}) as {quoted(f'least {key}')}"
         yield f"coalesce(max({of(key)}), {_UNKNOWN}) as {quoted(f'most {key}')}"
-    for key in question.distinct:
+    for key in query.distinct:
         yield f"count(distinct {of(key)}) as {quoted(f'distinct {key}')}"
-    lacks = " or ".join(f"{of(key)} is null" for key in question.complete)
+    lacks = " or ".join(f"{of(key)} is null" for key in query.complete)
     yield f"{f'count(*) filter ({lacks})' if lacks else '0'} as incomplete"

@@ -194,9 +194,9 @@ class FileColumns(StoredColumns):
         found = ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
         return np.asarray(found["row"], dtype=np.int64)
 
-    def sums(self, question: GroupByQuery) -> GroupByResult | None:
+    def sums(self, query: GroupByQuery) -> GroupByResult | None:
         """See StoredColumns."""
-        sql = sums_sql(self._table, question, self._columns)
+        sql = sums_sql(self._table, query, self._columns)
         found = ask(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
 
         def ints(name: str) -> IntArray:
@@ -205,16 +205,16 @@ class FileColumns(StoredColumns):
         def each(kind: str, keys: Sequence[str]) -> dict[str, IntArray]:
             return {key: ints(f"{kind} {key}") for key in keys}
 
-        measured = dict.fromkeys((*question.totals, *question.ranges))
+        measured = dict.fromkeys((*query.totals, *query.ranges))
         return GroupByResult(
             first=ints("first"),
-            keys={key: self._key(key, found[f"key {key}"]) for key in question.keys},
+            keys={key: self._key(key, found[f"key {key}"]) for key in query.keys},
             count=ints("count"),
-            known=each("known", question.ranges),
+            known=each("known", query.ranges),
             total=each("total", list(measured)),
-            least=each("least", question.ranges),
-            most=each("most", question.ranges),
-            distinct=each("distinct", question.distinct),
+            least=each("least", query.ranges),
+            most=each("most", query.ranges),
+            distinct=each("distinct", query.distinct),
             incomplete=ints("incomplete"),
         )
 

@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.tables import IntArray, Table, known
 
 
-def idle_at_once(kernels: Table) -> dict[Optional[str], int]:
+def longest_idle(kernels: Table) -> dict[Optional[str], int]:
     """By step: the longest stretch before one of its kernels in which the device neither computed nor communicated, ns.
 
     The time between two steps belongs to the later one. There is none before the first kernel: what ran before the
@@ -22,7 +22,7 @@ def idle_at_once(kernels: Table) -> dict[Optional[str], int]:
     return dict(zip(steps.take(groups.first).tolist(), groups.max(idle).tolist()))
 
 
-def nth_idle(kernels: Table, nth: int) -> Optional[int]:
+def nth_longest_idle(kernels: Table, nth: int) -> Optional[int]:
     """The nth longest of these stretches in all steps, ns; None if there are fewer."""
     return nth_largest(_idle(kernels)[1], nth)
 

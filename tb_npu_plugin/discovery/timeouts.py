@@ -41,7 +41,7 @@ _idle: list[SimpleQueue[_Task]] = []
 _stuck: dict[str, _Task] = {}
 
 
-def within(seconds: float, path: str, work: Callable[[], T]) -> T:
+def run_with_timeout(seconds: float, path: str, work: Callable[[], T]) -> T:
     """Run `work` in a helper thread and return its result or raise its exception. path: the path that it accesses.
 
     Raises Stalled on timeout, or if an earlier call for the same path has not returned.
@@ -87,7 +87,7 @@ def read_file(path: str, limit: int) -> bytes:
         with open_regular(path) as file:
             return file.read(limit)
 
-    return within(FILE_LIMIT, path, read)
+    return run_with_timeout(FILE_LIMIT, path, read)
 
 
 def open_regular(path: str) -> BinaryIO:
