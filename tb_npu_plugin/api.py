@@ -20,7 +20,7 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.service.choice import OPENS
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.tables import NULL_INT, Table, Text
+from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -117,7 +117,7 @@ def frame(table: Table) -> pd.DataFrame:
     columns: dict[str, object] = {}
     for column in table.columns:
         data = table.data[column.key]
-        if isinstance(data, Text):
+        if isinstance(data, StringColumn):
             columns[column.key] = data.tolist()
         elif data.dtype == np.int64:
             columns[column.key] = pd.arrays.IntegerArray(data, data == NULL_INT)

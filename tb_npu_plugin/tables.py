@@ -2,7 +2,7 @@
 
 int-like columns   int64, NULL_INT where unknown (times in ns, durations in ns, sizes in bytes, plain integers)
 float columns      float64, NaN where unknown
-text columns       `Text`: int32 codes into a list of distinct values, -1 where unknown
+text columns       `StringColumn`: int32 codes into a list of distinct values, -1 where unknown
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class StringDictionary(Sequence[str], ABC):
         """Mask of the strings that contain `part`, ignoring case. The last entry stands for unknown and is False."""
 
 
-class Text:
+class StringColumn:
     """A dictionary-encoded column of strings: int32 `codes` into the distinct `values`, -1 where unknown."""
 
     __slots__ = ("codes", "values")
@@ -91,11 +91,11 @@ class Text:
         self.values = values
 
     @staticmethod
-    def of(items: Iterable[str | None]) -> Text:
+    def of(items: Iterable[str | None]) -> StringColumn:
         """Encode a sequence of strings; None becomes unknown."""
         index: dict[str, int] = {}
         codes = [-1 if item is None else index.setdefault(item, len(index)) for item in items]
-        return Text(np.asarray(codes, dtype=np.int32), list(index))
+        return StringColumn(np.asarray(codes, dtype=np.int32), list(index))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -104,9 +104,9 @@ class Text:
         code = int(self.codes[row])
         return None if code < 0 else self.values[code]
 
-    def take(self, rows: NDArray[Any]) -> Text:
+    def take(self, rows: NDArray[Any]) -> StringColumn:
         """Select rows by index or mask; the dictionary is shared."""
-        return Text(self.codes[rows], self.values)
+        return StringColumn(self.codes[rows], self.values)
 
     def tolist(self) -> list[str | None]:
         """As a plain list, None where unknown."""
@@ -134,7 +134,7 @@ class Text:
         return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
 
 
-Data = Union[IntArray, FloatArray, Text]
+Data = Union[IntArray, FloatArray, StringColumn]
 
 
 class StoredColumns(Mapping[str, Data], ABC):
@@ -225,7 +225,7 @@ class PickedColumns(StoredColumns):
 
 
 def _take_rows(data: Data, rows: NDArray[Any]) -> Data:
-    return data.take(rows) if isinstance(data, Text) else data[rows]
+    return data.take(rows) if isinstance(data, StringColumn) else data[rows]
 
 
 @dataclass(frozen=True)
@@ -271,12 +271,12 @@ class Table:
         assert isinstance(found, np.ndarray)
         return found.astype(np.float64, copy=False)
 
-    def text(self, key: str) -> Text:
+    def text(self, key: str) -> StringColumn:
         """A text column; all unknown where the source lacks it."""
         found = self.data.get(key)
         if found is None:
-            return Text(np.full(len(self), -1, dtype=np.int32), [])
-        assert isinstance(found, Text)
+            return StringColumn(np.full(len(self), -1, dtype=np.int32), [])
+        assert isinstance(found, StringColumn)
         return found
 
     def take(self, rows: NDArray[Any]) -> Table:
@@ -309,7 +309,7 @@ def empty(columns: Sequence[Column]) -> Table:
     data: dict[str, Data] = {}
     for column in columns:
         if column.kind is Kind.TEXT:
-            data[column.key] = Text.of(())
+            data[column.key] = StringColumn.of(())
         else:
             data[column.key] = np.zeros(0, dtype=np.int64) if column.kind.is_int else np.zeros(0)
     return Table(tuple(columns), data)
@@ -322,7 +322,7 @@ def from_lists(columns: Sequence[Column], lists: Mapping[str, Sequence[Any]]) ->
     for column in columns:
         values = lists[column.key]
         if column.kind is Kind.TEXT:
-            data[column.key] = Text.of(values)
+            data[column.key] = StringColumn.of(values)
         elif column.kind.is_int:
             data[column.key] = np.asarray([_int64(v) for v in values], dtype=np.int64)
         else:

@@ -15,12 +15,12 @@ from tb_npu_plugin.tables import (
     GroupByResult,
     IntArray,
     StoredColumns,
+    StringColumn,
     Table,
-    Text,
     known,
 )
 
-Key = Union[IntArray, Text]
+Key = Union[IntArray, StringColumn]
 
 
 #: Up to this many combinations, all combinations of keys have an array entry, used or not.
@@ -92,8 +92,8 @@ class Groups:
 
     def distinct(self, key: Key) -> IntArray:
         """Number of distinct known values in each group."""
-        values = key.codes if isinstance(key, Text) else key
-        is_known = values >= 0 if isinstance(key, Text) else known(key)
+        values = key.codes if isinstance(key, StringColumn) else key
+        is_known = values >= 0 if isinstance(key, StringColumn) else known(key)
         _, codes = np.unique(values, return_inverse=True)
         pairs = np.unique(self.of_row[is_known] * (len(values) + 1) + codes.reshape(-1)[is_known])
         return np.bincount(pairs // (len(values) + 1), minlength=len(self)).astype(np.int64)
@@ -112,10 +112,10 @@ def group_rows(table: Table, query: GroupByQuery) -> GroupByResult:
     return _group_loaded_rows(table, query) if found is None else found
 
 
-def text_key(found: GroupByResult, key: str) -> Text:
+def text_key(found: GroupByResult, key: str) -> StringColumn:
     """A key of text type."""
     texts = found.keys[key]
-    assert isinstance(texts, Text)
+    assert isinstance(texts, StringColumn)
     return texts
 
 
@@ -129,7 +129,8 @@ def _group_loaded_rows(table: Table, query: GroupByQuery) -> GroupByResult:
     return GroupByResult(
         first=groups.first,
         keys={
-            key: data.take(groups.first) if isinstance(data, Text) else data[groups.first] for key, data in keys.items()
+            key: data.take(groups.first) if isinstance(data, StringColumn) else data[groups.first]
+            for key, data in keys.items()
         },
         count=groups.count(),
         known={key: groups.count_known(values) for key, values in ranges.items()},
@@ -143,14 +144,14 @@ def _group_loaded_rows(table: Table, query: GroupByQuery) -> GroupByResult:
 
 def _key(table: Table, key: str) -> Key:
     """The column to group by; an unknown text column if the table lacks it."""
-    if table.has(key) and not isinstance(table.data[key], Text):
+    if table.has(key) and not isinstance(table.data[key], StringColumn):
         return table.ints(key)
     return table.text(key)
 
 
 def _dense(key: Key) -> tuple[IntArray, int]:
     """Codes from 0 that are equal for equal keys, and the upper bound of the codes."""
-    if isinstance(key, Text):
+    if isinstance(key, StringColumn):
         return key.codes.astype(np.int64) + 1, len(key.values) + 1
     return _unique(key)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_npu_plugin.tables import Column, Data, IntArray, Table, Text, empty
+from tb_npu_plugin.tables import Column, Data, IntArray, StringColumn, Table, empty
 
 
 def concat(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
@@ -18,7 +18,7 @@ def concat(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
     )
 
 
-def outer_join(left: Sequence[Text], right: Sequence[Text]) -> tuple[IntArray, IntArray]:
+def outer_join(left: Sequence[StringColumn], right: Sequence[StringColumn]) -> tuple[IntArray, IntArray]:
     """Row numbers of the left and of the right side, -1 if one lacks the key; rows of the left side first, in order.
 
     Each side: columns of equal length with distinct combinations.
@@ -32,6 +32,6 @@ def outer_join(left: Sequence[Text], right: Sequence[Text]) -> tuple[IntArray, I
 
 
 def _concat(parts: Sequence[Data]) -> Data:
-    if isinstance(parts[0], Text):
-        return Text.of([item for part in parts if isinstance(part, Text) for item in part.tolist()])
+    if isinstance(parts[0], StringColumn):
+        return StringColumn.of([item for part in parts if isinstance(part, StringColumn) for item in part.tolist()])
     return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, known
 
 SERIES = ("allocated_bytes", "reserved_bytes", "active_bytes")
 #: Maximum rows kept in one bin: first and last, and the smallest and largest of each series.
@@ -142,8 +142,8 @@ def modules(samples: Table) -> Table:
     return Table(
         MODULE_COLUMNS,
         {
-            "component": Text.of(part.text("component")[0] for part in rows),
-            "device": Text.of(part.text("device")[0] for part in rows),
+            "component": StringColumn.of(part.text("component")[0] for part in rows),
+            "device": StringColumn.of(part.text("device")[0] for part in rows),
             "peak_bytes": _column(entry.value for entry in found),
             "peak_at": _column(entry.at for entry in found),
             "last_bytes": _column(int(part.ints("reserved_bytes")[-1]) for part in rows),

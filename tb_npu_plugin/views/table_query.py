@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.tables import Kind, StoredColumns, StringDictionary, Table, Text, known
+from tb_npu_plugin.tables import Kind, StoredColumns, StringColumn, StringDictionary, Table, known
 from tb_npu_plugin.texts import natural_key
 
 OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "has")
@@ -154,7 +154,7 @@ def check_column(table: Table, name: str) -> None:
 def _sort_values(table: Table, key: str) -> tuple[NDArray[Any], Mask]:
     """Numeric sort keys of the column's values, and the mask of known values."""
     data = table.data[key]
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         if isinstance(data.values, StringDictionary):
             return data.codes, data.codes >= 0
         ranks = {text: rank for rank, text in enumerate(sorted(set(data.values), key=natural_key))}
@@ -173,7 +173,7 @@ def _contains_anywhere(table: Table, needle: str) -> Mask:
     return found
 
 
-def _contains(text: Text, needle: str) -> Mask:
+def _contains(text: StringColumn, needle: str) -> Mask:
     if isinstance(text.values, StringDictionary):
         return np.asarray(text.values.containing(needle)[text.codes], dtype=np.bool_)
     wanted = needle.casefold()
@@ -185,7 +185,7 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
     check_column(table, condition.column)
     data = table.data[condition.column]
     kind = table.column(condition.column).kind
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         return _text_holds(data, condition)
     is_known = known(table.ints(condition.column)) if kind.is_int else ~np.isnan(data)
     if condition.op == "has":
@@ -202,7 +202,7 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
     return np.asarray(is_known & compare[condition.op](data, wanted), dtype=np.bool_)
 
 
-def _text_holds(data: Text, condition: Where) -> Mask:
+def _text_holds(data: StringColumn, condition: Where) -> Mask:
     is_known = np.asarray(data.codes >= 0, dtype=np.bool_)
     if condition.op == "has":
         return _contains(data, condition.value)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.tables import Column, Kind, Table, Text, known
+from tb_npu_plugin.tables import Column, Kind, StringColumn, Table, known
 from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
 from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_column, page_of
 
@@ -123,7 +123,7 @@ def _order(source: ViewTable, query: TableQuery) -> tuple[str, bool]:
 
 def _json_values(table: Table, column: Column, base_ns: int) -> list[Any]:
     values = table.data[column.key]
-    if isinstance(values, Text):
+    if isinstance(values, StringColumn):
         return values.tolist()
     if not column.kind.is_int:
         return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.schema.cluster import POINT_TO_POINT
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import IntArray, Table, Text, known
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
 
 _BETWEEN_TWO = COMM_KINDS[0]
 _KEYS = ("step", "group", "name", "elapse_ns")
@@ -59,7 +59,7 @@ def collectives_of(kernels: Table) -> Table:
     names = rows.text("name")
     p2p = names.isin([name for name in names.values if POINT_TO_POINT.search(name)])
     rows, names = rows.take(~p2p), names.take(~p2p)
-    ignore_progress = Text(np.full(len(rows), -1, dtype=np.int32), [])
+    ignore_progress = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
     return Table(
         _COLUMNS, {"step": rows.text("step"), "group": ignore_progress, "name": names, "elapse_ns": rows.ints("dur_ns")}
     )

@@ -12,7 +12,7 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
-from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, known
 
 #: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the numbers identify the communicator, the call and the stream.
 _NUMBERS = re.compile(r"_*(_\d+)+$")
@@ -169,7 +169,7 @@ def without_rollups(bandwidth: Table) -> Table:
 
 def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
     """One row per step, kind, operator and group (OPS_COLUMNS)."""
-    keys: list[Text] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
+    keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
     times = time_parts(ops)
     size, link_time = _traffic_of(ops, bandwidth)
@@ -276,10 +276,10 @@ def _incomplete(times: dict[str, IntArray]) -> IntArray:
     return (~known(times["idle_ns"])).astype(np.int64)
 
 
-def _stems(names: Text) -> Text:
+def _stems(names: StringColumn) -> StringColumn:
     index: dict[str, int] = {}
     lookup = [index.setdefault(base_name(name), len(index)) for name in names.values] + [-1]
-    return Text(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
+    return StringColumn(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
 
 
 def _weighted(rows: Table, groups: Groups) -> FloatArray:

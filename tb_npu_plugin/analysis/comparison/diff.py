@@ -13,7 +13,18 @@ from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, GroupByQuery, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import (
+    NULL_INT,
+    Column,
+    Data,
+    FloatArray,
+    GroupByQuery,
+    IntArray,
+    Kind,
+    StringColumn,
+    Table,
+    known,
+)
 
 _CLASS = Column("class", Kind.TEXT, "Class", "Kind of work, from core and type of the kernel.", "identity")
 _KEYS = (
@@ -69,7 +80,7 @@ def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Div
     return Table(
         (_CLASS, *_KEYS, *_calls_columns(by), *added),
         {
-            "class": Text(classes(named).astype(np.int32), list(CLASSES)),
+            "class": StringColumn(classes(named).astype(np.int32), list(CLASSES)),
             **named.data,
             "baseline_calls": calls[0],
             "experimental_calls": calls[1],
@@ -86,7 +97,7 @@ def _kernel_sums(kernels: Table, by_type: bool) -> Table:
         types = named.text("type").tolist()
         names = (name if type_ is None else type_ for name, type_ in zip(named.text("name").tolist(), types))
         data: dict[str, Data] = {
-            "name": Text.of(names),
+            "name": StringColumn.of(names),
             "type": named.text("type"),
             "core": _one_communication_core(named.text("core")),
             "calls": found.count,
@@ -98,10 +109,10 @@ def _kernel_sums(kernels: Table, by_type: bool) -> Table:
     return Table(_KEYS, found.keys).with_columns(list(counted))
 
 
-def _one_communication_core(cores: Text) -> Text:
+def _one_communication_core(cores: StringColumn) -> StringColumn:
     """Replace all communication cores by the newest name."""
     newest = COMMUNICATION_CORES[-1]
-    return Text.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
+    return StringColumn.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
 
 
 def _difference_columns(what: str, title: str) -> list[Column]:
@@ -146,12 +157,12 @@ def _difference_columns(what: str, title: str) -> list[Column]:
     ]
 
 
-def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray, Text]:
+def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray, StringColumn]:
     certain = known(before) & known(after)
     difference = np.where(certain, after - before, NULL_INT)
     is_changed = certain & (difference != 0) & (np.abs(difference) >= CHANGED * np.abs(before))
     changed = np.where(is_changed, (difference < 0).astype(np.int32), -1).astype(np.int32)
-    return before, after, difference, ratio(difference, before), Text(changed, ["slower", "faster"])
+    return before, after, difference, ratio(difference, before), StringColumn(changed, ["slower", "faster"])
 
 
 def _at(values: IntArray, rows: IntArray) -> IntArray:
@@ -175,8 +186,8 @@ def _calls_columns(by: Divisors) -> list[Column]:
     return [replace(column, kind=kind) for column in _CALLS]
 
 
-def _either(left: Text, right: Text, rows: tuple[IntArray, IntArray]) -> Text:
+def _either(left: StringColumn, right: StringColumn, rows: tuple[IntArray, IntArray]) -> StringColumn:
     """Key of each joined row, from either side."""
     picked: NDArray[np.bool_] = rows[0] >= 0
     lefts, rights = left.tolist(), right.tolist()
-    return Text.of(lefts[row] if mine else rights[other] for row, other, mine in zip(*rows, picked))
+    return StringColumn.of(lefts[row] if mine else rights[other] for row, other, mine in zip(*rows, picked))

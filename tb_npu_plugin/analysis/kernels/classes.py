@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import IntArray, Table, Text
+from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
 #: Ids of the classes, in display order. Not classes of kernels: "computing", computing time in a file without known
 #: kernels; "bubble", communication that waits for another pipeline stage; "idle", nothing runs.
@@ -81,6 +81,6 @@ def classes(kernels: Table) -> IntArray:
     return np.where(by_core >= 0, by_core, by_label)
 
 
-def _rule_of(labels: Text) -> IntArray:
+def _rule_of(labels: StringColumn) -> IntArray:
     """Class of each distinct label; the last entry is for unknown labels."""
     return np.asarray([CLASSES.index(class_of(label, None)) for label in (*labels.values, "")], dtype=np.int64)

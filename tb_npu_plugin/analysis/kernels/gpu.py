@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from tb_npu_plugin.tables import Text
+from tb_npu_plugin.tables import StringColumn
 
 #: Type and pattern, looked for in the function's own name: namespaces and template arguments name what it is used with
 #: (`fbgemm_gpu::permute_…` multiplies nothing). The types are named so that analysis.operator_classes files them with the
@@ -123,11 +123,11 @@ def _mangled(name: str) -> tuple[str, str]:
     return own, " ".join(word for word in re.findall(r"\d([A-Za-z_]\w*?)(?=\d|E|I|$)", name[at:]))
 
 
-def types(names: Text) -> Text:
+def types(names: StringColumn) -> StringColumn:
     """Type of each kernel."""
     kinds: dict[str, int] = {}
     lookup = []
     for name in names.values:
         kind = type_of(name)
         lookup.append(-1 if kind is None else kinds.setdefault(kind, len(kinds)))
-    return Text(np.asarray([*lookup, -1], dtype=np.int32)[names.codes], list(kinds))
+    return StringColumn(np.asarray([*lookup, -1], dtype=np.int32)[names.codes], list(kinds))

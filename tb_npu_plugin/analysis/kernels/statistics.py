@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, group_rows, known_sum, largest_first, text_key
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import (
+    Column,
+    FloatArray,
+    GroupByQuery,
+    GroupByResult,
+    IntArray,
+    Kind,
+    StringColumn,
+    Table,
+    known,
+)
 
 NAME = Column("name", Kind.TEXT, "Name", "Kernel name.", "identity")
 TYPE = Column("type", Kind.TEXT, "Type", "Operator type; unknown at level 0.", "identity")
@@ -131,7 +141,7 @@ def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
     keys = tuple(_named_as(kernels, key) for key in keys)
     found = group_rows(kernels, GroupByQuery(tuple(key.key for key in keys), ranges=("dur_ns",)))
     total, communicates = found.total["dur_ns"], _communicates(found)
-    data: dict[str, Text | IntArray | FloatArray] = {
+    data: dict[str, StringColumn | IntArray | FloatArray] = {
         **{key.key: text_key(found, key.key) for key in keys},
         "calls": found.count,
         "total_ns": total,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import IntArray, Table, Text, known
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
 
 #: Values of the column: not in a call of the same operator; in one with other input shapes; in one with the same
 #: shapes.
@@ -34,7 +34,7 @@ def nesting_of_rows(operators: Table) -> IntArray:
     return nesting(parent, codes(operators.text("name")), codes(operators.text("input_shapes")))
 
 
-def codes(text: Text) -> IntArray:
+def codes(text: StringColumn) -> IntArray:
     """Codes that are equal for equal strings."""
     return text.codes.astype(np.int64)
 

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.grouping import Groups, group_rows, known_sum, ratio, text_key
 from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
-from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import (
+    Column,
+    FloatArray,
+    GroupByQuery,
+    GroupByResult,
+    IntArray,
+    Kind,
+    StringColumn,
+    Table,
+    known,
+)
 
 #: Operators that only communicate, by prefix: HCCL (HcclAllreduce, hcom_allReduce_...), NCCL, torch.distributed
 #: (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would dwarf all others.
@@ -105,7 +115,7 @@ def by_stack(operators: Table) -> Table:
     return Table(
         (STACK, CALLS, *TIME_COLUMNS),
         {
-            "call_stack": Text.of(stacks),
+            "call_stack": StringColumn.of(stacks),
             "calls": found.count,
             **{key: found.total[key] for key in TIMES},
         },
@@ -138,7 +148,7 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
     groups = Groups(texts, len(found.first))
     sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
     first = {name: text.take(groups.first) for name, text in zip(names, texts)}
-    data: dict[str, Text | IntArray | FloatArray] = {
+    data: dict[str, StringColumn | IntArray | FloatArray] = {
         **first,
         "calls": groups.sum(found.count),
         **{key: sums[key] for key in TIMES},
@@ -155,6 +165,6 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
 def _counted(found: GroupByResult, key: str, inner: int) -> IntArray:
     """Times to sum; 0 for total times of calls nested to this degree."""
     nested = found.keys[NESTED]
-    if "total" not in key or isinstance(nested, Text):  # hand-made tables may lack the column
+    if "total" not in key or isinstance(nested, StringColumn):  # hand-made tables may lack the column
         return found.total[key]
     return np.where((nested >= inner) & known(found.total[key]), 0, found.total[key])

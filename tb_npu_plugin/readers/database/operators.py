@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.database.strings import picked, places
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import Data, IntArray, Table, Text
+from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table
 
 #: Cores that the text export counts as AI Core.
 _AI_CORES = ("AI_CORE", "AI_VECTOR_CORE")
@@ -90,7 +90,7 @@ def _sums(row: IntArray, wanted: IntArray, connection: IntArray, dur: IntArray, 
     return out
 
 
-def stacks(context: Context, chains: IntArray) -> Text:
+def stacks(context: Context, chains: IntArray) -> StringColumn:
     """Call stacks, innermost frame first, by the ids of their chains; unknown where there is none."""
     frames = context.source.read(schema.CALL_CHAINS)
     order = np.lexsort((frames.ints("depth"), frames.ints("id")))
@@ -104,5 +104,5 @@ def stacks(context: Context, chains: IntArray) -> Text:
         _FRAME_END.join(value for code in codes[start:end].tolist() for value in [values[code]] if value is not None)
         for start, end in zip(bounds, bounds[1:])
     ]
-    by_chain = Text.of(text.strip() or None for text in joined)
+    by_chain = StringColumn.of(text.strip() or None for text in joined)
     return picked(context.spool, by_chain, places(keys, chains))

@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.damage import is_damaged, repaired
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 from tb_npu_plugin.texts import TextList
 
 #: Texts that say that there is no value.
@@ -76,7 +76,7 @@ class Strings:
             return repaired(text)
         return text
 
-    def names(self, ids: IntArray) -> Text:
+    def names(self, ids: IntArray) -> StringColumn:
         """As `column`, for rows that are nothing without their name: where the text is lost, the id stands for it."""
         text = self.column(ids)
         lost = np.flatnonzero(self.lost(ids))
@@ -85,13 +85,13 @@ class Strings:
         found, code = np.unique(ids[lost], return_inverse=True)
         codes = text.codes.copy()
         codes[lost] = code.reshape(-1) + len(text.values)
-        return Text(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
+        return StringColumn(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
 
     def lost(self, ids: IntArray) -> NDArray[np.bool_]:
         """Mask of the ids that should have a text and have none."""
         return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
 
-    def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
+    def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> StringColumn:
         """A text column from a column of ids. Empty and N/A are unknown, as in text files; `unquote` takes the pair
         of quotation marks off that shapes have; `raw` leaves texts as they are."""
         lost = np.flatnonzero(self.lost(ids))
@@ -113,7 +113,7 @@ class Strings:
                 unknown = not raw and text in _MISSING
                 code_of_place[place] = -1 if unknown else values.setdefault(text, len(values))
             codes.append(code_of_place[places])
-        return Text(codes.values(), list(values))
+        return StringColumn(codes.values(), list(values))
 
 
 def _by_first_use(places: NDArray[np.int64]) -> list[int]:
@@ -125,7 +125,7 @@ def _pieces(values: IntArray) -> Iterator[IntArray]:
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 
-def picked(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
+def picked(spool: Spool, text: StringColumn, rows: NDArray[np.int64]) -> StringColumn:
     """Rows of a text column, -1 for none; its values in order of first use again."""
     codes = np.where(rows >= 0, text.codes[rows], np.int32(-1)) if len(text) else np.full(len(rows), -1, np.int32)
     found, first = np.unique(codes, return_index=True)
@@ -133,7 +133,7 @@ def picked(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
     order = order[order >= 0]
     new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # the last: unknown
     new[order] = np.arange(len(order), dtype=np.int32)
-    return Text(kept(spool, new[codes]), [text.values[code] for code in order.tolist()])
+    return StringColumn(kept(spool, new[codes]), [text.values[code] for code in order.tolist()])
 
 
 def places(keys: IntArray, wanted: IntArray) -> NDArray[np.int64]:

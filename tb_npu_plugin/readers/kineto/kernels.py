@@ -12,7 +12,7 @@ from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.picked import Index, Picked, looked_up
 from tb_npu_plugin.readers.kineto.steps import Steps
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, Table, Text
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, StringColumn, Table
 
 _KINDS = {
     **dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND),
@@ -40,7 +40,9 @@ def read_kernels(picked: Picked, steps: Steps) -> tuple[Table, Index]:
         "device_id": devices,
         "step": _steps(picked, steps, given.ints("correlation"), devices, start),
         "name": names,
-        "type": Text(np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values),
+        "type": StringColumn(
+            np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values
+        ),
         "core": kinds,
         "start_ns": start,
         "dur_ns": dur,
@@ -55,7 +57,7 @@ def _is_there(column: Column, data: dict[str, Data]) -> bool:
 
 
 def _known(data: Data) -> bool:
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         return bool((data.codes >= 0).any())
     return bool((data != NULL_INT).any()) if data.dtype == np.int64 else bool((~np.isnan(data)).any())
 
@@ -75,7 +77,7 @@ def _args(picked: Picked, rows: Index) -> dict[str, Data]:
 
 def _column(values: list[Any], kind: Kind) -> Data:
     if kind is Kind.TEXT:
-        return Text.of(" × ".join(map(str, value)) if type(value) is list else None for value in values)
+        return StringColumn.of(" × ".join(map(str, value)) if type(value) is list else None for value in values)
     if kind.is_int:
         whole = [value if type(value) is int and -_INT < value < _INT else NULL_INT for value in values]
         return np.array(whole, dtype=np.int64)
@@ -93,17 +95,17 @@ def _process_numbers(picked: Picked, rows: Index) -> IntArray:
     return np.array([*pids, NULL_INT], dtype=np.int64)[picked.events.pid[rows]]
 
 
-def _kinds(picked: Picked, rows: Index, names: Text) -> Text:
+def _kinds(picked: Picked, rows: Index, names: StringColumn) -> StringColumn:
     """Kernel, copy, set, or communication."""
     values = [kineto.KERNEL_KIND, kineto.MEMCPY_KIND, kineto.MEMSET_KIND, kineto.COMMUNICATION_KIND]
     kind = [values.index(_KINDS.get(text, kineto.KERNEL_KIND)) for text in picked.events.categories]
     codes = np.array([*kind, 0], dtype=np.int32)[picked.events.category[rows]]
     communicates = [bool(kineto.COMMUNICATION_KERNEL.search(name)) for name in names.values]
     codes[(codes == 0) & np.array([*communicates, False])[names.codes]] = values.index(kineto.COMMUNICATION_KIND)
-    return Text(codes, values)
+    return StringColumn(codes, values)
 
 
-def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
+def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> StringColumn:
     """The step in which each was launched. Where no call is known: the step in which it ran, as those of known calls
     divide the time of its device; on a device without any, that of the host then."""
     place = looked_up(picked.correlations(picked.runtime), np.where(correlation == 0, NULL_INT, correlation))
@@ -118,7 +120,7 @@ def _steps(picked: Picked, steps: Steps, correlation: IntArray, devices: IntArra
         launched = np.flatnonzero((devices == device) & has_call & (codes >= 0))
         if len(launched):
             codes[lost] = _ran_in(codes[launched], start[launched], start[lost])
-    return Text(codes, found.values)
+    return StringColumn(codes, found.values)
 
 
 def _ran_in(codes: NDArray[np.int32], start: IntArray, moments: IntArray) -> NDArray[np.int32]:

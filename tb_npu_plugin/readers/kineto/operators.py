@@ -16,7 +16,7 @@ from tb_npu_plugin.readers.kineto.picked import Index, Picked
 from tb_npu_plugin.readers.kineto.stacks import FRAME_END, call_stacks
 from tb_npu_plugin.schema import kineto, trace
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import Data, IntArray, Table, Text
+from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table
 
 _COLUMNS = (
     "name",
@@ -63,7 +63,7 @@ class Operators(Nest):
         }
         return Table(tuple(column for column in TABLES["operators"] if column.key in _COLUMNS), data)
 
-    def _texts(self) -> dict[str, Text]:
+    def _texts(self) -> dict[str, StringColumn]:
         """Shapes and call stacks, which must be read in the order of the file."""
         order = np.argsort(self.rows)
         shapes, stacks = _Coder(), _Coder()
@@ -92,13 +92,13 @@ class _Coder:
             self._at.append(row)
             self._code.append(self._codes.setdefault(raw, len(self._codes)))
 
-    def text(self, rows: int, read: Callable[[bytes], Optional[str]]) -> Text:
+    def text(self, rows: int, read: Callable[[bytes], Optional[str]]) -> StringColumn:
         """The column: texts as `read` gives them."""
         words: dict[str, int] = {}
         lookup = [-1 if (word := read(raw)) is None else words.setdefault(word, len(words)) for raw in self._codes]
         codes = np.full(rows, -1, dtype=np.int32)
         codes[self._at] = np.array([*lookup, -1], dtype=np.int32)[self._code]
-        return Text(codes, list(words))
+        return StringColumn(codes, list(words))
 
 
 def _shapes(raw: bytes) -> str | None:

@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.readers.shared.figures import Rows
 from tb_npu_plugin.schema.mindspore import P2P_WORDS
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, TOTAL
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, Table
 
 _P2P = re.compile("|".join(P2P_WORDS), re.IGNORECASE)
 #: Logical tables of communication, and the column of each that names the operator.
@@ -30,7 +30,7 @@ def with_point_to_point(table: Table, named_by: str) -> Table:
     kinds = table.text("kind")
     values = [*kinds.values] if COMM_KINDS[0] in kinds.values else [*kinds.values, COMM_KINDS[0]]
     codes = np.where(sends, np.int32(values.index(COMM_KINDS[0])), kinds.codes).astype(np.int32)
-    return replace(table, data={**table.data, "kind": Text(codes, values)})
+    return replace(table, data={**table.data, "kind": StringColumn(codes, values)})
 
 
 #: "hcom_allReduce__974_0_1@3124" -> "allReduce".

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tb_npu_plugin.store.stages import TABLES_FILE
-from tb_npu_plugin.tables import Data, PickedColumns, StoredColumns, StringDictionary, Table, Text
+from tb_npu_plugin.tables import Data, PickedColumns, StoredColumns, StringColumn, StringDictionary, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -98,7 +98,7 @@ def table_bytes(table: Table | None) -> int:
 
 def data_bytes(data: Data) -> int:
     """About what a column takes in memory."""
-    if not isinstance(data, Text):
+    if not isinstance(data, StringColumn):
         return data.nbytes
     words = 0 if isinstance(data.values, StringDictionary) else sum(len(value) + 60 for value in data.values)
     return data.codes.nbytes + words
