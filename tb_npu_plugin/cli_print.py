@@ -59,7 +59,7 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
         whole = bar.add_task("all", total=None)
         shown: dict[tuple[str, str], TaskID] = {}
 
-        def tell(items: Sequence[Mapping[str, Any]], rest: int) -> None:
+        def update(items: Sequence[Mapping[str, Any]], rest: int) -> None:
             done, total = (rest + sum(item[key] for item in items) for key in ("bytes_done", "bytes_total"))
             bar.update(whole, completed=done, total=total or None)
             reading = {(item["span"], item["stage"]): item for item in items if item["state"] == "reading"}
@@ -73,7 +73,7 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
                 bar.update(task, description=name, completed=item["bytes_done"], total=item["bytes_total"])
             time.sleep(POLL)
 
-        yield tell
+        yield update
 
 
 def view(found: Mapping[str, Any]) -> None:

@@ -166,11 +166,11 @@ def _read(library: Library) -> list[tuple[Place, list[StageStatus]]]:
     size = sum(place.span.bytes for place in places)
     with cli_print.progress({place.span.token: place.worker.label for place in places}) as bar:
 
-        def tell() -> None:
+        def show_progress() -> None:
             jobs = library.jobs()
             bar([job_progress(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
 
-        seen = library.read(places, STAGES, tell)
+        seen = library.read(places, STAGES, show_progress)
     return [(place, [status for one, status in seen if one is place]) for place in places]
 
 

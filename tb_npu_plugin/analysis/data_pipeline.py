@@ -27,7 +27,7 @@ LOW_USAGE = 0.60
 HIGH_USAGE = 0.80
 #: CPU of one worker in percent: busy above, idle below.
 BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
-#: CPU of the whole machine in percent above which more workers do not help.
+#: CPU of the machine in percent, above which more workers do not help.
 BUSY_MACHINE = 80.0
 
 #: Most important rule first.

@@ -79,7 +79,7 @@ def _is_plain(parts: Sequence[str]) -> bool:
 def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> Identity:
     """Facts about the result in `folder`.
 
-    parts   path below the logdir, or the folder's own name where it is the logdir
+    parts   path below the logdir, or the folder's name if it is the logdir
     infos   (name, size, mtime_ns) of the profiler_info files in it
     """
     name = parts[-1] if parts else folder.name

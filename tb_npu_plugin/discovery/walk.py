@@ -82,7 +82,7 @@ class Walk:
             self.skipped.append(report.empty(here.label))
 
     def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
-        """The folder and the results of its finders, up to the first with `whole`. Raises OSError."""
+        """The folder and the results of its finders, up to the first with `skips_subfolders`. Raises OSError."""
         here = Folder(folder, parts, self._label(parts), list_folder(folder))
         all_taken = []
         for finder in FINDERS:

@@ -49,7 +49,7 @@ class ResultFile:
     columns   the columns of the table, in the newest producer's order
     extra     handling of undeclared headers: "metric" keeps them (kind derived from the header)
     condition when it is written
-    in_root   beside ASCEND_PROFILER_OUTPUT instead of inside it
+    in_root   next to ASCEND_PROFILER_OUTPUT instead of in it
     pattern   pattern of file names, if there are several
     unit      unit of times without a unit in the header
     sizes     bytes of size units that differ in this file from other files, also for bandwidths

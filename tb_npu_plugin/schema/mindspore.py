@@ -47,8 +47,8 @@ MEMORY_RECORD_KEYS = ("component", "time_ns", "allocated_bytes", "reserved_bytes
 SHAPE_SEPARATOR = ";"
 #: The only step in communication.json without step marks.
 WHOLE_STEP = "step0"
-#: Key of communication_matrix.json that is "Op Name" in files of torch_npu. Of operators whose name holds no type that the
-#: profiler knows (sends and receives), the type is the name with its group: "hcom_send__075_0_1@123-top1@123".
+#: Key of communication_matrix.json that is "Op Name" in files of torch_npu. If the operator name holds no type known to
+#: the profiler (sends and receives), the type is the name with its group: "hcom_send__075_0_1@123-top1@123".
 OP_NAME = "op_name"
 #: Operators whose name contains one of these are p2p; "hcom_send_" does not.
 P2P_WORDS = ("Send", "Receive")

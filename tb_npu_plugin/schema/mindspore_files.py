@@ -46,7 +46,7 @@ SHAPES = Condition(
 TEXT = Condition("export_type=[ExportType.Text]", Message("written.text"))
 DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases"))
 
-#: What the name of a kernel is made of (schema/mindspore.py LAUNCH_SEPARATOR); beside it in the table of kernels.
+#: Full kernel name (schema/mindspore.py LAUNCH_SEPARATOR); an additional column of kernels.
 FULL_NAME = Column(
     "full_name", Kind.TEXT, "Full Name", "Name as recorded: the launching event, and the kernel.", "identity"
 )

@@ -30,7 +30,7 @@ class ViewStateJson(TypedDict):
     option: str
     """Profiler option that records its data; else ""."""
     count: Optional[int]
-    """Number beside the view's name: rows of its main table; null while unknown."""
+    """Number next to the view's name: rows of its main table; null while unknown."""
     texts: dict[str, MessageJson]
     """Code and parameters of the fields that are messages."""
 

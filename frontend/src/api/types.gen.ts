@@ -1218,7 +1218,7 @@ export interface ViewStateJson {
   reason: string;
   /** Profiler option that records its data; else "". */
   option: string;
-  /** Number beside the view's name: rows of its main table; null while unknown. */
+  /** Number next to the view's name: rows of its main table; null while unknown. */
   count: number | null;
   /** Code and parameters of the fields that are messages. */
   texts: Record<string, MessageJson>;
