@@ -20,7 +20,7 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.service.choice import OPENS
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.tables import NULL_INT, Table, Text
+from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class SpanFrames:
     """One capture. Data frames have the columns of the schema: times and durations in integer ns, sizes in bytes,
-    unknown is missing."""
+    unknown values missing."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
@@ -58,7 +58,7 @@ class SpanFrames:
 
     @property
     def problems(self) -> list[Problem]:
-        """What was lost while reading."""
+        """Problems met while reading."""
         return list(self._span.problems)
 
     @property
@@ -67,7 +67,7 @@ class SpanFrames:
         return [name for name in TABLES if self._span.rows(name) is not None]
 
     def table(self, name: str) -> pd.DataFrame:
-        """A table by the name that schema/registry.py gives it. Raises NotFound when this capture lacks it."""
+        """A table by its name in schema/registry.py. Raises NotFound if the capture lacks it."""
         found = self._span.table(name)
         if found is None:
             raise NotFound(f"no table {name!r} in {self!r}. There are: {', '.join(self.tables)}.")
@@ -91,8 +91,8 @@ class SpanFrames:
 
 
 def open(path: str | Path) -> list[SpanFrames]:
-    """All captures below a logdir, a run or a result folder, or the one that a file belongs to, read (from the cache
-    where they are in it). Raises NotFound where nothing is at the path, or no capture."""
+    """Read all captures below a logdir, a run or a result folder, or the capture that a file belongs to; cached ones
+    from the cache. Raises NotFound if the path does not exist or holds no capture."""
     where = Path(path).expanduser().absolute()
     if not where.exists():
         raise NotFound(f"{where} does not exist. Give a logdir, a run, a result folder or one of its files.")
@@ -117,7 +117,7 @@ def frame(table: Table) -> pd.DataFrame:
     columns: dict[str, object] = {}
     for column in table.columns:
         data = table.data[column.key]
-        if isinstance(data, Text):
+        if isinstance(data, StringColumn):
             columns[column.key] = data.tolist()
         elif data.dtype == np.int64:
             columns[column.key] = pd.arrays.IntegerArray(data, data == NULL_INT)

@@ -1,4 +1,4 @@
-"""tb-npu, the command line. Light to import: a command's module is imported when it is asked for."""
+"""The tb-npu command line. Imports a command's module only when the command runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import click
 from tb_npu_plugin import __version__
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
 
-#: Commands, each with its module and the function there.
+#: Module and function of each command.
 COMMANDS = {
     "build-observer": ("tb_npu_plugin.capture.observer_command", "build_observer"),
     "doctor": ("tb_npu_plugin.cli_show", "doctor"),
@@ -23,19 +23,19 @@ COMMANDS = {
     "mock": ("tb_npu_plugin.capture.command", "mock"),
     "show": ("tb_npu_plugin.cli_show", "show"),
 }
-#: What a write to a full disk ends with.
+#: Errors of a write to a full disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class LazyGroup(click.Group):
-    """The commands of COMMANDS."""
+    """Imports the commands of COMMANDS on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names."""
+        """Names of the commands."""
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a name, imported; None for other names."""
+        """Import a command by name; None for other names."""
         if cmd_name not in COMMANDS:
             return None
         module, function = COMMANDS[cmd_name]
@@ -44,9 +44,9 @@ class LazyGroup(click.Group):
         return command
 
 
-def print_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-    """The version, and which scanner reads traces."""
-    if wanted and not ctx.resilient_parsing:
+def print_version(ctx: click.Context, param: click.Parameter, is_set: bool) -> None:
+    """Print the version and the scanner that reads traces."""
+    if is_set and not ctx.resilient_parsing:
         from tb_npu_plugin.installation import describe_scanner, tensorboard_defect
 
         lines = (f"tb-npu, version {__version__}", f"Trace scanner: {describe_scanner()}", tensorboard_defect())
@@ -68,12 +68,10 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Entry point. The one place that prints errors: exit code 1, or 2 for a wrong use."""
+    """Entry point. Prints errors: exit code 1, or 2 for invalid usage."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s")
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, TextIOWrapper
-        ):  # names and signs that the terminal's encoding lacks are no reason to stop
+        if isinstance(stream, TextIOWrapper):  # replace characters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
     try:
         cli.main(standalone_mode=False)
@@ -89,7 +87,7 @@ def main() -> NoReturn:
     except NpuPluginError as error:
         _print_error(error, 1)
     except BrokenPipeError:
-        _discard_output()  # the reader of our output has gone; so do we, as click does where it meets this
+        _discard_output()  # the reader closed the pipe: exit with 1, as click does
         sys.exit(1)
     except OSError as error:
         if error.errno not in _FULL:
@@ -100,7 +98,7 @@ def main() -> NoReturn:
 
 
 def _discard_output() -> None:
-    """What is left to write goes nowhere: Python tries once more at its end, and would complain."""
+    """Redirect stdout to the null device: Python flushes it at exit, which would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What the command line prints for people: progress, tables, problems."""
+"""Prints progress, tables and problems on the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tb_npu_plugin.installation import describe_scanner, tensorboard_defect
 
 PIPE_WIDTH = 10_000
 POLL = 0.05
-#: What became of a file (DoctorFileJson.state), in the words of the page.
+#: Labels of DoctorFileJson.state, as on the page.
 STATES = {
     "read": "read",
     "damaged": "read in part",
@@ -39,10 +39,11 @@ Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
 
 @contextmanager
 def progress(names: Mapping[str, str]) -> Iterator[Bar]:
-    """Progress on stderr, where that is a terminal: a bar of everything, and one of each piece of work under way. Call
-    it with ProgressJson items, and the bytes of what is done and not among them; it sleeps a moment.
+    """Show progress on stderr if it is a terminal: a total bar, and a bar for each file being read.
 
-    names: what to call a span, by its token.
+    Yields a function of ProgressJson items and the bytes already done outside them. The function sleeps POLL seconds.
+
+    names: display name of each span token.
     """
     if not sys.stderr.isatty():
         yield lambda items, rest: time.sleep(POLL)
@@ -58,7 +59,7 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
         whole = bar.add_task("all", total=None)
         shown: dict[tuple[str, str], TaskID] = {}
 
-        def tell(items: Sequence[Mapping[str, Any]], rest: int) -> None:
+        def update(items: Sequence[Mapping[str, Any]], rest: int) -> None:
             done, total = (rest + sum(item[key] for item in items) for key in ("bytes_done", "bytes_total"))
             bar.update(whole, completed=done, total=total or None)
             reading = {(item["span"], item["stage"]): item for item in items if item["state"] == "reading"}
@@ -72,11 +73,11 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
                 bar.update(task, description=name, completed=item["bytes_done"], total=item["bytes_total"])
             time.sleep(POLL)
 
-        yield tell
+        yield update
 
 
 def view(found: Mapping[str, Any]) -> None:
-    """A view, what is missing of it, its problems."""
+    """Print a view, its missing data and its problems."""
     console = _console()
     print_view(console, found)
     for item in found["missing"]:
@@ -86,14 +87,14 @@ def view(found: Mapping[str, Any]) -> None:
 
 
 def ingested(spans: Sequence[Mapping[str, Any]]) -> None:
-    """A line for each span: what was read of it."""
+    """Print one line for each read span."""
     console = _console()
     for span in spans:
         console.print(f"{_title(span)}, {_problems(span['count'])}")
 
 
 def doctor(listed: Mapping[str, Any]) -> None:
-    """What was found, what was not taken, and every problem."""
+    """Print the found results, the skipped folders and all problems."""
     console = _console()
     for span in listed["spans"]:
         rank = f"rank from {span['rank_source']}" if span["rank_source"] else "rank unknown"
@@ -122,7 +123,7 @@ def doctor(listed: Mapping[str, Any]) -> None:
 
 
 def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
-    """Problems, one paragraph each; the same at several places of a file is one, with a line a place."""
+    """Print each problem as a paragraph; a problem at several places of a file has one line for each place."""
     groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for item in items:
         key = tuple(item[name] for name in ("severity", "code", "file", "expected", "lost", "action"))
@@ -143,7 +144,7 @@ def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _title(span: Mapping[str, Any]) -> str:
-    """Where a span lies, what it is called, how it was read and how large it is."""
+    """Path, name, state and size of a span."""
     read = [file for file in span["files"] if file.get("state") != "unread"]
     size = sum(file["bytes"] for file in read)
     return (
@@ -153,7 +154,7 @@ def _title(span: Mapping[str, Any]) -> str:
 
 
 def _size(size: float) -> str:
-    """Bytes, in the largest unit that leaves one or more."""
+    """Bytes in the largest unit that gives at least 1."""
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"
@@ -166,7 +167,7 @@ def _problems(count: int) -> str:
 
 
 def _recorded(capture: Mapping[str, Any]) -> str:
-    """Who recorded it and how."""
+    """Producer and settings of a capture."""
     parts = [
         capture["producer"],
         ", ".join(f"{program} {version}" for program, version in capture["versions"].items()),
@@ -179,5 +180,5 @@ def _recorded(capture: Mapping[str, Any]) -> str:
 
 
 def _console() -> Console:
-    """Standard output; of any width where it is no terminal, so that nothing is cut in a file or a pipe."""
+    """Console on stdout; wide enough not to wrap or cut text in a file or a pipe."""
     return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)

@@ -33,7 +33,7 @@ VIEW_IDS = [view.id for view in VIEWS]
 
 
 class NoResultsError(NpuPluginError):
-    """There is nothing to show."""
+    """No result was found."""
 
     code = "nothing"
 
@@ -118,8 +118,8 @@ def doctor(path: Path, as_json: bool) -> None:
 
 @contextmanager
 def _library(paths: Sequence[Path]) -> Iterator[Library]:
-    """The results below the paths, scanned. Raises Nothing when there are none."""
-    # One path has no name in front of its runs; of two, the order tells them apart.
+    """Scan the paths and open a library. Raises NoResultsError if nothing is found."""
+    # Runs of a single path have no prefix; with two paths the prefix keeps their order.
     logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
     watcher = scan_once(logdirs)
     scan = watcher.current()
@@ -133,7 +133,7 @@ def _library(paths: Sequence[Path]) -> Iterator[Library]:
 
 
 def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
-    """The runs of the first (0) or the last (-1) path."""
+    """Runs of the first (0) or the last (-1) path."""
     if len(paths) == 1:
         return scan
     prefix = "1" if number == 0 else "2"
@@ -141,12 +141,12 @@ def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
 
 
 def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
-    """The answer of the view's route, waited for, with whole tables and with its data at the top as well."""
+    """Wait for the answer of the view's route, with complete tables and the view's data merged into the top level."""
     names = {place.span.token: place.worker.label for place in service.library.scan().places()}
     with cli_print.progress(names) as bar:
         while True:
             found, result = service.answer(view, params)
-            # "reading" without a job: what was asked for ended between the looks at the cache and at the jobs.
+            # "reading" without a job: the job ended between the checks of the cache and of the jobs.
             is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
             if found["state"] != "reading" and not is_busy:
                 break
@@ -161,21 +161,21 @@ def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]
 
 
 def _read(library: Library) -> list[tuple[Place, list[StageStatus]]]:
-    """Read everything that was found; returns where it stands, and how far it is read where it is still written."""
+    """Read all spans. Returns each place, with the status of its stages where they are still written."""
     places = library.scan().places()
     size = sum(place.span.bytes for place in places)
     with cli_print.progress({place.span.token: place.worker.label for place in places}) as bar:
 
-        def tell() -> None:
+        def show_progress() -> None:
             jobs = library.jobs()
             bar([job_progress(job) for job in jobs], size - sum(job.bytes_total for job in jobs))
 
-        seen = library.read(places, STAGES, tell)
+        seen = library.read(places, STAGES, show_progress)
     return [(place, [status for one, status in seen if one is place]) for place in places]
 
 
 def _examined(library: Library, place: Place, seen: Sequence[StageStatus]) -> dict[str, Any]:
-    """What doctor says of one span. seen: see Library.open."""
+    """The doctor's report of one span. seen: see Library.open."""
     span = library.open(place, seen)
     states = {stage: library.status(place, stage).state for stage in STAGES}
     problems = [problem.as_json() for problem in span.problems]

@@ -1,4 +1,4 @@
-"""Prints a view for people: each figure with its unit, names before ids."""
+"""Prints a view on the terminal: each figure with its unit, names before ids."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rich.table import Table
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Kind
 
-#: Rows of a table that are printed; --json has them all.
+#: Printed rows of a table; --json prints all.
 SHOWN_ROWS = 20
 UNKNOWN = "–"
 _TIME_UNITS = (("ns", 1), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000))
-#: Units of each kind of figure, with what one is in ns or bytes.
+#: Units of each kind of figure, each with its size in ns or bytes.
 _UNITS: Mapping[Kind, Sequence[tuple[str, int]]] = {
     Kind.TIME: _TIME_UNITS,
     Kind.DURATION: _TIME_UNITS,
@@ -28,16 +28,16 @@ _UNITS: Mapping[Kind, Sequence[tuple[str, int]]] = {
 }
 #: Fields of a step in the JSON of views, named as the columns of step_trace_time.csv.
 _STEP_COLUMNS = {column.key: column for column in TABLES["step_trace"]}
-#: Further times of a rank in a step (RankBudgetJson), in ns.
+#: Other times of RankBudgetJson, in ns.
 _COMMUNICATION_TIMES = ("elapse", "transit", "wait", "synchronization", "idle", "late", "longest_communication")
-#: Kind of other figures by the end of their keys.
+#: Kind of other figures by the suffix of their key.
 _ENDS = {"_ns": Kind.DURATION, "_at": Kind.TIME, "_bytes": Kind.BYTES, "share": Kind.RATIO, "ratio": Kind.RATIO}
 _ID = re.compile(r"[rws][0-9a-f]{18}")
 
 
 @dataclass(frozen=True)
 class PrintedColumn:
-    """A column: its title without a unit, what it holds (None: by its values), all its values."""
+    """A column: its title without a unit, its kind (None: derived from the values), and all values."""
 
     title: str
     kind: Kind | None
@@ -45,11 +45,11 @@ class PrintedColumn:
 
     @property
     def is_id(self) -> bool:
-        """Holds ids of the catalog."""
+        """The column holds ids of the catalog."""
         return any(isinstance(value, str) and _ID.fullmatch(value) for value in self.values)
 
     def cells(self) -> tuple[str, list[str]]:
-        """The heading with its unit, and the texts of the cells."""
+        """The header with its unit, and the cells as text."""
         unit, scale = self._unit()
         heading = f"{self.title} ({unit})" if unit else self.title
         return heading, [_cell(value, scale, self.kind) for value in self.values]
@@ -67,7 +67,7 @@ class PrintedColumn:
 
 
 def print_view(console: Console, found: Mapping[str, Any]) -> None:
-    """The answer of a view's route: its plain figures, its lists, the first rows of its tables."""
+    """Print the answer of a view's route: its scalars, its lists, the first rows of its tables."""
     console.print(f"[bold]{found['view']}[/bold]: {found['state']}")
     for key, value in (found["data"] or {}).items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
@@ -108,7 +108,7 @@ def _print_table(console: Console, title: str, rows: int, columns: Iterable[Prin
 
 
 def _single(key: str, value: Any, beside: Mapping[str, Any]) -> str:
-    """A figure that stands alone, with its unit; beside: those around it."""
+    """A scalar with its unit; beside: the values next to it."""
     if key == "start_ns":
         zone = timezone(timedelta(minutes=beside.get("utc_offset_minutes", 0)))
         return f"{datetime.fromtimestamp(int(value) / 1e9, zone):%Y-%m-%d %H:%M:%S %Z}"
@@ -136,7 +136,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _title(key: str) -> str:
-    """The title of a field: that of the step column of this key, else the key as words."""
+    """Title of a field: that of the step column with this key, else the words of the key."""
     if key in _STEP_COLUMNS:
         return _STEP_COLUMNS[key].title
     words = re.sub(r"_(ns|bytes)$", "", key).replace("_", " ")

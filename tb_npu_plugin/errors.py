@@ -1,4 +1,4 @@
-"""Errors that a user may see. Each knows its HTTP status; one place prints them (server/respond.py, cli.py)."""
+"""Errors shown to the user. Each has an HTTP status. server/respond.py and cli.py print them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class NotFound(NpuPluginError):
 
 
 class Forbidden(NpuPluginError):
-    """A request that changes something and comes from another site's page."""
+    """A state-changing request from another site's page."""
 
     status = 403
     code = "forbidden"
 
 
 class MethodNotAllowed(NpuPluginError):
-    """A route that is asked with another HTTP method than it answers. allowed: those that it answers."""
+    """The route does not support the HTTP method. allowed: supported methods."""
 
     status = 405
     code = "method"
@@ -52,45 +52,45 @@ class MethodNotAllowed(NpuPluginError):
 
 
 class Stale(NotFound):
-    """The request is about a reading that another one has replaced; the client asks for the view again."""
+    """The request refers to a replaced reading; the client must request the view again."""
 
     code = "stale"
 
 
 class NotReady(NpuPluginError):
-    """What was asked for is still being read; the client asks again."""
+    """The requested data are still being read; the client retries."""
 
     status = 503
     code = "not_ready"
 
 
 class ClientGone(NpuPluginError):
-    """Nobody waits for the answer any more: its making was ended."""
+    """The client disconnected; the request was cancelled."""
 
     status = 499
     code = "client_gone"
 
 
 class BadSetting(NpuPluginError):
-    """An environment variable of ours has a value that it may not have; nothing can be read before that is changed."""
+    """A TB_NPU_* environment variable has an invalid value; nothing can be read until it is changed."""
 
     status = 500
     code = "bad_setting"
 
 
 class BadFile(NpuPluginError):
-    """A result file cannot be used at all; what it would have given is lost."""
+    """A result file cannot be read at all."""
 
     status = 200
     code = "bad_file"
 
 
 class NoEvents(BadFile):
-    """A trace in which no event could be read."""
+    """A trace without a readable event."""
 
 
 def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
-    """Raises BadRequest for a request parameter that has none of the values it may have."""
+    """Raise BadRequest unless the request parameter has one of its valid values."""
     if value not in choices:
         raise BadRequest(
             Message("error.choice", name=name, value=repr(value[:80])),

@@ -1,4 +1,4 @@
-"""Long work on rows and records, without the garbage collector."""
+"""Pauses the garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Rows and records are many and have no cycles: looking for those takes a third of the time."""
+    """Disable the garbage collector: scanning many rows and records, which form no cycles, would take a third of the
+    time."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""What this installation can do: which scanner reads traces, and whether its TensorBoard starts."""
+"""Properties of this installation: which scanner reads traces, and whether its TensorBoard starts."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-#: "c" or "python", which gives the same results more slowly; by default C where it was built. TraceEvents.scanner tells which one read a trace.
+#: "c" or "python" (same results, slower); default: "c" if it was built. TraceEvents.scanner is the one that read a
+#: trace.
 SCANNER_VARIABLE = "TB_NPU_SCANNER"
 
 
 def is_c_built() -> bool:
-    """The C scanner was compiled when the package was installed. Imports nothing."""
+    """The C scanner was compiled at installation. Does not import it."""
     folder = Path(__file__).parent / "scan"
     return any((folder / f"_native{suffix}").exists() for suffix in EXTENSION_SUFFIXES)
 
 
 def scanner_in_use() -> Literal["c", "python"]:
-    """The one that reads traces now."""
+    """The scanner that reads traces."""
     return "c" if is_c_built() and os.environ.get(SCANNER_VARIABLE) != "python" else "python"
 
 
 def describe_scanner() -> str:
-    """A line for people: which scanner reads traces, and how to get the faster one."""
+    """One line for display: which scanner reads traces, and how to get the faster one."""
     if scanner_in_use() == "c":
         return "C"
     if is_c_built():
@@ -38,7 +39,7 @@ def describe_scanner() -> str:
 
 
 def tensorboard_defect() -> str:
-    """Why TensorBoard does not start here, and what to do; "" where it does."""
+    """Why TensorBoard does not start and what to do; "" if it starts."""
     try:
         found = version("tensorboard")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""JSON that every client can read, whatever the data hold."""
+"""Encodes data as JSON that every client can parse."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 
 def encode_json(content: Any) -> bytes:
-    """UTF-8 JSON. A float that is not finite becomes null, which msgspec does; a lone surrogate, which a JSON file may
-    hold and UTF-8 may not, becomes a question mark."""
+    """UTF-8 JSON. msgspec writes floats that are not finite as null. Lone surrogates (valid in a JSON file, not in
+    UTF-8) become "?"."""
     try:
         return msgspec.json.encode(content, enc_hook=_plain)
     except UnicodeEncodeError:
@@ -18,7 +18,7 @@ def encode_json(content: Any) -> bytes:
 
 
 def to_plain(content: Any) -> Any:
-    """Dataclasses as dicts, numpy scalars and messages as Python's own types."""
+    """Convert dataclasses to dicts, and numpy scalars and messages to built-in types."""
     return msgspec.to_builtins(content, enc_hook=_plain)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Union
 
-#: {code: {"en": template, "zh": template}}; {name} stands for a parameter.
+#: {code: {"en": template, "zh": template}}; {name} is a parameter.
 CATALOGUE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("messages.json").read_text(encoding="utf-8"))
 
 
@@ -17,11 +17,11 @@ class MessageJson(TypedDict):
     code: str
     """Key of the message."""
     params: dict[str, Union[str, int, MessageJson]]
-    """By name; a parameter is data or a message again."""
+    """By name; a parameter is data or a nested message."""
 
 
 class Message(str):
-    """An English text with its code and parameters, so that a client can show it in another language."""
+    """An English text with its code and parameters, so that a client can translate it."""
 
     code: str
     params: dict[str, str | int]
@@ -52,10 +52,10 @@ class Message(str):
 
 
 def cut(text: str, most: int) -> str:
-    """The first characters of data that a problem quotes; a message stays whole."""
+    """The first `most` characters of quoted data; a message is not shortened."""
     return text if isinstance(text, Message) else text[:most]
 
 
 def messages_of(fields: Mapping[str, Any]) -> dict[str, MessageJson]:
-    """{name: code and parameters} of those fields that are messages, not data."""
+    """Code and parameters of the fields that are messages, by field name."""
     return {name: text.as_json() for name, text in fields.items() if isinstance(text, Message)}

@@ -1,4 +1,4 @@
-"""What a span is to analyses and views, whatever it was read from."""
+"""The format-independent interface of a span, for analyses and views."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_npu_plugin.tables import Table
 
 @dataclass(frozen=True)
 class Capture:
-    """How a span was recorded (profiler_info.json, profiler_metadata.json, names). None is unknown.
+    """How a span was recorded (profiler_info.json, profiler_metadata.json, names). None: unknown.
 
     Times are int ns since the epoch. Optional[]: msgspec evaluates the annotations, and Python 3.9 has no X | None.
     """
@@ -22,33 +22,34 @@ class Capture:
     worker_name: str = ""
     host: Optional[str] = None
     pid: Optional[int] = None
-    device_id: Optional[int] = None  # physical device, where the settings name it
-    window: Optional[tuple[int, Optional[int]]] = None  # steps of the training, from the name of a dynamic window
+    device_id: Optional[int] = None  # physical device, if the settings have it
+    window: Optional[tuple[int, Optional[int]]] = None  # training steps, from the folder name of dynamic profiling
     level: Optional[str] = None  # "Level0" ...
     aic_metrics: Optional[str] = None  # "ACL_AICORE_PIPE_UTILIZATION" ...
     activities: Optional[tuple[str, ...]] = None  # ("CPU", "NPU")
     schedule: Optional[dict[str, int]] = None
     switches: dict[str, bool] = field(default_factory=dict)  # record_shapes, profile_memory, with_stack, l2_cache ...
     export_types: Optional[tuple[str, ...]] = None
-    versions: dict[str, str] = field(default_factory=dict)  # {"torch_npu": "2.7.1", "CANN": "8.3.RC1"}, known ones
+    versions: dict[str, str] = field(default_factory=dict)  # {"torch_npu": "2.7.1", "CANN": "8.3.RC1"}
     jit_level: Optional[str] = None  # MindSpore: "O0", "O1", "O2"
     device_name: Optional[str] = None
     start_ns: Optional[int] = None
     end_ns: Optional[int] = None
-    utc_offset_minutes: int = (
-        0  # of the clock that times of day are shown by: the recorder's where it is known, else UTC
-    )
+    utc_offset_minutes: int = 0  # offset of the time zone for display: the recorder's, UTC if unknown
     groups: dict[str, dict[str, Any]] = field(default_factory=dict)  # parallel_group_info
     distributed_args: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    metadata: dict[str, Any] = field(default_factory=dict)  # what else the user added
+    metadata: dict[str, Any] = field(default_factory=dict)  # other entries that the user added
     simulated: bool = False
 
 
 @dataclass(frozen=True)
 class Unread:
-    """Files of a result that nothing reads. files: (path below the result folder as text that can be printed, bytes) of
-    the first ones by name; more: how many others there are."""
+    """Files of a result that no reader uses.
+
+    files   printable path below the result folder and bytes, of the first ones by name
+    more    number of further files
+    """
 
     files: tuple[tuple[str, int], ...] = ()
     more: int = 0
@@ -58,7 +59,7 @@ NO_UNREAD = Unread()
 
 
 class SpanData(Protocol):
-    """Read-only access to one span. Tables are loaded when asked for."""
+    """Read-only access to one span. Tables are loaded on first access."""
 
     @property
     def token(self) -> str:
@@ -86,44 +87,44 @@ class SpanData(Protocol):
 
     @property
     def base_ns(self) -> int:
-        """Origin of the offsets that views give: the earliest known time of the span; 0 if there is none."""
+        """Origin of the offsets in views: the earliest known time of the span; 0 without one."""
 
     @property
     def files(self) -> Sequence[str]:
-        """Files that were found, relative to the result folder."""
+        """Paths of the found files, relative to the result folder."""
 
     @property
     def path(self) -> str:
-        """Where it stands below the logdir, for people."""
+        """Path below the logdir, for display."""
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """Bytes of the files that were found."""
+        """Bytes of each found file."""
 
     @property
     def unread(self) -> Unread:
-        """What else lies beside the files that are read."""
+        """Other files in the result folder."""
 
     @property
     def problems(self) -> Sequence[Problem]:
-        """What was lost while reading."""
+        """Problems met while reading."""
 
     def rows(self, table: str) -> int | None:
-        """Row count of a logical table of schema/registry.py TABLES; None when its file is not there."""
+        """Row count of a logical table of schema/registry.py TABLES; None if the capture lacks it."""
 
     def table(self, table: str) -> Table | None:
-        """A logical table; None when its file is not there."""
+        """A logical table; None if the capture lacks it."""
 
     def source(self, table: str) -> str:
-        """Name of the file that a logical table was read from; of that it would be read from where there is none."""
+        """Name of the file that a logical table was read from; without the table, of the file that would hold it."""
 
     def rows_by_file(self, table: str) -> Mapping[str, int]:
-        """Names of the files that a logical table was read from, and the rows that each gave; none where it is not there."""
+        """Rows of a logical table by the name of their file; {} if the capture lacks the table."""
 
     @property
     def timeline(self) -> Any:
-        """The timeline (store.timeline.Timeline); None when there is no trace, or it is not read."""
+        """The timeline (store.timeline.Timeline); None without a trace or before it is read."""
 
     @property
     def trace_version(self) -> str:
-        """Which reading of the trace `timeline` shows; "" without one."""
+        """Version of the trace reading behind `timeline`; "" without one."""

@@ -1,4 +1,4 @@
-"""The TensorBoard entry point. Light to import, trivial to make: all work starts with the first request."""
+"""The TensorBoard entry point. Importing and constructing it is cheap: all work starts with the first request."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
-#: Always active, and without a tab.
+#: TensorBoard's core plugin: always active, without a tab.
 CORE = "core"
-#: How long is_active may wait for the first result, in seconds. While it is unknown, the tab is active.
+#: Timeout of is_active for the first scan, in seconds. Until then the tab is active.
 FIRST_RESULT = 2.0
 
 
@@ -31,7 +31,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         flags = context.flags
         self._context = context
         package = logging.getLogger("tb_npu_plugin")
-        if package.level == logging.NOTSET:  # TensorBoard shows warnings only, unless asked for more
+        if package.level == logging.NOTSET:  # TensorBoard logs warnings only by default
             package.setLevel(logging.INFO)
         # With --logdir_spec TensorBoard leaves context.logdir empty.
         self._logdir: str = context.logdir or getattr(flags, "logdir", "") or ""
@@ -41,7 +41,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         self._app: App | None = None
 
     def watcher(self) -> Watcher:
-        """The scan of the logdirs, started when first needed."""
+        """The watcher of the logdirs, created on first use."""
         with self._lock:
             if self._watcher is None:
                 from tb_npu_plugin.discovery.logdirs import parse_logdirs
@@ -51,7 +51,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
             return self._watcher
 
     def app(self) -> App:
-        """The application behind the routes, made when first needed."""
+        """The application behind the routes, created on first use."""
         watcher = self.watcher()
         with self._lock:
             if self._app is None:
@@ -61,12 +61,12 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
             return self._app
 
     def is_active(self) -> bool:
-        """The logdir holds profiles, parsed or not, or may hold some (the first scan still runs), or no other tab has
-        anything to show. Reads no result."""
+        """True if the logdir holds profiles (parsed or not), the first scan still runs, or no other plugin is active.
+        Reads no result."""
         return self.watcher().has_profiles(FIRST_RESULT) is not False or not self._is_other_active()
 
     def _is_other_active(self) -> bool:
-        """Another tab is active, as TensorBoard decides it."""
+        """Whether another plugin is active, by TensorBoard's rules."""
         from tensorboard.context import RequestContext
 
         provider = self._context.data_provider
@@ -91,5 +91,5 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
 def _is_active(plugin: base_plugin.TBPlugin) -> bool:
     try:
         return bool(plugin.is_active())
-    except Exception:  # TensorBoard asks it too, logs the error and lists it as inactive
+    except Exception:  # TensorBoard calls it too, logs the error and lists the plugin as inactive
         return False

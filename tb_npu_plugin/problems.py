@@ -1,4 +1,4 @@
-"""Problems are data: what could not be read, where, what that costs and what to do about it."""
+"""Problems are data: what could not be read, where, what is missing as a result, and what to do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from tb_npu_plugin.messages import Message, messages_of
 
-#: How many places one Problem lists before it only counts.
+#: Places that one Problem lists; further ones are only counted.
 MAX_PLACES = 5
-#: The places that are listed, and how many are not.
+#: The listed places, and the number of others.
 MORE_PLACES = "{0} and {1} more"
-#: Codes of what is not wrong with the data, but with the machine, with permissions or with us: it may be gone the next
-#: time, so it is no part of what is kept of a file.
-PASSING = frozenset(
+#: Codes of transient problems, caused by the machine, by permissions or by a bug of the plugin and not by the data.
+#: They may be gone next time, so they are not cached with the file.
+TRANSIENT_CODES = frozenset(
     {
         "missing_file",
         "no_permission",
@@ -28,17 +28,17 @@ PASSING = frozenset(
 
 @dataclass(frozen=True)
 class Problem:
-    """One defect of the data, in words that a user can act on.
+    """One defect of the data, worded so that a user can act on it.
 
     code      stable id of the kind of defect, e.g. "short_row" (see docs/problems.md)
     file      path relative to the result folder; never absolute
-    where     line, event or key: "line 12", "event 3 at byte 812"; "" when the whole file is meant
-    expected  what a good file has there
-    found     what stands there (shortened)
+    where     line, event or key: "line 12", "event 3 at byte 812"; "" for the entire file
+    expected  content of a valid file at this place
+    found     actual content (shortened)
     lost      what the user does not see because of it
     action    what to do
-    count     how many times it occurred (the other fields describe the first)
-    severity  "error": data lost; "warning": read, but with a reservation; "info"
+    count     number of occurrences (the other fields describe the first)
+    severity  "error": data lost; "warning": read, with a reservation; "info"
     """
 
     code: str
@@ -52,7 +52,7 @@ class Problem:
     severity: str = "error"
 
     def as_json(self) -> dict[str, Any]:
-        """JSON object with the fields above, and `texts`: code and parameters of those that are messages, not data."""
+        """JSON object with the fields above, and `texts`: code and parameters of the fields that are messages."""
         fields = asdict(self)
         return {**fields, "texts": messages_of(fields)}
 
@@ -64,19 +64,20 @@ class Problem:
 
 
 class ProblemLog:
-    """Collects problems; the same code in the same file is one Problem with a count and the first places, each once."""
+    """Collects problems. Occurrences of one code in one file become one Problem with a count and the first distinct
+    places."""
 
     def __init__(self) -> None:
-        #: First occurrence, the places that are listed, occurrences in all, and at other places than those.
+        #: By code, file and kind: first occurrence, listed places, occurrences, number of unlisted places.
         self._seen: dict[tuple[str, str, str], tuple[Problem, list[str], int, int]] = {}
 
     def add(self, problem: Problem, kind: str = "") -> None:
-        """Add one occurrence; with count 0 another place of one that was told. `kind` keeps apart what shares code and
-        file, e.g. the column."""
+        """Add one occurrence; count 0 adds another place of a reported one. `kind` separates problems that share code
+        and file, e.g. by column."""
         key = (problem.code, problem.file, kind)
         first, places, count, more = self._seen.get(key, (problem, [], 0, 0))
         if problem.where and problem.where not in places:
-            # One that stands for several names the first of their places.
+            # A problem of several occurrences names only the first of their places.
             more += max(problem.count, 1)
             if len(places) < MAX_PLACES:
                 places.append(problem.where)
@@ -84,8 +85,8 @@ class ProblemLog:
         self._seen[key] = (first, places, count + problem.count, more)
 
     def repeat(self, code: str, file: str, where: str, count: int = 1, kind: str = "") -> bool:
-        """Count one more occurrence of a problem whose list of places is full; False where it is not, and `add` is to be
-        called."""
+        """Count another occurrence of a problem whose list of places is full. False if it is not full: call `add`
+        then."""
         key = (code, file, kind)
         seen = self._seen.get(key)
         if seen is None or len(seen[1]) < MAX_PLACES:
@@ -95,7 +96,7 @@ class ProblemLog:
         return True
 
     def extend(self, problems: list[Problem]) -> None:
-        """Add problems that were collected elsewhere, each as its own kind; their places are listed already."""
+        """Add problems of another log without merging them; their places are already listed."""
         for problem in problems:
             kind = f"collected {len(self._seen)}"
             self._seen[problem.code, problem.file, kind] = (problem, [problem.where], problem.count, 0)
@@ -111,9 +112,9 @@ class ProblemLog:
         return out
 
 
-def once(*stages: Iterable[Problem]) -> list[Problem]:
-    """The problems of all stages of reading, in order. Several may meet one and the same in a file that each of them
-    reads: it is told once, with the places of all."""
+def merge_problems(*stages: Iterable[Problem]) -> list[Problem]:
+    """Problems of all reading stages, in order. A problem that several stages report in one file appears once, with the
+    places of all."""
     out: list[Problem] = []
     for problems in stages:
         before = len(out)
@@ -127,13 +128,13 @@ def once(*stages: Iterable[Problem]) -> list[Problem]:
 
 
 def _is_same(one: Problem, other: Problem) -> bool:
-    """Both say the same of a file; the examples that they give may differ in place or in what was found there."""
+    """Whether both report the same defect of a file; either the place or the found content may differ."""
     says = [(problem.code, problem.file, problem.expected, problem.severity) for problem in (one, other)]
     return says[0] == says[1] and (one.found == other.found or one.where == other.where != "")
 
 
 def _joined(one: Problem, other: Problem) -> Problem:
-    """One problem with the places of both, those of the first before; a list that ends in a number stays as it is."""
+    """One problem with the places of both, the first one's leading. A list that ends in a count is not extended."""
     is_whole = not one.where.endswith(" more")
     places = [place for place in other.where.split(", ") if place and place not in one.where] if is_whole else []
     where = ", ".join([one.where, *places] if one.where else places)

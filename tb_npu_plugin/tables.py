@@ -1,8 +1,8 @@
-"""The one shape of data between readers, store, analysis and views: columns of numpy arrays.
+"""The data model of readers, store, analysis and views: tables whose columns are numpy arrays.
 
 int-like columns   int64, NULL_INT where unknown (times in ns, durations in ns, sizes in bytes, plain integers)
 float columns      float64, NaN where unknown
-text columns       `Text`: int32 codes into a list of distinct values, -1 where unknown
+text columns       `StringColumn`: int32 codes into a list of distinct values, -1 where unknown
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
-#: "unknown" in every integer column. Never a valid value: readers turn it into a Problem.
+#: "Unknown" in every integer column. Never a valid value: readers report a Problem for it.
 NULL_INT = int(np.iinfo(np.int64).min)
 
 IntArray = NDArray[np.int64]
@@ -24,15 +24,15 @@ FloatArray = NDArray[np.float64]
 
 
 class Kind(str, enum.Enum):
-    """What a column holds; decides storage, unit and how the frontend writes it."""
+    """Kind of the values of a column; sets storage, unit and how the frontend formats it."""
 
     TEXT = "text"
     INT = "int"  # a plain integer, no unit
     FLOAT = "float"  # a plain figure, no unit
     TIME = "time"  # int64 ns since the Unix epoch
     DURATION = "duration"  # int64 ns
-    BYTES = "bytes"  # int64 bytes that the producer counts in 1024 (KB = 1024): shown in KiB, MiB
-    TRAFFIC = "traffic"  # int64 bytes that it counts in 1000 (MB = 1e6, as bandwidths): shown in kB, MB
+    BYTES = "bytes"  # int64 bytes, binary units in files (KB = 1024): shown in KiB, MiB
+    TRAFFIC = "traffic"  # int64 bytes, decimal units in files (MB = 1e6): shown in kB, MB
     RATIO = "ratio"  # float 0..1
     PERCENT = "percent"  # float 0..100
     BANDWIDTH = "bandwidth"  # float, 1e9 bytes per second
@@ -50,10 +50,10 @@ class Column:
     key       name in tables and JSON
     kind      see Kind
     title     English column title as the vendor writes it, without the unit
-    doc       one sentence for the tooltip: what the figure means, of what, in which unit
+    doc       one sentence for the tooltip: meaning, scope and unit of the value
     group     "identity", "time", "shape", "metric" or "": for column choosers
     headers   spellings in result files, newest first; a unit in brackets is read from the header itself
-    required  a row without a valid value here is lost; a file without it cannot be read
+    required  a row without a valid value is skipped; a file without the column cannot be read
     """
 
     key: str
@@ -66,23 +66,23 @@ class Column:
 
 
 class StringDictionary(Sequence[str], ABC):
-    """Distinct texts that lie in a file, in natural order (see `natural_key`)."""
+    """Distinct strings stored in a file, in natural order (see `natural_key`)."""
 
     @abstractmethod
     def pick(self, codes: NDArray[np.int32]) -> list[str]:
-        """The texts at these places."""
+        """The strings at these positions."""
 
     @abstractmethod
-    def codes_of(self, wanted: Iterable[str]) -> list[int]:
-        """Places of these texts, of those that are there."""
+    def codes_of(self, strings: Iterable[str]) -> list[int]:
+        """Positions of these strings; unknown strings are skipped."""
 
     @abstractmethod
     def containing(self, part: str) -> NDArray[np.bool_]:
-        """Mask of the texts that contain a part, without regard to case; one more at the end, False."""
+        """Mask of the strings that contain `part`, ignoring case. The last entry stands for unknown and is False."""
 
 
-class Text:
-    """A dictionary-coded text column. `values` are distinct."""
+class StringColumn:
+    """A dictionary-encoded column of strings: int32 `codes` into the distinct `values`, -1 where unknown."""
 
     __slots__ = ("codes", "values")
 
@@ -91,11 +91,11 @@ class Text:
         self.values = values
 
     @staticmethod
-    def of(items: Iterable[str | None]) -> Text:
-        """Code a sequence of strings; None becomes unknown."""
+    def of(items: Iterable[str | None]) -> StringColumn:
+        """Encode a sequence of strings; None becomes unknown."""
         index: dict[str, int] = {}
         codes = [-1 if item is None else index.setdefault(item, len(index)) for item in items]
-        return Text(np.asarray(codes, dtype=np.int32), list(index))
+        return StringColumn(np.asarray(codes, dtype=np.int32), list(index))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -104,12 +104,12 @@ class Text:
         code = int(self.codes[row])
         return None if code < 0 else self.values[code]
 
-    def take(self, rows: NDArray[Any]) -> Text:
-        """Rows by index or mask; the dictionary is shared."""
-        return Text(self.codes[rows], self.values)
+    def take(self, rows: NDArray[Any]) -> StringColumn:
+        """Select rows by index or mask; the dictionary is shared."""
+        return StringColumn(self.codes[rows], self.values)
 
     def tolist(self) -> list[str | None]:
-        """Plain list, None where unknown."""
+        """As a plain list, None where unknown."""
         if isinstance(self.values, StringDictionary):
             found, places = np.unique(self.codes, return_inverse=True)
             there = found[found >= 0]
@@ -122,9 +122,9 @@ class Text:
         """Mask of the rows that hold exactly this value."""
         return self.isin([value])
 
-    def isin(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+    def isin(self, items: Iterable[str]) -> NDArray[np.bool_]:
         """Mask of the rows that hold one of these values."""
-        chosen = set(wanted)
+        chosen = set(items)
         if isinstance(self.values, StringDictionary):
             hits = self.values.codes_of(chosen)
         else:
@@ -134,33 +134,33 @@ class Text:
         return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
 
 
-Data = Union[IntArray, FloatArray, Text]
+Data = Union[IntArray, FloatArray, StringColumn]
 
 
 class StoredColumns(Mapping[str, Data], ABC):
-    """Columns that lie in a file: a column is loaded when it is asked for.
+    """Columns stored in a file and loaded on first access.
 
-    rows   how many each has
+    rows   rows of each column
     """
 
     rows: int
 
     @abstractmethod
     def pick(self, keys: Sequence[str], rows: IntArray) -> dict[str, Data]:
-        """Some rows, in the given order, of some columns, which need not be loaded for it."""
+        """Values of these rows, in the given order. Need not load the columns."""
 
     def first(self, key: str, desc: bool, count: int) -> IntArray | None:
-        """The first rows by a column: of equal ones the first, unknown ones last. None: sort them yourself."""
+        """The first `count` rows sorted by a column: a stable sort, unknown values last. None: the caller must sort."""
         return None
 
-    def sums(self, question: GroupByQuery) -> GroupByResult | None:
-        """See analysis.grouping.summed. None: sum them up yourself."""
+    def sums(self, query: GroupByQuery) -> GroupByResult | None:
+        """See analysis.grouping.group_rows. None: the caller must compute it."""
         return None
 
 
 @dataclass(frozen=True)
 class GroupByQuery:
-    """Sums of groups of rows: keys and integer columns by key. See `Sums`."""
+    """A grouping of rows: the keys to group by, and the integer columns to reduce. See `GroupByResult`."""
 
     keys: tuple[str, ...]
     totals: tuple[str, ...] = ()
@@ -171,16 +171,16 @@ class GroupByQuery:
 
 @dataclass(frozen=True)
 class GroupByResult:
-    """One entry for each combination of the keys that occurs, in the order of their first rows.
+    """One entry for each combination of keys, in the order of their first rows.
 
     first       number of the first row
     keys        values of each key
     count       rows
-    known       rows with a known value, of each of `ranges`
-    total       sum of the known values, of each of `totals` and `ranges`; unknown where none is known, as are
-    least, most the smallest and the largest, of each of `ranges`
-    distinct    how many different known values each column of `distinct` has
-    incomplete  rows that lack a value of one of the columns of `complete`
+    known       rows with a known value, for each column of `ranges`
+    total       sum of the known values, for each column of `totals` and `ranges`; unknown where none is known
+    least, most smallest and largest known value, for each column of `ranges`; unknown where none is known
+    distinct    number of distinct known values, for each column of `distinct`
+    incomplete  rows that lack a value in any column of `complete`
     """
 
     first: IntArray
@@ -198,17 +198,17 @@ class GroupByResult:
 
 
 class PickedColumns(StoredColumns):
-    """Some rows of stored columns."""
+    """A selection of rows of stored columns."""
 
     def __init__(self, base: StoredColumns, rows: NDArray[Any]) -> None:
-        self.taken = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        self.row_numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         if base.rows <= np.iinfo(np.int32).max:
-            self.taken = self.taken.astype(np.int32)
-        self.rows = len(self.taken)
+            self.row_numbers = self.row_numbers.astype(np.int32)
+        self.rows = len(self.row_numbers)
         self._base = base
 
     def __getitem__(self, key: str) -> Data:
-        return _taken(self._base[key], self.taken)
+        return _take_rows(self._base[key], self.row_numbers)
 
     def __contains__(self, key: object) -> bool:
         return key in self._base
@@ -221,16 +221,16 @@ class PickedColumns(StoredColumns):
 
     def pick(self, keys: Sequence[str], rows: IntArray) -> dict[str, Data]:
         """See StoredColumns."""
-        return self._base.pick(keys, self.taken[rows].astype(np.int64))
+        return self._base.pick(keys, self.row_numbers[rows].astype(np.int64))
 
 
-def _taken(data: Data, rows: NDArray[Any]) -> Data:
-    return data.take(rows) if isinstance(data, Text) else data[rows]
+def _take_rows(data: Data, rows: NDArray[Any]) -> Data:
+    return data.take(rows) if isinstance(data, StringColumn) else data[rows]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of equal length. Absent columns are simply not there: ask with `has`."""
+    """Columns of equal length. `has` reports whether a column exists."""
 
     columns: tuple[Column, ...]
     data: Mapping[str, Data] = field(default_factory=dict)
@@ -252,7 +252,7 @@ class Table:
         return key in self.data
 
     def column(self, key: str) -> Column:
-        """Declaration of a column that is there."""
+        """Declaration of an existing column."""
         return next(column for column in self.columns if column.key == key)
 
     def ints(self, key: str) -> IntArray:
@@ -271,22 +271,22 @@ class Table:
         assert isinstance(found, np.ndarray)
         return found.astype(np.float64, copy=False)
 
-    def text(self, key: str) -> Text:
+    def text(self, key: str) -> StringColumn:
         """A text column; all unknown where the source lacks it."""
         found = self.data.get(key)
         if found is None:
-            return Text(np.full(len(self), -1, dtype=np.int32), [])
-        assert isinstance(found, Text)
+            return StringColumn(np.full(len(self), -1, dtype=np.int32), [])
+        assert isinstance(found, StringColumn)
         return found
 
     def take(self, rows: NDArray[Any]) -> Table:
-        """Rows by index or mask; stored columns stay where they are."""
+        """Select rows by index or mask; stored columns are not loaded."""
         if isinstance(self.data, StoredColumns):
             return Table(self.columns, PickedColumns(self.data, rows))
-        return Table(self.columns, {key: _taken(value, rows) for key, value in self.data.items()})
+        return Table(self.columns, {key: _take_rows(value, rows) for key, value in self.data.items()})
 
     def loaded(self, rows: IntArray) -> Table:
-        """Some rows by their numbers, in memory."""
+        """Load rows by number into memory."""
         if not isinstance(self.data, StoredColumns):
             return self.take(rows)
         return Table(self.columns, self.data.pick([column.key for column in self.columns], rows))
@@ -309,20 +309,20 @@ def empty(columns: Sequence[Column]) -> Table:
     data: dict[str, Data] = {}
     for column in columns:
         if column.kind is Kind.TEXT:
-            data[column.key] = Text.of(())
+            data[column.key] = StringColumn.of(())
         else:
             data[column.key] = np.zeros(0, dtype=np.int64) if column.kind.is_int else np.zeros(0)
     return Table(tuple(columns), data)
 
 
 def from_lists(columns: Sequence[Column], lists: Mapping[str, Sequence[Any]]) -> Table:
-    """Build a table from plain lists; None becomes unknown, and so does what no int64 holds. For small results, not for
+    """Build a table from plain lists; None and integers beyond int64 become unknown. For small tables, not for
     files."""
     data: dict[str, Data] = {}
     for column in columns:
         values = lists[column.key]
         if column.kind is Kind.TEXT:
-            data[column.key] = Text.of(values)
+            data[column.key] = StringColumn.of(values)
         elif column.kind.is_int:
             data[column.key] = np.asarray([_int64(v) for v in values], dtype=np.int64)
         else:
@@ -331,6 +331,6 @@ def from_lists(columns: Sequence[Column], lists: Mapping[str, Sequence[Any]]) ->
 
 
 def _int64(value: Any) -> int:
-    """An integer; NULL_INT for none and for one that is too large."""
+    """The integer; NULL_INT for None and beyond int64."""
     whole = NULL_INT if value is None else int(value)
     return whole if -(2**63) <= whole < 2**63 else NULL_INT

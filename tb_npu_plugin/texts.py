@@ -1,4 +1,4 @@
-"""Many distinct texts in two arrays instead of as many Python objects."""
+"""Stores many distinct strings in two arrays instead of Python objects, and orders strings naturally."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 Blob = Union[bytes, bytearray, memoryview]
 
 _DIGITS = re.compile("([0-9]+)")
-#: These stand before every character that texts hold, and so put "a" before "a1", and both before "ab".
+#: Below every other character of a text, so that "a" sorts before "a1", and both before "ab".
 _END, _NUMBER, _LENGTHS = "\x01", "\x02", 3
 _LONGEST = 0xD000
-#: Pieces of a blob that are joined at a time: a view of one takes more memory than most texts do.
+#: Pieces of a blob that are joined in one go: a memoryview takes more memory than most strings.
 _PIECES = 1 << 14
-#: To pass over so many bytes costs less than to cut one piece out.
+#: Copying a gap of this many bytes costs less than a slice.
 _PASSED = 256
 
 
 def natural_key(text: str) -> str:
-    """Orders "step 9" before "step 10", letters without regard to case; equal only for equal texts. A text, so that
-    a database sorts by it as well."""
+    """Sort key that puts "step 9" before "step 10" and ignores case; equal only for equal strings. A string, so that
+    SQLite can sort by it."""
     parts = _DIGITS.split(text.casefold())
     parts[1::2] = map(_number_key, parts[1::2])
     return "".join((*parts, _END, text))
@@ -32,14 +32,14 @@ def natural_key(text: str) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _number_key(digits: str) -> str:
-    """A number with fewer digits goes first."""
+    """Sort key of a number: fewer digits first."""
     digits = digits.lstrip("0")
     return f"{_NUMBER}{chr(_LENGTHS + min(len(digits), _LONGEST))}{digits}"
 
 
 class TextList(Sequence[str]):
-    """A list of texts: their UTF-8 one after the other in `blob`, text i from ends[i] to ends[i + 1]; decoded when
-    asked for. ends: int64, one more than there are texts."""
+    """A list of strings, decoded on access. blob: their UTF-8, concatenated. ends: int64, one more than strings; string
+    i is blob[ends[i] : ends[i + 1]]."""
 
     __slots__ = ("blob", "ends")
 
@@ -49,7 +49,7 @@ class TextList(Sequence[str]):
 
     @staticmethod
     def of(texts: Iterable[str]) -> TextList:
-        """Pack texts; what is no Unicode (half surrogates) becomes "?"."""
+        """Pack strings; lone surrogates become "?"."""
         parts = [text.encode("utf-8", "replace") for text in texts]
         ends = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)), out=ends[1:])
@@ -78,7 +78,7 @@ class TextList(Sequence[str]):
         return (str(self.blob[start:end], "utf-8") for start, end in zip(ends, ends[1:]))
 
     def __eq__(self, other: object) -> bool:
-        """Equal to any sequence of the same texts."""
+        """Equal to any sequence of the same strings."""
         if not isinstance(other, Sequence):
             return NotImplemented
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
@@ -86,12 +86,12 @@ class TextList(Sequence[str]):
     __hash__ = None  # type: ignore[assignment]
 
     def take(self, indices: NDArray[Any]) -> TextList:
-        """The texts at these indices, in their order."""
+        """The strings at these indices, in the given order."""
         chosen = np.asarray(indices)
         starts, stops = self.ends[chosen], self.ends[chosen + 1]
         ends = np.zeros(len(starts) + 1, dtype=np.int64)
         np.cumsum(stops - starts, out=ends[1:])
-        # Texts that stand together are taken together.
+        # Copy runs of adjacent strings as one piece.
         heads = np.flatnonzero(np.append(True, starts[1:] != stops[:-1])) if len(starts) else chosen
         lasts = np.append(heads[1:] - 1, len(starts) - 1) if len(starts) else chosen
         pieces = (
@@ -103,7 +103,7 @@ class TextList(Sequence[str]):
 
 
 def _joined(blob: memoryview, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> bytes:
-    """Pieces of a blob in one, from starts[i] to stops[i] each; at least one."""
+    """Concatenate the pieces blob[starts[i] : stops[i]] of a blob; at least one."""
     gaps, first, last = starts[1:] - stops[:-1], int(starts[0]), int(stops[-1])
     if 0 < last - first <= _PASSED * len(starts) and (gaps >= 0).all():
         lengths = np.empty(2 * len(starts) - 1, dtype=np.int64)

@@ -1,7 +1,7 @@
-"""The only place that turns the figures of result files into integer nanoseconds and bytes.
+"""Parses figures of result files into integer nanoseconds and bytes; no other module does.
 
-Result files write decimal text ("1736408883704643.212" us, "18816.5" KB). Going through float64 would lose
-the nanoseconds of an epoch time (its step there is 0.25 us), so the digits are read as they stand.
+Result files write decimal text ("1736408883704643.212" us, "18816.5" KB). float64 would lose the nanoseconds of an
+epoch time (its step there is 0.25 us), so the decimal digits are parsed exactly.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from decimal import ROUND_HALF_EVEN, Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-#: Nanoseconds in one unit of time as result files spell it.
+#: Nanoseconds by time unit, as spelled in result files.
 TIME_UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-#: Bytes in one unit of size. CSV files mean 1024-based units.
+#: Bytes by size unit in CSV files: units are powers of 1024.
 SIZE_UNITS = {"Byte": 1, "Bytes": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
-#: 1e9 bytes per second in one unit of bandwidth.
+#: 1e9 bytes per second, by bandwidth unit.
 BANDWIDTH_UNITS = {"GB/s": 1.0, "MB/s": 1e-3, "KB/s": 1e-6, "B/s": 1e-9}
-#: Bytes in one unit of size in communication.json and communication_matrix.json (decimal: MB/ms is GB/s).
+#: Bytes by size unit in communication.json and communication_matrix.json: decimal, so that MB/ms is GB/s.
 DECIMAL_SIZE_UNITS = {"KB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
 
 _BRACKETS = re.compile(r"\(([^()]*)\)\s*$")
 _INT64_MAX = 2**63 - 1
-#: Up to here text times a factor, through float64, is wrong by less than a quarter.
+#: Below this limit, text times a factor in float64 is off by less than 0.25.
 _FLOAT_EXACT = 2.0**49
 
 
 def unit_of(header: str) -> str:
-    """The unit in the brackets at the end of a header: "Start Time(us)" -> "us"; "" without one."""
+    """Unit in the brackets at the end of a header: "Start Time(us)" -> "us"; "" without one."""
     found = _BRACKETS.search(header)
     return found.group(1).strip() if found else ""
 
 
 def scaled(text: str, factor: int) -> int | None:
-    """Decimal text times an integer factor, rounded half to even to an integer; None if it is no number
-    or does not fit int64. Accepts surrounding white space, a sign and an exponent.
+    """Decimal text times an integer factor, rounded half to even; None if it is not a number
+    or exceeds int64. Accepts surrounding white space, a sign and an exponent.
 
     >>> scaled("1736408883704643.212\\t", 1000)
     1736408883704643212
@@ -66,7 +66,7 @@ def scaled(text: str, factor: int) -> int | None:
 
 
 def number(text: str) -> float | None:
-    """Finite float from text, None otherwise (N/A, NaN and infinities are unknown)."""
+    """Finite float from text; None for other text (N/A, NaN, infinities)."""
     try:
         value = float(text.strip()) if "_" not in text else math.nan
     except ValueError:
@@ -75,9 +75,9 @@ def number(text: str) -> float | None:
 
 
 def scaled_column(texts: Sequence[str], factor: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """`scaled` for a whole column: the integers, and a mask of the texts that are none (their integer is 0).
+    """`scaled` for a column: the integers, and a mask of the invalid texts (their integer is 0).
 
-    Exact like `scaled`; the common shapes are done at C speed.
+    As exact as `scaled`; common shapes are vectorized.
     """
     plain = _plain_ascii(texts)
     if plain:
@@ -93,7 +93,7 @@ def scaled_column(texts: Sequence[str], factor: int) -> tuple[NDArray[np.int64],
 
 
 def number_column(texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """`number` for a whole column: the floats, and a mask of the texts that are none (their float is NaN)."""
+    """`number` for a column: the floats, and a mask of the invalid texts (their float is NaN)."""
     if _plain_ascii(texts):
         try:
             values = np.fromiter(map(float, texts), np.float64, len(texts))
@@ -109,14 +109,16 @@ def number_column(texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _plain_ascii(texts: Sequence[str]) -> bool:
-    """Free of what Python reads as part of a number but result files never write: 1_000, full-width digits."""
+    """False if a text holds what Python accepts in a number but result files never write: 1_000, full-width digits."""
     joined = "".join(texts)
     return joined.isascii() and "_" not in joined
 
 
 def _fixed_width(texts: Sequence[str], factor: int) -> NDArray[np.int64] | None:
-    """Epoch times: all texts have the same length, the decimal point in the same place and the digits of one
-    nanosecond step. None where the column is not of that shape."""
+    """Parse epoch times whose texts share length, position of the decimal point, and a resolution of exactly 1 ns.
+
+    Returns None for other columns.
+    """
     width = len(texts[0]) if texts else 0
     point = texts[0].find(".") if texts else -1
     if point < 1 or width > 20 or 10 ** (width - point - 1) != factor:
@@ -137,8 +139,8 @@ def _fixed_width(texts: Sequence[str], factor: int) -> NDArray[np.int64] | None:
 
 
 def _through_floats(texts: Sequence[str], factor: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]] | None:
-    """Small figures: float64 holds them so exactly that only products near a half need the exact way. None where
-    the column holds large figures or texts that are no numbers."""
+    """Parse small figures through float64; only products near a half take the exact path. None if the column holds
+    large figures or texts that are not numbers."""
     try:
         product = np.fromiter(map(float, texts), np.float64, len(texts)) * factor
     except ValueError:

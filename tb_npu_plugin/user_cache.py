@@ -1,4 +1,4 @@
-"""The user's cache directory, and who can write there."""
+"""The user's cache directory, and a check of who can write to it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 import stat
 from pathlib import Path
 
-#: Root, and what stands for it (and for others) where a container does not know the owner.
+#: User ids: root, and the overflow id that a container shows for unmapped owners, root among them.
 _ROOT, _UNKNOWN = 0, 65534
 
 
 def cache_root() -> Path:
-    """TB_NPU_CACHE_DIR, else tb-npu-plugin in the user's cache directory; absolute, as workers run in a folder of
-    their own. Raises RuntimeError for a user without a home."""
+    """Absolute path of TB_NPU_CACHE_DIR, else of tb-npu-plugin in the user's cache directory (workers run in another
+    folder). Raises RuntimeError for a user without a home."""
     own = os.environ.get("TB_NPU_CACHE_DIR")
     root = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "tb-npu-plugin"
     return root.expanduser().absolute()
 
 
 def open_to_others(path: Path) -> Path | None:
-    """What lets another user change the file or folder at a path without symbolic links: itself, or a folder above it.
-    None: nothing; root may, and where the sticky bit is set (/tmp) others can touch nothing of ours. Raises OSError.
-    """
+    """The path itself or a folder above it, if another user could modify the file or folder through it; else None. The
+    path must not contain symbolic links. Root is trusted, and so is a folder with the sticky bit (/tmp). Raises
+    OSError."""
     for part in (path, *path.parents):
         found = part.lstat()
         mode = 0 if stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX else found.st_mode
@@ -33,8 +33,9 @@ def open_to_others(path: Path) -> Path | None:
 
 
 def _is_private(group: int) -> bool:
-    """The group of this user alone that Linux makes with each user: what they make can be written by it, as a rule."""
-    import grp  # not on every system
+    """Whether this is the user's private group, which Linux creates with each user; files are group-writable by default
+    there."""
+    import grp  # does not exist on every system
     import pwd
 
     try:

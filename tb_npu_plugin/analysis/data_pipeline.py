@@ -1,6 +1,6 @@
-"""Where the data pipeline of MindSpore is held up: usage of its queues, CPU of its operators, batches at its end.
+"""Analyses the MindSpore data pipeline: queue usage, CPU of its operators, queue lengths per batch.
 
-Source: docs/facts/mindinsight.md, Data preparation, Rules with thresholds. What is unknown takes no part in a rule.
+Source: docs/facts/mindinsight.md, Data preparation, Rules with thresholds. Rules skip unknown values.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from tb_npu_plugin.analysis.grouping import known_sum
 from tb_npu_plugin.schema.minddata_tables import CPU_MACHINE, QUEUE_DEVICE, QUEUE_HOST, QueueName
 from tb_npu_plugin.tables import NULL_INT, FloatArray, Table, known
 
-#: Batches that a verdict needs, the first one not counted: it waits for the pipeline to fill.
+#: Minimum number of batches for a verdict, without the first, which waits for the pipeline to fill.
 MIN_BATCHES = 10
-#: Of the batches, that found the host's queue empty: from here on the pipeline is what the device waits for.
+#: Share of batches that found the host queue empty, from which the pipeline is the bottleneck.
 EMPTY_SHARE = 0.30
-#: Usage of the queue before an operator minus that behind it, from which it holds up the others.
+#: Limit of: usage of an operator's input queue minus usage of its output queue. Above it the operator is a bottleneck.
 HELD_UP = 0.10
-#: Usage of its queue below which an operator that reads the data does not keep up.
+#: Output queue usage below which an operator that reads data is too slow.
 LOW_USAGE = 0.60
-#: Usage of its queue from which an operator holds up nobody, however full the queue before it is.
+#: Output queue usage from which no operator before the queue is a bottleneck.
 HIGH_USAGE = 0.80
 #: CPU of one worker in percent: busy above, idle below.
 BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
-#: CPU of the whole machine in percent above which more workers do not help.
+#: CPU of the machine in percent, above which more workers do not help.
 BUSY_MACHINE = 80.0
 
-#: What matters most first.
+#: Most important rule first.
 Rule = Literal["held_up", "slow_source", "busy_machine", "busy_workers", "idle_workers"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 
-#: Operators that only pass rows on: they are no bottleneck. Without the "Op" of older versions.
-PASSING = frozenset(
+#: Operators that only pass rows on and are never bottlenecks. Without the "Op" of older versions.
+PASS_THROUGH_OPS = frozenset(
     ("Barrier", "Concat", "DeviceQueue", "EpochCtrl", "Project", "Rename", "Repeat", "Shuffle", "Skip", "Take", "Zip")
 )
 
@@ -51,9 +51,9 @@ class PipelineOp:
     workers: Optional[int]
     """Worker threads or processes."""
     parent_id: Optional[int]
-    """The operator that reads its output."""
+    """The operator that consumes its output."""
     children: tuple[int, ...]
-    """The operators that it reads."""
+    """The operators that it consumes."""
     capacity: Optional[int]
     """Size of its output queue."""
     average: Optional[float]
@@ -61,13 +61,13 @@ class PipelineOp:
     usage: Optional[float]
     """average / capacity, 0 to 1."""
     input_usage: Optional[float]
-    """Usage of the nearest queue before it; None where it reads the data itself."""
+    """Usage of the nearest queue before it; None for an operator that reads the source data."""
     empty: Optional[float]
     """Percent of the samples in which its output queue was empty."""
     cpu: Optional[float]
     """Percent of one core."""
     score: Optional[float]
-    """How much it delays the others, 0 to 1."""
+    """Degree to which it delays the others, 0 to 1."""
 
     @property
     def kind(self) -> str:
@@ -77,7 +77,7 @@ class PipelineOp:
 
 @dataclass(frozen=True)
 class PipelineQueue:
-    """Batches that a queue handed out, without the first."""
+    """Batches taken from a queue, without the first."""
 
     queue: QueueName
     """Which of the two queues."""
@@ -88,13 +88,13 @@ class PipelineQueue:
 
     @property
     def share(self) -> float | None:
-        """Of the batches, that found it empty."""
+        """Share of batches that found the queue empty."""
         return self.empty / self.batches if self.batches else None
 
 
 @dataclass(frozen=True)
 class PipelineFinding:
-    """A rule that holds."""
+    """A rule whose condition holds."""
 
     rule: Rule
     """held_up, slow_source: usages, 0 to 1. busy_workers, idle_workers, busy_machine: percent of CPU."""
@@ -103,13 +103,13 @@ class PipelineFinding:
     value: float
     """Measured value."""
     limit: float
-    """Limit that it passed."""
+    """Limit that the value exceeds."""
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """`verdict`: "processing" (the pipeline is too slow), "transfer" (to the device), "compute" (it keeps up),
-    "unknown". `bottleneck`: operator that holds up the others most."""
+    """`verdict`: "processing" (the pipeline is too slow), "transfer" (to the device), "compute" (data arrive in time),
+    "unknown". `bottleneck`: the operator that delays the others most."""
 
     ops: Sequence[PipelineOp]
     queues: Sequence[PipelineQueue]
@@ -119,20 +119,20 @@ class Pipeline:
     findings: Sequence[PipelineFinding] = field(default_factory=tuple)
 
 
-def examine(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipeline:
-    """From the logical tables minddata_ops, minddata_batches, minddata_cpu, as far as they are there."""
+def analyse_pipeline(ops: Table | None, batches: Table | None, cpu: Table | None) -> Pipeline:
+    """Analyse the logical tables minddata_ops, minddata_batches, minddata_cpu; any may be missing."""
     found = [] if ops is None else operators(ops, {} if cpu is None else _cpu_of_ops(cpu))
     ends = [] if batches is None else queues(batches)
     machine = None if cpu is None else _machine(cpu)
-    slow = holding_up(found)
+    slow = bottlenecks(found)
     worst = max(slow, key=lambda op: op.score or 0.0, default=None)
     bottleneck = None if worst is None else worst.op_id
     return Pipeline(found, ends, verdict(ends), bottleneck, machine, _findings(found, slow, machine))
 
 
 def operators(table: Table, cpu: Mapping[int, float]) -> list[PipelineOp]:
-    """Rows of minddata_ops, with what follows from the others. `cpu`: percent of one core by operator, for those that
-    the table does not tell it of."""
+    """Rows of minddata_ops with derived fields. `cpu`: percent of one core by operator, for operators without it in the
+    table."""
     ids, parents = table.ints("op_id").tolist(), table.ints("parent_id").tolist()
     usage = dict(zip(ids, table.floats("queue_usage").tolist()))
     children: dict[int, list[int]] = {op_id: [] for op_id in ids}
@@ -168,7 +168,7 @@ def operators(table: Table, cpu: Mapping[int, float]) -> list[PipelineOp]:
 
 
 def queues(batches: Table) -> list[PipelineQueue]:
-    """The queue of the host and that on the device, as the batches met them."""
+    """Host and device queue, with the lengths that batches found."""
     sizes, numbers, of = batches.ints("size"), batches.ints("batch"), batches.text("queue")
     out = []
     names: tuple[QueueName, ...] = (QUEUE_HOST, QUEUE_DEVICE)
@@ -191,34 +191,34 @@ def verdict(ends: Sequence[PipelineQueue]) -> str:
 
 
 def _input(op_id: int, children: Mapping[int, Sequence[int]], usage: Mapping[int, float]) -> float | None:
-    """Usage of the nearest queue before an operator, down the first children."""
+    """Usage of the nearest queue before an operator, following first children."""
     seen = {op_id}
     below = children[op_id]
     while below and below[0] not in seen:
         first = below[0]
         if not np.isnan(usage[first]):
             return usage[first]
-        seen.add(first)  # a damaged file may go in circles
+        seen.add(first)  # a damaged file may contain a cycle
         below = children[first]
     return None
 
 
 def _score(name: str, own: float | None, before: float | None, has_children: bool) -> float | None:
     kind = name[:-2] if name.endswith("Op") else name
-    if own is None or kind in PASSING:
+    if own is None or kind in PASS_THROUGH_OPS:
         return None
     if not has_children:
         return 1.0 - own
     return None if before is None else max(0.0, before - own)
 
 
-def holding_up(ops: Sequence[PipelineOp]) -> list[PipelineOp]:
-    """Operators whose score is more than chance, and no queue from them to the device is full: before a full one
-    everything is fast enough, however empty its queues are."""
+def bottlenecks(ops: Sequence[PipelineOp]) -> list[PipelineOp]:
+    """Bottlenecks: operators whose score exceeds the limit, with no full queue between them and the device. A full
+    queue shows that all operators before it are fast enough."""
     by_id = {op.op_id: op for op in ops}
 
     def full_behind(op: PipelineOp) -> bool:
-        seen: set[int] = set()  # a damaged file may go in circles
+        seen: set[int] = set()  # a damaged file may contain a cycle
         at: PipelineOp | None = op
         while at is not None and at.op_id not in seen:
             if at.usage is not None and at.usage >= HIGH_USAGE:
@@ -278,20 +278,20 @@ def _float(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Loader:
-    """Time that the host waited for PyTorch's DataLoader: calls, their sum and the longest, ns."""
+    """Time that the host waited for the PyTorch DataLoader: calls, sum and longest, ns."""
 
     calls: int
     total_ns: int
     longest_ns: int
 
 
-#: What PyTorch calls taking a batch, and the range that torch_npu puts around it.
+#: Name of taking a batch in PyTorch, and of the range that torch_npu puts around it.
 LOADER_NAMES = ("enumerate(DataLoader)", "dataloader")
 
 
 def loader(operators_table: Table) -> Loader | None:
-    """Batches taken from a DataLoader, by the names of host operators; None where there are none. The range of torch_npu
-    contains what PyTorch calls it: where both are there, one of them counts."""
+    """Waits for a DataLoader, by names of host operators; None without one. The range of torch_npu contains PyTorch's
+    operator: if both exist, only PyTorch's counts."""
     names = operators_table.text("name")
     inner = [value for value in names.values if value.startswith(LOADER_NAMES[0])]
     wanted = inner or [LOADER_NAMES[1]]

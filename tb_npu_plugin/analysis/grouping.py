@@ -1,4 +1,4 @@
-"""Group rows of a table and reduce integer columns exactly (no float on the way). Unknown values are skipped."""
+"""Groups rows of a table and reduces integer columns exactly, without floats. Unknown values are skipped."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from tb_npu_plugin.tables import (
     GroupByResult,
     IntArray,
     StoredColumns,
+    StringColumn,
     Table,
-    Text,
     known,
 )
 
-Key = Union[IntArray, Text]
+Key = Union[IntArray, StringColumn]
 
 
-#: Up to here a place is kept for every combination of keys, whether it occurs or not.
+#: Up to this many combinations, all combinations of keys have an array entry, used or not.
 _DENSE = 1 << 16
 
 
@@ -42,7 +42,7 @@ class Groups:
                 numbers, width = _unique(numbers)
         # No sorting: a table may have millions of rows, but few groups.
         first = np.full(width, rows, dtype=np.int64)
-        first[numbers[::-1]] = np.arange(rows - 1, -1, -1)  # of several the last one written stays: the first row
+        first[numbers[::-1]] = np.arange(rows - 1, -1, -1)  # duplicates: the last write wins, which is the first row
         found = np.flatnonzero(first < rows)
         found = found[np.argsort(first[found])]
         rank = np.zeros(width, dtype=np.int64)
@@ -63,15 +63,15 @@ class Groups:
         return np.split(self._order, self._starts[1:]) if len(self) else []
 
     def count(self) -> IntArray:
-        """Rows of each group."""
+        """Number of rows in each group."""
         return np.bincount(self.of_row, minlength=len(self)).astype(np.int64)
 
     def count_known(self, values: IntArray) -> IntArray:
-        """Rows of each group whose value is known."""
+        """Number of rows with a known value in each group."""
         return self.count_of(known(values))
 
     def count_of(self, rows: NDArray[np.bool_]) -> IntArray:
-        """Chosen rows of each group."""
+        """Number of selected rows in each group."""
         return np.bincount(self.of_row[rows], minlength=len(self)).astype(np.int64)
 
     def sum(self, values: IntArray) -> IntArray:
@@ -91,9 +91,9 @@ class Groups:
         return divide_half_even(self.sum(values), self.count_known(values))
 
     def distinct(self, key: Key) -> IntArray:
-        """How many different known values each group has."""
-        values = key.codes if isinstance(key, Text) else key
-        is_known = values >= 0 if isinstance(key, Text) else known(key)
+        """Number of distinct known values in each group."""
+        values = key.codes if isinstance(key, StringColumn) else key
+        is_known = values >= 0 if isinstance(key, StringColumn) else known(key)
         _, codes = np.unique(values, return_inverse=True)
         pairs = np.unique(self.of_row[is_known] * (len(values) + 1) + codes.reshape(-1)[is_known])
         return np.bincount(pairs // (len(values) + 1), minlength=len(self)).astype(np.int64)
@@ -106,51 +106,52 @@ class Groups:
         return np.where(self.count_known(values) > 0, reduced, NULL_INT)
 
 
-def summed(table: Table, question: GroupByQuery) -> GroupByResult:
-    """Sums of groups of a table's rows; a stored table answers without being loaded."""
-    found = table.data.sums(question) if isinstance(table.data, StoredColumns) else None
-    return _summed(table, question) if found is None else found
+def group_rows(table: Table, query: GroupByQuery) -> GroupByResult:
+    """Group a table's rows and reduce them; stored columns do it without being loaded."""
+    found = table.data.sums(query) if isinstance(table.data, StoredColumns) else None
+    return _group_loaded_rows(table, query) if found is None else found
 
 
-def summed_text(found: GroupByResult, key: str) -> Text:
-    """A key that is a column of texts."""
+def text_key(found: GroupByResult, key: str) -> StringColumn:
+    """A key of text type."""
     texts = found.keys[key]
-    assert isinstance(texts, Text)
+    assert isinstance(texts, StringColumn)
     return texts
 
 
-def _summed(table: Table, question: GroupByQuery) -> GroupByResult:
-    keys = {key: _key(table, key) for key in question.keys}
+def _group_loaded_rows(table: Table, query: GroupByQuery) -> GroupByResult:
+    keys = {key: _key(table, key) for key in query.keys}
     groups = Groups(list(keys.values()), len(table))
-    totals, ranges = ({key: table.ints(key) for key in some} for some in (question.totals, question.ranges))
+    totals, ranges = ({key: table.ints(key) for key in some} for some in (query.totals, query.ranges))
     incomplete = np.zeros(len(table), dtype=np.int64)
-    for key in question.complete:
+    for key in query.complete:
         incomplete |= ~known(table.ints(key))
     return GroupByResult(
         first=groups.first,
         keys={
-            key: data.take(groups.first) if isinstance(data, Text) else data[groups.first] for key, data in keys.items()
+            key: data.take(groups.first) if isinstance(data, StringColumn) else data[groups.first]
+            for key, data in keys.items()
         },
         count=groups.count(),
         known={key: groups.count_known(values) for key, values in ranges.items()},
         total={key: groups.sum(values) for key, values in {**totals, **ranges}.items()},
         least={key: groups.min(values) for key, values in ranges.items()},
         most={key: groups.max(values) for key, values in ranges.items()},
-        distinct={key: groups.distinct(_key(table, key)) for key in question.distinct},
+        distinct={key: groups.distinct(_key(table, key)) for key in query.distinct},
         incomplete=groups.count_of(incomplete > 0),
     )
 
 
 def _key(table: Table, key: str) -> Key:
-    """A column to group by; where the table lacks it, texts that are all unknown."""
-    if table.has(key) and not isinstance(table.data[key], Text):
+    """The column to group by; an unknown text column if the table lacks it."""
+    if table.has(key) and not isinstance(table.data[key], StringColumn):
         return table.ints(key)
     return table.text(key)
 
 
 def _dense(key: Key) -> tuple[IntArray, int]:
-    """Numbers from 0 that are equal where the key is, and how many there may be."""
-    if isinstance(key, Text):
+    """Codes from 0 that are equal for equal keys, and the upper bound of the codes."""
+    if isinstance(key, StringColumn):
         return key.codes.astype(np.int64) + 1, len(key.values) + 1
     return _unique(key)
 
@@ -170,7 +171,7 @@ def divide_half_even(total: IntArray, count: IntArray) -> IntArray:
 
 
 def ratio(part: IntArray, whole: IntArray) -> FloatArray:
-    """part / whole; unknown where either is unknown or the whole is not above 0."""
+    """part / whole; unknown if either is unknown or the whole is not positive."""
     certain = known(part) & known(whole) & (whole > 0)
     out = np.full(len(part), np.nan)
     np.divide(part, whole, out=out, where=certain)
@@ -178,8 +179,8 @@ def ratio(part: IntArray, whole: IntArray) -> FloatArray:
 
 
 def largest_first(values: IntArray) -> IntArray:
-    """Row numbers by value, the largest first, of equal ones the first; unknown last."""
-    return np.argsort(~values, kind="stable")  # ~: the order of -values, but that of the smallest integer is itself
+    """Row numbers by descending value; a stable sort, unknown values last."""
+    return np.argsort(~values, kind="stable")  # ~ orders like -values, which overflows for the smallest integer
 
 
 def known_sum(values: IntArray) -> int | None:

@@ -1,6 +1,6 @@
-"""Sets of half-open intervals [start, end) of integers: sorted, disjoint, not touching, none empty.
+"""Sets of half-open intervals [start, end) of integers: sorted, disjoint, not adjacent, none empty.
 
-Every function takes and returns `Intervals` in that normal form; `union` makes it from anything.
+Every function takes and returns `Intervals` in this normal form; `union` creates it from arbitrary intervals.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Intervals:
 
 
 def union(start: IntArray, end: IntArray) -> Intervals:
-    """Normal form of arbitrary intervals; empty and inverted ones are nothing."""
+    """Normal form of arbitrary intervals; empty and inverted ones are dropped."""
     real = end > start
     start, end = start[real], end[real]
     if not len(start):
@@ -39,7 +39,7 @@ def union(start: IntArray, end: IntArray) -> Intervals:
 
 
 def covered_until(a: Intervals, moments: IntArray) -> IntArray:
-    """Length of the part of a that lies before each moment, ns."""
+    """Length of the part of `a` before each time, ns."""
     before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(a.end - a.start)])
     count = np.searchsorted(a.start, moments, side="right")
     last_end = np.concatenate([[np.iinfo(np.int64).min], a.end])[count]
@@ -47,12 +47,12 @@ def covered_until(a: Intervals, moments: IntArray) -> IntArray:
 
 
 def merge(a: Intervals, b: Intervals) -> Intervals:
-    """What is in a or in b."""
+    """Union of a and b."""
     return union(np.concatenate([a.start, b.start]), np.concatenate([a.end, b.end]))
 
 
 def subtract(a: Intervals, b: Intervals) -> Intervals:
-    """What is in a and not in b."""
+    """a without b."""
     if not len(a.start):
         return a
     low, high = int(a.start[0]), int(a.end[-1])
@@ -64,11 +64,11 @@ def subtract(a: Intervals, b: Intervals) -> Intervals:
 
 
 def overlap(a: Intervals, b: Intervals) -> Intervals:
-    """What is in both."""
+    """Intersection of a and b."""
     if not len(a.start) or not len(b.start):
         nothing = np.zeros(0, dtype=np.int64)
         return Intervals(nothing, nothing)
-    # Each interval of a meets the run first..last-1 of b; expand those pairs.
+    # Interval i of a intersects first[i]..last[i]-1 of b; expand these pairs.
     first = np.searchsorted(b.end, a.start, side="right")
     last = np.searchsorted(b.start, a.end, side="left")
     counts = np.maximum(last - first, 0)

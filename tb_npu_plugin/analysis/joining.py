@@ -1,4 +1,4 @@
-"""Put tables one below the other, and line up rows of two tables by their keys."""
+"""Concatenates tables, and joins rows of two tables by key."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tb_npu_plugin.tables import Column, Data, IntArray, Table, Text, empty
+from tb_npu_plugin.tables import Column, Data, IntArray, StringColumn, Table, empty
 
 
 def concat(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
-    """Rows of all tables in order. Every table has these columns; without tables the result has no rows."""
+    """Concatenate tables. Every table must have these columns; without tables the result has no rows."""
     if not tables:
         return empty(columns)
     return Table(
@@ -18,10 +18,10 @@ def concat(columns: Sequence[Column], tables: Sequence[Table]) -> Table:
     )
 
 
-def outer_join(left: Sequence[Text], right: Sequence[Text]) -> tuple[IntArray, IntArray]:
-    """Row numbers of the left and of the right side, -1 where one lacks the key; rows of the left first, in order.
+def outer_join(left: Sequence[StringColumn], right: Sequence[StringColumn]) -> tuple[IntArray, IntArray]:
+    """Row numbers of the left and of the right side, -1 if one lacks the key; rows of the left side first, in order.
 
-    Each side: columns of equal length whose combinations are distinct.
+    Each side: columns of equal length with distinct combinations.
     """
     keys = list(zip(*(column.tolist() for column in right)))
     place = {key: row for row, key in enumerate(keys)}
@@ -32,6 +32,6 @@ def outer_join(left: Sequence[Text], right: Sequence[Text]) -> tuple[IntArray, I
 
 
 def _concat(parts: Sequence[Data]) -> Data:
-    if isinstance(parts[0], Text):
-        return Text.of([item for part in parts if isinstance(part, Text) for item in part.tolist()])
+    if isinstance(parts[0], StringColumn):
+        return StringColumn.of([item for part in parts if isinstance(part, StringColumn) for item in part.tolist()])
     return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])

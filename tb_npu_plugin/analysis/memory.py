@@ -1,4 +1,4 @@
-"""Memory over time: curves, peaks, what is live at a moment, fragmentation. Times int ns, sizes int bytes."""
+"""Memory over time: curves, peaks, live allocations, fragmentation. Times int ns, sizes int bytes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table, known
 
 SERIES = ("allocated_bytes", "reserved_bytes", "active_bytes")
-#: Rows that one bin keeps at most: first and last, and the smallest and largest of each series.
+#: Maximum rows kept in one bin: first and last, and the smallest and largest of each series.
 _ROWS_PER_BIN = 2 + 2 * len(SERIES)
-#: Components in which the allocators' peak is looked for, best first: all allocators, the framework's, the graph
+#: Components used for the allocators' peak, in order of preference: all allocators, the framework's, the graph
 #: engine's.
 _ALLOCATORS = ("PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "GE")
 
@@ -30,8 +30,8 @@ MODULE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Curve:
-    """One component on one device, by time. `points`: records in the file, of which the arrays hold some or all.
-    A value holds until the next time; NULL_INT where the record has none."""
+    """Memory of one component on one device over time. `points`: number of records in the file; the arrays hold some or
+    all of them. A value holds until the next time; NULL_INT if the record has none."""
 
     component: str
     device: Optional[str]
@@ -44,7 +44,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Peak:
-    """Largest value and the first time that it was reached; None where no record has a value."""
+    """Largest value and the first time it was reached; None if no record has a value."""
 
     value: Optional[int]
     at: Optional[int]
@@ -62,7 +62,7 @@ class ComponentPeaks:
 
 
 def of_device(table: Table, device: str) -> Table:
-    """Rows of one device; all for ""."""
+    """Rows of one device; all rows for ""."""
     return table.take(table.text("device").equals(device)) if device else table
 
 
@@ -73,9 +73,12 @@ def devices(tables: Sequence[Table]) -> list[str]:
 
 
 def curves(records: Table, points: int, start: int | None = None, end: int | None = None) -> list[Curve]:
-    """Curves of each component and device. With `start`, `end` (ns since the epoch): the records of that range, the
-    one in force at its start and the first after it. More than `points` records are thinned: each of points/8 equal
-    bins of time keeps its first and last record and the extremes of every series."""
+    """Curve of each component and device.
+
+    With `start`, `end` (ns since the epoch): the records in this range, the last one before it and the first one after
+    it. More than `points` records are thinned: each of points/8 equal time bins keeps its first and last record and the
+    extremes of every series.
+    """
     out = []
     for rows in _by_component(records):
         component, device, count = rows.text("component")[0] or "", rows.text("device")[0], len(rows)
@@ -103,12 +106,13 @@ def peak(time: IntArray, values: IntArray) -> Peak:
     """Largest known value and its first time; `time` ascends."""
     if not known(values).any():
         return Peak(None, None)
-    row = int(values.argmax())  # unknown is the smallest integer, and argmax takes the first of equals
+    row = int(values.argmax())  # unknown is the smallest integer; argmax returns the first of equal values
     return Peak(int(values[row]), int(time[row]))
 
 
 def fragmentation(records: Table) -> float | None:
-    """(reserved - allocated) / reserved when the allocators held most, of the first of _ALLOCATORS that is there."""
+    """(reserved - allocated) / reserved at the peak of allocated memory, of the first component of _ALLOCATORS that has
+    records."""
     component = records.text("component")
     for name in _ALLOCATORS:
         rows = _by_time(records.take(component.equals(name)))
@@ -122,8 +126,9 @@ def fragmentation(records: Table) -> float | None:
 
 
 def live_at(allocations: Table, moment: int) -> Table:
-    """Allocations held at a moment (ns since the epoch): allocated at or before it, or before the capture, and released
-    after it or never. Where only the release of the block is known, that counts. Rows of a negative size are releases."""
+    """Allocations that are live at a time, in ns since the epoch: allocated at or before it (or before the capture) and
+    released after it or never. If only the release of the block is known, that counts. Rows of a negative size are
+    releases."""
     released = allocations.ints("release_ns")
     released = np.where(known(released), released, allocations.ints("active_release_ns"))
     held = (allocations.ints("alloc_ns") <= moment) & (~known(released) | (released > moment))
@@ -137,8 +142,8 @@ def modules(samples: Table) -> Table:
     return Table(
         MODULE_COLUMNS,
         {
-            "component": Text.of(part.text("component")[0] for part in rows),
-            "device": Text.of(part.text("device")[0] for part in rows),
+            "component": StringColumn.of(part.text("component")[0] for part in rows),
+            "device": StringColumn.of(part.text("device")[0] for part in rows),
             "peak_bytes": _column(entry.value for entry in found),
             "peak_at": _column(entry.at for entry in found),
             "last_bytes": _column(int(part.ints("reserved_bytes")[-1]) for part in rows),
@@ -147,7 +152,7 @@ def modules(samples: Table) -> Table:
 
 
 def bounds(columns: Sequence[IntArray]) -> list[int] | None:
-    """Smallest and largest known value of several columns; None without one."""
+    """Smallest and largest known value in all columns; None without one."""
     values = [column[known(column)] for column in columns]
     values = [column for column in values if len(column)]
     return (
@@ -156,7 +161,7 @@ def bounds(columns: Sequence[IntArray]) -> list[int] | None:
 
 
 def _by_component(records: Table) -> Iterator[Table]:
-    """Rows of each component and device, by time."""
+    """Rows of each component and device, sorted by time."""
     groups = Groups([records.text("component"), records.text("device")], len(records))
     for rows in groups.rows():
         yield _by_time(records.take(rows))
@@ -174,7 +179,7 @@ def _range(rows: Table, start: int | None, end: int | None) -> Table:
 
 
 def _thinned(rows: Table, bins: int) -> NDArray[np.int64]:
-    """Row numbers that keep the shape of every series; `rows` by time."""
+    """Row numbers that keep the shape of every series; `rows` are sorted by time."""
     time = rows.ints("time_ns")
     width = max(-(-int(time[-1] - time[0] + 1) // bins), 1)
     of_row = (time - time[0]) // width

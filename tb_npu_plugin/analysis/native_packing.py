@@ -1,4 +1,4 @@
-"""Depth packing in C: the same functions as `packing`, with the same results. ImportError where it was not built."""
+"""Depth packing in C: same functions and results as `packing`. Raises ImportError if it was not built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Depth of slices on one track: nested slices stand below what encloses them, overlapping ones on the first free row."""
+"""Assigns depths to the slices of a track: a nested slice below the slice around it, an overlapping one on the first
+free row."""
 
 from __future__ import annotations
 
@@ -9,21 +10,21 @@ from tb_npu_plugin.tables import IntArray
 
 Int32 = NDArray[np.int32]
 
-#: Rows of one track. A slice that would need more gets depth -1.
+#: Maximum rows of a track. A slice that would need more gets depth -1.
 MAX_DEPTH = 4096
 
 
 def sort_order(start: IntArray, dur: IntArray) -> NDArray[np.int64]:
-    """The order in which `pack` takes slices: by start, longer first, else as given."""
+    """The order required by `pack`: by start, longer first, else as given."""
     return np.lexsort((-dur, start))
 
 
 def pack(start: IntArray, dur: IntArray) -> tuple[Int32, Int32]:
     """(depth, parent) of the slices of one track in `sort_order`; both int32.
 
-    parent: index of the innermost slice that encloses this one, -1 without one; its depth is smaller.
-    No two slices of one depth overlap. A slice without duration takes its one nanosecond, so that two at the same
-    moment do not hide each other; of two equal slices the later one stands below the earlier.
+    parent: index of the innermost enclosing slice, which has a smaller depth; -1 without one.
+    No two slices of one depth overlap. A slice without duration counts as 1 ns, so that two at the same
+    time do not hide each other; of two equal slices the later one is nested in the earlier.
     """
     count = len(start)
     end = start + np.maximum(dur, 1)
@@ -33,7 +34,7 @@ def pack(start: IntArray, dur: IntArray) -> tuple[Int32, Int32]:
     broken[inside] = end[inside] > end[parent[inside]]
     broken |= depth >= MAX_DEPTH
     if broken.any():
-        heads = np.flatnonzero(_open_before(start, end) == 0)  # slices that begin with nothing open
+        heads = np.flatnonzero(_open_before(start, end) == 0)  # slices that start when no other is open
         group = np.searchsorted(heads, np.arange(count), side="right") - 1
         bounds = np.append(heads, count)
         for number in np.unique(group[broken]).tolist():
@@ -44,12 +45,12 @@ def pack(start: IntArray, dur: IntArray) -> tuple[Int32, Int32]:
 
 
 def _open_before(start: IntArray, end: IntArray) -> NDArray[np.int64]:
-    """How many earlier slices have not ended when each one starts."""
+    """Number of earlier slices still open at each start."""
     return np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
 
 
 def _nested(start: IntArray, end: IntArray) -> tuple[Int32, Int32]:
-    """Depth and parent, right where slices nest properly: the depth is the number of open slices."""
+    """Depth and parent of properly nested slices: the depth is the number of open slices."""
     depth = _open_before(start, end).astype(np.int32)
     parent = np.full(len(start), -1, dtype=np.int32)
     if not len(start):
@@ -66,7 +67,7 @@ def _nested(start: IntArray, end: IntArray) -> tuple[Int32, Int32]:
 
 
 def _greedy(start: list[int], end: list[int]) -> tuple[Int32, Int32]:
-    """Depth and parent by taking for each slice the first row that is free below all slices that enclose it."""
+    """Depth and parent of arbitrary slices: the first free row below all enclosing slices."""
     rows_end: list[int] = []
     rows_slice: list[int] = []
     depths = np.empty(len(start), dtype=np.int32)
@@ -98,7 +99,7 @@ def _greedy(start: list[int], end: list[int]) -> tuple[Int32, Int32]:
 
 
 def self_time(start: IntArray, dur: IntArray, parent: Int32) -> IntArray:
-    """Duration without the time in which direct children run, for slices in `sort_order`. ns."""
+    """Duration minus the time in which direct children run, ns. Slices in `sort_order`."""
     child = np.flatnonzero(parent >= 0)
     if not len(child):
         return dur.copy()

@@ -1,1 +1,1 @@
-"""From a logdir to runs, workers and spans, and why a folder was not taken."""
+"""Finds runs, workers and spans in a logdir, and reports skipped folders."""

@@ -1,4 +1,4 @@
-"""Which ranks a cluster_analysis_output holds, from the smallest of its files."""
+"""Ranks in a cluster_analysis_output, read from its smallest file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.patience import FILE_LIMIT, read_file, within
+from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, read_file, run_with_timeout
 from tb_npu_plugin.schema import cluster
 
-#: The scan runs in the server, which a huge file must not stop. Bytes.
+#: Maximum bytes to read: the scan runs in the server and must not block on a huge file.
 MAX_READ = 16 << 20
 
 
 def cluster_ranks(folder: Path, files: Sequence[FoundFile]) -> tuple[int, ...]:
-    """Ranks by number; () where no file tells."""
+    """Sorted ranks; () if no file has them."""
     readers = {
         cluster.STEPS.name: _of_steps,
         cluster.GROUPS.name: _of_groups,
@@ -42,7 +42,7 @@ def _of_steps(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
         text = read_file(path, MAX_READ).decode("utf-8-sig", "replace")
         rows = list(csv.DictReader(text.splitlines()))
     except (OSError, csv.Error):
-        return ()  # its reader says why
+        return ()  # its reader reports why
     kind, index = cluster.ROW_TYPE.headers[0], cluster.RANK.headers[0]
     return _numbers(row.get(index) for row in rows if row.get(kind) == cluster.BY_RANK)
 
@@ -64,7 +64,7 @@ def _of_groups(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
 @lru_cache(maxsize=1000)
 def _of_database(path: str, size: int, mtime_ns: int) -> tuple[int, ...]:
     try:
-        return within(FILE_LIMIT, path, lambda: _ranks_in(path))
+        return run_with_timeout(FILE_LIMIT, path, lambda: _ranks_in(path))
     except OSError:
         return ()
 

@@ -1,4 +1,4 @@
-"""Results of the Ascend profilers: parsed files in an ASCEND_PROFILER_OUTPUT, or copied out of one."""
+"""Finds results of the Ascend profilers: parsed files in ASCEND_PROFILER_OUTPUT, or copies of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, is_file, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, is_file, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
@@ -21,10 +21,10 @@ from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK
 
 
 def find_ascend(folder: Folder) -> FinderResult | None:
-    """A folder with an ASCEND_PROFILER_OUTPUT or with files of one, or one of raw data that was never parsed."""
+    """Take a folder with ASCEND_PROFILER_OUTPUT or with files of it; report one that holds only raw data."""
     names = folder.folders
     if OUTPUT_FOLDER not in names and any(map(layout.is_result_name, names)):
-        # MindSpore 2.3 and 2.4 put the raw data beside the result.
+        # MindSpore 2.3 and 2.4 put the raw data next to the result.
         return FinderResult(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
@@ -35,7 +35,7 @@ def find_ascend(folder: Folder) -> FinderResult | None:
     if OUTPUT_FOLDER in names:
         taken = _result(folder, format, raw, f"{OUTPUT_FOLDER}/")
         taken.closed = layout.CLOSED_FOLDERS | raw
-        taken.whole = layout.is_result_name(folder.name)
+        taken.skips_subfolders = layout.is_result_name(folder.name)
         return taken
     raw -= frozenset(name for name in raw if is_exported(folder.path / name))
     if raw:
@@ -44,20 +44,20 @@ def find_ascend(folder: Folder) -> FinderResult | None:
 
 
 def _belongs_in_output(entry: os.DirEntry[str]) -> bool:
-    """A file that torch_npu (as MindSpore) writes into ASCEND_PROFILER_OUTPUT only."""
+    """Whether torch_npu and MindSpore write this file into ASCEND_PROFILER_OUTPUT only."""
     spec = TORCH_NPU.file(entry.name)
     return spec is not None and not spec.in_root and spec is not MSPROF_DATABASE and is_file(entry)
 
 
 def _raw_format(folder: Folder, raw: frozenset[str], format: Format) -> Format:
-    """Which program parses raw data: msprof, where nothing says that a framework recorded it."""
+    """The format whose program parses the raw data: msprof unless a framework recorded it."""
     recorded = layout.RAW_FRAMEWORK in raw or bool(layout.suffix_of(folder.name))
     recorded = recorded or any(layout.INFO_NAME.fullmatch(entry.name) for entry in folder.entries)
     return format if recorded else MSPROF
 
 
 def _format(folder: Folder) -> Format:
-    """Which profiler wrote it: as the name ends, else as the content looks."""
+    """The profiler that wrote the folder, by its name, else by its content."""
     suffix = layout.suffix_of(folder.name)
     if suffix:
         return MINDSPORE if suffix == mindspore.SUFFIX else TORCH_NPU
@@ -65,7 +65,7 @@ def _format(folder: Folder) -> Format:
 
 
 def _is_mindspore(folder: Folder) -> bool:
-    """The settings are MindSpore's, or it has files that only MindSpore writes."""
+    """Whether the settings are MindSpore's, or files exist that only MindSpore writes."""
     for entry in folder.entries:
         try:
             if layout.INFO_NAME.fullmatch(entry.name):
@@ -89,9 +89,10 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
 
 
 def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) -> FinderResult:
-    """Take a folder that has parsed files, or say why not. prefix: the path of those files below it, ending in a slash."""
+    """Take a folder with parsed files, or report why not. prefix: path of those files below it, with a trailing
+    slash."""
     try:
-        output = listed(folder.path / prefix)
+        output = list_folder(folder.path / prefix)
     except FileNotFoundError:
         return FinderResult()
     except OSError as error:
@@ -102,19 +103,19 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     if not files:
         return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
     if not layout.is_result_name(folder.name):
-        notes.append(_renamed(report.shown(folder.name), format))
+        notes.append(_renamed(report.decoded(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
     if format is MINDSPORE:
         files += files_of(
             _listed_or_none(folder.path / layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes
         )
-    files += _left_behind(folder, raw, files, notes)
+    files += _exported_database(folder, raw, files, notes)
     infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
     identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
     if format is MINDSPORE and infos:
-        # Processes that never initialised the communication all say rank 0: the device tells them apart.
+        # Processes that never initialised communication all claim rank 0; the device separates them.
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
-    label = report.shown(folder.path.name)
+    label = report.decoded(folder.path.name)
     return FinderResult(
         [
             Found(
@@ -132,8 +133,10 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     )
 
 
-def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
-    """The database that msprof exported into the raw data, where the profiler of the framework made none of it."""
+def _exported_database(
+    folder: Folder, raw: frozenset[str], files: list[FoundFile], notes: list[Problem]
+) -> list[FoundFile]:
+    """The database that msprof exported into the raw data, if the framework's profiler wrote none."""
     if any(file.fallback and file.is_trace for file in files):
         return []
     found = [
@@ -145,9 +148,9 @@ def _left_behind(folder: Folder, raw: frozenset[str], files: list[FoundFile], no
 
 
 def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds that need not be there."""
+    """Entries of a folder; [] if it does not exist."""
     try:
-        return listed(folder)
+        return list_folder(folder)
     except OSError:
         return []
 

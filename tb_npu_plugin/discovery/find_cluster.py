@@ -1,4 +1,4 @@
-"""Results of msprof-analyze cluster: one span for each rank, of files that they share."""
+"""Finds results of msprof-analyze cluster: one span for each rank; the spans share files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SIGNS = {file.name for file in (cluster.STEPS, cluster.COMMUNICATIONS, cluster.
 
 
 def find_cluster(folder: Folder) -> FinderResult | None:
-    """A folder with one of the files that only this tool writes."""
+    """Take a folder with a file that only this tool writes."""
     if not any(entry.name in _SIGNS or entry.name.removesuffix(".gz") in _SIGNS for entry in folder.entries):
         return None
     notes: list[Problem] = []

@@ -1,4 +1,4 @@
-"""Traces of torch.profiler on GPUs: each file is a span of its own."""
+"""Finds traces of torch.profiler on GPUs: each file is a span."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
-from tb_npu_plugin.discovery.report import Skipped, shown
+from tb_npu_plugin.discovery.report import Skipped, decoded
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -20,7 +20,7 @@ _ENDS = (".json", ".json.gz")
 
 
 def find_kineto(folder: Folder) -> FinderResult | None:
-    """Files named as torch.profiler names its traces, and JSON files that begin as they do."""
+    """Take files named like traces of torch.profiler, and JSON files that begin like one."""
     taken = FinderResult()
     for entry in folder.entries:
         try:
@@ -36,11 +36,12 @@ def find_kineto(folder: Folder) -> FinderResult | None:
 
 
 def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
-    """The span of a file, why a trace is none, or None for other files. Raises OSError for a file that cannot be read."""
+    """The span of a trace file, the reason to skip it, or None for other files. Raises OSError for an unreadable
+    file."""
     if not entry.name.endswith(_ENDS) or not is_file(entry):
         return None
     named = kineto.HANDLER_NAME.fullmatch(entry.name)
-    if named is None and _is_of_others(entry.name):
+    if named is None and _is_declared_elsewhere(entry.name):
         return None
     notes: list[Problem] = []
     file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
@@ -60,17 +61,18 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
         _identity(parts, head or {}),
         (file,),
         tuple(notes),
-        shown(entry.name),
+        decoded(entry.name),
     )
 
 
-def _is_of_others(name: str) -> bool:
-    """Another kind of result declares files of this name: it is not opened to look at its beginning."""
+def _is_declared_elsewhere(name: str) -> bool:
+    """Whether another format declares this file name; such a file is not opened."""
     return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
 
 
 def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
-    """Who recorded it: the rank from the file itself, then from names; host and process from the handler's name."""
+    """Identity of a trace: the rank from its content, else from names; host and process from the name that
+    tensorboard_trace_handler gives."""
     named = kineto.HANDLER_NAME.fullmatch(parts[-1])
     worker = named.group("worker") if named else ""
     by_pid = layout.WORKER_PID.fullmatch(worker)
@@ -78,11 +80,11 @@ def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
     return Identity(
         rank=rank,
         rank_source=source,
-        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else shown(worker),
-        host=shown(by_pid.group("host")) if by_pid else None,
+        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else decoded(worker),
+        host=decoded(by_pid.group("host")) if by_pid else None,
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=_stamp(named.group("stamp") or "") if named else "",
-        node="/".join(shown(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decoded(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 
@@ -102,7 +104,7 @@ def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[i
 
 
 def _stamp(digits: str) -> str:
-    """Digits of the time (UTC) of a moment in ms or ns since the epoch, as names of results have them."""
+    """UTC time digits, as in result names, of a time in ms or ns since the epoch."""
     if not digits:
         return ""
     seconds, rest = divmod(int(digits), 10 ** (len(digits) - 10))

@@ -1,5 +1,5 @@
-"""Legacy MindSpore results (up to 2.2): flat `profiler/` folders with the files of all ranks, and the old cluster
-layout of cluster_profiler/<host>/profiler. Source: docs/facts/mindinsight.md, Files, Cluster folders."""
+"""Finds legacy MindSpore results (up to 2.2): flat `profiler/` folders with the files of all ranks, and the cluster
+layout cluster_profiler/<host>/profiler. Source: docs/facts/mindinsight.md, Files, Cluster folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
@@ -21,16 +21,16 @@ from tb_npu_plugin.schema.formats import MINDINSIGHT
 from tb_npu_plugin.schema.minddata import LEGACY_FILES
 from tb_npu_plugin.texts import natural_key
 
-#: Start of the name of a folder that the profiler makes.
+#: Prefix of the profiler's folder names.
 FOLDER = "profiler"
-#: Files of results of other kinds as well; they make a folder one of ours by its name only.
+#: Files that other formats have too: they mark a MindInsight folder only together with its name.
 COMMON = frozenset({"profiler_info", *(file.id for file in LEGACY_FILES)})
 FILE_NAMES = "file names"
 Entries = Sequence["os.DirEntry[str]"]
 
 
 def find_mindinsight(folder: Folder) -> FinderResult | None:
-    """A flat folder, or one with a cluster_profiler in it."""
+    """Take a flat folder, or one with a cluster_profiler folder."""
     if CLUSTER_FOLDER in folder.folders and not _ours(folder.entries):
         return _cluster(folder)
     by_rank = _ours(folder.entries)
@@ -46,7 +46,7 @@ def _flat(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
     notes: list[Problem] = []
     files = _files(entries, "", notes)
     identity = _identity(rank, FILE_NAMES)
-    label = report.shown(folder.path.name)
+    label = report.decoded(folder.path.name)
     parts = (*folder.parts, f"rank_{rank}")
     return Found(
         MINDINSIGHT.id,
@@ -66,7 +66,7 @@ def _names(by_rank: Mapping[int, Entries]) -> list[str]:
 
 
 def _ours(entries: Entries) -> dict[int, list[os.DirEntry[str]]]:
-    """The files of each rank (1.x: device); those that name none belong to all."""
+    """The declared files of each rank (1.x: device); files without a rank belong to all."""
     by_rank: dict[int, list[os.DirEntry[str]]] = defaultdict(list)
     shared = []
     for entry in entries:
@@ -79,7 +79,7 @@ def _ours(entries: Entries) -> dict[int, list[os.DirEntry[str]]]:
 
 
 def rank_in(name: str) -> int | None:
-    """The number that a file name holds; None for files that are not ours or hold none."""
+    """The rank in a file name; None for undeclared files and for names without a rank."""
     spec = MINDINSIGHT.file(name)
     if spec is None or spec.pattern is None:
         return None
@@ -90,7 +90,7 @@ def rank_in(name: str) -> int | None:
 
 
 def _files(entries: Entries, prefix: str, notes: list[Problem]) -> tuple[FoundFile, ...]:
-    """Those of one rank; links are passed over."""
+    """The files of one rank; links are skipped."""
     out = []
     for entry in entries:
         spec = MINDINSIGHT.file(entry.name)
@@ -105,7 +105,7 @@ def _identity(rank: int, source: str, host: str = "") -> Identity:
 
 
 def _cluster(folder: Folder) -> FinderResult | None:
-    """One span a device of cluster_profiler/<host>/profiler; its rank from the table of the run folder."""
+    """One span for each device of cluster_profiler/<host>/profiler; ranks from the rank table of the run folder."""
     try:
         hosts = hosts_of(folder.path)
     except OSError as error:
@@ -117,7 +117,7 @@ def _cluster(folder: Folder) -> FinderResult | None:
     for host in hosts:
         prefix = f"{CLUSTER_FOLDER}/{host}/{FOLDER}/"
         try:
-            entries = listed(folder.path / prefix)
+            entries = list_folder(folder.path / prefix)
         except OSError as error:
             taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
             continue
@@ -128,8 +128,8 @@ def _cluster(folder: Folder) -> FinderResult | None:
 
 
 def hosts_of(run: Path) -> list[str]:
-    """Numbers of the hosts in a run folder, in their order. Raises OSError."""
-    hosts = [entry.name for entry in listed(run / CLUSTER_FOLDER) if _has_profiler(entry)]
+    """Sorted host numbers of a run folder. Raises OSError."""
+    hosts = [entry.name for entry in list_folder(run / CLUSTER_FOLDER) if _has_profiler(entry)]
     return sorted(hosts, key=natural_key)
 
 
@@ -138,7 +138,7 @@ def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, d
     notes: list[Problem] = [_assumed(rank)] if source == ASSUMED else []
     files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
     parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
-    identity = _identity(rank, source, f"host {report.shown(host)}")
+    identity = _identity(rank, source, f"host {report.decoded(host)}")
     return Found(MINDINSIGHT.id, folder.path, parts, folder.parts, identity, files, tuple(notes), f"device {device}")
 
 

@@ -1,4 +1,4 @@
-"""Results of plain msprof runs: PROF_* folders with what msprof exported."""
+"""Finds results of plain msprof runs: PROF_* folders with an export."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, listed, unread_of
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.discovery.report import decoded
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import msprof
@@ -23,19 +23,21 @@ _STAMP = re.compile(r"\d{14,}")
 
 
 def find_msprof(folder: Folder) -> FinderResult | None:
-    """A folder that holds an export of msprof: text files, a database, or both; whatever its name."""
+    """Take a folder with an msprof export (text files, a database, or both), whatever its name."""
     notes: list[Problem] = []
     with_text = msprof.OUTPUT_FOLDER in folder.folders
     databases = [] if _is_of_a_framework(folder) else databases_in(folder.entries, "", notes)
     if not with_text and not databases:
-        return FinderResult(skipped=[_never_exported(folder)], whole=True) if _is_raw(folder) else None
+        return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True) if _is_raw(folder) else None
     try:
-        output = listed(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
+        output = list_folder(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
     except OSError as error:
-        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], whole=True)
+        return FinderResult(
+            skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], skips_subfolders=True
+        )
     files = newest([*files_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF, notes), *databases], notes)
     if not files:
-        return FinderResult(skipped=[_never_exported(folder)], whole=True)
+        return FinderResult(skipped=[_never_exported(folder)], skips_subfolders=True)
     parts = folder.parts or (folder.path.name,)
     found = Found(
         MSPROF.id,
@@ -45,35 +47,35 @@ def find_msprof(folder: Folder) -> FinderResult | None:
         _identity(folder, parts),
         tuple(files),
         tuple(notes),
-        shown(folder.path.name),
+        decoded(folder.path.name),
         unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )
-    return FinderResult([found], whole=True)
+    return FinderResult([found], skips_subfolders=True)
 
 
 def _is_of_a_framework(folder: Folder) -> bool:
-    """A profiler of a framework wrote the folder, which reads the database too (find_ascend)."""
+    """Whether a framework's profiler wrote the folder; find_ascend then takes the database too."""
     others = (TORCH_NPU.file(entry.name) for entry in folder.entries)
     return OUTPUT_FOLDER in folder.folders or any(spec not in (None, msprof.MSPROF_DATABASE) for spec in others)
 
 
 def databases_in(entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[Problem]) -> list[FoundFile]:
-    """The databases among what a PROF_* folder holds; see files_of."""
+    """Databases of a PROF_* folder; see files_of."""
     named = [entry for entry in entries if msprof.MSPROF_DATABASE.matches(entry.name)]
     return files_of(named, prefix, MSPROF, notes)
 
 
 def is_exported(path: Path) -> bool:
-    """A PROF_* folder holds an export; one that cannot be listed holds none."""
+    """Whether a PROF_* folder holds an export; False if it cannot be listed."""
     try:
-        names = [entry.name for entry in listed(path)]
+        names = [entry.name for entry in list_folder(path)]
     except OSError:
         return False
     return msprof.OUTPUT_FOLDER in names or any(map(msprof.MSPROF_DATABASE.matches, names))
 
 
 def _is_raw(folder: Folder) -> bool:
-    """A PROF_* folder as msprof records it."""
+    """Whether this is a PROF_* folder as msprof records it."""
     inner = any(name == msprof.HOST_FOLDER or msprof.DEVICE_FOLDER.fullmatch(name) for name in folder.folders)
     return inner and msprof.FOLDER_NAME.fullmatch(folder.name) is not None
 
@@ -83,7 +85,7 @@ def _never_exported(folder: Folder) -> report.Skipped:
 
 
 def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
-    """Each export is named by its time: of several only the last is read, with all pieces of its files."""
+    """Files of the latest export only (names hold the export time), with all pieces of split files."""
     by_spec: dict[str, list[FoundFile]] = defaultdict(list)
     for file in files:
         spec = MSPROF.file(file.name)
@@ -105,13 +107,13 @@ def _piece(file: FoundFile) -> int | None:
 
 
 def _whole(file: FoundFile) -> str | None:
-    """What the pieces of a file have in common; None for a file that was not cut."""
+    """Name that the pieces of a split file share; None for other files."""
     number = _piece(file)
     return None if number is None else file.relative.replace(f"{msprof.PIECE_MARK}{number}", "", 1)
 
 
 def _gaps(pieces: list[FoundFile]) -> list[Problem]:
-    """Pieces that are not there, though later ones are."""
+    """A problem for each missing piece of a split file."""
     there = {number for number in map(_piece, pieces) if number is not None}
     lost = max(there) + 1 - len(there) if there else 0
     return [_incomplete(pieces[0], lost, len(there))] if lost else []
@@ -123,7 +125,8 @@ def _stamp(file: FoundFile) -> tuple[str, str]:
 
 
 def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
-    """The time from the folder's name, the rank from the folders above, else the device tells the process."""
+    """Identity: time from the folder's name, rank from the parent folders; without a rank the device identifies the
+    process."""
     named = msprof.FOLDER_NAME.fullmatch(parts[-1])
     devices = [found.group("device") for name in folder.folders if (found := msprof.DEVICE_FOLDER.fullmatch(name))]
     above = parts[len(fold(parts)) : -1]
@@ -135,7 +138,7 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
         host=None,
         pid=None,
         stamp=(named.group("time") or "") if named else "",
-        node="/".join(shown(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decoded(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 

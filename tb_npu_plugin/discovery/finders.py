@@ -1,4 +1,4 @@
-"""All finders, in the order in which they look at a folder."""
+"""All finders, in the order in which they are called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a finder works on and what it gives. One finder a kind of result: see finders.py."""
+"""Input and output types of finders, and the helpers they share. Each format has one finder: see finders.py."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tb_npu_plugin.schema.formats import Format
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder that the walk came to.
+    """A folder reached by the walk.
 
-    path     where it is
-    parts    its path below the logdir
-    label    that path for people
-    entries  what it holds, by name
+    path     path on the disk
+    parts    path below the logdir
+    label    that path for display
+    entries  its entries, sorted by name
     """
 
     path: Path
@@ -37,16 +37,16 @@ class Folder:
 
     @property
     def name(self) -> str:
-        """Its own name."""
+        """Name of the folder."""
         return self.parts[-1] if self.parts else self.path.name
 
     def label_of(self, name: str) -> str:
-        """The path of something in it for people."""
-        return report.shown(name if self.label == "." else f"{self.label}/{name}")
+        """Path of an entry for display."""
+        return report.decoded(name if self.label == "." else f"{self.label}/{name}")
 
     @property
     def folders(self) -> list[str]:
-        """Names of the folders in it."""
+        """Names of its subfolders."""
         return [entry.name for entry in self.entries if is_folder(entry)]
 
 
@@ -55,12 +55,12 @@ class Found:
     """One span.
 
     format    id of schema.formats.FORMATS
-    folder    that its files are relative to
-    parts     path below the logdir, with something at the end that tells spans of one folder from each other
-    run       path below the logdir of the run that it belongs to
-    label     name for people where no time of the capture is known
-    part      which part of its files it is, where several spans share them; "" where they are its own
-    unread    what lies beside its files
+    folder    folder that file paths are relative to
+    parts     path below the logdir, extended by a part that separates spans of one folder
+    run       path of its run below the logdir
+    label     display name if the capture time is unknown
+    part      the span's part of files shared by several spans; "" for unshared files
+    unread    files in the folder that no reader uses
     """
 
     format: str
@@ -77,26 +77,26 @@ class Found:
 
 @dataclass
 class FinderResult:
-    """What a finder makes of a folder.
+    """Result of a finder for one folder.
 
-    closed  names of folders in it that hold nothing more to find
-    whole   nothing below it is looked at
+    closed            names of subfolders that the walk skips
+    skips_subfolders  the walk skips all subfolders
     """
 
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     closed: frozenset[str] = frozenset()
-    whole: bool = False
+    skips_subfolders: bool = False
 
 
-#: Files that nothing reads are told one by one up to so many.
+#: Maximum number of unread files that are listed by name.
 MAX_UNREAD = 100
-#: Looks at a folder's names, sizes and times; None where it is none of its kind.
+#: Examines names, sizes and times of a folder; returns None for a folder of another format.
 Finder = Callable[[Folder], Optional[FinderResult]]
 
 
 def is_folder(entry: os.DirEntry[str]) -> bool:
-    """A folder or a link to one; what cannot be told is none (the walk reports it)."""
+    """True for a folder or a link to one; False if stat fails (the walk reports it)."""
     try:
         return entry.is_dir()
     except OSError:
@@ -104,7 +104,7 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def is_file(entry: os.DirEntry[str]) -> bool:
-    """A file or a link to one."""
+    """True for a file or a link to one."""
     try:
         return entry.is_file()
     except OSError:
@@ -112,8 +112,8 @@ def is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, notes: list[Problem]) -> list[FoundFile]:
-    """Those of the entries that the format declares, as files relative to the result; what cannot be used becomes a
-    Problem. `prefix`: path of the entries' folder, with a slash at its end."""
+    """The entries that the format declares, as files relative to the result; unusable ones are added to `notes`.
+    `prefix`: path of the entries' folder, with a trailing slash."""
     names = {entry.name for entry in entries}
     files = []
     for entry in entries:
@@ -137,7 +137,7 @@ def found_file(
     notes: list[Problem],
     fallback: bool = False,
 ) -> FoundFile | None:
-    """A file with its size and time; None for a folder and for what cannot be used, which becomes a Problem."""
+    """The file with its size and time; None for a folder and for an unusable file, which is added to `notes`."""
     try:
         if not entry.is_file():
             notes.append(_gone(relative, kind_of(entry)))
@@ -150,7 +150,7 @@ def found_file(
 
 
 def kind_of(entry: os.DirEntry[str]) -> str:
-    """What an entry is that is no file, in words; a link is what it leads to. Raises OSError."""
+    """Name of the kind of an entry that is not a file, with links followed. Raises OSError."""
     try:
         mode = entry.stat().st_mode
     except FileNotFoundError:
@@ -163,7 +163,7 @@ def kind_of(entry: os.DirEntry[str]) -> str:
 
 
 def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) -> Unread:
-    """Those of the entries that the format does not declare for their folder; see files_of."""
+    """The entries that the format does not declare; see files_of."""
     files: list[tuple[str, int]] = []
     more = 0
     for entry in entries:
@@ -176,19 +176,19 @@ def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) 
         try:
             files.append((report.printable(prefix + entry.name), entry.stat().st_size))
         except OSError:
-            continue  # it went away since the folder was listed
+            continue  # removed since the folder was listed
     return Unread(tuple(files), more)
 
 
-def listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What a folder holds, by name. Raises OSError."""
+def list_folder(folder: Path) -> list[os.DirEntry[str]]:
+    """Entries of a folder, sorted by name. Raises OSError."""
     with os.scandir(folder) as listing:
         return sorted(listing, key=lambda entry: entry.name)
 
 
-def shown_parts(name: str, parts: Sequence[str]) -> str:
-    """A path below a logdir for people, with the logdir's name in --logdir_spec in front."""
-    return report.shown("/".join((*((name,) if name else ()), *parts)))
+def display_path(name: str, parts: Sequence[str]) -> str:
+    """A path below a logdir for display, prefixed with the logdir's name in --logdir_spec."""
+    return report.decoded("/".join((*((name,) if name else ()), *parts)))
 
 
 def _twice(relative: str) -> Problem:

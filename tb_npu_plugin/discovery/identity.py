@@ -1,4 +1,4 @@
-"""Who recorded a result and when, from names; and from profiler_info.json where names do not tell the rank."""
+"""Rank, worker and time of a result, from names; the rank from profiler_info.json if names lack it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
-from tb_npu_plugin.discovery.patience import read_file
-from tb_npu_plugin.discovery.report import shown
+from tb_npu_plugin.discovery.report import decoded
+from tb_npu_plugin.discovery.timeouts import read_file
 from tb_npu_plugin.schema import mindspore
 
-#: A profiler_info file has some kilobytes; the scan runs in the server, which a huge one must not stop. Bytes.
+#: Maximum bytes of a profiler_info file, which usually has some kilobytes: the scan runs in the server.
 MAX_INFO = 4 << 20
-#: A rank has no more digits; int() refuses thousands of them with an error.
+#: Maximum digits of a rank; int() raises for thousands of digits.
 MAX_DIGITS = 9
-#: Whatever says that it is a rank is below.
+#: Upper bound of ranks, exclusive.
 MAX_RANK = 10**MAX_DIGITS
 
 
@@ -28,10 +28,10 @@ class Identity:
 
     rank_source   "profiler_info_3.json", "rank_id", "folder name" or ""
     worker_name   "{host}_{pid}" as the profiler wrote it
-    stamp         digits of the recorder's local time in the name (UTC where it is a number of ms), 14 to 17
-    node          folded folders that number a host, e.g. "node1"
-    device        physical device id, where it had to be read to tell processes of one rank apart
-    window        first and last step of the dynamic profiling that made it, from a folder's name
+    stamp         digits of the recorder's local time in the name (UTC if it is a number of ms), 14 to 17
+    node          folded folders that hold a host number, e.g. "node1"
+    device        physical device id, only read to separate processes of one rank
+    window        first and last step of dynamic profiling, from a folder's name
     """
 
     rank: int | None
@@ -46,7 +46,7 @@ class Identity:
 
     @property
     def time(self) -> datetime | None:
-        """The local time in the name; None without one or where the digits are no time."""
+        """Local time in the name; None if absent or invalid."""
         try:
             whole = datetime.strptime(self.stamp[:14], "%Y%m%d%H%M%S")
         except ValueError:
@@ -72,14 +72,14 @@ def fold(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_plain(parts: Sequence[str]) -> bool:
-    """The last folder only stands between a rank's and its results: rank_0/profiler."""
+    """Whether the last folder is a plain one between the rank folder and its results: rank_0/profiler."""
     return len(parts) > 1 and parts[-1] == layout.PLAIN_FOLDER and bool(layout.RANK_FOLDER.fullmatch(parts[-2]))
 
 
 def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> Identity:
     """Facts about the result in `folder`.
 
-    parts   path below the logdir, or the folder's own name where it is the logdir
+    parts   path below the logdir, or the folder's name if it is the logdir
     infos   (name, size, mtime_ns) of the profiler_info files in it
     """
     name = parts[-1] if parts else folder.name
@@ -90,7 +90,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         worker = name[: -len(layout.suffix_of(name))]
     if layout.RANK_FOLDER.fullmatch(worker):
         worker = ""
-    worker = shown(worker)
+    worker = decoded(worker)
     by_pid = layout.WORKER_PID.fullmatch(worker)
     own = [*parts[len(run) : -1], name]
     rank, source = _rank(folder, own, infos)
@@ -102,13 +102,13 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         host=by_pid.group("host") if by_pid else (worker or None),
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
-        node="/".join(shown(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decoded(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
         window=window_of(own),
     )
 
 
 def window_of(names: Sequence[str]) -> tuple[int, int | None] | None:
-    """First and last step that a folder's name tells ("rank0_start2_stop5"), of the innermost that does."""
+    """First and last step in a folder's name ("rank0_start2_stop5"); the innermost match wins."""
     for name in reversed(names):
         found = layout.RANK_FOLDER.fullmatch(name)
         if found and found.group("start") and len(found.group("start")) <= MAX_DIGITS:
@@ -118,7 +118,7 @@ def window_of(names: Sequence[str]) -> tuple[int, int | None] | None:
 
 
 def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> tuple[int | None, str]:
-    """(rank, where it comes from): file name, then rank_id in the file, then the folders from the inside out."""
+    """(rank, its source): from the file name, then rank_id in the file, then folder names from the innermost out."""
     for name, _, _ in infos:
         found = layout.INFO_NAME.fullmatch(name)
         if found and found.group("rank"):
@@ -136,7 +136,7 @@ def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, in
 
 @dataclass(frozen=True)
 class Info:
-    """What a profiler_info file tells the scan. mindspore: MindSpore's profiler of today wrote it."""
+    """Fields of a profiler_info file that the scan needs. mindspore: written by MindSpore 2.3 or newer."""
 
     rank: int | None = None
     device: int | None = None
@@ -144,17 +144,18 @@ class Info:
 
 
 def read_info(path: str, size: int, mtime_ns: int) -> Info:
-    """Read a profiler_info file; what it does not tell is None.
-    A file that cannot be read is no matter here: the readers report it."""
+    """Read a profiler_info file; absent fields are None.
+    All are None for an unreadable file, which the readers report.
+    """
     try:
         return _read_info(path, size, mtime_ns)
-    except OSError:  # it may be read the next time
+    except OSError:  # not cached: the next attempt may succeed
         return Info()
 
 
 @lru_cache(maxsize=20_000)
 def _read_info(path: str, size: int, mtime_ns: int) -> Info:
-    """The time is part of the key only."""
+    """mtime_ns only serves as part of the cache key."""
     if size > MAX_INFO:
         return Info()
     data = read_file(path, MAX_INFO)

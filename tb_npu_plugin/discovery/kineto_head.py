@@ -1,4 +1,4 @@
-"""What stands before the events of a Kineto trace: settings, devices, the rank."""
+"""Reads the head of a Kineto trace: settings, devices, the rank."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import zlib
 from functools import lru_cache
 from typing import Any
 
-from tb_npu_plugin.discovery.patience import FILE_LIMIT, open_regular, within
+from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, open_regular, run_with_timeout
 from tb_npu_plugin.schema import kineto
 
-#: Bytes that are looked at: groups of thousands of ranks are named there. The scan runs in the server.
+#: Maximum bytes read: the head may list groups of thousands of ranks. The scan runs in the server.
 MAX_HEAD = 1 << 20
 _PIECE = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -20,11 +20,10 @@ _MARK = b'"' + kineto.EVENTS.encode() + b'"'
 
 @lru_cache(maxsize=20_000)
 def kineto_head(path: str, size: int, mtime_ns: int) -> dict[str, Any] | None:
-    """The members of the file's object before its events; None where the file is no object with events. Size and time
-    are part of the key only. Raises OSError for a file that cannot be read, Stalled for one on a disk that does not
-    answer."""
+    """The members before the events of the file's JSON object; None without events. Size and time only serve as cache
+    key. Raises OSError for an unreadable file, Stalled if the file system does not respond."""
     try:
-        data = within(FILE_LIMIT, path, lambda: _beginning(path))
+        data = run_with_timeout(FILE_LIMIT, path, lambda: _beginning(path))
     except zlib.error:
         return None
     end = data.find(_MARK)
@@ -38,7 +37,7 @@ def kineto_head(path: str, size: int, mtime_ns: int) -> dict[str, Any] | None:
 
 
 def _beginning(path: str) -> bytes:
-    """The file up to its events, unpacked; all that may be looked at where they do not come. Nothing of a list."""
+    """The decompressed file up to its events, or its first MAX_HEAD bytes; empty if the JSON is a list."""
     out = b""
     with open_regular(path) as file:
         piece = file.read(_PIECE)

@@ -1,4 +1,4 @@
-"""--logdir and --logdir_spec to folders by name, as TensorBoard reads them."""
+"""Parses --logdir and --logdir_spec like TensorBoard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _URI = re.compile(r"[a-zA-Z][0-9a-zA-Z.+-]*://")
 def parse_logdirs(logdir: str, logdir_spec: str) -> Mapping[str, Path]:
     """{"": folder} for a logdir; {name: folder} for a logdir_spec ("name:path,path"), unnamed ones after their folder.
 
-    Paths are made absolute; they need not exist. A path with a URI scheme stays as it is (the scan reports it).
+    Paths are absolute and need not exist. A path with a URI scheme is unchanged (the scan reports it).
     """
     if logdir:
         return {"": _folder(logdir)}
@@ -33,7 +33,7 @@ def parse_logdirs(logdir: str, logdir_spec: str) -> Mapping[str, Path]:
 
 
 def is_remote(folder: Path) -> bool:
-    """The logdir lies on an object store (Path folds the two slashes of a URI into one)."""
+    """Whether the logdir is on an object store (Path merges the two slashes of a URI)."""
     return re.match(r"[a-zA-Z][0-9a-zA-Z.+-]+:/", str(folder)) is not None
 
 

@@ -1,4 +1,4 @@
-"""What a scan finds: runs of workers of spans. Immutable, comparable, without content of any result file."""
+"""Result of a scan: runs of workers of spans. Immutable, comparable, without content of result files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 
 
 def token(kind: str, *parts: str) -> str:
-    """Opaque and stable id: the same place gives the same id after a restart."""
+    """Opaque, stable id: the same path gives the same id after a restart."""
     return kind + hashlib.blake2b("\0".join(parts).encode("utf-8", "surrogateescape"), digest_size=9).hexdigest()
 
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A result file: path relative to the result folder, bytes, time of the last change in ns since the epoch, in which
-    stages of reading it is read, and whether only for what the others lack."""
+    """A result file: path relative to the result folder, bytes, modification time in ns since the epoch, the stages
+    that read it, and whether it is only read for data that other files lack."""
 
     relative: str
     size: int
@@ -36,19 +36,19 @@ class FoundFile:
 
     @property
     def is_trace(self) -> bool:
-        """The trace, which is read in a stage of its own."""
+        """Whether this is the trace, which has a separate reading stage."""
         return "trace" in self.stages
 
     @property
     def name(self) -> str:
-        """Without its folders."""
+        """File name without folders."""
         return self.relative.rpartition("/")[2]
 
 
 @dataclass(frozen=True)
 class FoundSpan:
-    """One capture. `fingerprint` changes when any of its files does; `notes` is what the scan has to say about it;
-    `format` is an id of schema.formats.FORMATS; `part`: see Found; `unread`: what lies beside its files."""
+    """One capture. `notes`: problems of the scan; `format`: id of schema.formats.FORMATS; `part`: see Found; `unread`:
+    files that no reader uses."""
 
     token: str
     folder: Path
@@ -63,12 +63,12 @@ class FoundSpan:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash over names, sizes and times of the files."""
+        """Hash of names, sizes and times of the files; changes when any file does."""
         return token("", *(f"{file.relative}:{file.size}:{file.mtime_ns}" for file in self.files))
 
     @cached_property
-    def beside(self) -> str:
-        """Hash over what lies beside the files, which is shown and never read."""
+    def unread_fingerprint(self) -> str:
+        """Hash of the unread files, which are listed and never read."""
         return token("", repr(self.unread))
 
     @property
@@ -78,8 +78,7 @@ class FoundSpan:
 
     @cached_property
     def trace_files(self) -> tuple[FoundFile, ...]:
-        """The trace; pieces of it in their order, else small ones first, should there be several. Databases only where
-        there is no other."""
+        """The trace files: pieces in order, else by size. Databases only if there is no other trace."""
         return tuple(sorted((file for file in self.files if file.is_trace), key=self._order))
 
     def _order(self, file: FoundFile) -> tuple[bool, int, int, str]:
@@ -89,16 +88,16 @@ class FoundSpan:
 
     @cached_property
     def table_files(self) -> tuple[FoundFile, ...]:
-        """What the tables are read from, small files first, databases last."""
+        """Files of the tables by size, databases last."""
         return _small_first(file for file in self.files if "tables" in file.stages)
 
-    def reads(self, file: Path) -> bool:
-        """One of its files is this one."""
+    def has_file(self, file: Path) -> bool:
+        """Whether `file` is one of its files."""
         return any(self.folder / own.relative == file for own in self.files)
 
     @property
     def has_trace(self) -> bool:
-        """There is a trace file."""
+        """Whether a trace file exists."""
         return bool(self.trace_files)
 
 
@@ -121,7 +120,7 @@ class FoundWorker:
 
 @dataclass(frozen=True)
 class FoundRun:
-    """The folder that holds captures, relative to its logdir."""
+    """A folder with captures, relative to its logdir."""
 
     token: str
     label: str
@@ -130,7 +129,7 @@ class FoundRun:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a span stands."""
+    """A span with its worker and run."""
 
     run: FoundRun
     worker: FoundWorker
@@ -139,14 +138,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Scan:
-    """Everything below the logdirs at one moment."""
+    """Everything found below the logdirs in one scan."""
 
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
     def only(self, file: Path) -> Scan:
-        """Without the spans that do not read a file; what was skipped is kept where no span does."""
-        spans = {place.span for place in self.places() if place.span.reads(file)}
+        """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""
+        spans = {place.span for place in self.places() if place.span.has_file(file)}
         runs = (replace(run, workers=tuple(_workers_with(run, spans))) for run in self.runs)
         return Scan(tuple(run for run in runs if run.workers), () if spans else self.skipped)
 
@@ -163,11 +162,11 @@ def _workers_with(run: FoundRun, spans: Set[FoundSpan]) -> Iterator[FoundWorker]
 
 
 def modified_ns(path: str, status: os.stat_result) -> int:
-    """When a file changed last, ns since the epoch. Of a database, also when a log beside it did: rows are written
-    there while the file itself stays as it is."""
+    """Modification time in ns since the epoch. For a database, also that of its log: SQLite writes rows there without
+    changing the database file."""
     times = [status.st_mtime_ns]
     if path.endswith(DATABASE_SUFFIX):
         for end in LOG_SUFFIXES:
-            with suppress(OSError):  # there is none
+            with suppress(OSError):  # no log exists
                 times.append(Path(path + end).stat().st_mtime_ns)
     return max(times)

@@ -1,5 +1,6 @@
-"""Which rank a device of a host had: hccl.json and host_ips_mapping.txt of the old cluster layout.
-Source: docs/facts/mindinsight.md, Cluster folders."""
+"""Maps devices of hosts to ranks: hccl.json and host_ips_mapping.txt of the old cluster layout.
+Source: docs/facts/mindinsight.md, Cluster folders.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +10,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tb_npu_plugin.discovery.identity import MAX_DIGITS, MAX_INFO
-from tb_npu_plugin.discovery.patience import read_file
+from tb_npu_plugin.discovery.timeouts import read_file
 
 HOSTS_FILE = "host_ips_mapping.txt"
 CLUSTER_FOLDER = "cluster_profiler"
-#: Devices of one host, for ranks that no table tells.
+#: Devices of one host, assumed for ranks that are not in the table.
 DEVICES = 8
 ASSUMED = "assumed from the order of the hosts"
 
 
 @dataclass(frozen=True)
 class RankTable:
-    """Ranks by host address and device; addresses by the number of a host; where the ranks come from."""
+    """Ranks by host address and device; host addresses by host number; source of the ranks."""
 
     ranks: dict[tuple[str, int], int] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     source: str = ""
 
     def rank_of(self, host: str, device: int, hosts: Sequence[str]) -> tuple[int, str]:
-        """Rank of a device and where it comes from; counted through the hosts where the table lacks it."""
+        """Rank of a device and its source; if the table lacks it, counted over the hosts."""
         rank = self.ranks.get((self.addresses.get(host, host), device))
         if rank is not None:
             return rank, self.source
@@ -35,7 +36,7 @@ class RankTable:
 
 
 def read_rank_table(folder: Path) -> RankTable:
-    """What the two files of a run folder say. What cannot be read tells nothing: the ranks are assumed then."""
+    """Read the two files of a run folder. An unreadable file counts as empty; the ranks are then assumed."""
     ranks: dict[tuple[str, int], int] = {}
     source = ""
     for path in sorted(folder.glob("*.json")):
@@ -47,7 +48,7 @@ def read_rank_table(folder: Path) -> RankTable:
 
 
 def _addresses(path: Path) -> dict[str, str]:
-    """Lines "address number"."""
+    """{number: address} from lines "address number"."""
     lines = _content(path).decode("utf-8", "replace").splitlines()
     pairs = [line.split() for line in lines]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
@@ -79,7 +80,7 @@ def _whole(value: dict[str, object], key: str) -> int | None:
 
 
 def _content(path: Path) -> bytes:
-    """A small file; nothing of others, of links and of what cannot be read."""
+    """Content of a small regular file; empty for links, other and unreadable files."""
     try:
         if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_INFO:
             return b""

@@ -1,4 +1,4 @@
-"""Why a folder was not taken, and what to do about it."""
+"""Messages about skipped folders: the reason, and what to do."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from pathlib import Path
 from tb_npu_plugin.messages import Message
 
 
-def shown(path: str) -> str:
-    """A name on the disk as text; what is no UTF-8 in it is replaced."""
+def decoded(path: str) -> str:
+    """A file name as text; invalid UTF-8 is replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
 def printable(path: str) -> str:
-    """As `shown`, for names that anybody may have made up: what controls terminals and the direction of text is
-    replaced."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in shown(path))
+    """As `decoded`, and control characters and bidirectional marks are replaced: the name may come from anybody."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in decoded(path))
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A folder that looked like a result, or could hide some, and was not taken.
+    """A skipped folder that looks like a result or may contain some.
 
-    path     relative to the logdir (with its name in front for --logdir_spec)
-    reason   one sentence: what is in the way
+    path     relative to the logdir (prefixed with its name in --logdir_spec)
+    reason   one sentence: why it was skipped
     action   one sentence: what to do
-    command  the shell command that does it; "" where there is none
-    is_profile  it looks like a profile; False for a folder that may hold anything
+    command  the shell command that does it, or ""
+    is_profile  it looks like a profile; False for a folder of unknown content
     """
 
     path: str
@@ -40,7 +39,7 @@ class Skipped:
 
 
 def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) -> Skipped:
-    """Raw data without parsed files. call: Python that parses a folder (Format.analyse)."""
+    """Raw data without parsed files. call: Python code that parses a folder (Format.analyse)."""
     return Skipped(
         path,
         Message("skipped.never_parsed"),
@@ -51,12 +50,12 @@ def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) ->
 
 def python_command(call: str, folder: Path) -> str:
     """The shell command that runs Python code on a folder. call: the code, with {path} between its quotes."""
-    path = shown(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
+    path = decoded(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
     return f"python3 -c {shlex.quote(call.format(path=path))}"
 
 
 def interrupted(path: str) -> Skipped:
-    """A capture of the mock device that still runs, or whose process was killed before it could write."""
+    """A capture of the mock device that still runs or was killed before it wrote its data."""
     return Skipped(
         path,
         Message("skipped.interrupted"),
@@ -65,17 +64,17 @@ def interrupted(path: str) -> Skipped:
 
 
 def never_exported(path: str, command: str, folder: Path) -> Skipped:
-    """Raw data of msprof without an export. command: what exports a folder, with {path}."""
+    """Raw data of msprof without an export. command: shell command of the export, with {path}."""
     return Skipped(
         path,
         Message("skipped.never_exported"),
         Message("action.export_with_cann"),
-        command.format(path=shlex.quote(shown(str(folder)))),
+        command.format(path=shlex.quote(decoded(str(folder)))),
     )
 
 
 def empty(path: str) -> Skipped:
-    """A result folder without anything to read."""
+    """A result folder without readable files."""
     return Skipped(
         path,
         Message("skipped.empty"),
@@ -93,7 +92,7 @@ def foreign_trace(path: str) -> Skipped:
 
 
 def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
-    """The system refuses to list or open it, or does not answer."""
+    """A path that cannot be listed or opened, or whose file system does not respond."""
     if isinstance(error, TimeoutError):
         return Skipped(
             path,
@@ -110,7 +109,7 @@ def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
 
 
 def absent(path: str, folder: Path) -> Skipped:
-    """A logdir that is not there; TensorBoard takes `--logdir=a,b` for one folder of that name."""
+    """A logdir that does not exist; TensorBoard treats `--logdir=a,b` as one folder name."""
     return Skipped(
         path,
         Message("skipped.absent"),
@@ -120,12 +119,12 @@ def absent(path: str, folder: Path) -> Skipped:
 
 
 def not_a_file(path: str, kind: str) -> Skipped:
-    """Something else of the name of a result file."""
+    """Not a file, but named like a result file."""
     return Skipped(path, Message("skipped.not_a_file", kind=kind), Message("action.replace_entry"))
 
 
 def other_form(path: str) -> Skipped:
-    """A result file in a form that is not read: packed twice, or by another program, or renamed."""
+    """A result file in an unsupported form: compressed twice, written by another program, or renamed."""
     return Skipped(
         path,
         Message("skipped.other_form"),
@@ -134,18 +133,18 @@ def other_form(path: str) -> Skipped:
 
 
 def not_a_folder(path: str) -> Skipped:
-    """Not a folder, but its name is that of a result folder."""
+    """Not a folder, but named like a result folder."""
     return Skipped(path, Message("skipped.not_a_folder"), Message("action.copy_folder"))
 
 
 def dangling(path: str) -> Skipped:
-    """A symbolic link that leads nowhere."""
+    """A dangling symbolic link."""
     action = Message("action.restore_target")
     return Skipped(path, Message("skipped.dangling_link"), action, is_profile=False)
 
 
 def cycle(path: str) -> Skipped:
-    """A symbolic link to a folder above itself."""
+    """A symbolic link to a parent folder."""
     return Skipped(
         path,
         Message("skipped.cycle"),
@@ -161,7 +160,7 @@ def too_deep(path: str, depth: int) -> Skipped:
 
 
 def too_many(path: str, folders: int) -> Skipped:
-    """More folders than one scan walks."""
+    """More folders than the limit of one scan."""
     return Skipped(
         path,
         Message("skipped.too_many", count=folders),

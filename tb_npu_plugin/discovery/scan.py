@@ -1,4 +1,4 @@
-"""From logdirs to runs, workers and spans."""
+"""Scans logdirs for runs, workers and spans."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from tb_npu_plugin.discovery import report
-from tb_npu_plugin.discovery.found import Found, shown_parts
+from tb_npu_plugin.discovery.found import Found, display_path
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
@@ -20,15 +20,15 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDINSIGHT
 
-#: Two processes that claim one rank are one worker, restarted, only if their captures are further apart than this.
+#: Captures of two processes with one rank are one restarted worker only if they are further apart than this.
 RESTART_GAP = timedelta(seconds=60)
 
 
 def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -> Scan:
-    """Everything below the folders `{"" or name of --logdir_spec: folder}`.
+    """Scan the folders `{"" or name of --logdir_spec: folder}`.
 
-    Reads names, sizes and times, and profiler_info.json where names do not tell the rank. Never raises for what it
-    finds: a folder that cannot be used is in `skipped`. `seen` is called when a result is found.
+    Reads names, sizes and times, and profiler_info.json if names lack the rank. Never raises for what it
+    finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results.
     """
     runs: list[FoundRun] = []
     skipped: list[Skipped] = []
@@ -43,10 +43,10 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
         for found in _own_runs(walk.found):
             by_run[found.run].append(_span(name, found))
         for parts, spans in by_run.items():
-            # A logdir that is itself a result: the run is the folder around it.
+            # If the logdir is itself a result, the run is its parent folder.
             home = folder if all(found.parts for found in walk.found) else walk.found[0].folder.parent
             label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
-            label = report.shown(label)
+            label = report.decoded(label)
             run = token("r", name, *parts)
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
     runs.sort(key=lambda run: natural(run.label))
@@ -54,8 +54,8 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
 
 
 def _own_runs(found: Sequence[Found]) -> list[Found]:
-    """Folders side by side that each hold several ranks (MindSpore up to 2.2) are one run as long as their ranks differ;
-    where two hold the same rank they are of different jobs, and each is a run of its own."""
+    """Sibling folders that each hold several ranks (MindSpore up to 2.2) form one run if their ranks differ. If two
+    hold the same rank, they belong to different jobs and each becomes a run."""
     folders: dict[tuple[str, ...], dict[Path, set[int | None]]] = defaultdict(lambda: defaultdict(set))
     for one in found:
         if one.format == MINDINSIGHT.id:
@@ -77,7 +77,7 @@ def _span(name: str, found: Found) -> FoundSpan:
     return FoundSpan(
         token=token("s", name, *found.parts),
         folder=found.folder,
-        path=shown_parts(name, found.parts) or found.folder.name,
+        path=display_path(name, found.parts) or found.folder.name,
         label=time.strftime("%Y-%m-%d %H:%M:%S") if time else found.label,
         identity=found.identity,
         files=found.files,
@@ -89,7 +89,7 @@ def _span(name: str, found: Found) -> FoundSpan:
 
 
 def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
-    """Spans by rank, or by process where the rank is unknown."""
+    """Group spans by rank, or by process if the rank is unknown."""
     by_rank: dict[int, list[FoundSpan]] = defaultdict(list)
     by_process: dict[str, list[FoundSpan]] = defaultdict(list)
     for span in spans:
@@ -99,11 +99,11 @@ def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
             by_rank[span.identity.rank].append(span)
     workers = []
     for rank in sorted(by_rank):
-        groups = _apart(by_rank[rank])
+        groups = _split_by_process(by_rank[rank])
         for group in groups:
-            # The first group keeps the plain id, so that links survive when a second process turns up.
+            # The first group keeps the plain id, so that links remain valid when a second process appears.
             key = () if group is groups[0] else (_origin(group[0].identity),)
-            own = group if len(groups) == 1 else [_flagged(span, rank, len(groups)) for span in group]
+            own = group if len(groups) == 1 else [_with_shared_rank(span, rank, len(groups)) for span in group]
             workers.append(_worker(token("w", run, f"rank {rank}", *key), own, len(groups) > 1))
     for process in sorted(by_process, key=natural):
         workers.append(_worker(token("w", run, "process", process), by_process[process]))
@@ -111,7 +111,7 @@ def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
 
 
 def _worker(worker: str, spans: list[FoundSpan], shared: bool = False) -> FoundWorker:
-    """shared: other processes claim its rank as well."""
+    """shared: other processes have the same rank."""
     spans = sorted(spans, key=lambda span: (span.identity.stamp, natural(span.path)))
     first = spans[0].identity
     process = _origin(first) if shared else _process(first)
@@ -122,17 +122,17 @@ def _worker(worker: str, spans: list[FoundSpan], shared: bool = False) -> FoundW
 
 
 def _process(identity: Identity) -> str:
-    """Which process recorded, as far as the names tell."""
+    """The recording process, from names."""
     return "/".join(filter(None, (identity.node, identity.worker_name)))
 
 
 def _origin(identity: Identity) -> str:
-    """The process, and its device where that is known."""
+    """The recording process, and its device if known."""
     device = "" if identity.device is None else f"device {identity.device}"
     return " · ".join(filter(None, (_process(identity), device)))
 
 
-def _flagged(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
+def _with_shared_rank(span: FoundSpan, rank: int, processes: int) -> FoundSpan:
     return replace(span, notes=(*span.notes, _shared_rank(rank, processes)))
 
 
@@ -149,14 +149,14 @@ def _shared_rank(rank: int, processes: int) -> Problem:
     )
 
 
-def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
-    """Spans of one rank: one group, unless several processes claimed the rank at the same time."""
+def _split_by_process(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
+    """Group the spans of one rank: one group, unless several processes recorded with this rank at the same time."""
     processes: dict[str, list[FoundSpan]] = defaultdict(list)
     for span in spans:
         processes[_origin(span.identity)].append(span)
     groups: list[list[FoundSpan]] = []
     for _, own in sorted(processes.items(), key=lambda item: min((span.identity.stamp, span.path) for span in item[1])):
-        home = next((group for group in groups if not _together(group, own)), None)
+        home = next((group for group in groups if not _may_overlap(group, own)), None)
         if home is None:
             groups.append(list(own))
         else:
@@ -164,8 +164,8 @@ def _apart(spans: list[FoundSpan]) -> list[list[FoundSpan]]:
     return groups
 
 
-def _together(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
-    """Two processes recorded at the same time, or nobody knows when: then they are kept apart."""
+def _may_overlap(left: list[FoundSpan], right: list[FoundSpan]) -> bool:
+    """Whether two processes recorded at the same time, or the time of a span is unknown."""
     times = []
     for spans in (left, right):
         known = [span.identity.time for span in spans]

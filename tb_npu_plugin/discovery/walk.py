@@ -1,4 +1,4 @@
-"""Walks a logdir and finds result folders. Reads names, sizes and times only."""
+"""Walks a logdir and finds result folders. Reads only names, sizes and times."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, kind_of, listed, shown_parts
-from tb_npu_plugin.discovery.patience import FILE_LIMIT, FOLDER_LIMIT, within
+from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, display_path, kind_of, list_folder
 from tb_npu_plugin.discovery.report import Skipped
+from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
-Node = tuple[int, int]  # device and inode: what a folder is, by whatever path it is reached
+Node = tuple[int, int]  # device and inode: identity of a folder, whatever its path
 
 
 @dataclass
 class Walk:
-    """One walk of one logdir. `seen` is called at the first result. Fills `found` and `skipped`."""
+    """One walk of one logdir. Calls `seen` for each folder with results; fills `found` and `skipped`."""
 
     name: str
     seen: Callable[[], None]
@@ -31,7 +31,7 @@ class Walk:
     folders: int = 0
 
     def start(self, folder: Path) -> None:
-        """Walk a logdir; one that is an ASCEND_PROFILER_OUTPUT itself means the result around it."""
+        """Walk a logdir; for an ASCEND_PROFILER_OUTPUT folder, its parent."""
         if folder.name == OUTPUT_FOLDER:
             folder = folder.parent
         try:
@@ -45,10 +45,10 @@ class Walk:
         self._enter(folder, (), frozenset({node}))
 
     def _label(self, parts: tuple[str, ...]) -> str:
-        return shown_parts(self.name, parts) or "."
+        return display_path(self.name, parts) or "."
 
     def _enter(self, folder: Path, parts: tuple[str, ...], above: frozenset[Node]) -> None:
-        """Look at one folder and below it. `above`: the folders on the way here, against cycles of links."""
+        """Examine a folder and its subfolders. `above`: its ancestors, to detect cycles of links."""
         self.folders += 1
         if len(parts) > layout.MAX_DEPTH:
             self.skipped.append(report.too_deep(self._label(parts), layout.MAX_DEPTH))
@@ -58,9 +58,9 @@ class Walk:
                 self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
             return
         try:
-            here, all_taken = within(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
+            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
         except FileNotFoundError:
-            return  # it went away since its parent was listed
+            return  # removed since its parent was listed
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(parts), error))
             return
@@ -73,7 +73,7 @@ class Walk:
             if taken.found:
                 self.seen()
             closed |= taken.closed
-        if any(taken.whole for taken in all_taken):
+        if any(taken.skips_subfolders for taken in all_taken):
             return
         self._below(parts, [entry for entry in entries if entry.name not in closed], above)
         if len(self.found) + len(self.skipped) > before:
@@ -82,19 +82,19 @@ class Walk:
             self.skipped.append(report.empty(here.label))
 
     def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
-        """What a folder holds, and what finders make of it, up to one that takes all. Raises OSError."""
-        here = Folder(folder, parts, self._label(parts), listed(folder))
+        """The folder and the results of its finders, up to the first with `skips_subfolders`. Raises OSError."""
+        here = Folder(folder, parts, self._label(parts), list_folder(folder))
         all_taken = []
         for finder in FINDERS:
             taken = finder(here)
             if taken is not None:
                 all_taken.append(taken)
-                if taken.whole:
+                if taken.skips_subfolders:
                     break
-        return here, [*all_taken, FinderResult(skipped=odd_entries(here, all_taken))]
+        return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
 
     def _below(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]) -> None:
-        """Go into the folders among the entries, links included."""
+        """Walk the folders among the entries, links included."""
         for entry in entries:
             place = (*parts, entry.name)
             try:
@@ -102,7 +102,7 @@ class Walk:
                     if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 (hot loop)
                         self.skipped.append(report.dangling(self._label(place)))
                     continue
-                node = within(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
+                node = run_with_timeout(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
             except OSError as error:
                 self.skipped.append(report.unreadable(self._label(place), error))
                 continue
@@ -117,17 +117,17 @@ def _node(folder: Path) -> Node:
     return status.st_dev, status.st_ino
 
 
-def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
-    """Those of a folder that no finder tells of."""
-    told = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
-    told |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
+def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
+    """Entries that are named like results but unusable, and that no finder reported."""
+    reported = {note.file.rpartition("/")[2] for one in taken for found in one.found for note in found.notes}
+    reported |= {skipped.path.rpartition("/")[2] for one in taken for skipped in one.skipped}
     out = []
     for entry in folder.entries:
-        if entry.name in told:
+        if entry.name in reported:
             continue
         label = folder.label_of(entry.name)
         try:
-            skipped = _odd(entry, label)
+            skipped = _unusable(entry, label)
         except OSError as error:
             skipped = report.unreadable(label, error, is_file=True)
         if skipped is not None:
@@ -135,20 +135,20 @@ def odd_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
     return out
 
 
-def _odd(entry: os.DirEntry[str], label: str) -> Skipped | None:
+def _unusable(entry: os.DirEntry[str], label: str) -> Skipped | None:
     """Raises OSError."""
     name = entry.name
     is_trace = kineto.HANDLER_NAME.fullmatch(name) is not None
     if layout.is_result_name(name):
-        return None if entry.is_dir() or _leads_nowhere(entry) else report.not_a_folder(label)
+        return None if entry.is_dir() or _is_dangling(entry) else report.not_a_folder(label)
     is_known = is_trace or any(format.file(name) is not None for format in FORMATS.values())
-    if _leads_nowhere(entry):
+    if _is_dangling(entry):
         return None
     if not entry.is_file():
         return report.not_a_file(label, kind_of(entry)) if is_known else None
     return report.other_form(label) if kineto.HANDLER_END in name and not is_trace else None
 
 
-def _leads_nowhere(entry: os.DirEntry[str]) -> bool:
-    """A link without a target: the walk tells of it."""
+def _is_dangling(entry: os.DirEntry[str]) -> bool:
+    """A dangling link; the walk reports it."""
     return entry.is_symlink() and not entry.is_file() and not entry.is_dir() and not os.path.exists(entry.path)  # noqa: PTH110

@@ -1,4 +1,4 @@
-"""Keeps a scan fresh in the background. Nothing here waits for a scan unless it asks to."""
+"""Repeats the scan in the background. Only `wait`, `has_profiles` and `update` block."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tb_npu_plugin.discovery.scan import scan
 
 logger = logging.getLogger(__name__)
 
-#: A scan older than this is repeated when somebody asks, in seconds.
+#: Age in seconds from which a request repeats the scan.
 MAX_AGE = 3.0
-#: A rescan may take at most this share of the time.
+#: Maximum share of the time that rescans may take.
 MAX_SHARE = 0.1
 
 
 def scan_once(paths: Mapping[str, Path]) -> Watcher:
-    """A watcher for programs that look once, scanned. paths: by name, each a folder, or a file, which stands for the
-    result that it belongs to."""
+    """A watcher with one completed scan, for programs that do not rescan. paths: folders by name; a file means the
+    result that contains it."""
 
     def scan_paths(folders: Mapping[str, Path], seen: Callable[[], None]) -> Scan:
         scans = [scan({name: folder}, seen) for name, folder in folders.items()]
@@ -38,10 +38,10 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
 
 
 class Watcher:
-    """The latest scan of the logdirs. Thread-safe; the thread starts with the first question.
+    """The latest scan of the logdirs. Thread-safe; the thread starts with the first request.
 
-    background   False: only `update` scans, for programs that look once
-    generation   grows when a scan differs from the one before
+    background   False: only `update` scans
+    generation   grows when a scan differs from the previous one
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Watcher:
         self._lock = threading.Lock()
         self._wanted = threading.Event()
         self._first = threading.Event()
-        self._known = threading.Event()  # whether there are profiles
+        self._known = threading.Event()  # set once _seen is valid
         self._updating = threading.Lock()
         self._thread: threading.Thread | None = None
         self._scan = Scan()
@@ -65,20 +65,20 @@ class Watcher:
         self.scanning = False
 
     def current(self) -> Scan:
-        """The latest scan, at once; empty before the first has ended. Asks for a new one when it is old."""
+        """The latest scan, without waiting; empty before the first has ended. Starts a new scan if it is too old."""
         self.ask()
         return self._scan
 
     def place(self, span: str) -> Place | None:
-        """Where a span stands in the latest scan."""
+        """Place of a span in the latest scan; None if it is gone."""
         return self._places.get(span)
 
     def ask(self, now: bool = False) -> None:
-        """Have the logdirs scanned: `now`, or if the last scan is old. Returns at once."""
+        """Start a scan in the background: if `now`, or if the last one is too old. Does not block."""
         if not self._background:
             return
         if self.scanning and not now:
-            return  # the scan under way is the answer; another one would follow it at once
+            return  # the running scan suffices
         age = time.monotonic() - self._finished
         if now or not self._first.is_set() or age > max(MAX_AGE, self._took / MAX_SHARE):
             with self._lock:
@@ -89,18 +89,20 @@ class Watcher:
                 self._wanted.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for the first scan; False when it has not ended in time."""
+        """Wait for the first scan; False on timeout."""
         self.ask()
         return self._first.wait(timeout)
 
     def has_profiles(self, timeout: float = 0.0) -> bool | None:
-        """Anything that looks like a profile was found, parsed or not; None if that is unknown after `timeout` seconds."""
+        """Whether anything that looks like a profile was found, parsed or not; None if unknown after `timeout`
+        seconds."""
         self.ask()
         self._known.wait(timeout)
         return self._seen if self._known.is_set() else None
 
     def update(self) -> Scan:
-        """Scan in this thread; after a scan that is under way, which would otherwise bring back what it saw before."""
+        """Scan in this thread; waits for a running scan first, which might otherwise overwrite the result with an older
+        one."""
         with self._updating:
             return self._update()
 
@@ -109,7 +111,7 @@ class Watcher:
         found = self._scanner(self.logdirs, self._note)
         with self._lock:
             if found != self._scan:
-                # The places first: who has seen the scan asks for what is in it, and takes no lock for that.
+                # Set the places first: readers take no lock and look up spans of the new scan.
                 self._places = {place.span.token: place for place in found.places()}
                 self._log_news(found)
                 self._scan = found
@@ -122,7 +124,7 @@ class Watcher:
         return found
 
     def _log_news(self, found: Scan) -> None:
-        """A line for each run that is new or has other captures."""
+        """Log each run that is new or has other captures."""
         before = {run.token: run for run in self._scan.runs}
         for run in found.runs:
             if run != before.get(run.token):
@@ -145,10 +147,10 @@ class Watcher:
             self._wanted.clear()
             try:
                 self.update()
-            except Exception:  # the thread must outlive a defect: the next scan may succeed
+            except Exception:  # the thread must survive: the next scan may succeed
                 logger.exception("scanning %s failed", ", ".join(map(str, self.logdirs.values())))
                 self._finished = time.monotonic()
                 self._first.set()
                 self._known.set()
-            with self._lock:  # or a question that comes between the two looks would not be said to be under way
+            with self._lock:  # a request between the two lines must leave `scanning` set
                 self.scanning = self._wanted.is_set()

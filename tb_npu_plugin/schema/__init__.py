@@ -1,1 +1,1 @@
-"""Each result file declared once: names, headers, units, conditions. No header text exists elsewhere."""
+"""Declarations of all result files: names, headers, units, conditions. No other module holds header texts."""

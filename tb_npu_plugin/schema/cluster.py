@@ -1,4 +1,4 @@
-"""What `msprof-analyze cluster` writes: cluster_analysis_output, figures of all ranks of a run. Source: msprof-analyze
+"""Output of `msprof-analyze cluster`: cluster_analysis_output, figures of all ranks of a run. Source: msprof-analyze
 26.2.0, run on results of `tb-npu mock`; docs/facts/analysis.md, msprof-analyze cluster."""
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from tb_npu_plugin.tables import Column, Kind
 
 T = Kind.TEXT
 
-#: Names the rows of one rank; left out of the tables of a span.
+#: Rank of each row; not a column of a span's tables.
 RANK = Column("rank", Kind.INT, "Rank", "Rank that recorded it.", "identity", ("Index",))
-#: "rank", or "stage": the largest figures of a pipeline stage.
+#: Row type: "rank", or "stage" for the largest figures of a pipeline stage.
 ROW_TYPE = Column("row_type", T, "Type", "rank or stage.", "identity", ("Type",))
 BY_RANK = "rank"
-#: "(0, 1)" for a stage; a number for a rank.
+#: Numbers in an index: "(0, 1)" for a stage; one number for a rank.
 INDEX = re.compile(r"\d{1,9}")
 INDEX_COLUMN = Column("index", T, "Index", "The rank, or the ranks of a stage.", "identity", ("Index",), required=True)
 
 _TEXT = Condition("-m all, or communication_time", Message("written.from_text"))
 _MATRIX = Condition("-m all, or communication_matrix", Message("written.from_text"))
 
-#: Sorts of parallelism of which a rank has a place.
+#: Kinds of parallelism in which a rank has a position.
 PARALLEL = ("DP", "PP", "TP")
 
 STEPS = dataclasses.replace(
@@ -74,7 +74,7 @@ GROUP_KINDS = ("collective", "p2p")
 #: Collectives between two ranks, by name.
 POINT_TO_POINT = re.compile(r"send|receive|recv", re.IGNORECASE)
 
-# Tables of the database: those of analysis.db, with the rank that each row is of.
+# Tables of the database: those of analysis.db, with the rank of each row.
 DB_STEPS, DB_TIME, DB_BANDWIDTH, DB_MATRIX = (
     "ClusterStepTraceTime",
     "ClusterCommunicationTime",
@@ -96,7 +96,7 @@ STEP_ROWS = db.Select(
 )
 TIME_ROWS = db.Select(DB_TIME, (*db.COMM_TIME.fields, _RANK_ID))
 BANDWIDTH_ROWS = db.Select(DB_BANDWIDTH, (*db.COMM_BANDWIDTH.fields, _RANK_ID))
-#: A link is of the rank that it starts from.
+#: A link belongs to the rank at its start.
 MATRIX_ROWS = db.Select(
     DB_MATRIX,
     tuple(dataclasses.replace(field, required=field.required or field.key == "src") for field in db.COMM_MATRIX.fields),

@@ -1,4 +1,4 @@
-"""What a declaration of a result file consists of."""
+"""Types of the declarations of result files."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
 _UNITS = frozenset((*TIME_UNITS, *SIZE_UNITS, *BANDWIDTH_UNITS, "%"))
 
-#: Group of a pattern: which piece of a file that was cut into several, each with the same header.
+#: Pattern group: number of a piece of a split file; each piece has the same header.
 PIECE = "piece"
-#: Ends of the names of SQLite databases.
+#: Suffix of SQLite databases.
 DATABASE_SUFFIX = ".db"
-#: Ends of the names of SQLite's logs, which stand beside a database while it is written and after its writer was killed:
-#: the newest rows, or what an unfinished change has overwritten.
+#: Suffixes of SQLite's logs, which exist next to a database while it is written and after its writer was killed: they
+#: hold the newest rows, or the pages overwritten by an unfinished transaction.
 LOG_SUFFIXES = ("-wal", "-journal")
-#: A span is read in two stages: what its tables need, and its timeline.
+#: Reading stages of a span: the data of its tables, and its timeline.
 Stage = Literal["tables", "trace"]
 
-#: Leads most tables since CANN 8.1.
+#: First column of most tables since CANN 8.1.
 DEVICE_ID = Column("device_id", Kind.INT, "Device", "Physical device id; not the rank.", "identity", ("Device_id",))
 
 
 @dataclass(frozen=True)
 class Condition:
-    """When the producer writes a file: what the user must switch on to get it.
+    """When the producer writes a file: the settings that the user needs for it.
 
     option  the exact settings as they are typed, e.g. "profile_memory=True, activities=[ProfilerActivity.CPU, ...]"
     text    one sentence
-    always  with these settings it is written, whatever the training does
+    always  with these settings it is always written, whatever the training does
     """
 
     option: str
@@ -47,17 +47,17 @@ class ResultFile:
     id        name of the logical table that the file fills ("kernels"), unless `fills` names several
     name      file name inside ASCEND_PROFILER_OUTPUT (or the result folder, see `in_root`)
     columns   the columns of the table, in the newest producer's order
-    extra     what to do with headers that are not declared: "metric" keeps them (kind guessed from header)
+    extra     handling of undeclared headers: "metric" keeps them (kind derived from the header)
     condition when it is written
-    in_root   beside ASCEND_PROFILER_OUTPUT instead of inside it
-    pattern   file names, where there is more than one
-    unit      unit of the times whose headers name none
-    sizes     bytes of units of size that mean something else in this file than elsewhere, in bandwidths too
-    fills     names of the logical tables where they are several
-    stages    which of the two stages of reading a span read it
-    settings  it tells how the span was recorded and fills no table
-    fallback  it is read after the others, for the tables that they did not fill
-    in_trace  those of the tables that are made of its events while its timeline is built, and when it holds them
+    in_root   next to ASCEND_PROFILER_OUTPUT instead of in it
+    pattern   pattern of file names, if there are several
+    unit      unit of times without a unit in the header
+    sizes     bytes of size units that differ in this file from other files, also for bandwidths
+    fills     names of the logical tables, if there are several
+    stages    reading stages that read it
+    settings  it holds capture settings and fills no table
+    fallback  it is read last, for tables that no other file filled
+    in_trace  tables built from its events with the timeline, and when it contains them
     """
 
     id: str
@@ -78,12 +78,12 @@ class ResultFile:
     in_trace: tuple[tuple[str, Condition], ...] = ()
 
     def matches(self, file_name: str) -> bool:
-        """This declaration describes a file of that name (a trailing .gz is allowed)."""
+        """Whether this declaration describes a file of that name (a trailing .gz is allowed)."""
         name = file_name[:-3] if file_name.endswith(".gz") else file_name
         return bool(self.pattern.fullmatch(name)) if self.pattern else name == self.name
 
     def piece(self, file_name: str) -> int | None:
-        """Which piece of a file that was cut a file of that name is; None for a whole one."""
+        """Piece number in the name of a split file; None for an unsplit file."""
         found = (
             self.pattern.fullmatch(file_name[:-3] if file_name.endswith(".gz") else file_name) if self.pattern else None
         )
@@ -92,12 +92,12 @@ class ResultFile:
 
     @property
     def is_database(self) -> bool:
-        """A SQLite database."""
+        """Whether the file is a SQLite database."""
         return self.name.endswith(DATABASE_SUFFIX)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Names of the logical tables that it fills; the trace is one of them."""
+        """Names of the logical tables that it fills, including "trace"."""
         return () if self.settings else self.fills or (self.id,)
 
     def column(self, key: str) -> Column:
@@ -106,16 +106,16 @@ class ResultFile:
 
 
 def normalise(header: str) -> str:
-    """Header text as it is compared: without outer white space and byte order mark."""
+    """Header text for comparison: without outer white space and byte order mark."""
     return header.lstrip("\ufeff").strip()
 
 
 def base_of(header: str) -> str:
-    """Header text without the unit: "Duration(us)" -> "Duration", "Communication(Not Overlapped)" as it is."""
+    """Header text without the unit: "Duration(us)" -> "Duration"; "Communication(Not Overlapped)" is unchanged."""
     header = normalise(header)
     return header[: header.rindex("(")].strip() if unit_of(header) in _UNITS else header
 
 
 def folded(header: str) -> str:
-    """What spellings of one header have in common: no unit, no case, "_" and spaces alike."""
+    """Common form of the spellings of a header: no unit, lower case, "_" as space."""
     return " ".join(base_of(header).lower().replace("_", " ").split())

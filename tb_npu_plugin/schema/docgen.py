@@ -67,7 +67,7 @@ def _versions(format: str) -> list[str]:
 
 
 def _file(spec: ResultFile, twin: ResultFile | None) -> str:
-    """The section of one result file. twin: one of another profiler with the same columns, above."""
+    """The section of one result file. twin: the declaration of another profiler, further up, with the same columns."""
     lines = [f"### {spec.name}", "", f"{spec.title}. {spec.doc}".strip(), ""]
     lines.append(f"{spec.condition.text} Setting: `{spec.condition.option}`.")
     if spec.pattern is not None:
@@ -94,7 +94,7 @@ def _file(spec: ResultFile, twin: ResultFile | None) -> str:
 
 
 def _databases() -> str:
-    """What is read of databases."""
+    """The section on databases."""
     lines = ["## Tables of databases", "", "Columns are found by their names (newest first); others are ignored.", ""]
     lines += ["| table | columns |", "|---|---|"]
     for select in SELECTS:

@@ -1,5 +1,5 @@
-"""Kinds of results, each declared once: which files they consist of. A new one is an entry here, a finder in
-discovery/finders.py and a reader in readers/formats.py."""
+"""Result formats: the files of each. A new one needs an entry here, a finder in discovery/finders.py and a reader in
+readers/formats.py."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from tb_npu_plugin.schema.core import ResultFile, Stage
 
 @dataclass(frozen=True)
 class Format:
-    """One kind of result.
+    """One result format.
 
     id         name in the code and in JSON
-    title      name for people
-    files      what it may consist of, in the order of the pages that list them
-    analyse    what parses raw data of it, with {path}: Python, of msprof a shell command; "" where nothing is parsed
-    device     what people call the device
-    framework  whose operators are recorded; "" where any may be
+    title      display name
+    files      possible files, in the order of the pages that list them
+    analyse    code that parses its raw data, with {path}: Python, or a shell command for msprof; "" without parsing
+    device     display name of the device
+    framework  framework of the operators; "" for any
     """
 
     id: str
@@ -41,27 +41,27 @@ class Format:
     framework: str = ""
 
     def file(self, name: str) -> ResultFile | None:
-        """Declaration of a file of that name (without its folders); None for others."""
+        """Declaration of a file name without folders; None for undeclared files."""
         return next((file for file in self.files if file.matches(name)), None)
 
     def file_of(self, table: str) -> ResultFile | None:
-        """The file that fills a logical table, or "trace"; None where such results have none."""
+        """The file that fills a logical table, or "trace"; None if the format has none."""
         return next((file for file in self.files if table in file.tables), None)
 
     @property
     def tables(self) -> frozenset[str]:
-        """Logical tables that such a result can have, "trace" included."""
+        """Logical tables that the format can have, including "trace"."""
         return frozenset(table for file in self.files for table in file.tables)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Stages of reading that give tables: both where there is nothing but the trace."""
+        """Reading stages that fill tables: both if the trace is the only file."""
         return ("tables", "trace") if self.from_trace >= self.tables - {"trace"} else ("tables",)
 
     @property
     def from_trace(self) -> frozenset[str]:
-        """Those that are made while the timeline is built: what the trace file declares; else the operators, which can
-        be rebuilt from any trace where they have no file of their own."""
+        """Tables built with the timeline: those declared by the trace file; else the operators, which any trace can
+        replace if their file is missing."""
         made = frozenset(table for file in self.files for table, _ in file.in_trace)
         return made or frozenset({"operators"} if "trace" in self.tables else ())
 

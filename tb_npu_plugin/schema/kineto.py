@@ -1,5 +1,5 @@
-"""Traces of torch.profiler on NVIDIA and AMD GPUs (Kineto). Source: what torch 2.13 writes on a CPU, and for the GPU's
-part libkineto's output_json.cpp and CuptiActivity.cpp, as documentation."""
+"""Traces of torch.profiler on NVIDIA and AMD GPUs (Kineto). Source: output of torch 2.13 on a CPU; for the GPU part,
+libkineto's output_json.cpp and CuptiActivity.cpp as documentation."""
 
 from __future__ import annotations
 
@@ -14,25 +14,24 @@ TIME, DUR, BYTES, PERCENT, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kin
 
 #: Name of tensorboard_trace_handler: `{host}_{pid}.{ns, older: ms, since the epoch, of the export}.pt.trace.json[.gz]`.
 HANDLER_NAME = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d{13}|\d{19}))?\.pt\.trace\.json(?:\.gz)?")
-#: What is in all such names.
+#: Part of every such name.
 HANDLER_END = ".pt.trace.json"
-#: Any name that export_chrome_trace may have been given.
+#: Any name that a user may give to export_chrome_trace.
 ANY_NAME = re.compile(r".*\.json")
 
-# What stands before the events.
+# Keys before the events.
 SCHEMA_VERSION = "schemaVersion"
 EVENTS = "traceEvents"
-#: ns since the epoch that "ts" counts from; times are absolute where it is not there.
+#: Origin of "ts" in ns since the epoch; without this key times are absolute.
 BASE_TIME = "baseTimeNanoseconds"
 DEVICES, DEVICE_ID_KEY, DEVICE_NAME = "deviceProperties", "id", "name"
 HOST_NAME = "host_name"
 DISTRIBUTED = "distributedInfo"
 RANK, WORLD_SIZE, BACKEND, NCCL_VERSION = "rank", "world_size", "backend", "nccl_version"
 GROUPS, GROUP_NAME, GROUP_DESCRIPTION, GROUP_RANKS = "pg_config", "pg_name", "pg_desc", "ranks"
-#: Switches, 1 where they were on.
+#: Switches; 1 is on.
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
-#: Versions as integers, what they are of, and what one of each of their numbers counts (CUDA 12.4: 12040, HIP 6.2.41134:
-#: 60241134).
+#: Versions as integers: program, and the unit of each number (CUDA 12.4: 12040, HIP 6.2.41134: 60241134).
 CUDA_PLACES, HIP_PLACES = (1_000, 10), (10_000_000, 100_000, 1)
 VERSIONS = {
     "cuda_runtime_version": ("CUDA runtime", CUDA_PLACES),
@@ -42,11 +41,11 @@ VERSIONS = {
 }
 CUPTI_VERSION = "cupti_version"
 
-# Categories of events, each with what PyTorch 1.8 to 1.12 call it; there annotations are operators.
+# Categories of events, each with its name in PyTorch 1.8 to 1.12, where annotations are operators.
 CPU_OP = ("cpu_op", "Operator")
 ANNOTATION = ("user_annotation", "Operator")
 KERNEL, MEMCPY, MEMSET = ("kernel", "Kernel"), ("gpu_memcpy", "Memcpy"), ("gpu_memset", "Memset")
-#: Calls that put work on a stream: their correlation is that of the work.
+#: Calls that launch work on a stream, with the same correlation id as the work.
 RUNTIME = (
     "cuda_runtime",
     "cuda_driver",
@@ -57,35 +56,35 @@ RUNTIME = (
     "privateuse1_driver",
     "Runtime",
 )
-#: How the categories of MTIA devices begin, whose events this version does not read.
+#: Prefix of the categories of MTIA devices, whose events are not read.
 MTIA = "mtia"
-#: Functions of Python and modules, with with_stack=True.
+#: Python functions and modules, with with_stack=True.
 PYTHON_FUNCTION = ("python_function",)
 MEMORY_EVENT = "[memory]"
 
-#: The moment until which was recorded, as the profiler planned it: some versions put it days after the last event.
+#: Planned end of the recording; some versions put it days after the last event.
 WINDOW_END = "Record Window End"
 
 # Keys of args.
-#: The operator that an event belongs to, with what PyTorch 1.8 to 1.12 call it on the device.
+#: Operator of an event, with its device-side name in PyTorch 1.8 to 1.12.
 EXTERNAL_ID = ("External id", "external id")
 CORRELATION = "correlation"
-#: Shapes of the inputs as PyTorch 1.8 spells it.
+#: Input shapes, as spelled by PyTorch 1.8.
 OLDER_INPUT_DIMS = "Input dims"
 #: Device of a copy between two GPUs.
 IN_DEVICE = "inDevice"
-#: What c10d records of a collective: its name, its group, elements of its messages, and their type.
+#: Keys of a collective recorded by c10d: name, group, number of elements, element type.
 COLLECTIVE, COLLECTIVE_GROUP = "Collective name", "Process Group Name"
 MESSAGE_ELEMENTS, ELEMENT_TYPE = ("In msg nelems", "Out msg nelems"), "dtype"
-#: Of [memory] events: bytes (less than nothing: given back), address, type and number of the device, totals of it.
+#: Keys of [memory] events: bytes (negative: freed), address, type and number of the device, its totals.
 MEMORY_ARGS = ("Bytes", "Addr", "Device Type", "Device Id", "Total Allocated", "Total Reserved")
 #: c10::DeviceType of [memory] events -> name of the device.
 MEMORY_DEVICES = {0: "CPU", 1: "GPU", 6: "GPU", 12: "XPU", 20: "NPU"}
 CPU_DEVICE = 0
 
-#: What the column `core` says.
+#: Values of the column `core`.
 KERNEL_KIND, MEMCPY_KIND, MEMSET_KIND, COMMUNICATION_KIND = "KERNEL", "MEMCPY", "MEMSET", "COMMUNICATION"
-#: Kernels of collectives, by name: NCCL, and RCCL, whose names are the same.
+#: Kernels of collectives, by name: NCCL, and RCCL, which uses the same names.
 COMMUNICATION_KERNEL = re.compile(r"nccl", re.IGNORECASE)
 #: Collectives between two ranks.
 POINT_TO_POINT = re.compile(r"send|recv", re.IGNORECASE)
@@ -97,12 +96,12 @@ ELEMENT_BYTES = {
     **dict.fromkeys(("Long", "Double", "UInt64", "ComplexFloat"), 8),
     "ComplexDouble": 16,
 }
-#: The transport of collectives: which wires NCCL used is not recorded.
+#: Transport of collectives; the links that NCCL used are not recorded.
 TRANSPORT = "NCCL"
-#: Who keeps the memory of [memory] events.
+#: Allocator of [memory] events.
 ALLOCATOR = "PyTorch"
 
-#: Title of the column `core`: GPUs have no accelerator cores to choose from.
+#: Title of the column `core`: GPUs have no separate accelerator cores.
 ACTIVITY = "Activity"
 
 STEP = Column("step", T, "Step", "Step that launched it, by the host time of the launch.", "identity")

@@ -1,8 +1,8 @@
-"""What went over the links of a device: CSV files that hold one figure for a whole capture; the curves are in the trace
-and in databases.
+"""Link traffic of a device: CSV files with one figure per capture; traces and databases have the curves.
+
 Source: docs/facts/ascend_pt.md, Files and when they are written, Files copied from msprof; docs/facts/ascend_ms.md,
-Files of the output folder; the vendor's reference of msprof's files (nic, roce, pcie, hccs) and
-the public source of msprof, which fills them.
+Files of the output folder; the vendor's reference of msprof's files (nic, roce, pcie, hccs), and the public source of
+msprof, which fills them.
 
 A MB is 1024 * 1024 bytes here: msprof multiplies by that to get the bytes of its databases.
 """
@@ -17,13 +17,14 @@ SYS_IO = Condition("sys_io=True", Message("written.network_cards"))
 SYS_INTERCONNECTION = Condition("sys_interconnection=True", Message("written.server_links"))
 #: Bytes of one MB.
 LINK_MB = 1 << 20
-#: ns between two samples: 100 and 50 a second, as torch_npu (PrepareProfilerDeviceSysConfig) and MindSpore set them.
+#: Sampling intervals, ns: 100 and 50 samples per second, as set by torch_npu (PrepareProfilerDeviceSysConfig) and
+#: MindSpore.
 SYS_IO_EVERY, SYS_INTERCONNECTION_EVERY = 10_000_000, 20_000_000
 
 #: Direction over HCCS -> column of the database, and mode of hccs.csv.
 HCCS_KINDS = {"tx": ("txThroughput", "Tx (MB/s)"), "rx": ("rxThroughput", "Rx (MB/s)")}
-#: Direction and kind of packets over PCIe -> what the columns of the database begin with (they end in Min, Max and Avg), and
-#: mode of pcie.csv. The latency is in us there, in ns in databases.
+#: Direction and kind of PCIe packets -> prefix of database columns (suffixes Min, Max and Avg), and mode of pcie.csv.
+#: The latency is in us there, in ns in databases.
 PCIE_KINDS = {
     "tx_post": ("txPost", "Tx_p_avg(MB/s)"),
     "tx_nonpost": ("txNonpost", "Tx_np_avg(MB/s)"),
@@ -33,7 +34,7 @@ PCIE_KINDS = {
     "rx_nonpost": ("rxNonpost", "Rx_np_avg(MB/s)"),
     "rx_cpl": ("rxCpl", "Rx_cpl_avg(MB/s)"),
 }
-#: Which of them is no bandwidth.
+#: The one that is not a bandwidth.
 LATENCY = "tx_latency"
 
 _F, _PERCENT = Kind.FLOAT, Kind.PERCENT

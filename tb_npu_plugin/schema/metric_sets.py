@@ -1,11 +1,11 @@
-"""The metric columns that each aic_metrics brings to kernel_details.csv: header texts in file order, by kind of chip.
-Source: docs/facts/ascend_pt.md, Metric columns. Readers tell the columns by their headers (schema/metrics.py)."""
+"""Metric columns of kernel_details.csv for each aic_metrics: header texts in file order, by kind of chip. Source:
+docs/facts/ascend_pt.md, Metric columns. Readers identify columns by their headers (schema/metrics.py)."""
 
 from __future__ import annotations
 
-#: Header texts that mean more than their name says.
+#: Header texts with a special meaning.
 CORE_TIME, TIME, CUBE_UTILIZATION = "aicore_time(us)", "time(us)", "cube_utilization(%)"
-#: Ends of headers: unit of the figure.
+#: Header suffixes: unit of the figure.
 MICROSECONDS, GIGABYTES_A_SECOND, KILOBYTES, PERCENT = "(us)", "(GB/s)", "(KB)", "(%)"
 
 BASE = ((CORE_TIME, "aic_total_cycles"), ("aiv_time(us)", "aiv_total_cycles"))
@@ -78,7 +78,7 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     "ACL_AICORE_L2_CACHE": (tuple(f"aic_{n}" for n in _L2), tuple(f"aiv_{n}" for n in _L2), ()),
     "ACL_AICORE_MEMORY_ACCESS": (tuple(f"aic_{n}" for n in _ACCESS), tuple(f"aiv_{n}" for n in _ACCESS), ()),
 }
-#: The same on chips with one kind of core, after aicore_time(us) and total_cycles.
+#: The same for chips with unified cores, after aicore_time(us) and total_cycles.
 UNIFIED: dict[str, tuple[str, ...]] = {
     "ACL_AICORE_PIPE_UTILIZATION": (
         *_pairs("", ("vec", "mac", "scalar", "mte1", "mte2", "mte3")),

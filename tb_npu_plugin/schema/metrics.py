@@ -1,5 +1,5 @@
-"""AI Core metrics of kernel_details.csv: columns that depend on aic_metrics and on the chip, so they are not listed
-but told by their headers. Source: docs/facts/ascend_pt.md, Metric columns."""
+"""AI Core metrics of kernel_details.csv. The columns depend on aic_metrics and on the chip, so they are not listed but
+derived from their headers. Source: docs/facts/ascend_pt.md, Metric columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tb_npu_plugin.tables import Column, Kind
 GROUP = "metric"
 
 
-#: Units that text exports put behind names which databases have without.
+#: Units that text exports append to names of the databases.
 _UNITS_OF_NAMES = (
     (re.compile(r"_time$"), "(us)"),
     (re.compile(r"_bw(_|$)"), "(GB/s)"),
@@ -22,12 +22,12 @@ _UNITS_OF_NAMES = (
 
 
 def header_of(name: str) -> str:
-    """Header of kernel_details.csv of a metric that a database names."""
+    """Header in kernel_details.csv of a metric in a database."""
     return name + next((unit for pattern, unit in _UNITS_OF_NAMES if pattern.search(name)), "")
 
 
 class Guess(enum.Enum):
-    """What of a column's kind only its cells can tell."""
+    """Properties of a column that only its cells show."""
 
     NOTHING = "the kind is certain"
     FRACTIONS = "INT if all known cells are whole, FLOAT otherwise"
@@ -53,7 +53,7 @@ UNITS = {
     "fixpipe": "FixPipe (L0C to global memory or L1)",
     "icache_miss": "instruction cache misses",
 }
-#: First match wins. {unit} is the part that the header names, {core} the cores it was measured on.
+#: The first match applies. {unit}: part of the core that the header names; {core}: cores measured.
 RULES = tuple(
     _Rule(re.compile(pattern, re.IGNORECASE), kind, doc)
     for pattern, kind, doc in (
@@ -79,7 +79,7 @@ _NO_KEY = re.compile(r"\W+")
 
 
 def metric_column(header: str) -> tuple[Column, Guess]:
-    """The column of an undeclared header, and what of its kind remains to be told from the cells."""
+    """The column of an undeclared header, and which property must be derived from its cells."""
     header = normalise(header)
     base = base_of(header)
     key = _NO_KEY.sub("_", base).strip("_").lower() or "column"
@@ -91,7 +91,7 @@ def metric_column(header: str) -> tuple[Column, Guess]:
 
 
 def _doc(rule: _Rule, base: str) -> str:
-    """The rule's sentence for one metric: "aic_mac_time" is of the unit "mac" on the cores "aic"."""
+    """The rule's sentence for one metric: "aic_mac_time" refers to the unit "mac" of the cores "aic"."""
     first, _, rest = base.partition("_")
     core = CORES.get(first.lower())
     unit = _NOISE.sub("", rest if core else base)

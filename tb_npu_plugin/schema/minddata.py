@@ -1,5 +1,6 @@
-"""The files of MindSpore's data pipeline, of the profiler of today and of that before 2.3.
-Source: docs/facts/ascend_ms.md, Files of the output folder, Data pipeline files; docs/facts/mindinsight.md, Files."""
+"""Files of MindSpore's data pipeline, from 2.3 on and before.
+Source: docs/facts/ascend_ms.md, Files of the output folder, Data pipeline files; docs/facts/mindinsight.md, Files.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ DATA_PROCESS = Condition("data_process=True, no schedule", Message("written.data
 
 #: Columns of minddata_pipeline_raw that hold JSON lists.
 RAW_SIZES, RAW_CHILDREN = "output_queue_size", "children_id"
-#: Headers of that file in its order.
+#: Headers of that file, in order.
 RAW_HEADER = (
     "op_id",
     "op_type",
@@ -89,26 +90,25 @@ CPU = ResultFile(
     doc="CPU of the machine, the process and each operator over time.",
 )
 
-#: Lists of the summary that hold one value: mean ms of a batch without the first, -1 unknown.
+#: Summary lists with one value: mean ms per batch without the first; -1: unknown.
 BATCH_TIME, PIPELINE_TIME, PUSH_TIME = "per_batch_time", "per_pipeline_time", "per_push_queue_time"
-#: Lists of the summary by operator: their numbers, types, workers, and what is said of their queues, CPU and places.
+#: Summary lists by operator: ids, types, workers, queue figures, CPU, parents.
 SUMMARY_IDS, SUMMARY_OPS, SUMMARY_TYPES, SUMMARY_WORKERS = "op_ids", "pipeline_ops", "op_names", "num_workers"
 SUMMARY_AVERAGE, SUMMARY_USAGE, SUMMARY_EMPTY = "queue_average_size", "queue_utilization_pct", "queue_empty_freq_pct"
 SUMMARY_CHILDREN, SUMMARY_PARENT = "children_ids", "parent_id"
 SUMMARY_CPU, SUMMARY_WORKER_CPU = "avg_cpu_pct", "avg_cpu_pct_per_worker"
-#: Columns of minddata_ops that only it knows.
+#: Columns of minddata_ops found only in the summary.
 SUMMARY_FIGURES = {"queue_empty": SUMMARY_EMPTY, "cpu": SUMMARY_CPU}
 SUMMARY_TIMES = {"pipeline_ns": PIPELINE_TIME, "push_ns": PUSH_TIME, "batch_ns": BATCH_TIME}
-#: The recorder's remarks; absent where there are none.
+#: Remarks of the recorder; absent if there are none.
 REMARKS = ("cpu_analysis_details", "queue_analysis_details", "bottleneck_warning", "bottleneck_suggestion")
 
 #: First and second number of a line.
 TIME_RECORD, QUEUE_RECORD = 0, 1
 GET, PUSH, TOTAL = 0, 1, 2
-#: Starts of the names of files that say less than the other one of the same queue: that of a pipeline that sends nothing
-#: to a device, and that of a GPU.
+#: Name prefixes of less detailed files of a queue: from a pipeline that sends nothing to a device, and from a GPU.
 SECOND_CHOICE = ("dataset_iterator_profiling", "minddata_getnext_profiling")
-#: First word of the header that older versions write into minddata_aicpu, and of the lines that are batches.
+#: First word of the header that older versions write into minddata_aicpu, and of batch lines.
 WAIT_HEADER, WAIT = "node_name", "GetNext"
 
 #: Keys of minddata_cpu_utilization.
@@ -121,10 +121,10 @@ CPU_FIGURES = {
     "io": "io_utilization",
     "idle": "idle_utilization",
 }
-#: Figures of the machine that fill no column.
+#: Machine figures without a column.
 CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
 
-#: Keys of pipeline_profiling, which lies in FRAMEWORK and minddata_pipeline_raw is made of; and of its operators.
+#: Keys of pipeline_profiling, a file in FRAMEWORK and the source of minddata_pipeline_raw; and keys of its operators.
 RAW_INTERVAL, RAW_OPS, RAW_METRICS, RAW_QUEUE = "sampling_interval", "op_info", "metrics", "output_queue"
 OP_ID, OP_TYPE, OP_WORKERS, OP_CHILDREN = "op_id", "op_type", "num_workers", "children"
 QUEUE_SIZES, QUEUE_LENGTH = "size", "length"
@@ -150,11 +150,11 @@ DATASET = ResultFile(
     doc="Operations of the dataset on the host, by stage.",
 )
 
-#: All that fill a table; dataset.csv is none of legacy results.
+#: All files that fill a table; legacy results have no dataset.csv.
 LEGACY_FILES = (PIPELINE, PIPELINE_PROFILING, SUMMARY, BATCHES, DEVICE_WAIT, CPU)
 MINDDATA_FILES = (DATASET, *LEGACY_FILES)
 
 
 def named(file: ResultFile, rank: int) -> str:
-    """Name of such a file of a rank."""
+    """File name for a rank."""
     return file.name.replace("_0.", f"_{rank}.")

@@ -68,7 +68,7 @@ MINDDATA_BATCHES_COLUMNS = (
     Column("push_ns", DUR, "Push", "Pushing it into the queue.", "time"),
     Column("total_ns", DUR, "Total", "Get and push.", "time"),
 )
-#: One row per moment of what was watched. scope "machine", "process", "op" (op_id known).
+#: One row per sample. scope "machine", "process", "op" (op_id known).
 MINDDATA_CPU_COLUMNS = (
     Column("scope", T, "Of", "machine, process or op.", "identity"),
     _OP_ID,
@@ -78,7 +78,7 @@ MINDDATA_CPU_COLUMNS = (
     Column("io", PERCENT, "I/O wait", "CPU waiting for I/O; of the machine only.", ""),
     Column("idle", PERCENT, "Idle", "CPU idle; of the machine only.", ""),
 )
-#: What MindSpore itself says about the pipeline. kind "warning", "suggestion", "cpu", "queue".
+#: Remarks of MindSpore about the pipeline. kind "warning", "suggestion", "cpu", "queue".
 MINDDATA_REMARKS_COLUMNS = (
     Column("kind", T, "Kind", "warning, suggestion, cpu or queue.", "identity"),
     Column("text", T, "Remark", "As the recorder wrote it.", "identity"),

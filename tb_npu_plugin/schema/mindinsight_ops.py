@@ -20,7 +20,7 @@ T, I, F, DUR, RATIO = Kind.TEXT, Kind.INT, Kind.FLOAT, Kind.DURATION, Kind.RATIO
 
 AI_CORE, AI_CPU = "AI_CORE", "AI_CPU"
 
-#: One row per operator of the network: what the recorder summed up, no single calls.
+#: One row per operator of the network: sums by the recorder, no single calls.
 OP_TOTALS_COLUMNS = (
     Column("name", T, "Name", "Operator of the network, with its scope.", "identity", required=True),
     Column("type", T, "Type", "Operator type; unknown where the framework's list lacks it.", "identity"),
@@ -57,7 +57,7 @@ FRAMEWORK_HEADERS = {
 #: Words of its op_info.
 INPUT, OUTPUT = "input_", "output_"
 SHAPE, DATA_TYPE, FORMAT = "shape", "data_type", "format"
-#: Start of the names of data types.
+#: Prefix of data type names.
 TYPE_PREFIX = "NUMBER_TYPE_"
 
 #: Columns of hccl_raw_<rank>.csv.

@@ -14,11 +14,11 @@ CLUSTER = Condition("Profiler() on every rank", Message("written.parallel"))
 
 T, I, TIME, DUR = Kind.TEXT, Kind.INT, Kind.TIME, Kind.DURATION
 
-#: One count of the device's clock, ns.
+#: One tick of the device's clock, ns.
 COUNT_NS = 10
-#: The row of a step trace that holds the recorder's own average.
+#: Step of the row with the recorder's average.
 AVERAGE_STEP = "-"
-#: Ends of the names of the columns of one all-reduce; the time itself stands under the bare name.
+#: Column suffixes of one all-reduce; the column of the duration has no suffix.
 REDUCE_START, REDUCE_END = "_start_point", "_end_point"
 #: "stream_36_0_AllReduce-op4542" -> stream 36, number 0, operator; older: "stream_10_parallel_0".
 REDUCE_NAME = re.compile(r"stream_(?P<stream>\d+)_(?P<name>.+)")
@@ -32,7 +32,7 @@ _AVERAGE = Column(
     "identity",
 )
 
-#: Times are those of a clock of the device, not of the day.
+#: Times are from a device clock, not times of day.
 ITERATIONS_COLUMNS = (
     _STEP,
     _AVERAGE,

@@ -1,14 +1,14 @@
-"""`*_ascend_ms` results (mindspore.profiler.profile, MindSpore 2.5 and newer): what they consist of, and the words in
-them. Files that are those of torch_npu are declared there. Source: docs/facts/ascend_ms.md, Folder name."""
+"""`*_ascend_ms` results (mindspore.profiler.profile, MindSpore 2.5 and newer): files, keys and values. Files shared
+with torch_npu are declared there. Source: docs/facts/ascend_ms.md, Folder name."""
 
 from __future__ import annotations
 
 import re
 
-#: End of the names of result folders.
+#: Suffix of result folders.
 SUFFIX = "_ascend_ms"
 
-#: Files of a result, and of raw data, that no other profiler writes.
+#: Files in a result or in raw data that no other profiler writes.
 ONLY_MINDSPORE = re.compile(
     r"ascend_mindspore_profiler(_\d+)?\.db|dataset\.csv|minddata_|mindspore\.|cpu_ms_memory_record"
 )
@@ -20,15 +20,16 @@ RANK_ID, DEVICE_ID = "rank_id", "device_id"
 CANN_INFO = "cann_profiler_info"
 COST = "analysis_cost_time"
 MS_VERSION, CANN_VERSION, JIT_LEVEL = "ms_version", "cann_version", "jit_level"
-#: Keys of PARAMETERS; all values are texts or switches, but the schedule.
+#: Keys of PARAMETERS; all values except the schedule are texts or switches.
 SCHEDULE, IS_SET_SCHEDULE = "schedule", "is_set_schedule"
 
-#: Settings of PARAMETERS that are no switches of what is recorded.
+#: Settings of PARAMETERS that do not switch any recording.
 NO_SWITCHES = frozenset({IS_SET_SCHEDULE, "start_profile", "sync_enable", "data_simplification"})
-#: aic_metrics without any, stored as "None".
+#: Name of aic_metrics "None", as stored.
 NO_METRICS = "AiCoreNone"
 
-#: kernel_details.csv: Name is "launch event/kernel" where the host was profiled; kernels in graphs contain "/" as well.
+#: Separator in Name of kernel_details.csv: "launch event/kernel" if the host was profiled. Names of kernels in graphs
+#: contain "/" too.
 LAUNCH_SEPARATOR = "/"
 #: Framework events are "Module::Event::Name"; those that launch kernels have one of these in the event.
 EVENT_SEPARATOR = "::"
@@ -36,41 +37,41 @@ LAUNCHES = ("KernelLaunch", "LaunchTask")
 
 #: "MB" of memory_record.csv: KiB divided by 1000. operator_memory.csv has MB of 1024 * 1024.
 MEMORY_RECORD_MB = 1024 * 1000
-#: Components of memory_record.csv; APP rows stand at the end.
+#: Components of memory_record.csv; APP rows come last.
 MINDSPORE, GE, BOTH, APP = "MindSpore", "GE", "MindSpore+GE", "APP"
 
-#: Columns that these files have, by key of the declaration; () where all are there.
+#: Columns in these files, by key of the declaration; (): all.
 OPERATOR_KEYS = ("name", "input_shapes")
 MEMORY_RECORD_KEYS = ("component", "time_ns", "allocated_bytes", "reserved_bytes", "active_bytes", "device")
 #: Separator of the inputs in Input Shapes: "6,2;;".
 SHAPE_SEPARATOR = ";"
-#: communication.json without step marks has this one step.
+#: The only step in communication.json without step marks.
 WHOLE_STEP = "step0"
-#: Key of communication_matrix.json that is "Op Name" in files of torch_npu. Of operators whose name holds no type that the
-#: profiler knows (sends and receives), the type is the name with its group: "hcom_send__075_0_1@123-top1@123".
+#: Key of communication_matrix.json that is "Op Name" in files of torch_npu. If the operator name holds no type known to
+#: the profiler (sends and receives), the type is the name with its group: "hcom_send__075_0_1@123-top1@123".
 OP_NAME = "op_name"
 #: Operators whose name contains one of these are p2p; "hcom_send_" does not.
 P2P_WORDS = ("Send", "Receive")
-#: What counts as Bubble in step_trace_time.csv.
+#: Operators counted as Bubble in step_trace_time.csv.
 BUBBLE = re.compile(r"hcom_\w+SendRecv__\d+|hcom_send__\d+|hcom_receive__\d+|Receive-op|Send-op")
 
-# trace_view.json: processes of the framework with their ids, and what the events hold.
+# trace_view.json: framework processes with their ids, and contents of events.
 PROCESS_MINDSPORE, PROCESS_CPU_OP, PROCESS_SCOPE = "MindSpore", "CPU OP", "Scope Layer"
 PIDS = {PROCESS_MINDSPORE: 1, PROCESS_CPU_OP: 2, PROCESS_SCOPE: 3}
 SORTS = {PROCESS_MINDSPORE: 1, PROCESS_CPU_OP: 2, PROCESS_SCOPE: 12}
 #: Categories and names of flows: between events of the framework, from a launch to its kernel.
 SELF_FLOW = ("async_mindspore", "mindspore_to_self")
 NPU_FLOW = ("async_npu", "mindspore_to_npu")
-#: Argument of a device event that was launched: name of the launch.
+#: Argument of a launched device event: name of the launch.
 LAUNCHED_BY = "mindspore_op"
-#: Category of Python frames (with_stack).
+#: Category of Python frames (`with_stack`).
 PYTHON = "python_function"
 
 # Databases: those of msprof.
 PROFILER_DB = "ascend_mindspore_profiler"
 PROFILER_DB_PATTERN = re.compile(r"ascend_mindspore_profiler(?:_(\d+))?\.db")
 COMMUNICATION_DB = "communication_analyzer.db"
-#: Tables of torch_npu's databases that these have as well (schema/torch_npu_db.py): all but the framework's.
+#: Tables shared with torch_npu's databases (schema/torch_npu_db.py): all except the framework's.
 DB_TABLES = (
     "STRING_IDS",
     "RANK_DEVICE_MAP",
@@ -94,7 +95,7 @@ DB_TABLES = (
     "LLC",
     "AICORE_FREQ",
 )
-#: msprof knows no steps and sorts nothing: neither `step` nor `type`, and a row per operator and link in the matrix.
+#: msprof has no steps and no grouping: no `step` or `type`, and a row per operator and link in the matrix.
 COMMUNICATION_DB_TABLES: dict[str, str] = {
     "CommAnalyzerTime": "hccl_op_name TEXT, group_name TEXT, start_timestamp NUMERIC, elapse_time NUMERIC, "
     "transit_time NUMERIC, wait_time NUMERIC, synchronization_time NUMERIC, idle_time NUMERIC",

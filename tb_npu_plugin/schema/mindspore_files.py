@@ -1,5 +1,5 @@
-"""The files of `*_ascend_ms` results: those of torch_npu where they are the same, and in what they differ.
-Source: docs/facts/ascend_ms.md, Files of the output folder, Kernel names and steps."""
+"""Files of `*_ascend_ms` results: torch_npu's declarations where files are equal, with the differences. Source:
+docs/facts/ascend_ms.md, Files of the output folder, Kernel names and steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LEVEL_1_RANKS = Condition(
 LEVEL_2 = Condition("profiler_level=ProfilerLevel.Level2", Message("written.ai_cpu"), always=False)
 NPU = Condition("activities=[ProfilerActivity.NPU, ...], profiler_level other than LevelNone", Message("written.npu"))
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
-# Databases hold nothing of these: they need the text export.
+# Not in databases: these need the text export.
 STEPS = Condition(
     "activities=[ProfilerActivity.NPU, ...], export_type=[ExportType.Text]",
     Message("written.text_npu"),
@@ -46,13 +46,13 @@ SHAPES = Condition(
 TEXT = Condition("export_type=[ExportType.Text]", Message("written.text"))
 DATABASE = Condition("export_type=[ExportType.Db]", Message("written.databases"))
 
-#: What the name of a kernel is made of (schema/mindspore.py LAUNCH_SEPARATOR); beside it in the table of kernels.
+#: Full kernel name (schema/mindspore.py LAUNCH_SEPARATOR); an additional column of kernels.
 FULL_NAME = Column(
     "full_name", Kind.TEXT, "Full Name", "Name as recorded: the launching event, and the kernel.", "identity"
 )
 SCOPE = Column("scope", Kind.TEXT, "Scope", "Where in the network: the scope of the launching event.", "identity")
 
-#: Steps as the host marked them, from the trace: what the figures of steps are cut by.
+#: Steps marked on the host, from the trace; bounds of the step figures.
 STEP_MARKS_COLUMNS = (
     Column("step", Kind.TEXT, "Step", "Number of the mark, from 0 in each capture.", "identity"),
     Column("start_ns", Kind.TIME, "Start", "Start on the host.", "time"),
@@ -111,7 +111,7 @@ ANALYSIS_DATABASE = ResultFile(
 )
 DATABASE_FILES = (PROFILER_DATABASE, ANALYSIS_DATABASE)
 
-#: Files whose rows are those of torch_npu's declaration of the same name, and of MindSpore's own.
+#: Files with rows as in torch_npu's files of the same name, and MindSpore's own files.
 CSV_FILES = (
     STEP_TRACE,
     KERNELS,

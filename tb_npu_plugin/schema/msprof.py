@@ -1,6 +1,7 @@
-"""Results of plain msprof runs: mindstudio_profiler_output of a PROF_* folder, and a database beside it. The files are
-those that torch_npu copies from there under other names, with CANN's own headers.
-Source: docs/facts/ascend_pt.md; docs/facts/databases.md."""
+"""Results of plain msprof runs: mindstudio_profiler_output of a PROF_* folder, and a database next to it. torch_npu
+copies the same files under other names; here they have CANN's headers.
+Source: docs/facts/ascend_pt.md; docs/facts/databases.md.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind
 
-#: Where the export is, below PROF_*.
+#: Folder of the export in PROF_*.
 OUTPUT_FOLDER = "mindstudio_profiler_output"
 #: `PROF_{number}_{local time}_{random}`.
 FOLDER_NAME = re.compile(r"PROF_\d+(?:_(?P<time>\d{14,17}))?(?:_\w+)?")
 HOST_FOLDER = "host"
 DEVICE_FOLDER = re.compile(r"device_(?P<device>\d+)")
-#: Before the number of a piece of a file that msprof cut: a CSV file after a million rows, on demand the trace.
+#: Mark before the piece number of a split file: msprof splits a CSV file after a million rows, and the trace on demand.
 PIECE_MARK = "_slice_"
-#: Call that makes it, from raw data.
+#: Command that creates it from raw data.
 EXPORT = "msprof --export=on --output={path}"
 
 _DEFAULT = Condition("--task-time=on", Message("written.msprof_default"))
@@ -43,12 +44,12 @@ _MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", Message("written.mspro
 
 
 def _like(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
-    """The same table from a file `{stem}_{time of the export}.csv`, maybe with the number of a device before."""
+    """The same table from a file `{stem}_{export time}.csv`, optionally with a device number before the time."""
     return dataclasses.replace(file, name=f"{stem}_*.csv", pattern=named(stem), condition=condition)
 
 
 def _of_cann(file: ResultFile) -> ResultFile:
-    """A memory file with CANN's own header of the device."""
+    """A memory file with CANN's header of the device."""
     device = file.column("device")
     renamed = dataclasses.replace(device, headers=(*device.headers, "Device"))
     columns = (renamed if column is device else column for column in file.columns)
@@ -56,11 +57,11 @@ def _of_cann(file: ResultFile) -> ResultFile:
 
 
 def named(stem: str, end: str = "csv") -> re.Pattern[str]:
-    """Names of a file: `{stem}_{time}.{end}`, or in pieces `{stem}_slice_0_{time}.{end}`, `{stem}_slice_1_{time}.{end}`."""
+    """File names `{stem}_{time}.{end}`, or for pieces `{stem}_slice_0_{time}.{end}`, `{stem}_slice_1_{time}.{end}`."""
     return re.compile(rf"{stem}(?:_\d+)*(?:{PIECE_MARK}(?P<{PIECE}>0|[1-9]\d{{0,5}}))?(?:_\d+)*\.{end}")
 
 
-#: In the PROF_* folder itself. Profilers of frameworks move it into their results, under their own names.
+#: In the PROF_* folder itself. Profilers of frameworks move it into their results and rename it.
 MSPROF_DATABASE = ResultFile(
     id="msprof_db",
     name="msprof_*.db",
@@ -74,13 +75,13 @@ MSPROF_DATABASE = ResultFile(
     doc="The device and CANN, as tables of a SQLite database; nothing of a framework: no steps, no operators.",
 )
 
-#: step_trace_*.csv: iterations of graphs. Reduces stand in pairs of columns of these names behind the others.
+#: step_trace_*.csv: iterations of graphs. Each reduce has a pair of columns of these names after the others.
 ITERATION_ID, ITERATION_END = "Iteration ID", "Iteration End(us)"
 DEVICE, MODEL = "Device_id", "Model ID"
 REDUCE_START, REDUCE_DURATION = "Reduce Start(us)", "Reduce Duration(us)"
-#: Unit of its times where a header names none.
+#: Unit of its times without a unit in the header.
 ITERATION_UNIT = "us"
-#: Name of a reduce: the file has none.
+#: Name given to a reduce, which has none in the file.
 REDUCE_NAME = "Reduce {0}"
 _ITERATION_HEADERS = {
     "step": ITERATION_ID,

@@ -1,26 +1,27 @@
-"""Files that profilers write and this version does not read, each with its purpose.
-Source: docs/facts/ascend_pt.md, Files and when they are written, Files copied from msprof, and the vendor's reference of
-msprof's files for what stands in the trace as well."""
+"""Known files that this version does not read, with their purpose.
+Source: docs/facts/ascend_pt.md, Files and when they are written, Files copied from msprof; the vendor's reference of
+msprof's files for data that the trace has too.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-#: What msprof puts between the name and its end: device, slice, time of the export. Frameworks' profilers drop it.
+#: Numbers that msprof puts before the suffix: device, slice, export time. Frameworks' profilers drop them.
 _NUMBERS = r"(?:_slice_\d+|_\d+)*"
 
 
 @dataclass(frozen=True)
 class OtherFile:
-    """A file that is not read. pattern: its name; title: what it is."""
+    """A file that is not read. pattern: of its name; title: its content."""
 
     pattern: re.Pattern[str]
     title: str
 
 
 def _other(stem: str, end: str, title: str) -> OtherFile:
-    """A file `{stem}.{end}`, maybe with numbers, maybe compressed."""
+    """A file `{stem}.{end}`, optionally with numbers, optionally compressed."""
     return OtherFile(re.compile(rf"(?:{stem}){_NUMBERS}\.{end}(?:\.gz)?"), title)
 
 
@@ -48,5 +49,5 @@ OTHER_FILES = (
 
 
 def other_title(name: str) -> str:
-    """What a file that is not read is; "" where that is not known."""
+    """Title of a file that is not read; "" if unknown."""
     return next((other.title for other in OTHER_FILES if other.pattern.fullmatch(name)), "")

@@ -1,4 +1,4 @@
-"""All result files that are read, and the logical tables that they fill."""
+"""All declared result files, and the logical tables that they fill."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 
 
 def file_of(table: str, format: str = TORCH_NPU.id) -> ResultFile:
-    """The result file that fills a logical table in results of a format; where those have none, that of torch_npu."""
+    """The result file that fills a logical table in a format; torch_npu's if the format has none."""
     found = FORMATS[format].file_of(table) or TORCH_NPU.file_of(table)
     if found is None:
         found = next(file for file in RESULT_FILES if table in file.tables)

@@ -147,7 +147,7 @@ OPERATORS = ResultFile(
     doc="One row per operator call on the host, in start order, without ProfilerStep marks.",
 )
 
-#: Computed while the operators are read.
+#: Computed by the reader of operators.
 NESTED = Column(
     "nested",
     I,
@@ -195,7 +195,7 @@ API_STATISTIC = ResultFile(
     doc="CANN API calls on the host.",
 )
 
-#: Unit of the columns of step_trace_time.csv, whose headers name none.
+#: Unit of all columns of step_trace_time.csv; its headers have none.
 STEP_TRACE_UNIT = "us"
 
 STEP_TRACE = ResultFile(
@@ -235,7 +235,7 @@ STEP_TRACE = ResultFile(
     ),
     doc="One row per device and step. Headers name no unit: the figures are microseconds.",
 )
-#: What readers add to the table of steps: computed from the kernels, in no file.
+#: Columns that readers add to the table of steps, computed from the kernels.
 STEP_START = Column("start_ns", TIME, "Start", "Start of the step on the device.", "time")
 STEP_LEAD = Column("lead_ns", DUR, "Lead", "From the start of the step to its first device task.", "time")
 COPYING = Column("copying", DUR, "Copying", "Only copies and memory sets run on the device.", "time")

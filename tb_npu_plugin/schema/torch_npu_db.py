@@ -15,9 +15,9 @@ from tb_npu_plugin.schema.link_files import HCCS_KINDS, LINK_TABLES, PCIE_KINDS
 PROFILER_DB = "ascend_pytorch_profiler"
 ANALYSIS_DB = "analysis.db"
 
-#: Ids of STRING_IDS begin here: texts of CANN, of what CANN holds of the framework's memory, of the framework, of its memory.
+#: First ids of STRING_IDS by owner of the text: CANN, CANN's copy of framework memory, the framework, its memory.
 CANN_STRINGS, ENGINE_STRINGS, TORCH_STRINGS, MEMORY_STRINGS = 0, 1 << 27, 1 << 28, 2 << 28
-#: Connection ids of task queue and forward-backward links, so that they do not meet those of CANN.
+#: Offset of the connection ids of task queue and forward-backward links, which separates them from CANN's.
 CONNECTION_OFFSET = 5 << 28
 NO_ID = (1 << 32) - 1
 
@@ -32,7 +32,7 @@ _NETWORK = ", ".join(
         "funcId INTEGER",
     )
 )
-#: Bandwidths and rates in bytes per second, latencies in ns; packets and bytes are counted from the start of the device.
+#: Bandwidths and rates in bytes per second, latencies in ns; packets and bytes are counted since the device started.
 _LINKS: dict[str, str] = {
     "NIC": _NETWORK,
     "ROCE": _NETWORK,
@@ -93,7 +93,7 @@ TABLES: dict[str, str] = {
     "AICORE_FREQ": "deviceId INTEGER, timestampNs NUMERIC, freq INTEGER",
     **_LINKS,
 }
-#: Those that only some recordings have.
+#: Tables of some recordings only.
 OPTIONAL_TABLES: dict[str, str] = {
     "ACC_PMU": "accId INTEGER, readBwLevel INTEGER, writeBwLevel INTEGER, readOstLevel INTEGER, writeOstLevel INTEGER, "
     "timestampNs NUMERIC, deviceId INTEGER",
@@ -104,7 +104,7 @@ OPTIONAL_TABLES: dict[str, str] = {
     "MSTX_EVENTS": "startNs INTEGER, endNs INTEGER, eventType INTEGER, rangeId INTEGER, category INTEGER, "
     "message INTEGER, globalTid INTEGER, endGlobalTid INTEGER, domainId INTEGER, connectionId INTEGER",
 }
-#: Tables that are there even without rows; the others appear with their first row.
+#: Tables that exist even without rows; others are created with their first row.
 ALWAYS = ("STRING_IDS", "RANK_DEVICE_MAP", "HOST_INFO", "SESSION_TIME_INFO", "NPU_INFO", "META_DATA")
 INDEXES = {
     "TASK": "TaskIndex ON TASK (startNs, globalTaskId)",
@@ -123,7 +123,7 @@ API_TYPES = {
     "trace": 50003,
     "mstx": 50004,
 }
-#: Start of the names of operators that set marks: their type is "mstx", text exports show them among the others.
+#: Name prefix of operators that set marks: their type is "mstx"; text exports list them as operators.
 MARK_OPERATOR = "mstx_"
 _NONE = {"N/A": 65534, "INVALID_TYPE": 65535}
 ENUMS: dict[str, dict[str, int]] = {
@@ -190,7 +190,7 @@ ANALYSIS_TABLES: dict[str, str] = {
 }
 
 _DATABASE = Condition("export_type=[ExportType.Db]", Message("written.database"))
-#: What databases are asked for that text files do not tell.
+#: Data that only databases hold, not text files.
 PROFILER_DATABASE = ResultFile(
     id="profiler_db",
     name=f"{PROFILER_DB}.db",

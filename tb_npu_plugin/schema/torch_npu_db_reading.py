@@ -1,8 +1,8 @@
-"""What is read of the databases: tables and columns by their names, newest first.
+"""Tables and columns that readers take from databases, by name, newest first.
 Source: docs/facts/databases.md; docs/facts/ascend_pt.md, Differences between versions.
 
-The tables themselves are declared in torch_npu_db.py, as the newest release writes them. Readers know a column by
-its key here, so that a name that changed is changed in one place.
+torch_npu_db.py declares the tables as the newest release writes them. Readers refer to a column by its key, so that
+a changed name is changed here only.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tb_npu_plugin.schema.link_files import HCCS_KINDS, PCIE_KINDS
 
 
 class Content(enum.Enum):
-    """What the cells of a column are. SQLite itself holds anything anywhere."""
+    """Content of a column's cells; SQLite does not enforce types."""
 
     INT = "an integer, or text that is one"
     FLOAT = "a number"
@@ -25,7 +25,7 @@ class Content(enum.Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One column that is read. names: newest first. required: a row without a valid value is lost."""
+    """One column to read. names: newest first. required: a row without a valid value is skipped."""
 
     key: str
     names: tuple[str, ...]
@@ -35,15 +35,15 @@ class Field:
 
 @dataclass(frozen=True)
 class Select:
-    """What is read of one table."""
+    """Columns to read from one table."""
 
     table: str
     fields: tuple[Field, ...]
 
 
-#: Keys of the begin and the end of what a row is about, where it lasts.
+#: Keys of the start and the end of a row with a duration.
 START, END = "start_ns", "end_ns"
-#: Keys of all moments, ns since the epoch.
+#: Keys of all times, ns since the epoch.
 MOMENTS = (START, END, "time_ns", "alloc_ns", "release_ns", "active_release_ns")
 
 
@@ -410,23 +410,23 @@ COMM_MATRIX = Select(
 #: All of the above.
 SELECTS: tuple[Select, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Select))
 
-#: Types of PYTORCH_API by what they are to readers: operators that set marks are operators, as in text exports.
+#: Types of PYTORCH_API by their use in readers: operators that set marks are operators, as in text exports.
 TORCH_KINDS = {
     "op": (names.API_TYPES["op"], names.API_TYPES["mstx"]),
     "queue": (names.API_TYPES["queue"],),
     "trace": (names.API_TYPES["trace"],),
 }
-#: Metrics of TASK_PMU_INFO whose text export has another name.
+#: Metrics of TASK_PMU_INFO with another name in the text export.
 METRIC_NAMES = {"aic_total_time": "aicore_time", "aiv_total_time": "aiv_time", "total_time": "aicore_time"}
-#: What the database counts for cores that have no such unit; text exports leave these columns out.
+#: Counters of units that a core lacks; text exports omit these columns.
 NO_SUCH_UNIT = ("aiv_mac_", "aiv_mte1_", "aiv_fixpipe_", "aic_vec_", "aic_mte3_")
-#: Kind of task that a copy is.
+#: Task type of copies.
 COPY = "MEMCPY_ASYNC"
-#: Names of the process's own memory in NPU_MEM, and of the component that text exports make of it.
+#: Name of the process memory in NPU_MEM, and its component in text exports.
 APP_MEMORY, APP_COMPONENT = "app", "APP"
 WORKSPACE = "WORKSPACE"
-#: Before names of blocks of the graph engine, in text exports.
+#: Prefix of the graph engine's blocks in text exports.
 GRAPH_ENGINE_PREFIX = "cann::"
-#: Core of communication rows by the name that API_TYPES' communication has in a database: older ones have "hccl".
+#: Name of the communication type in older databases (see API_TYPES).
 OLD_COMMUNICATION = "hccl"
 COMMUNICATION_TYPE = names.API_TYPES["communication"]

@@ -25,12 +25,12 @@ _SORT = Column("kind", T, "Kind", "collective or p2p.", "identity")
 _NAME = Column("name", T, "Name", "Communication operator.", "identity", required=True)
 _GROUP = Column("group", T, "Group", "Communicator, as a hash.", "identity")
 
-#: In FRAMEWORK of a capture that our own mock device recorded: no CANN is needed to parse it.
+#: Capture file of the mock device, in FRAMEWORK: parsing it needs no CANN.
 MOCK_CAPTURE = "capture.json"
-#: Beside it, once the capture has ended: what PyTorch recorded.
+#: Next to it after the capture: the data recorded by PyTorch.
 MOCK_TRACE = "torch.json"
 ANALYSE_MOCK = 'from tb_npu_plugin.capture.pytorch import analyse; analyse("{path}")'
-#: Words of communication.json that are structure, not figures.
+#: Structural keys of communication.json.
 COMM_TIME_INFO = "Communication Time Info"
 COMM_BANDWIDTH_INFO = "Communication Bandwidth Info"
 COMM_TOTAL = "Total Op Info"
@@ -49,20 +49,20 @@ SYNC_RATIO = "Synchronization Time Ratio"
 SIZE = "Transit Size(MB)"
 BANDWIDTH_GBS = "Bandwidth(GB/s)"
 LARGE_PACKETS = "Large Packet Ratio"
-#: A packet is large above this, in MB of 1e6 bytes: as CANN's parser (HcclAnalysisTool) counts them.
+#: Minimum size of large packets, in MB of 1e6 bytes, exclusive: as counted by CANN's parser (HcclAnalysisTool).
 LARGE_PACKET_MB = {"HCCS": 32, "PCIE": 32, "SIO": 32, "RDMA": 0.5}
 TRANSPORT = "Transport Type"
 OP_NAME = "Op Name"
 #: Transport of copies within a device.
 LOCAL = "LOCAL"
-#: MindSpore writes it in its own way.
+#: The second is MindSpore's spelling.
 OP_NAMES = (OP_NAME, "op_name")
-#: The statistic of a type that sums all its operators.
+#: The statistic that sums all operators of a type.
 TOTAL = "total"
-#: Transports that contain others: never added to them.
+#: Transports that include others and are never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
-#: communication.json flattens to three tables. Rollup rows ("Total Op Info") are not in them.
+#: communication.json as three tables, without rollup rows ("Total Op Info").
 COMM_OPS_COLUMNS = (
     _STEP,
     _SORT,
@@ -179,9 +179,9 @@ JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PR
 ENVIRONMENT = "ENV_VARIABLES"
 GROUPS = "parallel_group_info"
 DISTRIBUTED = "distributed_args"
-#: What groups and arguments of Megatron call the pipeline.
+#: Names of the pipeline in Megatron's groups and arguments.
 PIPELINE, STAGES = "pp", "pipeline_model_parallel_size"
-#: Our own: the mock device wrote this capture, the device side is simulated.
+#: Key of our mock device: the device side is simulated.
 SIMULATED = "tb_npu_simulated"
 
 #: Folder of the parsed files inside a result folder.

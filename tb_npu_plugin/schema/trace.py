@@ -1,5 +1,6 @@
-"""Words of trace_view.json (torch_npu.profiler, MindSpore's profiler).
-Sources: docs/facts/ascend_pt.md, trace_view.json; docs/facts/ascend_ms.md, trace_view.json of MindSpore."""
+"""Names in trace_view.json (torch_npu.profiler, MindSpore's profiler).
+Sources: docs/facts/ascend_pt.md, trace_view.json; docs/facts/ascend_ms.md, trace_view.json of MindSpore.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ CALL_STACK = "Call stack"
 #: Separator of frames in a call stack, and of tensors in shapes (the writer puts ";\r\n", copies may hold ";\n").
 FRAME_SEPARATOR = ";"
 AI_CORE = "AI_CORE"
-#: Marks of the training loop; no operators.
+#: Prefix of the training loop's step marks, which are not operators.
 STEP_MARK = "ProfilerStep#"
 
 # Metadata events: name -> key in args.
@@ -33,8 +34,8 @@ PROCESS_SORT_INDEX = ("process_sort_index", "sort_index")
 THREAD_NAME = ("thread_name", "name")
 THREAD_SORT_INDEX = ("thread_sort_index", "sort_index")
 
-#: Processes in the order in which they are shown; names that share a place are spellings of different versions.
-#: What is not named follows, counters last.
+#: Processes in display order; names in one entry are spellings of different versions. Other processes follow, counters
+#: last.
 PROCESS_ORDER: tuple[tuple[str, ...], ...] = (
     ("Overlap Analysis",),
     ("Ascend Hardware",),
@@ -45,14 +46,14 @@ PROCESS_ORDER: tuple[tuple[str, ...], ...] = (
     ("Python GC",),
     ("CANN",),
 )
-#: Processes of the program itself, and of the CANN calls that it makes; their threads share ids.
+#: Processes of the program, and of its CANN calls; their threads share ids.
 PROGRAM = ("Python", "MindSpore")
 CANN = ("CANN",)
-#: Processes whose slices are host operators, frames apart, where none has the category of an operator.
+#: Processes whose slices (except frames) are host operators if no event has an operator category.
 FRAMEWORK = ("MindSpore",)
-#: Kinds of flow that lead from a cause to its effect; the nearest cause first. fwdbwd is none.
+#: Flow kinds from a cause to its effect, the nearest cause first. fwdbwd is not one.
 CAUSES = (HOST_TO_DEVICE, ASYNC_TASK_QUEUE, ASYNC_MINDSPORE, ASYNC_NPU)
-#: Keys of counter args that tell series apart and are no values.
+#: Keys of counter args that distinguish series and are not values.
 COUNTER_DIMENSIONS = ("acc_id",)
-#: Keys of counter args that are a unit themselves.
+#: Keys of counter args that are units.
 COUNTER_UNITS = ("MHz", "KB")

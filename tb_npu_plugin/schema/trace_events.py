@@ -1,4 +1,4 @@
-"""What trace_view.json calls its events, for what writes them and for what makes the same events of a database.
+"""Names of events in trace_view.json, for its writers and for readers that build the same events from a database.
 Source: docs/facts/ascend_pt.md, trace_view.json."""
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ OLD_COMMUNICATION, COMMUNICATION = "HCCL", "Communication"
 AICORE_FREQ, NPU_MEMORY, HBM, LLC, OVERLAP = "AI Core Freq", "NPU MEM", "HBM", "LLC", "Overlap Analysis"
 ACC_PMU, SOC, QOS = "Acc PMU", "Stars Soc Info", "QoS"
 HCCS, NIC, ROCE, PCIE = "HCCS", "NIC", "RoCE", "PCIe"
-#: Marks of the user. Text exports name their process as the program is called, which databases do not tell.
+#: User marks. Text exports name their process after the program, which databases do not record.
 MSTX = "mstx"
-#: Sort indices of the newest release; they are part of the processes' ids.
+#: Sort indices of the newest release; part of the process ids.
 SORTS = {
     PYTHON: 0,
     PYTHON_GC: 1,
@@ -40,7 +40,7 @@ HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 
 # Threads.
 THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communication", "Plane {0}"
-#: Task of a plane that waits for a peer; the arg that tells the peer's rank inside the group.
+#: Task of a plane that waits for a peer; the arg with the peer's rank inside the group.
 NOTIFY_WAIT, PEER = "Notify_Wait", "dst rank"
 #: Threads of Overlap Analysis, in order.
 OVERLAPS = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
@@ -48,9 +48,9 @@ OVERLAPS = ("Computing", "Communication", "Communication(Not Overlapped)", "Free
 # Categories and names.
 PYTHON_FUNCTION, GC = "python_function", "GC"
 ENQUEUE_TO_DEQUEUE, TORCH_TO_NPU = "enqueue_to_dequeue", "torch_to_npu"
-#: Beginning of the name of an entry that is put into the task queue; others are taken out.
+#: Name prefix of an entry put into the task queue; other entries are taken out.
 ENQUEUES = "Enqueue"
-#: Level of a CANN call -> what stands before its name.
+#: Level of a CANN call -> name prefix.
 CALL_PREFIX = {
     "acl": "AscendCL@",
     "node": "Node@",
@@ -62,17 +62,17 @@ CALL_PREFIX = {
 #: Accelerator core -> Task Type; others have their own name.
 TASK_TYPES = {"AI_VECTOR_CORE": "AI_CORE"}
 
-# Args; what stands in braces is filled in.
+# Args; braces are placeholders.
 OP_ARGS = '{{"Sequence number": {0}, "Fwd thread id": {1}'
 SHAPE_ARG, TYPE_ARG, STACK_ARG = ', "Input Dims": ', ', "Input type": ', ', "Call stack": '
 QUEUE_ARGS = '{{"correlation_id": {0}}}'
-#: Of copies, behind the others.
+#: Args of copies, after the others.
 COPY_ARGS = ', "size(B)": {0}, "bandwidth(GB/s)": {1}, "operation": {2}}}'
 MSTX_ARGS = '{{"event_type": {0}, "domain": {1}}}'
 
 
 def args_of(keys: Iterable[str], *unknown: str) -> str:
-    """JSON of args in their order, to be filled in with %. unknown: those of the keys that are left out."""
+    """JSON template of args in order, to be filled in with %. unknown: keys to leave out."""
     return "{" + ", ".join(f'"{key}": %s' for key in keys if key not in unknown) + "}"
 
 
@@ -96,7 +96,7 @@ STEP_KEYS = (
     "bandwidth(GB/s)",
     "model id",
 )
-#: Of these, what databases tell.
+#: Those of them that databases hold.
 CALL_ARGS = args_of(CALL_KEYS, "Mode", "item_id")
 TASK_ARGS = args_of(TASK_KEYS, "Batch Id")
 OPERATION_ARGS = args_of(OPERATION_KEYS, "model id")
@@ -117,21 +117,20 @@ ACC_NAMES = {
     "write_ost": "write_ost",
 }
 VALUE_KEY, ACC_ID = "value", ', "acc_id": {0}'
-#: Column of SOC_BANDWIDTH_LEVEL -> name of the counter, which is the key of its value too.
+#: Column of SOC_BANDWIDTH_LEVEL -> name of the counter and key of its value.
 SOC_NAMES = {"l2_buffer": "L2 Buffer Bw Level", "mata": "Mata Bw Level"}
 QOS_COUNTER = "QoS {0}"
 MEMORY_KEY, FREQUENCY_KEY = "KB", "MHz"
 #: Counter of a direction over HCCS -> key of its value, and of schema.link_files.HCCS_KINDS.
 HCCS_COUNTERS = {"Rx": ("Rx(MB/s)", "rx"), "Tx": ("Tx(MB/s)", "tx")}
-#: Counter of a port -> its keys, which are sampled together. A drop or error rate and the use are shares: msprof names no
-#: unit.
+#: Counter of a port -> its keys, sampled together. Drop and error rates and the use are ratios: msprof names no unit.
 PORT_COUNTERS = {
     way: (f"{way} Dropped Rate", f"{way} Error Rate", f"{way} Packets", f"{way} Bandwidth Efficiency")
     for way in ("Rx", "Tx")
 }
 PORT_COUNTER = "Port {0}/{1}"
-#: Counters over PCIe -> keys of schema.link_files.PCIE_KINDS of what is sent and what is received. MB/s, and us of the
-#: latency; msprof writes a received latency of 0, which there is not.
+#: PCIe counters -> keys of schema.link_files.PCIE_KINDS for sent and received data. MB/s; latency in us. msprof always
+#: writes a received latency of 0, which is not a measurement.
 PCIE_COUNTERS = {
     "PCIe_cpl": ("tx_cpl", "rx_cpl"),
     "PCIe_nonpost": ("tx_nonpost", "rx_nonpost"),
@@ -139,5 +138,5 @@ PCIE_COUNTERS = {
     "PCIe_post": ("tx_post", "rx_post"),
 }
 PCIE_SENT, PCIE_RECEIVED = "Tx", "Rx"
-#: Bytes of one MB as counters mean it.
+#: Bytes of one MB in counters.
 COUNTER_MB = 1 << 20

@@ -1,4 +1,4 @@
-"""Which versions of each kind of result are known, what tells them, and what that knowledge rests on.
+"""Known versions of each format: how to recognise them, and the evidence.
 
 Source: docs/facts/ascend_pt.md, Differences between versions; docs/facts/ascend_ms.md, Generations, Folder name;
 docs/facts/mindinsight.md.
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Version:
-    """A state of a kind of result.
+    """A version of a format.
 
-    name     which profiler and when
-    marker   what tells it from the others
-    sample   a result recorded with it that tests read where it is there (folder of the real data, or of
-             fixtures/); "" where it is known from documentation
+    name     profiler and version
+    marker   recognised by
+    sample   recorded result that tests read if it exists (folder of the real data, or of fixtures/); "" if the version
+             is only known from documentation
     """
 
     name: str

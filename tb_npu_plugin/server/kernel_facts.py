@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.store.timeline.contract import KernelFactsJson
-from tb_npu_plugin.tables import Text, known
+from tb_npu_plugin.tables import StringColumn, known
 
 #: Maximum difference of a start between the files, in ns: both write microseconds with three decimals.
 _ROUNDING = 1
@@ -47,6 +47,6 @@ def kernel_facts(span: SpanData, name: str, start_ns: int) -> KernelFactsJson | 
 
 
 def _value(column: Any) -> Any:
-    if isinstance(column, Text):
+    if isinstance(column, StringColumn):
         return column[0]
     return int(column[0]) if bool(known(column)[0]) else None

@@ -9,7 +9,7 @@ from tb_npu_plugin import __version__
 from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
 from tb_npu_plugin.installation import scanner_in_use
 from tb_npu_plugin.messages import MessageJson, messages_of
-from tb_npu_plugin.problems import Problem, once
+from tb_npu_plugin.problems import Problem, merge_problems
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.labels import span_label
@@ -232,7 +232,7 @@ def span_facts(library: Library, place: Place) -> SpanFacts:
 
 def _problems(span: FoundSpan, entries: Iterable[Entry | None]) -> list[Problem]:
     """Problems met so far."""
-    return once(
+    return merge_problems(
         span.notes,
         *([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries if entry is not None),
     )

@@ -189,7 +189,7 @@ def _version(library: Library, view: View, ready: Sequence[Span], preview: Span 
     if preview is not None:
         version = preview.tables_version if view.early else preview.trace_version
     if view.examines:  # it also lists files that no reader opens
-        version = ".".join([version, *(span.place.span.beside for span in ready)])
+        version = ".".join([version, *(span.place.span.unread_fingerprint for span in ready)])
     return version
 
 

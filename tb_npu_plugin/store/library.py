@@ -265,7 +265,7 @@ class Library:
         preview = self._preview(place, statuses.get("trace"))
         problems = [problem for status in statuses.values() for problem in _problems(place.span, status)]
         names = (entry.folder.name for entry in entries.values() if entry)
-        key = (place.span.token, place.span.fingerprint, place.span.beside, *names)
+        key = (place.span.token, place.span.fingerprint, place.span.unread_fingerprint, *names)
         key += (preview.name if preview else "",)
         key += tuple(f"{problem.code} {problem.where}" for problem in problems)
         with self._lock:

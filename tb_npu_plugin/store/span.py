@@ -14,7 +14,7 @@ import msgspec
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
-from tb_npu_plugin.problems import Problem, once
+from tb_npu_plugin.problems import Problem, merge_problems
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.cache.memory import MemoryCache
@@ -67,7 +67,7 @@ class Span:
         self._damage: list[Problem] = []
         entries = [entry for entry in (tables, trace) if entry is not None]
         read = ([Problem.from_json(item) for item in entry.meta["problems"]] for entry in entries)
-        self._problems = once([*place.span.notes, *problems], *read)
+        self._problems = merge_problems([*place.span.notes, *problems], *read)
         self.capture = self._capture()
 
     @property
@@ -78,7 +78,7 @@ class Span:
     @property
     def problems(self) -> Sequence[Problem]:
         """Problems met while reading."""
-        return once(self._problems, self._damage)
+        return merge_problems(self._problems, self._damage)
 
     @property
     def base_ns(self) -> int:

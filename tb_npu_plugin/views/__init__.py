@@ -1,1 +1,1 @@
-"""One module a view: its JSON contract (TypedDicts) and `build`. No arithmetic here, that is analysis/."""
+"""One module per view: its JSON contract (TypedDicts) and `build`. Arithmetic belongs to analysis/."""

@@ -1,4 +1,4 @@
-"""Which views a span can show, and what its capture lacks: which file, what that costs, which option records it."""
+"""Which views a span can show, and which data its capture lacks: file, effect, option that records it."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ class ViewStateJson(TypedDict):
     id: str
     """Id of the view."""
     available: bool
-    """The capture has data for it, as far as is known."""
+    """Whether the capture has data for it, as far as known."""
     reason: str
     """Why it is not available; else ""."""
     option: str
     """Profiler option that records its data; else ""."""
     count: Optional[int]
-    """Number beside the view's name: rows of its main table; null while unknown."""
+    """Number next to the view's name: rows of its main table; null while unknown."""
     texts: dict[str, MessageJson]
     """Code and parameters of the fields that are messages."""
 
 
 @dataclass(frozen=True)
 class SpanFacts:
-    """What is known of a span.
+    """Facts about a span.
 
     tables    logical tables (and "trace") that it has
-    rows      row counts of those that are read
-    unusable  logical tables whose file is there but gave nothing: names of these files
-    format    which kind of result it is
-    rebuilt   those of `tables` that were rebuilt from the trace, since their own file is not there
-    capture   how it was recorded; None before it is read
+    rows      row counts of the tables that are read
+    unusable  names of existing files that gave nothing, by logical table
+    format    its format
+    rebuilt   members of `tables` rebuilt from the trace for lack of a file
+    capture   capture settings; None before they are read
     """
 
     tables: frozenset[str]
@@ -60,8 +60,8 @@ class _TextJson(TypedDict):
     texts: dict[str, MessageJson]
 
 
-#: Views that tell what the whole capture lacks.
-WHOLE = ("overview", "doctor")
+#: Views that list missing data of the entire capture.
+WHOLE_CAPTURE_VIEWS = ("overview", "doctor")
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:
@@ -89,23 +89,23 @@ def unusable_tables(
     problems: Iterable[Problem],
     has_timeline: bool,
 ) -> dict[str, str]:
-    """Tables whose file is there but gave nothing, and the names of these files. sources: the tables that were read, and
-    the names of their files; problems: all that reading met; has_timeline: the trace could be read."""
+    """Names of files that exist but gave nothing, by table. sources: file names of the tables that were read; problems:
+    all reading problems; has_timeline: the trace could be read."""
     unusable: dict[str, str] = {}
     troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems}
     for name in (path.rsplit("/", 1)[-1] for path in files):
         file = format.file(name)
-        # a database promises nothing but to hold something: what it lacks was not recorded
+        # a database need not contain every table: what it lacks was not recorded
         sound = name not in troubled or any(name in read for read in sources.values())
         if file is not None and not (file.fallback and sound):
             unusable.update((table, name) for table in file.tables if table not in sources and table != "trace")
-    if has_timeline:  # what a trace that was read does not hold was not recorded
+    if has_timeline:  # what a readable trace lacks was not recorded
         unusable = {table: name for table, name in unusable.items() if table not in _in_trace(format)}
     return unusable
 
 
 def _in_trace(format: Format) -> dict[str, Condition]:
-    """Tables that are made of the trace, and when it holds them."""
+    """Tables taken from the trace, and when the trace contains them."""
     return {table: condition for file in format.files for table, condition in file.in_trace}
 
 
@@ -115,13 +115,13 @@ def view_states(facts: SpanFacts) -> list[ViewStateJson]:
 
 
 def is_available(view: View, facts: SpanFacts) -> bool:
-    """Every group of tables that the view needs has a member."""
+    """Whether the span has a member of each table group that the view needs."""
     return all(any(table in facts.tables for table in group) for group in view.needs)
 
 
 def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
-    """What a capture lacks, of one view or (view None, or one that tells of the whole capture) of all."""
-    chosen = None if view in WHOLE else view
+    """Data that a capture lacks, for one view, or for all (view None, or a view of WHOLE_CAPTURE_VIEWS)."""
+    chosen = None if view in WHOLE_CAPTURE_VIEWS else view
     read = facts.tables - facts.rebuilt
     out: list[MissingJson] = []
     for file in facts.format.files:
@@ -160,21 +160,21 @@ def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
 
 
 def _text(use: Use, why: Message) -> _TextJson:
-    """What is lost, and why."""
+    """Text: effect and reason."""
     text = Message("missing.both", cost=use.cost, why=why)
     return {"text": text, "texts": messages_of({"text": text})}
 
 
 def _is_lost(file: ResultFile, condition: Condition, facts: SpanFacts) -> bool:
-    """The settings that write the file were on: it is missing all the same."""
+    """Whether the file is missing although its settings were on."""
     exported = facts.capture.export_types if facts.capture is not None else None
     is_text_off = exported is not None and not any(kind.lower() == "text" for kind in exported)
     return not (is_text_off and not file.is_database) and is_recorded(condition, facts.capture)
 
 
 def _option(file: ResultFile, condition: Condition, facts: SpanFacts) -> str:
-    """What to set to record it; "" where it was set."""
-    return "" if _is_lost(file, condition, facts) else still_to_set(condition, facts.capture)
+    """Option that records the file; "" if it was set."""
+    return "" if _is_lost(file, condition, facts) else missing_option(condition, facts.capture)
 
 
 def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
@@ -185,7 +185,7 @@ def _why(file: ResultFile, condition: Condition, facts: SpanFacts) -> Message:
 
 
 def _not_recorded(facts: SpanFacts) -> Iterator[tuple[str, Use, Condition, ResultFile]]:
-    """What a trace that gives all tables does not hold, once for each option that records it."""
+    """Missing data of a trace that fills all tables, once for each option that records them."""
     told = set()
     for file in facts.format.files:
         for table, condition in file.in_trace:
@@ -195,7 +195,7 @@ def _not_recorded(facts: SpanFacts) -> Iterator[tuple[str, Use, Condition, Resul
 
 
 def _reason(group: tuple[str, ...], facts: SpanFacts) -> tuple[Message, str]:
-    """Why none of these tables can be shown, and the option that records them."""
+    """Reason why no table of the group can be shown, and the option that records them."""
     unusable = [facts.unusable[table] for table in group if table in facts.unusable]
     if unusable:
         return Message("missing.unreadable_file", file=unusable[0]), ""
@@ -236,12 +236,12 @@ _EXPORT = re.compile(r"export_type=\[ExportType\.(\w+)\]")
 
 
 def is_recorded(condition: Condition, capture: Capture | None) -> bool:
-    """All that the condition needs was on, by the settings that the capture holds: its file was written."""
+    """Whether the capture's settings meet the condition, so that the file was written."""
     return capture is not None and condition.always and all(_states(condition, capture))
 
 
-def still_to_set(condition: Condition, capture: Capture | None) -> str:
-    """The condition's option without what was on already."""
+def missing_option(condition: Condition, capture: Capture | None) -> str:
+    """The condition's option without the settings that were on."""
     if capture is None:
         return condition.option
     parts = _BETWEEN.split(condition.option)
@@ -249,7 +249,7 @@ def still_to_set(condition: Condition, capture: Capture | None) -> str:
 
 
 def _states(condition: Condition, capture: Capture) -> Iterator[bool | None]:
-    """Of each setting: on, off, or None where the capture does not say."""
+    """State of each setting: on, off, or None if not recorded."""
     return (_switch_state(part, capture) for part in _BETWEEN.split(condition.option))
 
 

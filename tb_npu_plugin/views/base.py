@@ -1,4 +1,4 @@
-"""What a view is."""
+"""Types of views: contracts, input, result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.tables import Table
 
-#: Rows up to which a table travels whole inside its view; above, pages come from /api/table.
+#: Maximum rows of a table sent complete with its view; larger ones are paged by /api/table.
 INLINE_ROWS = 20_000
 
 
@@ -28,7 +28,7 @@ class ColumnJson(TypedDict):
     doc: str
     """English description."""
     group: str
-    """Columns of one group are shown and hidden together."""
+    """Columns with the same group are shown and hidden together."""
 
 
 class TableJson(TypedDict):
@@ -47,9 +47,9 @@ class TableJson(TypedDict):
     total: int
     """Rows that match the filters."""
     sort: str
-    """Key of the column that the rows are sorted by; "" for none."""
+    """Key of the sort column; "" for none."""
     desc: bool
-    """Sorted from large to small."""
+    """Whether the order is descending."""
 
 
 class ProblemJson(TypedDict):
@@ -60,17 +60,17 @@ class ProblemJson(TypedDict):
     file: str
     """Path below the result folder; "" for no single file."""
     where: str
-    """First places in the file."""
+    """First occurrences in the file."""
     expected: str
-    """What should be there."""
+    """Expected content."""
     found: str
-    """What is there."""
+    """Actual content."""
     lost: str
-    """What is not shown because of it."""
+    """Data not shown because of it."""
     action: str
     """What the user can do."""
     count: int
-    """How often it occurs in the file."""
+    """Number of occurrences in the file."""
     severity: str
     """ "error", "warning" or "info"."""
     texts: dict[str, MessageJson]
@@ -87,7 +87,7 @@ class MissingJson(TypedDict):
     title: str
     """Title of the file."""
     views: list[str]
-    """Ids of the views that miss it."""
+    """Ids of the views that lack it."""
     option: str
     """Profiler option that records it; "" if it is always recorded."""
     text: str
@@ -108,13 +108,13 @@ class ProgressJson(TypedDict):
     file: str
     """File that is being read."""
     bytes_done: int
-    """Bytes of all files of the stage that are read."""
+    """Bytes read of all files of the stage."""
     bytes_total: int
     """Bytes of all files of the stage."""
     rate: Optional[float]
-    """Bytes per second; null until it can be measured."""
+    """Bytes per second; null until measured."""
     eta_s: Optional[float]
-    """Seconds left; null until it can be estimated."""
+    """Seconds left; null until estimated."""
     message: str
     """Why it failed or was cancelled."""
     texts: dict[str, MessageJson]
@@ -129,7 +129,7 @@ class ViewJson(TypedDict):
     state: Literal["ready", "reading", "missing", "failed"]
     """ "missing": the capture lacks the data, see `missing`. "failed": see `problems`."""
     fingerprint: str
-    """Changes when the data that the view shows change."""
+    """Changes with the data of the view."""
     base_ns: str
     """Origin of all times of the answer, ns since the epoch."""
     data: Optional[dict[str, Any]]
@@ -159,7 +159,7 @@ class ErrorJson(TypedDict):
 
 @dataclass(frozen=True)
 class Param:
-    """A request parameter of a view, as text. `choices` empty: anything."""
+    """A request parameter of a view, as text. Empty `choices`: any value."""
 
     name: str
     default: str = ""
@@ -169,8 +169,8 @@ class Param:
 
 @dataclass(frozen=True)
 class ViewInput:
-    """What a view is built from. `spans`: one for scope "span"; all ready ranks of the run for "run";
-    baseline and experimental for "diff"."""
+    """Input of a view. `spans`: one for scope "span"; all ready ranks of the run for "run"; baseline and experimental
+    for "diff"."""
 
     spans: Sequence[SpanData]
     params: Mapping[str, str]
@@ -187,7 +187,7 @@ class ViewTable:
 
 @dataclass(frozen=True)
 class ViewResult:
-    """What `build` returns.
+    """Result of `build`.
 
     Attributes:
         data: The view's contract. Dataclasses in it become dicts.
@@ -205,12 +205,16 @@ class ViewResult:
 
 @dataclass(frozen=True)
 class View:
-    """One view. `needs`: logical tables (or "trace"), each group satisfied by any one of its members. `contract`: the
-    TypedDict of what `build` gives as data; its TypeScript type is made of it. `extra_tables`: tables that only /api/table
-    serves, built from the same input on demand. `examines`: everything is read for it, and it is built whatever came of
-    that. `from_trace`: tables that are taken from the trace where they have no file, although others may meet the needs.
-    `early`: it is built of a first look (store/first_look.py), too, while the tables are read. `with_trace`: it shows more
-    of spans whose trace happens to be read, and waits for none."""
+    """One view.
+
+    needs         groups of logical tables (or "trace"); of each group the span needs one
+    contract      TypedDict of the data that `build` returns; source of the TypeScript type
+    extra_tables  tables that only /api/table serves, built on demand from the same input
+    examines      reads everything, and is built even if reading fails
+    from_trace    tables taken from the trace if they have no file, even if others meet the needs
+    early         also built from a preview (store/first_look.py) while the tables are read
+    with_trace    shows more of spans whose trace is already read, and does not wait for it
+    """
 
     id: str
     title: str
@@ -220,7 +224,7 @@ class View:
     contract: type
     params: tuple[Param, ...] = ()
     extra_tables: Mapping[str, Callable[[ViewInput], ViewTable]] = field(default_factory=dict)
-    count: str = ""  # logical table whose row count stands beside the view in the sidebar
+    count: str = ""  # logical table whose row count the sidebar shows
     examines: bool = False
     early: bool = False
     from_trace: tuple[str, ...] = ()
@@ -228,5 +232,5 @@ class View:
 
 
 def device_kind(span: SpanData) -> str:
-    """What people call the device of a span; "" for a trace of torch.profiler in which no GPU ran."""
+    """ "NPU" or "GPU"; "" for a torch.profiler trace without GPU work."""
     return "" if span.format == KINETO.id and span.table("kernels") is None else FORMATS[span.format].device

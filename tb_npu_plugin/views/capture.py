@@ -1,11 +1,11 @@
-"""How a span was recorded, as JSON."""
+"""Capture settings of a span, as JSON."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Optional, TypedDict, cast
 
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.ranks.world import least_world_size
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
@@ -19,25 +19,25 @@ _DEVICE = re.compile(r"[NG]PU:(\d+)")
 
 
 class DatabaseJson(TypedDict):
-    """A database, and what was read from it. Text files are preferred where both exist."""
+    """A database, and what was read from it. Text files take precedence."""
 
     file: str
     """Path below the result folder."""
     tables: list[str]
-    """Titles of what it filled."""
+    """Titles of the data that it filled."""
 
 
 class DynamicWindowJson(TypedDict):
-    """Steps that dynamic profiling was asked to record, from the name of the folder."""
+    """Steps selected for dynamic profiling, from the folder name."""
 
     start: int
     """First step."""
     stop: Optional[int]
-    """Last step; null where the name does not have it."""
+    """Last step; null if the name lacks it."""
 
 
 class CaptureJson(TypedDict):
-    """How a span was recorded. Null: no file has it."""
+    """Capture settings of a span. Null: not recorded."""
 
     producer: str
     """Profiler that wrote the result."""
@@ -54,7 +54,7 @@ class CaptureJson(TypedDict):
     rank_source: str
     """File that the rank comes from, or "assumed"."""
     world_size: Optional[int]
-    """Ranks of the job; at least as many as are named in the links."""
+    """Ranks of the job; at least those seen in the links."""
     ranks_profiled: int
     """Always 1: this span's rank. /api/ranks has those of the run."""
     level: Optional[str]
@@ -64,13 +64,13 @@ class CaptureJson(TypedDict):
     activities: Optional[list[str]]
     """Activities that were recorded: CPU, NPU, …"""
     recorded: list[str]
-    """Switches that were on."""
+    """Enabled switches."""
     not_recorded: list[str]
-    """Switches that were off."""
+    """Disabled switches."""
     schedule: Optional[dict[str, int]]
     """Arguments of `schedule(...)`."""
     window: Optional[DynamicWindowJson]
-    """Set for dynamic profiling only."""
+    """Only set for dynamic profiling."""
     jit_level: Optional[str]
     """MindSpore's jit_level."""
     versions: dict[str, str]
@@ -78,7 +78,7 @@ class CaptureJson(TypedDict):
     start_ns: Optional[str]
     """Start, ns since the epoch."""
     utc_offset_minutes: int
-    """Time zone of the recorder; 0 where unknown."""
+    """Time zone of the recorder; 0 if unknown."""
     duration_ns: Optional[int]
     """From start to end."""
     host: Optional[str]
@@ -86,19 +86,19 @@ class CaptureJson(TypedDict):
     pid: Optional[int]
     """Process id."""
     simulated: bool
-    """A mock device wrote the device side."""
+    """Whether a mock device wrote the device side."""
     environment: dict[str, str]
     """Recorded environment variables."""
     metadata: dict[str, Any]
-    """What the training script added with `add_metadata`."""
+    """Entries added by the training script with `add_metadata`."""
     files: list[str]
     """Files that are read, as paths below the result folder."""
     databases: list[DatabaseJson]
-    """Databases that filled any table."""
+    """Databases that filled a table."""
 
 
 def capture_json(span: SpanData) -> CaptureJson:
-    """How a span was recorded. `ranks_profiled` counts this span's rank only: /api/ranks has the run's."""
+    """Capture settings of a span. `ranks_profiled` counts this span's rank only; /api/ranks has those of the run."""
     capture = span.capture
     times = capture.start_ns, capture.end_ns
     return {
@@ -134,7 +134,7 @@ def capture_json(span: SpanData) -> CaptureJson:
 
 
 def _databases(span: SpanData) -> list[DatabaseJson]:
-    """Which parts come from databases."""
+    """Databases that filled tables."""
     format = FORMATS[span.format]
     known = [(name, format.file(name)) for name in (path.rpartition("/")[2] for path in span.files)]
     first = {table for _, file in known if file is not None and not file.fallback for table in file.tables}
@@ -151,13 +151,13 @@ def _databases(span: SpanData) -> list[DatabaseJson]:
 
 
 def _device_ids(span: SpanData) -> list[int]:
-    """Physical ids of the Device_id columns; where no file has one, the numbers of "NPU:0" or "GPU:0" in the memory
-    tables, else what the settings say."""
+    """Physical ids from the Device_id columns; without them, the numbers of "NPU:0" or "GPU:0" in the memory tables,
+    else those in the settings."""
     found: set[int] = set()
     for name in ("step_trace", "kernels", "op_statistic"):
         table = span.table(name)
         if table is not None and table.has("device_id"):
-            ids = summed(table, GroupByQuery(("device_id",))).keys["device_id"]
+            ids = group_rows(table, GroupByQuery(("device_id",))).keys["device_id"]
             found.update(value for value in cast(IntArray, ids).tolist() if value != NULL_INT)
     if found:
         return sorted(found)

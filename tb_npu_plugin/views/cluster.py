@@ -1,5 +1,4 @@
-"""The part of Distributed that results of MindSpore up to 2.2 have: the course of the steps of all ranks, and what
-stands out among them."""
+"""The part of Distributed for results of MindSpore up to 2.2: step figures of all ranks, and outliers among them."""
 
 from __future__ import annotations
 
@@ -19,14 +18,14 @@ from tb_npu_plugin.views.base import ViewTable
 
 
 class ClusterJson(TypedDict):
-    """Course of the steps of all ranks, where the recorder wrote it (MindSpore up to 2.2)."""
+    """Step figures of all ranks, if recorded (MindSpore up to 2.2)."""
 
     mode: Optional[str]
     """Parallel mode of the job."""
     stages: Optional[int]
     """Pipeline stages; null without pipeline parallelism."""
     complete: bool
-    """Every rank of the job was profiled."""
+    """Whether every rank of the job was profiled."""
     findings: list[ClusterFinding]
     """Results of MindInsight's rules."""
 
@@ -50,15 +49,15 @@ COLUMNS = (
     Column("capacity_bytes", Kind.BYTES, "Capacity", "Memory of the device.", ""),
 )
 _BASES = ("mean", "recorded", "step")
-#: Columns that a rank has once: shown in the row of its mean.
-_ONCE = (
+#: Columns with one value per rank, shown in the row of its mean.
+_PER_RANK = (
     ("flops_summary", ("flops", "flops_rate", "utilisation")),
     ("memory_summary", ("peak_bytes", "capacity_bytes")),
 )
 
 
 def cluster(spans: Sequence[SpanData]) -> tuple[Optional[ClusterJson], dict[str, ViewTable]]:
-    """See ClusterJson; None where no span records such figures."""
+    """See ClusterJson; None if no span has these figures."""
     if not any(span.rows(table) for span in spans for table in NEEDS):
         return None, {}
     job = {key: value for span in spans for key, value in span.capture.distributed_args.items()}
@@ -87,7 +86,7 @@ def _course(span: SpanData, world: Any, stages: Any) -> analysis.RankCourse:
 def _figures(span: SpanData, course: analysis.RankCourse, basis: analysis.Basis) -> rules.RankFigures:
     row = course.row(basis)
     times = {} if row is None else row.figures
-    work = _once(span)
+    work = _per_rank_values(span)
     return rules.RankFigures(
         rank=course.rank,
         stage=course.stage,
@@ -101,10 +100,10 @@ def _figures(span: SpanData, course: analysis.RankCourse, basis: analysis.Basis)
     )
 
 
-def _once(span: SpanData) -> dict[str, Any]:
-    """What a rank has once."""
+def _per_rank_values(span: SpanData) -> dict[str, Any]:
+    """Values of the columns with one value per rank."""
     out: dict[str, Any] = {}
-    for name, keys in _ONCE:
+    for name, keys in _PER_RANK:
         table = span.table(name)
         for key in keys:
             out[key] = None
@@ -115,7 +114,7 @@ def _once(span: SpanData) -> dict[str, Any]:
 
 
 def _links(span: SpanData, course: analysis.RankCourse) -> list[rules.LinkFigures]:
-    """Traffic of each link to another rank, over all steps."""
+    """Traffic of each link to another rank, summed over steps."""
     table = span.table("comm_links")
     if table is None:
         return []
@@ -135,8 +134,7 @@ def _links(span: SpanData, course: analysis.RankCourse) -> list[rules.LinkFigure
 
 
 def _table(spans: Sequence[SpanData], courses: Sequence[analysis.RankCourse]) -> Table:
-    """Means of all ranks, recorded averages of all, then their steps: where only a page of it travels with the view,
-    the means of all ranks are on it."""
+    """Means of all ranks, then all recorded averages, then steps: the first page always has the means of all ranks."""
     lists: dict[str, list[Any]] = {column.key: [] for column in COLUMNS}
     rows = [(span, course, row) for span, course in zip(spans, courses) for row in course.rows]
     for span, course, row in sorted(rows, key=lambda item: _BASES.index(item[2].basis)):
@@ -147,7 +145,7 @@ def _table(spans: Sequence[SpanData], courses: Sequence[analysis.RankCourse]) ->
             "step": row.step,
             "count": row.count,
             **row.figures,
-            **(_once(span) if row.basis == "mean" else {}),
+            **(_per_rank_values(span) if row.basis == "mean" else {}),
         }
         for key, items in lists.items():
             items.append(values.get(key))

@@ -1,4 +1,4 @@
-"""Data pipeline: does the data keep up with the device, and if not, which operator holds it up."""
+"""Data pipeline: whether data arrive in time for the device, and the bottleneck operator if not."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ class PipelineRemarkJson(TypedDict):
     """A remark of the recorder."""
 
     kind: str
-    """What it is about."""
+    """Subject."""
     text: str
-    """As in the file."""
+    """Text of the file."""
 
 
 class LoaderJson(TypedDict):
-    """Time that the host waited for PyTorch's DataLoader."""
+    """Time that the host waited for the PyTorch DataLoader."""
 
     calls: int
-    """Number of batches it waited for."""
+    """Number of batches."""
     total_ns: int
     """Sum of all waits."""
     longest_ns: int
     """The longest wait."""
     steps_ns: Optional[int]
-    """From the start of the first step on the host to the end of the last; null where unknown, or where loaders of several
-    threads together waited longer."""
+    """From the start of the first step on the host to the end of the last; null if unknown, or if the waits of several
+    threads sum to more."""
     source: str
-    """File that the waits come from."""
+    """File of the waits."""
 
 
 class DataPipelineJson(TypedDict):
-    """Whether the data keep up with the device.
+    """Whether data arrive in time for the device.
 
     Tables: "batches" (one row for each batch and queue), "dataset" (operations by stage), "preprocess" (AI CPU tasks).
     /api/table/data_pipeline.queue (`op`) has samples of an operator's output queue.
@@ -52,22 +52,22 @@ class DataPipelineJson(TypedDict):
     queues: list[PipelineQueue]
     """Host and device queue."""
     verdict: Literal["processing", "transfer", "compute", "unknown"]
-    """What limits the data: their processing, their transfer to the device, or neither ("compute")."""
+    """The bottleneck: "processing", "transfer" to the device, or none ("compute")."""
     bottleneck: Optional[int]
     """Id of the operator that delays the others most."""
     machine_cpu: Optional[float]
     """CPU use of the machine in percent."""
     findings: list[PipelineFinding]
-    """Rules that hold."""
+    """Findings of the rules."""
     remarks: list[PipelineRemarkJson]
-    """What the recorder itself says."""
+    """Remarks of the recorder."""
     loader: Optional[LoaderJson]
-    """Waits for PyTorch's DataLoader; null where none was recorded."""
+    """Waits for the PyTorch DataLoader; null if not recorded."""
     sources: list[str]
     """Files that were read."""
 
 
-#: Logical tables that any part of the view is made of.
+#: Logical tables that the view uses.
 PIPELINE = ("minddata_ops", "minddata_queues", "minddata_batches", "minddata_cpu", "minddata_remarks", "dataset")
 OTHERS = ("data_preprocess", "operators")
 
@@ -76,7 +76,7 @@ def build(source: ViewInput) -> ViewResult:
     """See DataPipelineJson."""
     span = source.spans[0]
     ops, batches, cpu = (span.table(name) for name in ("minddata_ops", "minddata_batches", "minddata_cpu"))
-    found = analysis.examine(ops, batches, cpu)
+    found = analysis.analyse_pipeline(ops, batches, cpu)
     data: DataPipelineJson = {
         "operators": list(found.ops),
         "queues": list(found.queues),
@@ -92,7 +92,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def queue(source: ViewInput) -> ViewTable:
-    """Table "queue": samples of the output queue of an operator (parameter op)."""
+    """Table "queue": samples of an operator's output queue (parameter op)."""
     text = source.params.get("op", "")
     if not text.isdecimal() or len(text) > 9:
         raise BadRequest(Message("error.operator", op=repr(text[:40])), Message("hint.operator"))
@@ -120,7 +120,7 @@ def _loader(span: SpanData) -> LoaderJson | None:
         "calls": found.calls,
         "total_ns": found.total_ns,
         "longest_ns": found.longest_ns,
-        # Loaders of several threads may wait for longer together.
+        # The waits of loaders on several threads may sum to more than the elapsed time.
         "steps_ns": elapsed if elapsed is not None and found.total_ns <= elapsed else None,
         "source": span.source("operators"),
     }

@@ -1,4 +1,4 @@
-"""Diff: two captures side by side, by step and operator class, by operator, by kernel."""
+"""Diff: compares two captures by step and operator class, by operator, and by kernel."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class DiffSideJson(TypedDict):
     rank: Optional[int]
     """Rank in the job."""
     step_count: int
-    """Steps with a number; a step of several devices counts once."""
+    """Numbered steps; a step of several devices counts once."""
 
 
 class DiffStepJson(TypedDict):
-    """A pair of steps: the n-th step of each side. Times are device times; on several devices, their mean."""
+    """A pair of steps: the n-th step of each side. Times are device times; for several devices, their mean."""
 
     id: str
     """Number of the baseline's step; "mean": the mean steps; "*": the whole captures."""
@@ -62,7 +62,7 @@ class DiffStepJson(TypedDict):
     experimental_count: int
     """Number of steps; a mean leaves out an incomplete last step."""
     baseline_ns: Optional[int]
-    """Step time, the exact sum of its classes; null where a part is unknown, and then there is no class "idle"."""
+    """Step time, the exact sum of its classes; null if a part is unknown (then class "idle" is absent)."""
     experimental_ns: Optional[int]
     """As `baseline_ns`."""
     classes: list[ClassDifference]
@@ -81,22 +81,22 @@ class DiffJson(TypedDict):
     """
 
     baseline: DiffSideJson
-    """Before."""
+    """Baseline."""
     experimental: DiffSideJson
-    """After."""
+    """Experimental."""
     shown: str
-    """Id of the pair that the tables are of; the first by default."""
+    """Id of the pair shown in the tables; default: the first."""
     steps: list[DiffStepJson]
     """Pairs of steps; the mean first."""
 
 
-#: Ids of what is no pair of steps.
+#: Ids of entries that are not a pair of steps.
 MEAN, WHOLE = "mean", "*"
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Steps of one side, one row for each device, and its kernels."""
+    """Steps of one side, one row per device, and its kernels."""
 
     span: SpanData
     steps: list[Step]
@@ -104,20 +104,20 @@ class _Side:
 
     @cached_property
     def names(self) -> list[str]:
-        """Each named step once, also where several devices have it."""
+        """Distinct step names."""
         return list(dict.fromkeys(step.step for step in self.steps if step.step is not None))
 
     @cached_property
     def averaged(self) -> list[Step]:
-        """Rows that the mean step is taken of."""
+        """Rows that enter the mean step."""
         return averaged(self.span, self.steps)
 
     def rows(self, step: str) -> list[Step]:
-        """Those of one step."""
+        """Rows of one step."""
         return [row for row in self.steps if row.step == step]
 
     def kernels_of(self, rows: Sequence[Step]) -> Table:
-        """Kernels of steps. Where none belongs to any of them: all kernels."""
+        """Kernels of steps; all kernels if none belongs to these steps."""
         assert self.kernels is not None
         if self.is_computed:
             chosen = np.zeros(len(self.kernels), dtype=np.bool_)
@@ -129,7 +129,7 @@ class _Side:
 
     @cached_property
     def classes(self) -> dict[tuple[str | None, int | None], ClassTimes]:
-        """Of each row of `steps`."""
+        """Operator classes of each row of `steps`."""
         return {(row.step, row.device_id): self._classes_of(row) for row in self.steps}
 
     def _classes_of(self, row: Step) -> ClassTimes:
@@ -145,7 +145,7 @@ class _Side:
 
     @cached_property
     def is_computed(self) -> bool:
-        """In a computed step counts what runs in its time, whichever step launched it."""
+        """Whether steps were computed: then all kernels that run in a step count, whichever step launched them."""
         return are_computed(self.span)
 
     def _is_on(self, row: Step) -> NDArray[np.bool_]:
@@ -155,9 +155,8 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """One thing that can be compared: step names of both sides (None: of several steps), the rows of both, and by what
-    their sums are divided."""
+class _Comparison:
+    """A comparison: step names of both sides (None: several steps), their rows, and the divisors of their sums."""
 
     id: str
     pair: tuple[Optional[str], Optional[str]]
@@ -183,10 +182,10 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, _tables(before, after, shown), 0)
 
 
-def _choices(before: _Side, after: _Side) -> list[_Shown]:
-    """The mean step and the n-th steps of both sides; whole captures where a side has no marks of steps."""
+def _choices(before: _Side, after: _Side) -> list[_Comparison]:
+    """Pairs of the mean steps and of the n-th steps; the whole captures if a side has no step marks."""
     if not (before.names and after.names):
-        return [_Shown(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
+        return [_Comparison(WHOLE, (None, None), (before.steps, after.steps), analysis.SUMS)]
     pairs = [
         _per_step(one, (one, other), (before.rows(one), after.rows(other)))
         for one, other in zip(before.names, after.names)
@@ -195,18 +194,18 @@ def _choices(before: _Side, after: _Side) -> list[_Shown]:
     return pairs if len(before.names) == len(after.names) == 1 else [mean, *pairs]
 
 
-def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Shown:
-    return _Shown(id, pair, rows, (len(rows[0]), len(rows[1])))
+def _per_step(id: str, pair: tuple[Optional[str], Optional[str]], rows: tuple[list[Step], list[Step]]) -> _Comparison:
+    return _Comparison(id, pair, rows, (len(rows[0]), len(rows[1])))
 
 
-def _chosen(choices: Sequence[_Shown], step: str) -> _Shown:
+def _chosen(choices: Sequence[_Comparison], step: str) -> _Comparison:
     for choice in choices:
         if step in ("", choice.id):
             return choice
     raise BadRequest(Message("error.step_pair", step=repr(step[:80])), Message("hint.step_id"))
 
 
-def _step_json(choice: _Shown, before: _Side, after: _Side) -> DiffStepJson:
+def _step_json(choice: _Comparison, before: _Side, after: _Side) -> DiffStepJson:
     sides = [
         mean([side.classes[row.step, row.device_id] for row in rows], by)
         for side, rows, by in zip((before, after), choice.rows, choice.by)
@@ -230,7 +229,7 @@ def _window(step: Step) -> tuple[int, int]:
     return step.start_ns, step.start_ns + step.stage
 
 
-def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
+def _tables(before: _Side, after: _Side, shown: _Comparison) -> dict[str, ViewTable]:
     tables = {}
     frameworks = {FORMATS[side.span.format].framework for side in (before, after)}
     first, second = (side.span.table("operators") for side in (before, after))
@@ -239,13 +238,13 @@ def _tables(before: _Side, after: _Side, shown: _Shown) -> dict[str, ViewTable]:
         tables["operators"] = _operators(first, second, counts if all(counts) else analysis.SUMS)
     if before.kernels is not None:
         chosen = [side.kernels_of(rows) for side, rows in zip((before, after), shown.rows)]
-        by_type = before.span.format != after.span.format  # other recorders and devices name kernels in other ways
+        by_type = before.span.format != after.span.format  # kernel names differ between profilers and devices
         tables["kernels"] = ViewTable(analysis.kernels(chosen[0], chosen[1], by_type, shown.by), "difference_ns")
     return tables
 
 
 def _operators(baseline: Table, experimental: Table, by: analysis.Divisors) -> ViewTable:
-    """By difference of the device self time; of the host self time where nothing ran on a device."""
+    """Sorted by the difference of device self time, or of host self time if nothing ran on a device."""
     table = analysis.operators(baseline, experimental, by)
     on_device = any((table.ints(f"{side}_device_self_ns") > 0).any() for side in ("baseline", "experimental"))
     return ViewTable(table, "difference_device_self_ns" if on_device else "difference_host_self_ns")

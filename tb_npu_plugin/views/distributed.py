@@ -1,4 +1,4 @@
-"""Distributed: step budgets and communication of all ranks of a run, their operators, transports and links."""
+"""Distributed: step budgets, communication operators, transports and links of all ranks of a run."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class LinkJson(TypedDict):
     dst: int
     """Receiver's number inside the group."""
     src_rank: Optional[int]
-    """Sender's rank in the job; null where no file has it."""
+    """Sender's rank in the job; null if not recorded."""
     dst_rank: Optional[int]
-    """Receiver's rank in the job; null where no file has it."""
+    """Receiver's rank in the job; null if not recorded."""
     transport: Optional[str]
     """HCCS, RDMA, PCIE, SIO or LOCAL."""
     size_bytes: Optional[int]
@@ -50,11 +50,11 @@ class LinkJson(TypedDict):
     bandwidth: Optional[float]
     """1e9 bytes per second."""
     calls: Optional[int]
-    """Number of operators; null where unknown."""
+    """Number of operators; null if unknown."""
 
 
 class RankStateJson(TypedDict):
-    """Whether a rank of the run is read."""
+    """Reading state of a rank of the run."""
 
     span: str
     """Token of the span."""
@@ -63,11 +63,11 @@ class RankStateJson(TypedDict):
     rank: Optional[int]
     """Rank in the job."""
     pipeline_stage: Optional[int]
-    """From 1; null where no file has it, or while the rank is not read."""
+    """From 1; null if not recorded, or before the rank is read."""
     state: Literal["ready", "reading", "failed", "missing"]
-    """ "missing": it has none of the files of this view."""
+    """"missing": it has no file of this view."""
     reason: str
-    """Why it is not shown; else ""."""
+    """Reason why it is not shown; else ""."""
     texts: dict[str, MessageJson]
     """Code and parameters of `reason`."""
 
@@ -82,7 +82,7 @@ class DistributedJson(TypedDict):
     """
 
     ranks: list[RankStateJson]
-    """Ranks that are read, then the others with the reason."""
+    """Ranks that are read, then the others with a reason."""
     steps: list[Optional[str]]
     """Steps of all ranks; null: ranks without marked steps."""
     budgets: list[RankBudgetJson]
@@ -94,11 +94,11 @@ class DistributedJson(TypedDict):
     op_types: list[str]
     """Operator types of `links`."""
     world_size: Optional[int]
-    """Ranks of the job; from the links where no metadata has it."""
+    """Ranks of the job; from the links if no metadata has it."""
     late_peers: list[LatePeerJson]
-    """From ranks whose trace is read."""
+    """Only from ranks whose trace is read."""
     cluster: Optional[ClusterJson]
-    """Set for results of MindSpore up to 2.2."""
+    """Only set for results of MindSpore up to 2.2."""
 
 
 NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *CLUSTER_NEEDS)
@@ -182,7 +182,7 @@ def _tables(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
 
 
 def _link_use(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
-    """No table where no rank was sampled."""
+    """No table if no rank was sampled."""
     found = [link_use({name: span.table(name) for name in LINK_TABLES}, span.capture.rank) for span in spans]
     known = [table for table in found if table is not None]
     return {"link_use": ViewTable(concat(LINK_USE_COLUMNS, known))} if known else {}

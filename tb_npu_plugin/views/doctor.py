@@ -1,4 +1,4 @@
-"""Doctor: what a result is, what became of each of its files, and what it lacks."""
+"""Doctor: the result, the state of each file, and missing data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tb_npu_plugin.views.uses import USES
 
 
 class FilledJson(TypedDict):
-    """A logical table, and what one file added to it."""
+    """A logical table and the rows that one file added to it."""
 
     table: str
     """Name of the table."""
@@ -30,7 +30,7 @@ class DoctorFileJson(TypedDict):
     file: str
     """Path below the result folder."""
     title: str
-    """What the file holds."""
+    """Title of the file."""
     bytes: int
     """Size."""
     state: Literal["read", "damaged", "lost", "settings", "unused", "unread"]
@@ -104,7 +104,7 @@ def _unread(file: str, size: int) -> DoctorFileJson:
 
 
 def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
-    """Views that show a file; those of its tables where it may hold any, as a database does."""
+    """Views that show a file; for a database, the views of the tables that it filled."""
     if spec is None:
         return []
     use = USES.get(spec.id)
@@ -116,7 +116,7 @@ def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
 
 
 def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:
-    """What was read of a file: a table counts for the file that it came from."""
+    """Rows read from a file, by table; a table counts for its source file."""
     if spec is None:
         return []
     name = file.rpartition("/")[2]
@@ -133,7 +133,7 @@ def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJs
 
 
 def _with_others(span: SpanData, file: str, spec: ResultFile | None) -> bool:
-    """A piece of a file that was cut: its rows are counted with those of the first."""
+    """Whether the file is a later piece of a split file, whose rows count with the first piece."""
     if spec is None or spec.piece(file.rpartition("/")[2]) is None:
         return False
     if "trace" in spec.tables:
@@ -155,7 +155,7 @@ def _of_any(problem: Problem, files: Sequence[str]) -> bool:
 
 
 def _is_of(problem: Problem, file: str) -> bool:
-    """The problem names this file, maybe among others."""
+    """Whether the problem names this file."""
     return file in problem.file.split(", ")
 
 

@@ -1,4 +1,4 @@
-"""Kernel: where the device's time went, by kernel name, by type and core, and every row of kernel_details.csv."""
+"""Kernel: device time by kernel name, by type and core, and every row of kernel_details.csv."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ class KernelJson(TypedDict):
     kernels: int
     """Number of kernel calls."""
     computing_ns: int
-    """Sum of all kernels but communication."""
+    """Sum of all kernels except communication."""
     communication_calls: Optional[int]
-    """Number of communication kernels; null where only sums are known, which hold no communication."""
+    """Number of communication kernels; null if only sums are known, which exclude communication."""
     communication_ns: Optional[int]
     """Sum of communication kernels; null as for `communication_calls`."""
     source: str
-    """File that the kernels come from."""
+    """File of the kernels."""
     types_source: str
-    """File that the table "types" comes from."""
+    """File of the table "types"."""
     device_kind: str
     """ "NPU" or "GPU"."""
 
 
-#: Value of the parameter `step` for the rows that belong to no step.
+#: Value of the parameter `step` for kernels outside steps.
 NO_STEP = "null"
 
 
@@ -78,14 +78,14 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def _check(step: str, steps: Sequence[str | None]) -> None:
-    """Raises BadRequest for a step that is none of these."""
+    """Raise BadRequest for an unknown step."""
     if step and (None if step == NO_STEP else step) not in steps:
         raise BadRequest(Message("error.kernel_step", step=repr(step[:80])), Message("hint.step_all"))
 
 
 def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
-    """Of results whose recorder summed the operators up (MindSpore up to 2.2); single device tasks may be there, too,
-    but without their types."""
+    """For results with operators summed up by the recorder (MindSpore up to 2.2); they may also have single device
+    tasks, without types."""
     statistic, kernels = span.table("op_statistic"), span.table("kernels")
     types = statistic if statistic is not None or totals is None else op_totals.by_type(totals)
     assert types is not None, "the view needs kernels, op_totals or op_statistic"

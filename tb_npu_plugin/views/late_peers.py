@@ -1,4 +1,4 @@
-"""Ranks that were not recorded and come last, as the traces of those that were recorded show them."""
+"""Finds unprofiled ranks that arrive last at collectives, from the traces of profiled ranks."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ class LatePeerJson(TypedDict):
     peer: int
     """The late rank's number inside the group."""
     peer_rank: Optional[int]
-    """The late rank in the job; null where no file has it."""
+    """The late rank in the job; null if not recorded."""
 
 
 _BETWEEN_TWO = COMM_KINDS[0]
-#: Of each rank and step so many of the longest waits are looked at: each reads a piece of the trace.
-_LOOKED_AT = 8
+#: Number of longest waits examined per rank and step: each reads a part of the trace.
+_MAX_WAITS = 8
 
 
 def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optional[int]) -> list[LatePeerJson]:
-    """Waits for ranks that no span is of, the longest of each recorded rank and step. Of spans whose whole trace is read."""
+    """The longest wait of each profiled rank and step for an unprofiled rank. Only for spans whose trace is read
+    completely."""
     recorded = {span.capture.rank for span in spans}
     if world_size is None or len(recorded) >= world_size:
         return []
@@ -53,7 +54,7 @@ def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optiona
         for name, step, group, wait, peer in _waits(timeline, ops):
             rank = ranks.of(group, peer)
             if rank is None and sizes.get(group) == world_size:
-                rank = peer  # the group of all ranks has their numbers
+                rank = peer  # in the group of all ranks, local and world rank are equal
             if rank is None or rank not in recorded:
                 out.append(
                     {
@@ -84,7 +85,7 @@ def _waits(timeline: Any, ops: Table) -> Iterator[tuple[str, Optional[str], Opti
                 step, group = known_ops[name]
                 found.setdefault(step, []).append((int(timeline.rows.dur[task]), task, name, group))
     for step, waits in found.items():
-        for wait, task, name, group in sorted(waits, reverse=True, key=lambda one: one[:2])[:_LOOKED_AT]:
+        for wait, task, name, group in sorted(waits, reverse=True, key=lambda one: one[:2])[:_MAX_WAITS]:
             args, _ = timeline.args(task)
             peer = (args or {}).get(PEER)
             if isinstance(peer, int) and not isinstance(peer, bool):
@@ -92,7 +93,7 @@ def _waits(timeline: Any, ops: Table) -> Iterator[tuple[str, Optional[str], Opti
 
 
 def _communicators(timeline: Any) -> Iterator[list[int]]:
-    """Tracks of each communicator: that of its operators, then those of its planes, which stand behind it."""
+    """Tracks of each communicator: its operators, then its planes, which follow it."""
     group, plane = (words.split("{0}") for words in (GROUP, PLANE))
     tracks: list[int] = []
     for number, track in enumerate(timeline.tracks):
@@ -108,7 +109,7 @@ def _communicators(timeline: Any) -> Iterator[list[int]]:
 
 
 def _tasks(timeline: Any, track: int, name: str = "") -> Tasks:
-    """Slices of a track; of one name where it is given."""
+    """Slices of a track; only those of one name if given."""
     rows = timeline.rows
     first, end = (int(rows.first[row]) for row in (rows.track_row[track], rows.track_row[track + 1]))
     ids = np.arange(first, end, dtype=np.int64)
@@ -120,7 +121,7 @@ def _tasks(timeline: Any, track: int, name: str = "") -> Tasks:
 
 
 def _group_sizes(links: Table | None) -> dict[Optional[str], int]:
-    """Ranks of each group, as far as the links of one of them reach."""
+    """Lower bound of each group's size, from its links."""
     out: dict[Optional[str], int] = {}
     if links is not None:
         ends = np.maximum(links.ints("src"), links.ints("dst"))

@@ -1,4 +1,4 @@
-"""Memory: curves and peaks by component, allocations, what is live at a moment, memory of CANN modules."""
+"""Memory: curves and peaks by component, allocations, live allocations at a time, memory of CANN modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CurveJson(TypedDict):
     device: Optional[str]
     """Device; null where the file does not name it."""
     points: int
-    """Points in the file; `time` has some or all of them, with the extremes."""
+    """Points in the file; `time` holds some or all of them, with the extremes."""
     time: list[int]
     """ns after `base_ns`."""
     allocated: list[Optional[int]]
@@ -32,7 +32,7 @@ class CurveJson(TypedDict):
 
 
 class MemoryPeakJson(TypedDict):
-    """Largest values of a component, and when each was reached first."""
+    """Largest values of a component, and when each was first reached."""
 
     component: str
     """Component of the memory record."""
@@ -65,7 +65,7 @@ class MemoryJson(TypedDict):
     curves: list[CurveJson]
     """One for each component and device."""
     module_curves: list[CurveJson]
-    """Modules that ever held memory; the table "modules" has all."""
+    """Modules that held memory at any time; the table "modules" lists all."""
     peaks: list[MemoryPeakJson]
     """One for each component and device."""
     range_ns: Optional[list[int]]
@@ -116,7 +116,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def _used(modules: Table) -> Table:
-    """Samples of the modules that ever held memory: most of the some 77 never do, and stand in the table only."""
+    """Samples of modules that held memory at any time: most of the 77 or so never do, and only appear in the table."""
     used = modules.text("component").take(modules.ints("reserved_bytes") > 0).tolist()
     return modules.take(modules.text("component").isin(name for name in used if name is not None))
 

@@ -25,7 +25,7 @@ class OperatorJson(TypedDict):
     calls: int
     """Number of operator calls."""
     source: str
-    """File that the operators come from."""
+    """File of the operators."""
     device_self_ns: Optional[int]
     """Device time without nested operators."""
     device_total_ns: Optional[int]
@@ -37,9 +37,9 @@ class OperatorJson(TypedDict):
     communication_self_ns: Optional[int]
     """Device self time of communication operators."""
     has_stacks: bool
-    """Call stacks were recorded."""
+    """Whether call stacks were recorded."""
     has_shapes: bool
-    """Input shapes were recorded."""
+    """Whether input shapes were recorded."""
 
 
 #: Value of the parameter `input_shapes` for operators without shapes.
@@ -50,7 +50,7 @@ def build(source: ViewInput) -> ViewResult:
     """See OperatorJson."""
     span = source.spans[0]
     operators = span.table("operators")
-    if operators is None:  # what CANN was called for is known all the same
+    if operators is None:  # only CANN calls were recorded
         return ViewResult(_nothing(span), recorded_tables("operator", span), span.base_ns)
     totals = analysis.totals(operators)
     data: OperatorJson = {
@@ -74,7 +74,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def _order(operators: Table) -> str:
-    """By the device's time, or by the host's where nothing ran on a device."""
+    """Default order: by device time, or by host time if nothing ran on a device."""
     return "device_self_ns" if (operators.ints("device_self_ns") > 0).any() else "host_self_ns"
 
 
@@ -95,7 +95,7 @@ def _nothing(span: SpanData) -> OperatorJson:
 def stacks(source: ViewInput) -> ViewTable:
     """Table "stacks": the calls of one operator (parameters name, input_shapes) by call stack."""
     operators = source.spans[0].table("operators")
-    if operators is None:  # calls of CANN alone make a view
+    if operators is None:  # only CANN calls were recorded
         raise NotFound(Message("error.no_operators"), Message("hint.operators"))
     chosen = operators.text("name").equals(source.params.get("name", ""))
     shapes = source.params.get("input_shapes", "")

@@ -1,4 +1,4 @@
-"""Overview: the budget of each step, how the span was recorded, the top kernels and operators."""
+"""Overview: step budgets, capture settings, the top kernels and operators."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class OverviewJson(TypedDict):
     steps: list[StepJson]
     """All steps."""
     steps_source: Optional[str]
-    """File that the steps come from."""
+    """File of the steps."""
     steps_computed: bool
-    """Steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then."""
+    """Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then."""
     course: Optional[StepTimes]
-    """The mean step, where only points of the steps were recorded."""
+    """The mean step, if only points of the steps were recorded."""
     course_steps: int
     """Number of steps in `course`."""
     capture: CaptureJson
-    """How the span was recorded."""
+    """Capture settings."""
 
 
 #: Rows of the tables "kernels" and "operators".
@@ -72,7 +72,7 @@ def _top_kernels(span: SpanData) -> Table | None:
 
 
 def _top_operators(operators: Table) -> ViewTable:
-    """By device self time; by host self time where nothing ran on a device."""
+    """By device self time, or by host self time if nothing ran on a device."""
     table = operator_analysis.by_name(operators)
     sort = "device_self_ns" if (table.ints("device_self_ns") > 0).any() else "host_self_ns"
     return ViewTable(table.take(largest_first(table.ints(sort))[:TOP]), sort)

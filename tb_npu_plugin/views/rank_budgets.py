@@ -1,4 +1,4 @@
-"""What each rank of a run did in each step, and what tells which of them the others waited for."""
+"""Budget of each rank and step of a run, with the figures that identify stragglers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.communication.lateness import collectives_of, latene
 from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_step, is_communication, longest_communication
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
-from tb_npu_plugin.analysis.steps.idle_at_once import idle_at_once, nth_idle, nth_largest
+from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_largest, nth_longest_idle
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
@@ -21,8 +21,8 @@ from tb_npu_plugin.views.steps import steps_of as step_budgets
 
 
 @dataclass(frozen=True)
-class RankLine:
-    """One device of a span. device_id: None where the span has one device only, and of what belongs to no certain one."""
+class RankDevice:
+    """One device of a span. device_id: None if the span has one device, and for data of no certain device."""
 
     span: SpanData
     device_id: Optional[int]
@@ -30,25 +30,25 @@ class RankLine:
     comm_ops: Optional[Table]
 
     def kernels(self) -> Optional[Table]:
-        """Those of the device; None where the span has none."""
+        """Kernels of the device; None if the span has none."""
         kernels = self.span.table("kernels")
         if kernels is None or self.device_id is None:
             return kernels
         return kernels.take(kernels.ints("device_id") == self.device_id)
 
 
-def lines_of(span: SpanData) -> list[RankLine]:
-    """The devices of a span in the order of their steps; communication.json does not tell devices apart, and so stands alone
-    where there are several."""
+def devices_of(span: SpanData) -> list[RankDevice]:
+    """The devices of a span in the order of their steps. communication.json does not name devices, so with several
+    devices it becomes a separate line."""
     steps, _ = step_budgets(span)
     comm_ops = span.table("comm_ops")
     devices = list(dict.fromkeys(step["device_id"] for step in steps))
     if len(devices) < 2:
-        return [RankLine(span, None, steps, comm_ops)]
+        return [RankDevice(span, None, steps, comm_ops)]
     lines = [
-        RankLine(span, device, [step for step in steps if step["device_id"] == device], None) for device in devices
+        RankDevice(span, device, [step for step in steps if step["device_id"] == device], None) for device in devices
     ]
-    return lines if comm_ops is None else [*lines, RankLine(span, None, [], comm_ops)]
+    return lines if comm_ops is None else [*lines, RankDevice(span, None, [], comm_ops)]
 
 
 class RankBudgetJson(TypedDict):
@@ -64,9 +64,9 @@ class RankBudgetJson(TypedDict):
     rank: Optional[int]
     """Rank in the job."""
     device_id: Optional[int]
-    """Device; null where the span has one device."""
+    """Device; null if the span has one device."""
     step: Optional[str]
-    """Step number; null where steps are not marked."""
+    """Step number; null if steps are not marked."""
     computing: Optional[int]
     """As in StepJson."""
     overlapped: Optional[int]
@@ -98,26 +98,26 @@ class RankBudgetJson(TypedDict):
     incomplete: int
     """Operators without one of these times; the sums skip that time."""
     repeats: Optional[int]
-    """How often a capture without steps repeats its work; null with steps, or where it is unknown."""
+    """Repetitions of the work in a capture without steps; null with steps, or if unknown."""
     late: Optional[int]
-    """Longest time that all other ranks of a group waited for this rank at one collective; null where the others are
-    unknown, or collectives cannot be matched."""
+    """Longest time that all other ranks of a group waited for this rank at one collective; null if the others are
+    unknown or collectives cannot be matched."""
     idle_at_once: Optional[int]
-    """Longest stretch in which nothing ran on the device, before the first kernel included. With `repeats`: one that recurs
-    in half of the repeats, unless a single one is a tenth of the capture. Null where no rank idles for a tenth of the
-    longest step."""
+    """Longest stretch in which nothing ran on the device, including that before the first kernel. With `repeats`: one
+    that recurs in half of the repeats, unless a single one is a tenth of the capture. Null if no rank idles for a tenth
+    of the longest step."""
     longest_communication: Optional[int]
     """The longest operator; with `repeats` as for `idle_at_once`."""
     same_kernels: Optional[int]
-    """Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null where ranks can be compared by
-    all computing."""
+    """Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null if ranks can be compared
+    by total computing time."""
     same_kernels_expected: Optional[int]
     """Median time of these kernels on the other ranks."""
 
 
-#: What a device idles at once for less of the longest step holds nobody up; its kernels need not be looked through.
+#: Minimum idle stretch that can delay others, as a share of the longest step; below it, kernels need not be examined.
 _LEAST_IDLE = 0.1
-#: Ranks of a stage that are compared by all that they compute (frontend: base/outlier.ts).
+#: Minimum number of ranks in a stage to compare total computing time (frontend: base/outlier.ts).
 _PEERS = 3
 
 _Budgets = Sequence[Sequence[RankBudgetJson]]
@@ -125,7 +125,7 @@ _Budgets = Sequence[Sequence[RankBudgetJson]]
 
 def budgets_of(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
     """All steps of each rank; see RankBudgetJson."""
-    lines = [line for span in spans for line in lines_of(span)]
+    lines = [line for span in spans for line in devices_of(span)]
     ranks = [_budgets(line) for line in lines]
     late = lateness([_collectives(line) for line in lines] if len(lines) > 1 else [])
     for budgets, waits in zip(ranks, late):
@@ -138,13 +138,14 @@ def budgets_of(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
     return [budget for budgets in ranks for budget in budgets]
 
 
-def _collectives(line: RankLine) -> Optional[Table]:
+def _collectives(line: RankDevice) -> Optional[Table]:
     kernels = line.kernels() if line.comm_ops is None else None
     return line.comm_ops if kernels is None else collectives_of(kernels)
 
 
-def _add_repeats(lines: Sequence[RankLine], ranks: _Budgets) -> None:
-    """Where nothing tells the steps: all ranks repeat their work as often, so that the least that is found holds for all."""
+def _add_repeats(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
+    """Set repeats for captures without steps: all ranks repeat their work equally often, so the minimum holds for
+    all."""
     every = [budget for budgets in ranks for budget in budgets]
     if len(lines) < LEAST_RANKS or any(budget["step"] is not None for budget in every):
         return
@@ -154,8 +155,8 @@ def _add_repeats(lines: Sequence[RankLine], ranks: _Budgets) -> None:
         budget["repeats"] = count if count > 1 else None
 
 
-def _add_idle(lines: Sequence[RankLine], ranks: _Budgets) -> None:
-    """Where some device may have idled enough to matter."""
+def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
+    """Set idle_at_once if a device may have idled long enough to matter."""
     longest: dict[Optional[str], int] = {}
     every = [budget for budgets in ranks for budget in budgets]
     for budget in every:
@@ -164,34 +165,35 @@ def _add_idle(lines: Sequence[RankLine], ranks: _Budgets) -> None:
         return
     for line, budgets in zip(lines, ranks):
         kernels = line.kernels()
-        idle = {} if kernels is None else idle_at_once(kernels)
+        idle = {} if kernels is None else longest_idle(kernels)
         communicated = {} if kernels is None or line.comm_ops is not None else longest_communication(kernels)
         for number, budget in enumerate(budgets):
-            # What ran before the capture is not known: then the time from the mark of the step counts.
+            # Before the first kernel the idle time is unknown: use the time since the step mark.
             known = idle.get(budget["step"]), budget["preparing"] if number == 0 else None
             budget["idle_at_once"] = max((one for one in known if one is not None), default=None)
             if line.comm_ops is None:
                 budget["longest_communication"] = communicated.get(budget["step"])
     if not any((budget["idle_at_once"] or 0) > _LEAST_IDLE * longest[budget["step"]] for budget in every):
-        _take_usual(lines, ranks)
+        _use_recurring_times(lines, ranks)
 
 
 def _may_idle(budget: RankBudgetJson, least: float) -> bool:
-    """No gap is longer than all of them together. Those between steps that were computed from kernels are not known."""
+    """Whether the device may have a gap of this length: the sum of gaps is the upper bound. Gaps between computed steps
+    are unknown."""
     if budget["step"] is not None and budget["computing"] is not None and budget["preparing"] is None:
         return True
     return max(budget["free"] or 0, budget["preparing"] or 0) * (budget["repeats"] or 1) > least
 
 
-def _take_usual(lines: Sequence[RankLine], ranks: _Budgets) -> None:
-    """Where nothing tells the steps and no single pause matters: what comes back in half of the repeats, so that something
-    that is held up in each step is seen, and one that pauses once is not blamed for all."""
+def _use_recurring_times(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
+    """For captures without steps and without a single dominant pause: take the stretch that recurs in half of the
+    repeats. This finds a delay in every step, and a single pause is not held against a rank."""
     for line, budgets in zip(lines, ranks):
         for budget in budgets:
             nth = ((budget["repeats"] or 1) + 1) // 2
             kernels = line.kernels() if nth > 1 else None
             if kernels is not None:
-                budget["idle_at_once"] = nth_idle(kernels, nth)
+                budget["idle_at_once"] = nth_longest_idle(kernels, nth)
                 if line.comm_ops is not None:
                     times = line.comm_ops.ints("elapse_ns")
                 else:
@@ -204,15 +206,16 @@ def _whole(budget: RankBudgetJson) -> int:
     return sum(part or 0 for part in parts)
 
 
-def _have_few_peers(lines: Sequence[RankLine], ranks: _Budgets) -> bool:
-    """Some rank has too few others in its pipeline stage to compare all that they compute, or nothing tells the stages."""
+def _have_few_peers(lines: Sequence[RankDevice], ranks: _Budgets) -> bool:
+    """Whether a rank has too few peers in its pipeline stage to compare total computing time, or its stage is
+    unknown."""
     stages = [pipeline_stage(line.span.capture) for line in lines]
     if None in stages and any(budget["bubble"] for budgets in ranks for budget in budgets):
         return len(lines) >= LEAST_RANKS
     return len(lines) >= LEAST_RANKS and min(Counter(stages).values()) < _PEERS
 
 
-def _add_same_kernels(lines: Sequence[RankLine], ranks: _Budgets) -> None:
+def _add_same_kernels(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     found = same_kernels([line.kernels() for line in lines])
     for budgets, by_name in zip(ranks, found):
         for budget in budgets:
@@ -220,8 +223,8 @@ def _add_same_kernels(lines: Sequence[RankLine], ranks: _Budgets) -> None:
                 budget["same_kernels"], budget["same_kernels_expected"] = figures.taken, figures.expected
 
 
-def _budgets(line: RankLine) -> list[RankBudgetJson]:
-    """One per step of the step table, and one per step that only communication.json has."""
+def _budgets(line: RankDevice) -> list[RankBudgetJson]:
+    """One per step of the step table, and one per step found only in communication.json."""
     ops = line.comm_ops
     splits = {} if ops is None else {step: communication.split(rows) for step, rows in by_step(ops).items()}
     unknown = communication.UNKNOWN_SPLIT
@@ -230,7 +233,7 @@ def _budgets(line: RankLine) -> list[RankBudgetJson]:
     return out
 
 
-def _budget(line: RankLine, name: str | None, step: StepJson | None, split: communication.Split) -> RankBudgetJson:
+def _budget(line: RankDevice, name: str | None, step: StepJson | None, split: communication.Split) -> RankBudgetJson:
     span = line.span
     return {
         "span": span.token,

@@ -1,4 +1,4 @@
-"""Tables that are shown as the profiler recorded them, beside those that a view works out: one line each."""
+"""Tables shown as recorded by the profiler, next to the computed tables of a view: one line each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_npu_plugin.views.base import ViewTable
 
 @dataclass(frozen=True)
 class Recorded:
-    """A logical table and the view that shows it, under its own id. sort: column of the default order."""
+    """A logical table and the view that shows it under the same id. sort: column of the default order."""
 
     table: str
     view: str
@@ -27,7 +27,7 @@ RECORDED = (
 
 
 def recorded_tables(view: str, span: SpanData) -> dict[str, ViewTable]:
-    """Those of a view that the span has rows of."""
+    """Recorded tables of a view that have rows in the span."""
     found = ((entry, span.table(entry.table)) for entry in RECORDED if entry.view == view)
     return {
         entry.table: ViewTable(table, entry.sort, entry.desc)

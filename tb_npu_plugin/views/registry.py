@@ -46,8 +46,8 @@ def find_view(view_id: str) -> View:
 
 
 def view_params(view: View, given: Mapping[str, str]) -> dict[str, str]:
-    """The parameters that the view knows, with defaults; others are ignored. Raises BadRequest for a value that is
-    none of a parameter's choices."""
+    """The known parameters of a view, with defaults; others are ignored. Raises BadRequest for a value outside a
+    parameter's choices."""
     out = {}
     for param in view.params:
         value = given.get(param.name, param.default)

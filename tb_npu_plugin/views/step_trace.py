@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, Optional, TypedDict, cast
 
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.analysis.steps import step_trace as analysis
 from tb_npu_plugin.analysis.steps.step_trace import Reduce, StepTimes
 from tb_npu_plugin.errors import BadRequest
@@ -17,17 +17,17 @@ from tb_npu_plugin.views.steps import are_computed
 
 
 class StepTraceJson(TypedDict):
-    """Course of the steps. Table "steps" has the columns of StepTimes.
+    """Phases of the steps. Table "steps" has the columns of StepTimes.
 
     Parameters: `step` (empty: the mean), `device` (empty: the first).
     """
 
     source: str
-    """File that the steps come from."""
+    """File of the steps."""
     devices: list[int]
-    """Devices with known steps, where there are several."""
+    """Devices with known steps, if there are several."""
     device: Optional[int]
-    """The device shown; null where there is one."""
+    """The device shown; null if there is one."""
     method: Literal["points", "kernels", "figures"]
     """ "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap
     comes last. "figures": from step_trace_time.csv."""
@@ -36,17 +36,17 @@ class StepTraceJson(TypedDict):
     mean: StepTimes
     """Mean of the steps in `averaged`."""
     averaged: list[Optional[str]]
-    """Steps of the mean."""
+    """Steps that enter the mean."""
     recorded: Optional[StepTimes]
-    """The mean that the file holds, for comparison."""
+    """The mean in the file, for comparison."""
     chosen: Optional[str]
     """The step shown; null for the mean."""
     reduces: list[Reduce]
     """Communication operators of the step shown."""
     fp_point: Optional[str]
-    """Operator at which the forward pass begins."""
+    """Operator at the start of the forward pass."""
     bp_point: Optional[str]
-    """Operator at which the backward pass ends."""
+    """Operator at the end of the backward pass."""
 
 
 COLUMNS = (
@@ -95,7 +95,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def mean_course(span: SpanData) -> tuple[StepTimes | None, int]:
-    """The mean step of a span whose steps have recorded points, and the number of its steps; None where it has none."""
+    """The mean step of a span with recorded points, and the number of its steps; None without points."""
     iterations = span.table("iterations")
     if iterations is None or not len(iterations):
         return None, 0
@@ -104,7 +104,7 @@ def mean_course(span: SpanData) -> tuple[StepTimes | None, int]:
 
 
 def _devices(span: SpanData) -> list[int]:
-    """Physical ids of the devices whose kernels or figures tell steps. Recorded points name theirs in the steps."""
+    """Physical ids of devices with step marks in kernels or figures. Recorded points name their device in the steps."""
     iterations = span.table("iterations")
     if iterations is not None and len(iterations):
         return []
@@ -113,13 +113,13 @@ def _devices(span: SpanData) -> list[int]:
         if table is not None and len(table):
             if not table.has("device_id"):
                 return []
-            ids = cast(IntArray, summed(table, GroupByQuery(("device_id",))).keys["device_id"]).tolist()
+            ids = cast(IntArray, group_rows(table, GroupByQuery(("device_id",))).keys["device_id"]).tolist()
             return sorted(one for one in ids if one != NULL_INT)
     return []
 
 
 def _trace(span: SpanData, device: int | None) -> tuple[analysis.StepTrace, str]:
-    """The steps of a device, of all that is there for None; and the file that they come from."""
+    """The steps of a device (None: of all data), and their file."""
     iterations, kernels, figures = span.table("iterations"), span.table("kernels"), span.table("step_trace")
     if iterations is not None and len(iterations):
         return analysis.from_iterations(iterations, span.table("iteration_reduces")), span.source("iterations")
@@ -140,7 +140,7 @@ def _times(step: StepTimes, base_ns: int) -> StepTimes:
 
 
 def _points(span: SpanData, step: str | None) -> tuple[str | None, str | None]:
-    """FP_POINT and BP_POINT of a step; those of the first where they are the same for all."""
+    """FP_POINT and BP_POINT of a step, or of the first step if they are the same for all."""
     table = span.table("step_points")
     if table is None or not len(table):
         return None, None

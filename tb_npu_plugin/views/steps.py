@@ -1,4 +1,4 @@
-"""Step budgets of a span, which several views show."""
+"""Step budgets of a span, used by several views."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class StepJson(TypedDict):
     """
 
     step: Optional[str]
-    """Step number; null where steps are not marked."""
+    """Step number; null if steps are not marked."""
     device_id: Optional[int]
-    """Device; null where the result has one device."""
+    """Device; null if the result has one device."""
     computing: Optional[int]
     """Device time in compute kernels."""
     communication_not_overlapped: Optional[int]
     """Exposed communication."""
     overlapped: Optional[int]
-    """Communication behind computing."""
+    """Communication hidden behind computing."""
     communication: Optional[int]
     """All communication: exposed and overlapped."""
     copying: Optional[int]
@@ -37,7 +37,7 @@ class StepJson(TypedDict):
     free: Optional[int]
     """Nothing runs on the device."""
     stage: Optional[int]
-    """Step time as the recorder wrote it, without the bubble."""
+    """Step time as recorded, without the bubble."""
     bubble: Optional[int]
     """Waiting for another pipeline stage."""
     preparing: Optional[int]
@@ -47,18 +47,18 @@ class StepJson(TypedDict):
 
 
 def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
-    """Step budgets and the file they come from: step_trace_time.csv, else computed from the kernels."""
+    """Step budgets and their file: step_trace_time.csv, else computed from the kernels."""
     steps, source = _steps(span)
     return [_step_json(step) for step in steps], source
 
 
 def budgets_of(span: SpanData) -> list[analysis.Step]:
-    """Step budgets, those of a device by time."""
+    """Step budgets; those of a device are sorted by time."""
     return _steps(span)[0]
 
 
 def averaged(span: SpanData, steps: Sequence[analysis.Step]) -> list[analysis.Step]:
-    """Those of `steps`, all of a span, that its mean step is taken of."""
+    """The members of `steps` (all steps of a span) that enter the mean step."""
     source: analysis.StepSource = "computed" if are_computed(span) else "recorded"
     return [steps[at] for at in analysis.averaged([step.device_id for step in steps], source)]
 
@@ -71,20 +71,20 @@ def _steps(span: SpanData) -> tuple[list[analysis.Step], str | None]:
     if kernels is None or not len(kernels):
         return [], None
     if span.rows("iterations") and not (kernels.text("step").codes >= 0).any():
-        return [], None  # these are of one step, or of some: nothing tells what the device did in the steps
+        return [], None  # kernels of single steps only: the budget of the steps is unknown
     return analysis.from_kernels(kernels), span.source("kernels")
 
 
 def are_computed(span: SpanData) -> bool:
-    """Steps are known, and no file holds their budgets: traces of GPUs have kernels and marks only."""
+    """Whether step budgets must be computed: GPU traces have kernels and step marks, but no budgets."""
     if span.format == KINETO.id:
         return bool(span.rows("step_trace"))
     return not span.rows("step_trace") and bool(_steps(span)[0])
 
 
 def elapsed_steps(span: SpanData) -> int | None:
-    """Time from the start of the first step to the end of the last, ns: of their marks on the host; without marks of the
-    device that took longest, with the preparing of its first step. None where it is not known."""
+    """Time from the start of the first step to the end of the last, ns, by host marks. Without marks, of the device
+    that took longest, including the preparing of its first step. None if unknown."""
     marked = _marked(span)
     if marked is not None:
         return marked
@@ -99,7 +99,7 @@ def elapsed_steps(span: SpanData) -> int | None:
 
 
 def _marked(span: SpanData) -> int | None:
-    """From the first mark to the end of the last: of the table of marks, else of the whole timeline."""
+    """Time from the first mark to the end of the last, from the table of marks, else from the timeline."""
     marks = span.table("step_marks")
     if marks is not None and len(marks):
         return int(marks.ints("end_ns").max() - marks.ints("start_ns").min())

@@ -1,4 +1,4 @@
-"""What a request asks of a table: order, filter, conditions, page. And the rows that answer it."""
+"""Table queries: order, filter, conditions, page; and the rows that match."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.tables import Kind, StoredColumns, StringDictionary, Table, Text, known
+from tb_npu_plugin.tables import Kind, StoredColumns, StringColumn, StringDictionary, Table, known
 from tb_npu_plugin.texts import natural_key
 
 OPERATORS = ("eq", "ne", "lt", "le", "gt", "ge", "has")
 DEFAULT_LIMIT = 200
 MAX_LIMIT = 100_000
-#: Each word of the filter and each condition looks at whole columns.
+#: Limit of filter words and conditions: each one scans whole columns.
 MAX_WORDS = 32
 MAX_CONDITIONS = 32
-#: Up to so many rows a stored table is asked for its first ones; what lies deeper is found in the loaded column.
+#: Maximum number of first rows requested from a stored table; later pages sort the loaded column.
 FIRST_ROWS = 10_000
 
 Mask = NDArray[np.bool_]
@@ -38,7 +38,7 @@ class Where:
 
 @dataclass(frozen=True)
 class TableQuery:
-    """See docs/http_api.md, /api/table. `sort` None: the table's own order; `columns` empty: all."""
+    """See docs/http_api.md, /api/table. `sort` None: the table's default order; empty `columns`: all."""
 
     sort: str | None = None
     desc: bool = False
@@ -50,10 +50,10 @@ class TableQuery:
 
 
 def parse_query(params: Mapping[str, Sequence[str]]) -> TableQuery:
-    """Request parameters (each a list, as they may repeat) to a query. Raises BadRequest."""
+    """Parse request parameters (lists, as they may repeat). Raises BadRequest."""
 
     def one(name: str) -> str:
-        return params[name][0] if params.get(name) else ""  # the first of several, as for the parameters of views
+        return params[name][0] if params.get(name) else ""  # the first value, as for the parameters of views
 
     filter, where = one("filter"), params.get("where", ())
     if len(filter.split()) > MAX_WORDS:
@@ -89,7 +89,7 @@ def _natural(text: str, name: str, default: int) -> int:
 
 
 def page_of(table: Table, base_ns: int, query: TableQuery, sort: str, desc: bool) -> tuple[Rows, int]:
-    """Row numbers of the page that a query asks for, and how many rows match. Raises BadRequest."""
+    """Row numbers of the requested page, and the number of matching rows. Raises BadRequest."""
     rows = matching_rows(table, base_ns, query)
     total = len(table) if rows is None else len(rows)
     start, stop = min(query.offset, total), min(query.offset + query.limit, total)
@@ -116,7 +116,7 @@ def matching_rows(table: Table, base_ns: int, query: TableQuery) -> Rows | None:
 
 
 def ordered_rows(table: Table, rows: Rows | None, sort: str, desc: bool, start: int, stop: int) -> Rows:
-    """Places start to stop of the given rows (None: all) by one column: of equal ones the first, unknown ones last in
+    """Positions start to stop of the given rows (None: all) sorted by one column: a stable sort, unknown values last in
     both directions."""
     values, is_known = _sort_values(table, sort)
     if rows is not None:
@@ -131,7 +131,7 @@ def ordered_rows(table: Table, rows: Rows | None, sort: str, desc: bool, start: 
 
 
 def _ordered(keys: NDArray[Any], start: int, stop: int) -> Rows:
-    """Places start to stop of a stable sort, for which only what lies between is sorted."""
+    """Positions start to stop of a stable sort; sorts only this range."""
     if start >= stop:
         return np.zeros(0, dtype=np.int64)
     if stop - start > len(keys) // 4:
@@ -145,16 +145,16 @@ def _ordered(keys: NDArray[Any], start: int, stop: int) -> Rows:
 
 
 def check_column(table: Table, name: str) -> None:
-    """Raises BadRequest when the table has no such column."""
+    """Raise BadRequest if the table lacks the column."""
     if not table.has(name):
         keys = ", ".join(column.key for column in table.columns)
         raise BadRequest(Message("error.column", column=repr(name[:80])), Message("hint.columns", columns=keys))
 
 
 def _sort_values(table: Table, key: str) -> tuple[NDArray[Any], Mask]:
-    """Numbers in the order of the column's values, and which of them are known."""
+    """Numeric sort keys of the column's values, and the mask of known values."""
     data = table.data[key]
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         if isinstance(data.values, StringDictionary):
             return data.codes, data.codes >= 0
         ranks = {text: rank for rank, text in enumerate(sorted(set(data.values), key=natural_key))}
@@ -173,19 +173,19 @@ def _contains_anywhere(table: Table, needle: str) -> Mask:
     return found
 
 
-def _contains(text: Text, needle: str) -> Mask:
+def _contains(text: StringColumn, needle: str) -> Mask:
     if isinstance(text.values, StringDictionary):
         return np.asarray(text.values.containing(needle)[text.codes], dtype=np.bool_)
     wanted = needle.casefold()
     hits = np.asarray([wanted in value.casefold() for value in text.values] + [False], dtype=np.bool_)
-    return np.asarray(hits[text.codes], dtype=np.bool_)  # code -1, unknown, is the last
+    return np.asarray(hits[text.codes], dtype=np.bool_)  # code -1 (unknown) indexes the last entry
 
 
 def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
     check_column(table, condition.column)
     data = table.data[condition.column]
     kind = table.column(condition.column).kind
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         return _text_holds(data, condition)
     is_known = known(table.ints(condition.column)) if kind.is_int else ~np.isnan(data)
     if condition.op == "has":
@@ -196,13 +196,13 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
         return ~is_known if condition.op == "eq" else is_known
     wanted = _number(condition.value)
     if kind is Kind.TIME:
-        data = data - base_ns  # not wanted + base_ns: a fraction would make that a float, wrong by some 100 ns
+        data = data - base_ns  # adding base_ns to a fraction would round it to some 100 ns
     compare = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
     compare.update({"gt": np.greater, "ge": np.greater_equal})
     return np.asarray(is_known & compare[condition.op](data, wanted), dtype=np.bool_)
 
 
-def _text_holds(data: Text, condition: Where) -> Mask:
+def _text_holds(data: StringColumn, condition: Where) -> Mask:
     is_known = np.asarray(data.codes >= 0, dtype=np.bool_)
     if condition.op == "has":
         return _contains(data, condition.value)

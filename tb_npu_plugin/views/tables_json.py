@@ -1,4 +1,4 @@
-"""Tables as JSON columns and as CSV: the one place that sorts, filters and pages them."""
+"""Converts tables to JSON columns and CSV, sorted, filtered and paged."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.tables import Column, Kind, Table, Text, known
+from tb_npu_plugin.tables import Column, Kind, StringColumn, Table, known
 from tb_npu_plugin.views.base import INLINE_ROWS, ColumnJson, TableJson, ViewResult, ViewTable
 from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_column, page_of
 
-#: Rows of one piece of a CSV file.
+#: Rows per chunk of a CSV file.
 CSV_ROWS = 20_000
-#: Rows that are taken from a stored table at once: in another order than its own, each time costs a look at all of it.
+#: Rows loaded from a stored table in one go: in another order than its own, each load scans the table.
 CSV_LOADED = 100_000
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
@@ -44,7 +44,7 @@ def table_json(table_id: str, source: ViewTable, base_ns: int, query: TableQuery
 
 
 def inline_tables(view_id: str, result: ViewResult) -> dict[str, TableJson]:
-    """The tables of a view as they travel with it: whole up to INLINE_ROWS, else their first page."""
+    """The tables sent with a view: complete up to INLINE_ROWS, else the first page."""
     out = {}
     for name, source in result.tables.items():
         limit = INLINE_ROWS if len(source.table) <= INLINE_ROWS else DEFAULT_LIMIT
@@ -53,10 +53,10 @@ def inline_tables(view_id: str, result: ViewResult) -> dict[str, TableJson]:
 
 
 def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes]:
-    """All matching rows (not the page) as CSV in pieces: millions of rows at once would not fit the memory. Headers are
-    the column keys, which name the unit (dur_ns). Times are ns since the epoch, whole; unknown is an empty cell.
-    `base_ns` is the origin of times in `where`. A text that a spreadsheet takes for a formula gets an apostrophe in front,
-    as in the frontend's base/csv.ts. Raises BadRequest, before the first piece."""
+    """All matching rows (not the page) as CSV chunks, since millions of rows would not fit into memory. Headers are
+    column keys, which name the unit (dur_ns). Times are ns since the epoch; unknown is an empty cell. `base_ns`: origin
+    of times in `where`. Text that a spreadsheet would run as a formula is prefixed with an apostrophe, as in the
+    frontend's base/csv.ts. Raises BadRequest before the first chunk."""
     table = _chosen(source.table, query)
     whole = dataclasses.replace(query, offset=0, limit=len(source.table))
     rows, _ = page_of(source.table, base_ns, whole, *_order(source, query))
@@ -65,7 +65,7 @@ def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes
     return chain([head], (lines for piece in pieces for lines in _csv_pieces(table.loaded(piece))))
 
 
-#: What a key ends with that names the unit of its figures.
+#: Suffix of a key that names its unit.
 _UNITS = {Kind.DURATION: "_ns", Kind.TIME: "_ns", Kind.BYTES: "_bytes", Kind.TRAFFIC: "_bytes"}
 
 
@@ -82,7 +82,7 @@ def _csv_pieces(table: Table) -> Iterator[bytes]:
 
 
 def _disarmed(value: Any) -> Any:
-    """A text that is no formula for a spreadsheet."""
+    """The value, with an apostrophe before text that a spreadsheet would run as a formula."""
     is_formula = isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(value)
     return f"'{value}" if is_formula else value
 
@@ -105,7 +105,7 @@ def column_json(column: Column) -> ColumnJson:
 
 
 def _chosen(table: Table, query: TableQuery) -> Table:
-    """The table with the asked columns in the asked order."""
+    """The table with the requested columns in the requested order."""
     if not query.columns:
         return table
     for key in query.columns:
@@ -114,8 +114,8 @@ def _chosen(table: Table, query: TableQuery) -> Table:
 
 
 def _order(source: ViewTable, query: TableQuery) -> tuple[str, bool]:
-    """What orders the rows, and whether the largest go first. A file may lack the column of the default order: then the
-    rows stay as they are."""
+    """The sort column, and whether the order is descending. Without the column of the default order, rows stay
+    unsorted."""
     if query.sort is not None:
         return query.sort, query.desc
     return (source.sort, source.desc) if not source.sort or source.table.has(source.sort) else ("", False)
@@ -123,7 +123,7 @@ def _order(source: ViewTable, query: TableQuery) -> tuple[str, bool]:
 
 def _json_values(table: Table, column: Column, base_ns: int) -> list[Any]:
     values = table.data[column.key]
-    if isinstance(values, Text):
+    if isinstance(values, StringColumn):
         return values.tolist()
     if not column.kind.is_int:
         return [value if math.isfinite(value) else None for value in values.tolist()]

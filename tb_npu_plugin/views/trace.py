@@ -1,4 +1,4 @@
-"""Trace: the rows of the timeline. Their slices come from /api/timeline."""
+"""Trace: the tracks of the timeline. Slices come from /api/timeline."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class ThreadJson(TypedDict):
     """A track of the timeline: the slices of a thread, or a counter."""
 
     track: int
-    """Number in requests."""
+    """Track number in requests."""
     name: str
-    """Name to show."""
+    """Display name."""
     tid: str
     """Thread id of the file."""
     kind: Literal["slices", "counter"]
-    """What the track holds."""
+    """Kind of the track."""
     rows: int
     """Depth of nested slices; 1 for a counter."""
     slices: int
@@ -35,7 +35,7 @@ class ProcessJson(TypedDict):
     """A process of the timeline."""
 
     name: str
-    """Name to show."""
+    """Display name."""
     pid: str
     """Process id of the file."""
     label: str
@@ -56,14 +56,14 @@ class TraceStepJson(TypedDict):
 
 
 class TraceJson(TypedDict):
-    """Rows of the timeline; /api/timeline has the slices. Times are ns after `base_ns`, below 2^53."""
+    """Tracks of the timeline; /api/timeline has the slices. Times are ns after `base_ns`, below 2^53."""
 
     version: str
-    """Which reading this is. While the trace is read, each preview of its beginning has a version."""
+    """Version of the reading. While the trace is read, each preview of its beginning has a version."""
     partial: Optional[int]
-    """Bytes of the file that a preview covers; null: all."""
+    """Bytes of the file covered by a preview; null: all."""
     zero: int
-    """Origin of the times that people see here and in the other views."""
+    """Origin of displayed times, here and in the other views."""
     utc_offset_minutes: int
     """See CaptureJson."""
     processes: list[ProcessJson]
@@ -91,8 +91,7 @@ class TraceJson(TypedDict):
 
 
 def build(source: ViewInput) -> ViewResult:
-    """See TraceJson. Offsets, which links keep, count from the timeline's own base: the first slice or counter value of the
-    trace."""
+    """See TraceJson. Offsets, also those in links, count from the timeline's base: the first slice or counter value."""
     timeline = source.spans[0].timeline
     if timeline is None:
         raise NotReady(Message("error.trace_unread"), Message("hint.again"))
@@ -118,7 +117,7 @@ def build(source: ViewInput) -> ViewResult:
 
 
 def _processes(tracks: list[dict[str, Any]]) -> list[ProcessJson]:
-    """Tracks, which come in display order, under their processes."""
+    """Group the tracks, given in display order, by process."""
     out: list[ProcessJson] = []
     for number, track in enumerate(tracks):
         if not out or (out[-1]["pid"], out[-1]["name"]) != (track["pid"], track["process"]):

@@ -1,4 +1,4 @@
-"""What each result file is for."""
+"""Purpose of each result file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 
 @dataclass(frozen=True)
 class Use:
-    """What a result file is for: the views that show it and what they cannot show without it. missed: people are told
-    where it is not there."""
+    """Purpose of a result file: the views that show it, and what they cannot show without it. missed: report it if it
+    is missing."""
 
     views: tuple[str, ...]
     cost: Message
     missed: bool = True
 
 
-#: By id of the result file. Files that no view shows are not here: they are not missed.
+#: By id of the result file. Files that no view shows are not listed and never reported as missing.
 USES: dict[str, Use] = {
     "trace": Use(("trace",), Message("cost.trace")),
     "step_trace": Use(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import Groups, largest_first
-from tb_npu_plugin.tables import NULL_INT, Text
+from tb_npu_plugin.tables import NULL_INT, StringColumn
 
 rows = st.lists(
     st.tuples(
@@ -26,7 +26,7 @@ def test_groups_equal_a_dictionary(given_rows: list[tuple[str | None, int, int |
     expected: dict[tuple[str | None, int], list[int | None]] = {}
     for name, number, value in given_rows:
         expected.setdefault((name, number), []).append(value)
-    names = Text.of(row[0] for row in given_rows)
+    names = StringColumn.of(row[0] for row in given_rows)
     numbers = np.asarray([row[1] for row in given_rows], dtype=np.int64)
     values = np.asarray([NULL_INT if row[2] is None else row[2] for row in given_rows], dtype=np.int64)
 

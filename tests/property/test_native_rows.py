@@ -16,7 +16,7 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text.reader import read_file
-from tb_npu_plugin.tables import Table, Text
+from tb_npu_plugin.tables import StringColumn, Table
 
 pytest.importorskip("tb_npu_plugin.readers._csv", reason="the CSV reader in C was not built")
 
@@ -132,11 +132,11 @@ def assert_same(one: dict[str, Table], two: dict[str, Table]) -> None:
         assert table.columns == other.columns
         for column in table.columns:
             left, right = table.data[column.key], other.data[column.key]
-            if isinstance(left, Text):
-                assert isinstance(right, Text)
+            if isinstance(left, StringColumn):
+                assert isinstance(right, StringColumn)
                 assert left.codes.tolist() == right.codes.tolist() and list(left.values) == list(right.values), column
             else:
-                assert not isinstance(right, Text)
+                assert not isinstance(right, StringColumn)
                 # signed zeros are told apart, payloads of NaN are not
                 assert left.dtype == right.dtype and list(map(repr, left.tolist())) == list(map(repr, right.tolist()))
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.database import read_table, write_tables
-from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, Table, Text, from_lists
+from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, StringColumn, Table, from_lists
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import OPERATORS, TableQuery, Where
@@ -107,7 +107,7 @@ def test_sums(rows: list[Any], asked: list[GroupByQuery], data: st.DataObject) -
     with TemporaryDirectory() as folder:
         table, stored = both(rows, Path(folder))
         for question in asked:
-            assert plain(summed(stored, question)) == plain(summed(table, question))
+            assert plain(group_rows(stored, question)) == plain(group_rows(table, question))
 
 
 def plain(sums: GroupByResult) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def plain(sums: GroupByResult) -> dict[str, Any]:
     for name, value in vars(sums).items():
         parts = value if isinstance(value, dict) else {"": value}
         out[name] = {
-            key: part.tolist() if isinstance(part, (Text, np.ndarray)) else part for key, part in parts.items()
+            key: part.tolist() if isinstance(part, (StringColumn, np.ndarray)) else part for key, part in parts.items()
         }
     return out
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, once
+from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, merge_problems
 
 BAD = Problem("bad_cell", "a.csv", "line 2", "a number", "x", "This value.", "Parse again.")
 
@@ -44,9 +44,13 @@ def test_what_was_collected_elsewhere_keeps_its_places() -> None:
 
 def test_the_same_of_two_stages_is_one() -> None:
     elsewhere, other = replace(BAD, where="line 3", count=4), replace(BAD, where="line 3", found="soon")
-    assert once([BAD, elsewhere], [BAD]) == [BAD, elsewhere]
-    assert once([BAD], [elsewhere]) == [replace(BAD, where="line 2, line 3", count=4)]
-    assert once([BAD], [replace(BAD, found="soon")]) == [BAD], "another example from the same place"
-    assert once([BAD], [other], [replace(BAD, file="other.csv")]) == [BAD, other, replace(BAD, file="other.csv")]
+    assert merge_problems([BAD, elsewhere], [BAD]) == [BAD, elsewhere]
+    assert merge_problems([BAD], [elsewhere]) == [replace(BAD, where="line 2, line 3", count=4)]
+    assert merge_problems([BAD], [replace(BAD, found="soon")]) == [BAD], "another example from the same place"
+    assert merge_problems([BAD], [other], [replace(BAD, file="other.csv")]) == [
+        BAD,
+        other,
+        replace(BAD, file="other.csv"),
+    ]
     more = replace(BAD, where="line 2, line 4 and 2 more", count=4)
-    assert once([more], [elsewhere]) == [more], "line 3 may be one of the two"
+    assert merge_problems([more], [elsewhere]) == [more], "line 3 may be one of the two"

@@ -31,7 +31,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
-/** How a span was recorded. Null: no file has it. */
+/** Capture settings of a span. Null: not recorded. */
 export interface CaptureJson {
   /** Profiler that wrote the result. */
   producer: string;
@@ -47,7 +47,7 @@ export interface CaptureJson {
   rank: number | null;
   /** File that the rank comes from, or "assumed". */
   rank_source: string;
-  /** Ranks of the job; at least as many as are named in the links. */
+  /** Ranks of the job; at least those seen in the links. */
   world_size: number | null;
   /** Always 1: this span's rank. /api/ranks has those of the run. */
   ranks_profiled: number;
@@ -57,13 +57,13 @@ export interface CaptureJson {
   aic_metrics: string | null;
   /** Activities that were recorded: CPU, NPU, … */
   activities: string[] | null;
-  /** Switches that were on. */
+  /** Enabled switches. */
   recorded: string[];
-  /** Switches that were off. */
+  /** Disabled switches. */
   not_recorded: string[];
   /** Arguments of `schedule(...)`. */
   schedule: Record<string, number> | null;
-  /** Set for dynamic profiling only. */
+  /** Only set for dynamic profiling. */
   window: DynamicWindowJson | null;
   /** MindSpore's jit_level. */
   jit_level: string | null;
@@ -71,7 +71,7 @@ export interface CaptureJson {
   versions: Record<string, string>;
   /** Start, ns since the epoch. */
   start_ns: string | null;
-  /** Time zone of the recorder; 0 where unknown. */
+  /** Time zone of the recorder; 0 if unknown. */
   utc_offset_minutes: number;
   /** From start to end. */
   duration_ns: number | null;
@@ -79,15 +79,15 @@ export interface CaptureJson {
   host: string | null;
   /** Process id. */
   pid: number | null;
-  /** A mock device wrote the device side. */
+  /** Whether a mock device wrote the device side. */
   simulated: boolean;
   /** Recorded environment variables. */
   environment: Record<string, string>;
-  /** What the training script added with `add_metadata`. */
+  /** Entries added by the training script with `add_metadata`. */
   metadata: Record<string, unknown>;
   /** Files that are read, as paths below the result folder. */
   files: string[];
-  /** Databases that filled any table. */
+  /** Databases that filled a table. */
   databases: DatabaseJson[];
 }
 
@@ -143,9 +143,9 @@ export interface ChainLinkJson {
   via: string;
 }
 
-/** Time of one operator class on both sides. Every moment counts once: communication where nothing computes. */
+/** Time of one operator class on both sides. Every instant counts once; communication only counts while nothing computes. */
 export interface ClassDifference {
-  /** Id of analysis.kernels.classes. "idle": free time, without calls. "computing": what no kernel explains. */
+  /** Id of analysis.kernels.classes. "idle": free time, without calls. "computing": computing time without known kernels. */
   id: string;
   /** Calls per step. */
   baseline_calls: number;
@@ -167,7 +167,7 @@ export interface ClusterFinding {
   rule: "step_interval" | "flops_per_second" | "link" | "communication" | "between_stages" | "within_stage" | "stage_flops";
   /** MindInsight would report it: `share` is above `limit`. */
   fires: boolean;
-  /** Difference from the mean to the worse side, or share of communication. */
+  /** Difference from the mean in the worse direction, or share of communication. */
   share: number;
   /** MindInsight's limit of `share`. */
   limit: number;
@@ -181,29 +181,29 @@ export interface ClusterFinding {
   dst: number | null;
   /** Transport of that link. */
   transport: string | null;
-  /** Of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations per second (flops_per_second), a million of them (stage_flops), else a ratio. */
+  /** Value of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations per second (flops_per_second), a million of them (stage_flops), else a ratio. */
   value: number | null;
-  /** Of all; unit of `value`. */
+  /** Mean of all; unit of `value`. */
   mean: number | null;
-  /** Ranks or links that it can be compared with, itself included. */
+  /** Number of comparable ranks or links, itself included. */
   peers: number;
-  /** Of the peers; unit of `value`. */
+  /** Median of the peers; unit of `value`. */
   median: number | null;
-  /** It stands out among the peers; None where they are too few to decide. */
+  /** It is an outlier among the peers; None with too few peers. */
   outlier: boolean | null;
-  /** Step time that the median of the peers would save; None where unknown. */
+  /** Step time saved if it reached the median of the peers; None: unknown. */
   gain_ns: number | null;
-  /** Whether the figures are computed means or the averages in the files. */
+  /** Source of the figures: computed means, or the averages in the files. */
   basis: "mean" | "recorded";
 }
 
-/** Course of the steps of all ranks, where the recorder wrote it (MindSpore up to 2.2). */
+/** Step figures of all ranks, if recorded (MindSpore up to 2.2). */
 export interface ClusterJson {
   /** Parallel mode of the job. */
   mode: string | null;
   /** Pipeline stages; null without pipeline parallelism. */
   stages: number | null;
-  /** Every rank of the job was profiled. */
+  /** Whether every rank of the job was profiled. */
   complete: boolean;
   /** Results of MindInsight's rules. */
   findings: ClusterFinding[];
@@ -219,13 +219,13 @@ export interface ColumnJson {
   title: string;
   /** English description. */
   doc: string;
-  /** Columns of one group are shown and hidden together. */
+  /** Columns with the same group are shown and hidden together. */
   group: string;
 }
 
 /** Device time of one accelerator core. */
 export interface CoreTime {
-  /** Name of the core; None where the file does not name it. */
+  /** Name of the core; None if unknown. */
   core: string | null;
   /** Number of kernels. */
   calls: number;
@@ -241,7 +241,7 @@ export interface CurveJson {
   component: string;
   /** Device; null where the file does not name it. */
   device: string | null;
-  /** Points in the file; `time` has some or all of them, with the extremes. */
+  /** Points in the file; `time` holds some or all of them, with the extremes. */
   points: number;
   /** ns after `base_ns`. */
   time: number[];
@@ -253,43 +253,43 @@ export interface CurveJson {
   active: (number | null)[];
 }
 
-/** Whether the data keep up with the device. Tables: "batches" (one row for each batch and queue), "dataset" (operations by stage), "preprocess" (AI CPU tasks). /api/table/data_pipeline.queue (`op`) has samples of an operator's output queue. */
+/** Whether data arrive in time for the device. Tables: "batches" (one row for each batch and queue), "dataset" (operations by stage), "preprocess" (AI CPU tasks). /api/table/data_pipeline.queue (`op`) has samples of an operator's output queue. */
 export interface DataPipelineJson {
   /** Operators of the dataset pipeline; 0 is its end. */
   operators: PipelineOp[];
   /** Host and device queue. */
   queues: PipelineQueue[];
-  /** What limits the data: their processing, their transfer to the device, or neither ("compute"). */
+  /** The bottleneck: "processing", "transfer" to the device, or none ("compute"). */
   verdict: "processing" | "transfer" | "compute" | "unknown";
   /** Id of the operator that delays the others most. */
   bottleneck: number | null;
   /** CPU use of the machine in percent. */
   machine_cpu: number | null;
-  /** Rules that hold. */
+  /** Findings of the rules. */
   findings: PipelineFinding[];
-  /** What the recorder itself says. */
+  /** Remarks of the recorder. */
   remarks: PipelineRemarkJson[];
-  /** Waits for PyTorch's DataLoader; null where none was recorded. */
+  /** Waits for the PyTorch DataLoader; null if not recorded. */
   loader: LoaderJson | null;
   /** Files that were read. */
   sources: string[];
 }
 
-/** A database, and what was read from it. Text files are preferred where both exist. */
+/** A database, and what was read from it. Text files take precedence. */
 export interface DatabaseJson {
   /** Path below the result folder. */
   file: string;
-  /** Titles of what it filled. */
+  /** Titles of the data that it filled. */
   tables: string[];
 }
 
 /** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Parameter: `step` (an id of `steps`). */
 export interface DiffJson {
-  /** Before. */
+  /** Baseline. */
   baseline: DiffSideJson;
-  /** After. */
+  /** Experimental. */
   experimental: DiffSideJson;
-  /** Id of the pair that the tables are of; the first by default. */
+  /** Id of the pair shown in the tables; default: the first. */
   shown: string;
   /** Pairs of steps; the mean first. */
   steps: DiffStepJson[];
@@ -307,11 +307,11 @@ export interface DiffSideJson {
   label: string;
   /** Rank in the job. */
   rank: number | null;
-  /** Steps with a number; a step of several devices counts once. */
+  /** Numbered steps; a step of several devices counts once. */
   step_count: number;
 }
 
-/** A pair of steps: the n-th step of each side. Times are device times; on several devices, their mean. */
+/** A pair of steps: the n-th step of each side. Times are device times; for several devices, their mean. */
 export interface DiffStepJson {
   /** Number of the baseline's step; "mean": the mean steps; "*": the whole captures. */
   id: string;
@@ -323,7 +323,7 @@ export interface DiffStepJson {
   baseline_count: number;
   /** Number of steps; a mean leaves out an incomplete last step. */
   experimental_count: number;
-  /** Step time, the exact sum of its classes; null where a part is unknown, and then there is no class "idle". */
+  /** Step time, the exact sum of its classes; null if a part is unknown (then class "idle" is absent). */
   baseline_ns: number | null;
   /** As `baseline_ns`. */
   experimental_ns: number | null;
@@ -333,7 +333,7 @@ export interface DiffStepJson {
 
 /** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). */
 export interface DistributedJson {
-  /** Ranks that are read, then the others with the reason. */
+  /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
   /** Steps of all ranks; null: ranks without marked steps. */
   steps: (string | null)[];
@@ -345,11 +345,11 @@ export interface DistributedJson {
   links: LinkJson[];
   /** Operator types of `links`. */
   op_types: string[];
-  /** Ranks of the job; from the links where no metadata has it. */
+  /** Ranks of the job; from the links if no metadata has it. */
   world_size: number | null;
-  /** From ranks whose trace is read. */
+  /** Only from ranks whose trace is read. */
   late_peers: LatePeerJson[];
-  /** Set for results of MindSpore up to 2.2. */
+  /** Only set for results of MindSpore up to 2.2. */
   cluster: ClusterJson | null;
 }
 
@@ -357,7 +357,7 @@ export interface DistributedJson {
 export interface DoctorFileJson {
   /** Path below the result folder. */
   file: string;
-  /** What the file holds. */
+  /** Title of the file. */
   title: string;
   /** Size. */
   bytes: number;
@@ -385,11 +385,11 @@ export interface DoctorJson {
   others: ProblemJson[];
 }
 
-/** Steps that dynamic profiling was asked to record, from the name of the folder. */
+/** Steps selected for dynamic profiling, from the folder name. */
 export interface DynamicWindowJson {
   /** First step. */
   start: number;
-  /** Last step; null where the name does not have it. */
+  /** Last step; null if the name lacks it. */
   stop: number | null;
 }
 
@@ -405,7 +405,7 @@ export interface ErrorJson {
   texts: Record<string, MessageJson>;
 }
 
-/** A logical table, and what one file added to it. */
+/** A logical table and the rows that one file added to it. */
 export interface FilledJson {
   /** Name of the table. */
   table: string;
@@ -464,15 +464,15 @@ export interface KernelJson {
   cores: CoreTime[];
   /** Number of kernel calls. */
   kernels: number;
-  /** Sum of all kernels but communication. */
+  /** Sum of all kernels except communication. */
   computing_ns: number;
-  /** Number of communication kernels; null where only sums are known, which hold no communication. */
+  /** Number of communication kernels; null if only sums are known, which exclude communication. */
   communication_calls: number | null;
   /** Sum of communication kernels; null as for `communication_calls`. */
   communication_ns: number | null;
-  /** File that the kernels come from. */
+  /** File of the kernels. */
   source: string;
-  /** File that the table "types" comes from. */
+  /** File of the table "types". */
   types_source: string;
   /** "NPU" or "GPU". */
   device_kind: string;
@@ -492,7 +492,7 @@ export interface LatePeerJson {
   wait: number;
   /** The late rank's number inside the group. */
   peer: number;
-  /** The late rank in the job; null where no file has it. */
+  /** The late rank in the job; null if not recorded. */
   peer_rank: number | null;
 }
 
@@ -510,9 +510,9 @@ export interface LinkJson {
   src: number;
   /** Receiver's number inside the group. */
   dst: number;
-  /** Sender's rank in the job; null where no file has it. */
+  /** Sender's rank in the job; null if not recorded. */
   src_rank: number | null;
-  /** Receiver's rank in the job; null where no file has it. */
+  /** Receiver's rank in the job; null if not recorded. */
   dst_rank: number | null;
   /** HCCS, RDMA, PCIE, SIO or LOCAL. */
   transport: string | null;
@@ -522,21 +522,21 @@ export interface LinkJson {
   time_ns: number | null;
   /** 1e9 bytes per second. */
   bandwidth: number | null;
-  /** Number of operators; null where unknown. */
+  /** Number of operators; null if unknown. */
   calls: number | null;
 }
 
-/** Time that the host waited for PyTorch's DataLoader. */
+/** Time that the host waited for the PyTorch DataLoader. */
 export interface LoaderJson {
-  /** Number of batches it waited for. */
+  /** Number of batches. */
   calls: number;
   /** Sum of all waits. */
   total_ns: number;
   /** The longest wait. */
   longest_ns: number;
-  /** From the start of the first step on the host to the end of the last; null where unknown, or where loaders of several threads together waited longer. */
+  /** From the start of the first step on the host to the end of the last; null if unknown, or if the waits of several threads sum to more. */
   steps_ns: number | null;
-  /** File that the waits come from. */
+  /** File of the waits. */
   source: string;
 }
 
@@ -546,7 +546,7 @@ export interface MemoryJson {
   devices: string[];
   /** One for each component and device. */
   curves: CurveJson[];
-  /** Modules that ever held memory; the table "modules" has all. */
+  /** Modules that held memory at any time; the table "modules" lists all. */
   module_curves: CurveJson[];
   /** One for each component and device. */
   peaks: MemoryPeakJson[];
@@ -558,7 +558,7 @@ export interface MemoryJson {
   fragmentation_at_peak: number | null;
 }
 
-/** Largest values of a component, and when each was reached first. */
+/** Largest values of a component, and when each was first reached. */
 export interface MemoryPeakJson {
   /** Component of the memory record. */
   component: string;
@@ -582,7 +582,7 @@ export interface MemoryPeakJson {
 export interface MessageJson {
   /** Key of the message. */
   code: string;
-  /** By name; a parameter is data or a message again. */
+  /** By name; a parameter is data or a nested message. */
   params: Record<string, string | number | MessageJson>;
 }
 
@@ -594,7 +594,7 @@ export interface MissingJson {
   file: string;
   /** Title of the file. */
   title: string;
-  /** Ids of the views that miss it. */
+  /** Ids of the views that lack it. */
   views: string[];
   /** Profiler option that records it; "" if it is always recorded. */
   option: string;
@@ -608,7 +608,7 @@ export interface MissingJson {
 export interface OperatorJson {
   /** Number of operator calls. */
   calls: number;
-  /** File that the operators come from. */
+  /** File of the operators. */
   source: string;
   /** Device time without nested operators. */
   device_self_ns: number | null;
@@ -620,9 +620,9 @@ export interface OperatorJson {
   host_total_ns: number | null;
   /** Device self time of communication operators. */
   communication_self_ns: number | null;
-  /** Call stacks were recorded. */
+  /** Whether call stacks were recorded. */
   has_stacks: boolean;
-  /** Input shapes were recorded. */
+  /** Whether input shapes were recorded. */
   has_shapes: boolean;
 }
 
@@ -630,15 +630,15 @@ export interface OperatorJson {
 export interface OverviewJson {
   /** All steps. */
   steps: StepJson[];
-  /** File that the steps come from. */
+  /** File of the steps. */
   steps_source: string | null;
-  /** Steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then. */
+  /** Whether steps are computed from kernels (analysis.steps.partition); bubble and preparing are unknown then. */
   steps_computed: boolean;
-  /** The mean step, where only points of the steps were recorded. */
+  /** The mean step, if only points of the steps were recorded. */
   course: StepTimes | null;
   /** Number of steps in `course`. */
   course_steps: number;
-  /** How the span was recorded. */
+  /** Capture settings. */
   capture: CaptureJson;
 }
 
@@ -650,7 +650,7 @@ export interface ParentJson {
   name: string;
 }
 
-/** A rule that holds. */
+/** A rule whose condition holds. */
 export interface PipelineFinding {
   /** held_up, slow_source: usages, 0 to 1. busy_workers, idle_workers, busy_machine: percent of CPU. */
   rule: "held_up" | "slow_source" | "busy_machine" | "busy_workers" | "idle_workers";
@@ -658,7 +658,7 @@ export interface PipelineFinding {
   op_id: number | null;
   /** Measured value. */
   value: number;
-  /** Limit that it passed. */
+  /** Limit that the value exceeds. */
   limit: number;
 }
 
@@ -670,9 +670,9 @@ export interface PipelineOp {
   name: string;
   /** Worker threads or processes. */
   workers: number | null;
-  /** The operator that reads its output. */
+  /** The operator that consumes its output. */
   parent_id: number | null;
-  /** The operators that it reads. */
+  /** The operators that it consumes. */
   children: number[];
   /** Size of its output queue. */
   capacity: number | null;
@@ -680,17 +680,17 @@ export interface PipelineOp {
   average: number | null;
   /** average / capacity, 0 to 1. */
   usage: number | null;
-  /** Usage of the nearest queue before it; None where it reads the data itself. */
+  /** Usage of the nearest queue before it; None for an operator that reads the source data. */
   input_usage: number | null;
   /** Percent of the samples in which its output queue was empty. */
   empty: number | null;
   /** Percent of one core. */
   cpu: number | null;
-  /** How much it delays the others, 0 to 1. */
+  /** Degree to which it delays the others, 0 to 1. */
   score: number | null;
 }
 
-/** Batches that a queue handed out, without the first. */
+/** Batches taken from a queue, without the first. */
 export interface PipelineQueue {
   /** Which of the two queues. */
   queue: "host" | "device";
@@ -702,9 +702,9 @@ export interface PipelineQueue {
 
 /** A remark of the recorder. */
 export interface PipelineRemarkJson {
-  /** What it is about. */
+  /** Subject. */
   kind: string;
-  /** As in the file. */
+  /** Text of the file. */
   text: string;
 }
 
@@ -714,17 +714,17 @@ export interface ProblemJson {
   code: string;
   /** Path below the result folder; "" for no single file. */
   file: string;
-  /** First places in the file. */
+  /** First occurrences in the file. */
   where: string;
-  /** What should be there. */
+  /** Expected content. */
   expected: string;
-  /** What is there. */
+  /** Actual content. */
   found: string;
-  /** What is not shown because of it. */
+  /** Data not shown because of it. */
   lost: string;
   /** What the user can do. */
   action: string;
-  /** How often it occurs in the file. */
+  /** Number of occurrences in the file. */
   count: number;
   /** "error", "warning" or "info". */
   severity: string;
@@ -734,7 +734,7 @@ export interface ProblemJson {
 
 /** A process of the timeline. */
 export interface ProcessJson {
-  /** Name to show. */
+  /** Display name. */
   name: string;
   /** Process id of the file. */
   pid: string;
@@ -754,13 +754,13 @@ export interface ProgressJson {
   state: "waiting" | "reading" | "ready" | "failed" | "cancelled";
   /** File that is being read. */
   file: string;
-  /** Bytes of all files of the stage that are read. */
+  /** Bytes read of all files of the stage. */
   bytes_done: number;
   /** Bytes of all files of the stage. */
   bytes_total: number;
-  /** Bytes per second; null until it can be measured. */
+  /** Bytes per second; null until measured. */
   rate: number | null;
-  /** Seconds left; null until it can be estimated. */
+  /** Seconds left; null until estimated. */
   eta_s: number | null;
   /** Why it failed or was cancelled. */
   message: string;
@@ -776,9 +776,9 @@ export interface RankBudgetJson {
   worker: string;
   /** Rank in the job. */
   rank: number | null;
-  /** Device; null where the span has one device. */
+  /** Device; null if the span has one device. */
   device_id: number | null;
-  /** Step number; null where steps are not marked. */
+  /** Step number; null if steps are not marked. */
   step: string | null;
   /** As in StepJson. */
   computing: number | null;
@@ -810,21 +810,21 @@ export interface RankBudgetJson {
   idle: number | null;
   /** Operators without one of these times; the sums skip that time. */
   incomplete: number;
-  /** How often a capture without steps repeats its work; null with steps, or where it is unknown. */
+  /** Repetitions of the work in a capture without steps; null with steps, or if unknown. */
   repeats: number | null;
-  /** Longest time that all other ranks of a group waited for this rank at one collective; null where the others are unknown, or collectives cannot be matched. */
+  /** Longest time that all other ranks of a group waited for this rank at one collective; null if the others are unknown or collectives cannot be matched. */
   late: number | null;
-  /** Longest stretch in which nothing ran on the device, before the first kernel included. With `repeats`: one that recurs in half of the repeats, unless a single one is a tenth of the capture. Null where no rank idles for a tenth of the longest step. */
+  /** Longest stretch in which nothing ran on the device, including that before the first kernel. With `repeats`: one that recurs in half of the repeats, unless a single one is a tenth of the capture. Null if no rank idles for a tenth of the longest step. */
   idle_at_once: number | null;
   /** The longest operator; with `repeats` as for `idle_at_once`. */
   longest_communication: number | null;
-  /** Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null where ranks can be compared by all computing. */
+  /** Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null if ranks can be compared by total computing time. */
   same_kernels: number | null;
   /** Median time of these kernels on the other ranks. */
   same_kernels_expected: number | null;
 }
 
-/** Whether a rank of the run is read. */
+/** Reading state of a rank of the run. */
 export interface RankStateJson {
   /** Token of the span. */
   span: string;
@@ -832,11 +832,11 @@ export interface RankStateJson {
   worker: string;
   /** Rank in the job. */
   rank: number | null;
-  /** From 1; null where no file has it, or while the rank is not read. */
+  /** From 1; null if not recorded, or before the rank is read. */
   pipeline_stage: number | null;
-  /** "missing": it has none of the files of this view. */
+  /** "missing": it has no file of this view. */
   state: "ready" | "reading" | "failed" | "missing";
-  /** Why it is not shown; else "". */
+  /** Reason why it is not shown; else "". */
   reason: string;
   /** Code and parameters of `reason`. */
   texts: Record<string, MessageJson>;
@@ -876,7 +876,7 @@ export interface ReadingJson {
 
 /** A communication operator of a step. */
 export interface Reduce {
-  /** Stream that it ran on. */
+  /** Stream of the operator. */
   stream_id: number | null;
   /** Name of the operator. */
   name: string | null;
@@ -1026,15 +1026,15 @@ export interface StatsJson {
 
 /** Times of a step on a device, in ns. Null: not recorded. computing + communication_not_overlapped + copying + free = stage + bubble, within the rounding of the files. */
 export interface StepJson {
-  /** Step number; null where steps are not marked. */
+  /** Step number; null if steps are not marked. */
   step: string | null;
-  /** Device; null where the result has one device. */
+  /** Device; null if the result has one device. */
   device_id: number | null;
   /** Device time in compute kernels. */
   computing: number | null;
   /** Exposed communication. */
   communication_not_overlapped: number | null;
-  /** Communication behind computing. */
+  /** Communication hidden behind computing. */
   overlapped: number | null;
   /** All communication: exposed and overlapped. */
   communication: number | null;
@@ -1042,7 +1042,7 @@ export interface StepJson {
   copying: number | null;
   /** Nothing runs on the device. */
   free: number | null;
-  /** Step time as the recorder wrote it, without the bubble. */
+  /** Step time as recorded, without the bubble. */
   stage: number | null;
   /** Waiting for another pipeline stage. */
   bubble: number | null;
@@ -1052,7 +1052,7 @@ export interface StepJson {
   exposed_preparing: number | null;
 }
 
-/** Course of one step, in ns. None: unknown. gap + fp_bp + tail = total where all are known. */
+/** Phases of one step, ns. None: unknown. gap + fp_bp + tail = total if all are known. */
 export interface StepTimes {
   /** Step number; None where steps are not marked, and for a mean. */
   step: string | null;
@@ -1060,7 +1060,7 @@ export interface StepTimes {
   start_ns: number | null;
   /** Step time. */
   total_ns: number | null;
-  /** Between two steps. Comes first where points were recorded, else last, and is unknown for the last step then. */
+  /** Between two steps. First part of a step with recorded points; else its last part, unknown for the last step. */
   gap_ns: number | null;
   /** Forward and backward pass. */
   fp_bp_ns: number | null;
@@ -1074,13 +1074,13 @@ export interface StepTimes {
   exposed_preparing_ns: number | null;
 }
 
-/** Course of the steps. Table "steps" has the columns of StepTimes. Parameters: `step` (empty: the mean), `device` (empty: the first). */
+/** Phases of the steps. Table "steps" has the columns of StepTimes. Parameters: `step` (empty: the mean), `device` (empty: the first). */
 export interface StepTraceJson {
-  /** File that the steps come from. */
+  /** File of the steps. */
   source: string;
-  /** Devices with known steps, where there are several. */
+  /** Devices with known steps, if there are several. */
   devices: number[];
-  /** The device shown; null where there is one. */
+  /** The device shown; null if there is one. */
   device: number | null;
   /** "points": recorded, the gap comes first. "kernels": forward and backward end with the last compute kernel, the gap comes last. "figures": from step_trace_time.csv. */
   method: "points" | "kernels" | "figures";
@@ -1088,17 +1088,17 @@ export interface StepTraceJson {
   steps: StepTimes[];
   /** Mean of the steps in `averaged`. */
   mean: StepTimes;
-  /** Steps of the mean. */
+  /** Steps that enter the mean. */
   averaged: (string | null)[];
-  /** The mean that the file holds, for comparison. */
+  /** The mean in the file, for comparison. */
   recorded: StepTimes | null;
   /** The step shown; null for the mean. */
   chosen: string | null;
   /** Communication operators of the step shown. */
   reduces: Reduce[];
-  /** Operator at which the forward pass begins. */
+  /** Operator at the start of the forward pass. */
   fp_point: string | null;
-  /** Operator at which the backward pass ends. */
+  /** Operator at the end of the backward pass. */
   bp_point: string | null;
 }
 
@@ -1116,21 +1116,21 @@ export interface TableJson {
   rows: number;
   /** Rows that match the filters. */
   total: number;
-  /** Key of the column that the rows are sorted by; "" for none. */
+  /** Key of the sort column; "" for none. */
   sort: string;
-  /** Sorted from large to small. */
+  /** Whether the order is descending. */
   desc: boolean;
 }
 
 /** A track of the timeline: the slices of a thread, or a counter. */
 export interface ThreadJson {
-  /** Number in requests. */
+  /** Track number in requests. */
   track: number;
-  /** Name to show. */
+  /** Display name. */
   name: string;
   /** Thread id of the file. */
   tid: string;
-  /** What the track holds. */
+  /** Kind of the track. */
   kind: "slices" | "counter";
   /** Depth of nested slices; 1 for a counter. */
   rows: number;
@@ -1142,13 +1142,13 @@ export interface ThreadJson {
   max_value: number | null;
 }
 
-/** Rows of the timeline; /api/timeline has the slices. Times are ns after `base_ns`, below 2^53. */
+/** Tracks of the timeline; /api/timeline has the slices. Times are ns after `base_ns`, below 2^53. */
 export interface TraceJson {
-  /** Which reading this is. While the trace is read, each preview of its beginning has a version. */
+  /** Version of the reading. While the trace is read, each preview of its beginning has a version. */
   version: string;
-  /** Bytes of the file that a preview covers; null: all. */
+  /** Bytes of the file covered by a preview; null: all. */
   partial: number | null;
-  /** Origin of the times that people see here and in the other views. */
+  /** Origin of displayed times, here and in the other views. */
   zero: number;
   /** See CaptureJson. */
   utc_offset_minutes: number;
@@ -1192,7 +1192,7 @@ export interface ViewJson {
   view: string;
   /** "missing": the capture lacks the data, see `missing`. "failed": see `problems`. */
   state: "ready" | "reading" | "missing" | "failed";
-  /** Changes when the data that the view shows change. */
+  /** Changes with the data of the view. */
   fingerprint: string;
   /** Origin of all times of the answer, ns since the epoch. */
   base_ns: string;
@@ -1212,13 +1212,13 @@ export interface ViewJson {
 export interface ViewStateJson {
   /** Id of the view. */
   id: string;
-  /** The capture has data for it, as far as is known. */
+  /** Whether the capture has data for it, as far as known. */
   available: boolean;
   /** Why it is not available; else "". */
   reason: string;
   /** Profiler option that records its data; else "". */
   option: string;
-  /** Number beside the view's name: rows of its main table; null while unknown. */
+  /** Number next to the view's name: rows of its main table; null while unknown. */
   count: number | null;
   /** Code and parameters of the fields that are messages. */
   texts: Record<string, MessageJson>;

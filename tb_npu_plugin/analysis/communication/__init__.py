@@ -1,1 +1,1 @@
-"""Collectives, links and who waits for whom."""
+"""Collectives, links, and waits between ranks."""

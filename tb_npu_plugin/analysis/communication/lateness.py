@@ -1,4 +1,4 @@
-"""How long the others of a group waited for a rank: its collectives beside theirs."""
+"""Computes how long the others of a group waited for a rank, by comparing collectives."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.schema.cluster import POINT_TO_POINT
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import IntArray, Table, Text, known
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
 
 _BETWEEN_TWO = COMM_KINDS[0]
 _KEYS = ("step", "group", "name", "elapse_ns")
@@ -22,13 +22,15 @@ _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
 
 
 def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]:
-    """For each rank, by step: the longest that all others of a group waited for it at one collective, ns.
+    """For each rank, by step: the longest time that all others of a group waited for it at one collective, ns.
 
-    ranks: comm_ops of each, or what collectives_of tells instead. All members of a collective end together, so the last one
-    takes least, and each other one takes longer by as much as it waited. The longest wait is told and not their sum: where
-    launching is what takes time, a rank that is late once is so at each collective that follows, and the others lose that
-    time once. Sends and receives do not count: stages of a pipeline wait for each other by nature. A step is absent where
-    no collective of the rank is known of another one, too, or where names do not tell the collectives of a step apart.
+    ranks: comm_ops of each rank, or the result of collectives_of.
+
+    All members of a collective end together, so the last to arrive has the shortest operator, and the others run longer
+    by their wait. The result is the longest wait, not the sum: in a launch-bound job, a rank that is late once is late
+    at each following collective, but the others lose that time once. Sends and receives do not count, since pipeline
+    stages always wait for each other. A step is absent if no other rank has a collective in common, or if names do not
+    identify the collectives of a step.
     """
     found = [None if ops is None else _collectives(ops) for ops in ranks]
     rows = concat(_COLUMNS, [ops for ops in found if ops is not None])
@@ -52,12 +54,12 @@ def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]
 
 
 def collectives_of(kernels: Table) -> Table:
-    """The same of kernels, where no file tells of communication: names of CANN tell the group and the call."""
+    """Collectives from kernels, for results without communication files: CANN's kernel names hold group and call."""
     rows = kernels.take(is_communication(kernels))
     names = rows.text("name")
     p2p = names.isin([name for name in names.values if POINT_TO_POINT.search(name)])
     rows, names = rows.take(~p2p), names.take(~p2p)
-    ignore_progress = Text(np.full(len(rows), -1, dtype=np.int32), [])
+    ignore_progress = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
     return Table(
         _COLUMNS, {"step": rows.text("step"), "group": ignore_progress, "name": names, "elapse_ns": rows.ints("dur_ns")}
     )
@@ -69,20 +71,20 @@ def _collectives(ops: Table) -> Table:
 
 
 def _repeated(groups: Groups, owner: IntArray) -> NDArray[np.bool_]:
-    """Rows of a rank that has another one of the same name before."""
+    """Rows whose rank has an earlier row of the same name."""
     _, first = np.unique(groups.of_row * (owner.max(initial=0) + 1) + owner, return_index=True)
     out = np.ones(len(owner), dtype=np.bool_)
     out[first] = False
     return out
 
 
-#: Shorter waits tell nothing, ns; nor do those that are a smaller share of their operator.
+#: Waits below this duration, ns, or below this share of their operator are ignored.
 LEAST_WAIT, LEAST_SHARE = 200_000, 0.1
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """Tasks of a row of the trace by start, ns, and what they are known by."""
+    """Tasks of a track, sorted by start, ns, with ids."""
 
     start: IntArray
     dur: IntArray
@@ -90,10 +92,10 @@ class Tasks:
 
 
 def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[tuple[int, int]]:
-    """(operator, task), as places in `operators` and as id: of each operator that waited long at its begin, the longest wait.
+    """(index in `operators`, id of the task): the longest initial wait of each operator that waited long at its start.
 
-    planes: the tasks that wait, of each plane of the communicator. Each plane serves one peer, whose notification its first
-    task waits for: that the peer has come to the operator, too. Later ones wait for data, whoever is late.
+    planes: the waiting tasks of each plane of the communicator. A plane serves one peer; its first task waits for the
+    notification that the peer has reached the operator. Later tasks wait for data, whichever rank is late.
     """
     longest = np.zeros(len(operators.start), dtype=np.int64)
     task = np.full(len(operators.start), -1, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Use of the links of one rank over a whole capture: from what the profiler sampled."""
+"""Link usage of one rank over a capture, from the profiler's samples."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ COLUMNS = (
     Column("errors", Kind.PERCENT, "Errors", "Packets with errors, 0 to 100.", ""),
     Column("dropped", Kind.PERCENT, "Dropped", "Packets that were lost, 0 to 100.", ""),
 )
-#: Direction in names of columns and modes -> as it is shown.
+#: Direction in names of columns and modes -> display name.
 _WAYS = {"rx": "Rx", "tx": "Tx"}
 _UNITS = {**BANDWIDTH_UNITS, "MB/s": files.LINK_MB / 1e9}
 
 
 def link_use(tables: Mapping[str, Optional[Table]], rank: int | None) -> Table | None:
-    """Of the tables "hccs", "pcie", "roce" and "nic"; None where there is none of them."""
+    """Link usage from the tables "hccs", "pcie", "roce" and "nic"; None if all are missing."""
     rows: list[dict[str, Any]] = []
     for link, name, kinds in ((HCCS, files.HCCS.id, files.HCCS_KINDS), (PCIE, files.PCIE.id, files.PCIE_KINDS)):
         rows += [{"link": link, **row} for row in _directions(tables.get(name), kinds)]
@@ -54,7 +54,7 @@ def link_use(tables: Mapping[str, Optional[Table]], rank: int | None) -> Table |
 
 
 def _directions(table: Table | None, kinds: Mapping[str, tuple[str, str]]) -> Iterable[dict[str, Any]]:
-    """Rows of modes that are known; latencies are none of a link's use."""
+    """Rows of known modes, except latencies."""
     if table is None:
         return
     known = {_folded(mode): key for key, (_, mode) in kinds.items() if key != files.LATENCY}
@@ -72,7 +72,7 @@ _FIGURES = {"average": "avg", "peak": "max"}
 
 
 def _ports(table: Table | None) -> Iterable[dict[str, Any]]:
-    """Two rows a port. The average is that share of its speed."""
+    """Two rows per port. The average is the usage share times the port's speed."""
     for number in range(0 if table is None else len(table)):
         assert table is not None
         speed = _figure(table, "bandwidth", number)
@@ -92,7 +92,7 @@ def _ports(table: Table | None) -> Iterable[dict[str, Any]]:
 
 
 def _folded(mode: str) -> str:
-    """Without the unit and spaces, which releases put differently."""
+    """The mode without unit and spaces, which differ between releases."""
     return mode.partition("(")[0].strip().lower()
 
 

@@ -1,4 +1,4 @@
-"""Communication of one rank: split of the time, operators, transports, links."""
+"""Communication of one rank: time split, operators, transports, links."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio
 from tb_npu_plugin.analysis.ranks.world import WorldRanks
 from tb_npu_plugin.schema.torch_npu_json import TOTAL
-from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import NULL_INT, Column, FloatArray, IntArray, Kind, StringColumn, Table, known
 
-#: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the digits number the communicator, the call and the stream.
+#: "hcom_allReduce__586_0_1" -> "hcom_allReduce": the numbers identify the communicator, the call and the stream.
 _NUMBERS = re.compile(r"_*(_\d+)+$")
-#: Of names of operators, but not of those of their links.
+#: Prefix of operator names; link names lack it.
 _PREFIX = "hcom_"
 
 SPLIT = ("transit_ns", "wait_ns", "sync_ns", "idle_ns")
@@ -85,9 +85,9 @@ TRANSPORT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Split:
-    """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None is unknown.
+    """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None: unknown.
 
-    incomplete  operators that lack one of the times in the file: the sums skip it, and the equation then leaves a rest
+    incomplete  operators that lack one of the times; the sums skip that time, so the equation does not hold then
     longest     elapsed time of the longest operator
     """
 
@@ -100,14 +100,14 @@ class Split:
     longest: Optional[int]
 
 
-#: Of a step in which nothing is known to have communicated.
+#: Split of a step without known communication.
 UNKNOWN_SPLIT = Split(None, None, None, None, None, incomplete=0, longest=None)
 
 
 @dataclass(frozen=True)
 class Link:
-    """Traffic of one link, ns and bytes. `src`, `dst` inside the group; `src_rank`, `dst_rank` in the world. calls: how many
-    operators moved it."""
+    """Traffic of one link, ns and bytes. `src`, `dst`: ranks inside the group; `src_rank`, `dst_rank`: ranks in the
+    world. calls: number of operators."""
 
     step: Optional[str]
     group: Optional[str]
@@ -123,15 +123,15 @@ class Link:
     calls: Optional[int]
 
 
-def stem(name: str) -> str:
-    """Name of a communication operator without the numbers of the single call."""
+def base_name(name: str) -> str:
+    """Name of a communication operator without the numbers of the call."""
     return _NUMBERS.sub("", name) or name
 
 
-def parts(ops: Table) -> dict[str, IntArray]:
-    """elapse_ns and its four parts of each operator, which sum to it exactly. The file's Wait contains
-    Synchronization; here they are apart, unless no operator tells them apart. Idle is computed, as the file rounds it
-    on its own."""
+def time_parts(ops: Table) -> dict[str, IntArray]:
+    """elapse_ns and its four parts for each operator, which sum to it exactly. Wait excludes Synchronization here
+    (the file's includes it), unless no operator has Synchronization. Idle is computed, since the file rounds it
+    separately."""
     elapse, transit, wait, sync = (ops.ints(key) for key in ("elapse_ns", "transit_ns", "wait_ns", "sync_ns"))
     if not known(sync).any() and known(wait).any():
         certain, alone = known(elapse) & known(transit) & known(wait), wait
@@ -148,17 +148,17 @@ def parts(ops: Table) -> dict[str, IntArray]:
 
 
 def split(ops: Table) -> Split:
-    """Sums over the given operators."""
-    values = parts(ops)
+    """Split summed over the given operators."""
+    values = time_parts(ops)
     elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
     longest = int(values["elapse_ns"].max(initial=NULL_INT))
     incomplete = int(_incomplete(values).sum())
     return Split(elapse, transit, wait, sync, idle, incomplete, longest=None if longest == NULL_INT else longest)
 
 
-def leaves(bandwidth: Table) -> Table:
-    """Rows of comm_bandwidth that contain no other: a rollup (SDMA) only counts for an operator where nothing else
-    was moved, as an older file may give it alone."""
+def without_rollups(bandwidth: Table) -> Table:
+    """Rows of comm_bandwidth without rollups. A rollup (SDMA) only counts for an operator without other transports, as
+    older files may have."""
     moved = np.where(known(bandwidth.ints("size_bytes")), bandwidth.ints("size_bytes"), 0) > 0
     rollup = bandwidth.ints("rollup") == 1
     groups = Groups([bandwidth.text(key) for key in ("step", "kind", "name", "group")], len(bandwidth))
@@ -169,9 +169,9 @@ def leaves(bandwidth: Table) -> Table:
 
 def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
     """One row per step, kind, operator and group (OPS_COLUMNS)."""
-    keys: list[Text] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
+    keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
-    times = parts(ops)
+    times = time_parts(ops)
     size, link_time = _traffic_of(ops, bandwidth)
     sizes = groups.sum(size)
     text = [key.take(groups.first) for key in keys]
@@ -194,7 +194,7 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
 
 def transports(bandwidth: Table, rank: int | None) -> Table:
     """One row per step and transport that moved something (TRANSPORT_COLUMNS)."""
-    rows = leaves(bandwidth)
+    rows = without_rollups(bandwidth)
     rows = rows.take(known(rows.ints("size_bytes")) & (rows.ints("size_bytes") > 0))
     groups = Groups([rows.text("step"), rows.text("transport")], len(rows))
     sizes, times = groups.sum(rows.ints("size_bytes")), groups.sum(rows.ints("time_ns"))
@@ -213,8 +213,8 @@ def transports(bandwidth: Table, rank: int | None) -> Table:
 
 
 def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
-    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL. ops: comm_ops of the same
-    rank; the calls are unknown without."""
+    """Rows with statistic "total" of communication_matrix.json. A link to itself has transport LOCAL. ops: comm_ops of
+    the same rank; without it, calls are unknown."""
     table = table.take(table.text("stat").equals(TOTAL))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
@@ -242,23 +242,23 @@ def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
 
 
 def _calls(ops: Table) -> dict[tuple[str | None, str | None, str], int]:
-    """Operators of each step, group and type."""
-    names = {name: _type(stem(name)) for name in set(ops.text("name").tolist()) if name is not None}
+    """Number of operators by step, group and type."""
+    names = {name: _type(base_name(name)) for name in set(ops.text("name").tolist()) if name is not None}
     columns = (ops.text(key).tolist() for key in ("step", "group", "name"))
     return Counter((step, group, names[name]) for step, group, name in zip(*columns) if name is not None)
 
 
 def _type(name: str) -> str:
-    """Operators are hcom_allReduce_, their links allreduce."""
+    """Link type of an operator: hcom_allReduce_ -> allreduce."""
     return name.lower().replace(_PREFIX, "").strip("_")
 
 
 def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray]:
-    """Bytes and link time of each row of `ops`; unknown where communication.json has no bandwidth for it."""
+    """Bytes and link time of each row of `ops`; unknown if communication.json has no bandwidth for it."""
     size, time = (np.full(len(ops), NULL_INT, dtype=np.int64) for _ in range(2))
     if bandwidth is None or not len(bandwidth):
         return size, time
-    rows = leaves(bandwidth)
+    rows = without_rollups(bandwidth)
     keys = ("step", "kind", "name", "group")
     groups = Groups([rows.text(key) for key in keys], len(rows))
     sizes, times = groups.sum(rows.ints("size_bytes")), groups.sum(rows.ints("time_ns"))
@@ -272,14 +272,14 @@ def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray
 
 
 def _incomplete(times: dict[str, IntArray]) -> IntArray:
-    """1 for each operator of which a time is unknown, else 0. Idle is unknown as soon as one of them is."""
+    """1 for each operator with an unknown time, else 0. Idle is unknown if any other time is."""
     return (~known(times["idle_ns"])).astype(np.int64)
 
 
-def _stems(names: Text) -> Text:
+def _stems(names: StringColumn) -> StringColumn:
     index: dict[str, int] = {}
-    lookup = [index.setdefault(stem(name), len(index)) for name in names.values] + [-1]
-    return Text(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
+    lookup = [index.setdefault(base_name(name), len(index)) for name in names.values] + [-1]
+    return StringColumn(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
 
 
 def _weighted(rows: Table, groups: Groups) -> FloatArray:

@@ -1,1 +1,1 @@
-"""Two captures compared."""
+"""Comparison of two captures."""

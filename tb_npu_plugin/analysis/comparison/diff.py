@@ -1,4 +1,5 @@
-"""Two captures side by side. Differences are experimental minus baseline; ratios are difference / baseline."""
+"""Compares operators and kernels of two captures. Differences are experimental minus baseline; ratios are difference /
+baseline."""
 
 from __future__ import annotations
 
@@ -7,12 +8,23 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import ratio, summed
+from tb_npu_plugin.analysis.grouping import group_rows, ratio
 from tb_npu_plugin.analysis.joining import outer_join
 from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
 from tb_npu_plugin.analysis.operators.statistics import TIME_COLUMNS, TIMES, by_name
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, GroupByQuery, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import (
+    NULL_INT,
+    Column,
+    Data,
+    FloatArray,
+    GroupByQuery,
+    IntArray,
+    Kind,
+    StringColumn,
+    Table,
+    known,
+)
 
 _CLASS = Column("class", Kind.TEXT, "Class", "Kind of work, from core and type of the kernel.", "identity")
 _KEYS = (
@@ -27,16 +39,16 @@ _CALLS = (
 _SUMMED = (Column("calls", Kind.INT), Column("dur_ns", Kind.DURATION))
 _NAME = Column("name", Kind.TEXT, "Name", "Operator name.", "identity")
 
-#: Least change (of the baseline) that makes a row slower or faster.
+#: Minimum change, as a share of the baseline, of a slower or faster row.
 CHANGED = 0.05
-#: By what the sums of both sides are divided, to compare means of steps.
+#: Divisors of the sums of both sides, to compare means of steps.
 Divisors = tuple[int, int]
 SUMS: Divisors = (1, 1)
 
 
 def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Table:
-    """One row per operator name: calls, and each host and device time of both sides. An operator that a side did not
-    call took no time there; a time that a side's file lacks is unknown. by: what calls and times are divided by."""
+    """One row per operator name: calls, and each host and device time of both sides. An operator that one side did not
+    call has 0 calls and times there; times missing in a side's file are unknown. by: divisors of calls and times."""
     sides = [by_name(table) for table in (baseline, experimental)]
     rows = outer_join([sides[0].text("name")], [sides[1].text("name")])
     calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
@@ -55,9 +67,8 @@ def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Tabl
 
 
 def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Divisors = SUMS) -> Table:
-    """One row per kernel name, type and core, with its class. by_type: kernels are named by their type where
-    it is known, and spellings of the core of communication are one: for results of different frameworks. by: what
-    calls and times are divided by."""
+    """One row per kernel name, type and core, with its class. by_type: name kernels by their known type and unify
+    spellings of the communication core, to compare different frameworks. by: divisors of calls and times."""
     sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
@@ -69,7 +80,7 @@ def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Div
     return Table(
         (_CLASS, *_KEYS, *_calls_columns(by), *added),
         {
-            "class": Text(classes(named).astype(np.int32), list(CLASSES)),
+            "class": StringColumn(classes(named).astype(np.int32), list(CLASSES)),
             **named.data,
             "baseline_calls": calls[0],
             "experimental_calls": calls[1],
@@ -80,28 +91,28 @@ def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Div
 
 def _kernel_sums(kernels: Table, by_type: bool) -> Table:
     keys = tuple(column.key for column in _KEYS)
-    found = summed(kernels, GroupByQuery(keys, ("dur_ns",)))
+    found = group_rows(kernels, GroupByQuery(keys, ("dur_ns",)))
     if by_type:
         named = Table(_KEYS, found.keys)
         types = named.text("type").tolist()
         names = (name if type_ is None else type_ for name, type_ in zip(named.text("name").tolist(), types))
         data: dict[str, Data] = {
-            "name": Text.of(names),
+            "name": StringColumn.of(names),
             "type": named.text("type"),
             "core": _one_communication_core(named.text("core")),
             "calls": found.count,
             "dur_ns": found.total["dur_ns"],
         }
-        again = summed(Table((*_KEYS, *_SUMMED), data), GroupByQuery(keys, ("calls", "dur_ns")))
+        again = group_rows(Table((*_KEYS, *_SUMMED), data), GroupByQuery(keys, ("calls", "dur_ns")))
         return Table(_KEYS, again.keys).with_columns([(column, again.total[column.key]) for column in _SUMMED])
     counted = zip(_SUMMED, (found.count, found.total["dur_ns"]))
     return Table(_KEYS, found.keys).with_columns(list(counted))
 
 
-def _one_communication_core(cores: Text) -> Text:
-    """The newest name for all."""
+def _one_communication_core(cores: StringColumn) -> StringColumn:
+    """Replace all communication cores by the newest name."""
     newest = COMMUNICATION_CORES[-1]
-    return Text.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
+    return StringColumn.of(newest if core in COMMUNICATION_CORES else core for core in cores.tolist())
 
 
 def _difference_columns(what: str, title: str) -> list[Column]:
@@ -146,26 +157,26 @@ def _difference_columns(what: str, title: str) -> list[Column]:
     ]
 
 
-def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray, Text]:
+def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray, IntArray, FloatArray, StringColumn]:
     certain = known(before) & known(after)
     difference = np.where(certain, after - before, NULL_INT)
     is_changed = certain & (difference != 0) & (np.abs(difference) >= CHANGED * np.abs(before))
     changed = np.where(is_changed, (difference < 0).astype(np.int32), -1).astype(np.int32)
-    return before, after, difference, ratio(difference, before), Text(changed, ["slower", "faster"])
+    return before, after, difference, ratio(difference, before), StringColumn(changed, ["slower", "faster"])
 
 
 def _at(values: IntArray, rows: IntArray) -> IntArray:
-    """Values at the given rows; 0 where the row is -1: the side did not call it."""
+    """Values at the given rows; 0 where the row is -1, as the side did not call it."""
     return np.append(values, 0)[rows]
 
 
 def _times(values: IntArray, steps: int) -> IntArray:
-    """Times divided by the number of steps, to the ns; unknown ones stay."""
+    """Times divided by the number of steps, rounded to ns; unknown ones stay unknown."""
     return np.where(known(values), (2 * np.where(known(values), values, 0) + steps) // (2 * steps), NULL_INT)
 
 
 def _calls(values: IntArray, rows: IntArray, by: Divisors, steps: int) -> Data:
-    """Calls at the given rows; no whole numbers where either side is divided."""
+    """Calls at the given rows; floats if either side is divided."""
     calls = _at(values, rows)
     return calls if by == SUMS else calls / steps
 
@@ -175,8 +186,8 @@ def _calls_columns(by: Divisors) -> list[Column]:
     return [replace(column, kind=kind) for column in _CALLS]
 
 
-def _either(left: Text, right: Text, rows: tuple[IntArray, IntArray]) -> Text:
-    """Key of each joined row, from the side that has it."""
+def _either(left: StringColumn, right: StringColumn, rows: tuple[IntArray, IntArray]) -> StringColumn:
+    """Key of each joined row, from either side."""
     picked: NDArray[np.bool_] = rows[0] >= 0
     lefts, rights = left.tolist(), right.tolist()
-    return Text.of(lefts[row] if mine else rights[other] for row, other, mine in zip(*rows, picked))
+    return StringColumn.of(lefts[row] if mine else rights[other] for row, other, mine in zip(*rows, picked))

@@ -1,4 +1,4 @@
-"""Time of a step by class of work. Every moment counts once, so that the classes sum to the step exactly."""
+"""Step time by operator class. Every instant counts once, so that the classes sum to the step time exactly."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.tables import IntArray, Table, known
 
 COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"
-#: Figures of files are rounded: what they and the kernels differ by, up to this (ns), belongs to no class of its own.
+#: Figures in files are rounded: a difference to the kernels up to this, ns, is not a class of its own.
 ROUNDING = 1000
 
 
 @dataclass(frozen=True)
 class ClassTimes:
-    """Time (ns) and calls of the classes of a step that occur, by id; calls are no whole numbers in a mean. total: time
-    of the step, the sum of `times`; None where a part of the step is unknown."""
+    """Time (ns) and calls by class id; in a mean, calls may be fractions. total: step time, the sum of `times`; None if
+    a part of the step is unknown."""
 
     times: dict[str, int]
     calls: Mapping[str, float]
@@ -31,10 +31,12 @@ class ClassTimes:
 
 @dataclass(frozen=True)
 class ClassDifference:
-    """Time of one operator class on both sides. Every moment counts once: communication where nothing computes."""
+    """Time of one operator class on both sides. Every instant counts once; communication only counts while nothing
+    computes."""
 
     id: str
-    """Id of analysis.kernels.classes. "idle": free time, without calls. "computing": what no kernel explains."""
+    """Id of analysis.kernels.classes. "idle": free time, without calls. "computing": computing time without known
+    kernels."""
     baseline_calls: float
     """Calls per step."""
     experimental_calls: float
@@ -52,17 +54,18 @@ class ClassDifference:
 def class_times(
     step: Mapping[str, Optional[int]], kernels: Table | None, window: tuple[int, int] | None = None
 ) -> ClassTimes:
-    """Classes of one step and device. `step`: its computing, communication_not_overlapped, bubble, free and, where
-    copies are a part of their own, copying. `kernels`: those of the step; None leaves computing in one piece. window:
-    start and end (ns) of a step whose kernels are all that run then: what of them lies outside does not count.
+    """Classes of one step and device.
 
-    Communication counts as far as nothing computes meanwhile. Of kernels that compute at the same time the moment belongs
-    to the one that started first.
+    step: its computing, communication_not_overlapped, bubble, free and, if separate, copying, ns.
+    kernels: the kernels of the step; None leaves computing undivided.
+    window: start and end, ns, of a computed step, whose kernels are all that run then; time outside does not count.
+
+    Only exposed communication counts. If kernels compute concurrently, time belongs to the one that started first.
     """
     exposed, bubble = step["communication_not_overlapped"], step["bubble"]
     bubble = min(bubble or 0, exposed or 0)
     parts = {
-        COPYING: step.get(COPYING) or 0,  # unknown: no part of its own
+        COPYING: step.get(COPYING) or 0,  # unknown: not a separate part
         COMMUNICATION: None if exposed is None else exposed - bubble,
         BUBBLE: bubble,
         IDLE: step["free"],
@@ -76,7 +79,7 @@ def class_times(
 
 
 def mean(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
-    """Sums of steps divided by `count`, to the ns. Rounding keeps the sum: the classes sum to the total exactly."""
+    """Mean of `count` steps, in ns. Rounding keeps the sum: the classes sum to the total exactly."""
     totals = [step.total for step in steps if step.total is not None]
     complete = len(totals) == len(steps) > 0
     sums = Counter[str]()
@@ -95,12 +98,13 @@ def mean(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
 
 
 def divided(time: int, by: int) -> int:
-    """A time in ns, to the nearest."""
+    """time / by, rounded to ns."""
     return (2 * time + by) // (2 * by)
 
 
 def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDifference]:
-    """Classes that occur on either side, in the order of CLASSES. Idle time is left out unless both sides know all parts."""
+    """Classes that occur on either side, in the order of CLASSES. Idle time is left out unless both totals are
+    known."""
     skipped = {IDLE} if baseline.total is None or experimental.total is None else set()
     out: list[ClassDifference] = []
     running = 0
@@ -117,7 +121,8 @@ def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDiffer
 def _computing(
     total: int | None, has_copying: bool, kernels: Table | None, window: tuple[int, int] | None
 ) -> tuple[dict[str, int], dict[str, float]]:
-    """Computing time by class, in sum the given total; and the calls of all kernels, of those that start in the window."""
+    """Computing time by class, summing to the given total; calls of all kernels, or of those that start in the
+    window."""
     if kernels is None or not len(kernels):
         return ({COMPUTING: total} if total else {}), {}
     own = classes(kernels)
@@ -128,7 +133,7 @@ def _computing(
         chosen &= own != CLASSES.index(COPYING)
     start, dur = kernels.ints("start_ns")[chosen], kernels.ints("dur_ns")[chosen]
     taken = np.zeros(len(CLASSES), dtype=np.int64)
-    np.add.at(taken, own[chosen], first_come(start, start + dur, window))
+    np.add.at(taken, own[chosen], time_not_covered_before(start, start + dur, window))
     times = {CLASSES[kind]: time for kind, time in enumerate(taken.tolist()) if time}
     rest = 0 if total is None else total - sum(times.values())
     if rest and times and abs(rest) < ROUNDING:
@@ -139,19 +144,19 @@ def _computing(
 
 
 def starts_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
-    """Which kernels start in a window (start and end, ns)."""
+    """Mask of the kernels that start in a window (start and end, ns)."""
     start = kernels.ints("start_ns")
     return (window[0] <= start) & (start < window[1])
 
 
 def runs_in(kernels: Table, window: tuple[int, int]) -> NDArray[np.bool_]:
-    """Which kernels run at some time of a window."""
+    """Mask of the kernels that overlap a window."""
     start, dur = kernels.ints("start_ns"), kernels.ints("dur_ns")
     return known(start) & known(dur) & (start < window[1]) & (start + dur >= window[0])
 
 
-def first_come(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
-    """What of each interval no earlier one covers, of that what lies in the window, ns; in sum the length of their union."""
+def time_not_covered_before(start: IntArray, end: IntArray, window: tuple[int, int] | None = None) -> IntArray:
+    """Part of each interval inside the window that no earlier interval covers, ns; sums to the length of the union."""
     out = np.zeros(len(start), dtype=np.int64)
     order = np.argsort(start, kind="stable")
     begin, until = start[order], end[order]

@@ -1,1 +1,1 @@
-"""Device kernels: statistics, classes, cache use."""
+"""Device kernels: statistics, classes, L2 cache rates."""

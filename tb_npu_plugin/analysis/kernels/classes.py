@@ -1,4 +1,4 @@
-"""What kind of work a kernel does, from its core and type. The rules are data; the first that matches decides."""
+"""Operator class of a kernel, by its core and type. The first matching rule applies."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
-from tb_npu_plugin.tables import IntArray, Table, Text
+from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
-#: Ids of the classes, in the order in which they are shown. Not of kernels: "computing", what no kernel explains of the
-#: time that a file gives; "bubble", communication that waits for another pipeline stage; "idle", nothing runs.
+#: Ids of the classes, in display order. Not classes of kernels: "computing", computing time in a file without known
+#: kernels; "bubble", communication that waits for another pipeline stage; "idle", nothing runs.
 CLASSES = (
     "conv_forward",
     "conv_backward",
@@ -29,7 +29,7 @@ CLASSES = (
     "idle",
 )
 
-#: Decided by the accelerator core alone.
+#: Classes that follow from the accelerator core alone.
 CORES = {
     **dict.fromkeys(COMMUNICATION_CORES, "communication"),
     **dict.fromkeys((kineto.MEMCPY_KIND, kineto.MEMSET_KIND), "copying"),
@@ -56,12 +56,12 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
-#: What no rule names: element-wise, reduction, pooling, random numbers.
+#: Class without a rule: element-wise, reduction, pooling, random numbers.
 REST = "vector"
 
 
 def class_of(label: str, core: str | None) -> str:
-    """Class of one kernel; `label`: its type, or its name where no type is known and it is none of a GPU."""
+    """Class of one kernel. `label`: its type, or the name of an NPU kernel of unknown type."""
     if core in CORES:
         return CORES[core]
     return next((name for name, pattern in RULES if pattern.search(label)), REST)
@@ -71,7 +71,8 @@ def classes(kernels: Table) -> IntArray:
     """Index into CLASSES of each kernel."""
     types, names, cores = (kernels.text(key) for key in ("type", "name", "core"))
     by_label = _rule_of(types)[types.codes]
-    # The name of a GPU's kernel gave its type, or does not tell: namespaces and arguments in it name other work.
+    # The type of a GPU kernel comes from its name; if that gave none, the rest of the name (namespaces, arguments)
+    # would mislead.
     unknown = (types.codes < 0) & ~cores.equals(kineto.KERNEL_KIND)
     if unknown.any():
         by_label[unknown] = _rule_of(names)[names.codes[unknown]]
@@ -80,6 +81,6 @@ def classes(kernels: Table) -> IntArray:
     return np.where(by_core >= 0, by_core, by_label)
 
 
-def _rule_of(labels: Text) -> IntArray:
-    """Class of each distinct label; the last entry is that of an unknown one."""
+def _rule_of(labels: StringColumn) -> IntArray:
+    """Class of each distinct label; the last entry is for unknown labels."""
     return np.asarray([CLASSES.index(class_of(label, None)) for label in (*labels.values, "")], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a kernel of a GPU computes, by its name. The rules are data; the first that matches decides."""
+"""Type of a GPU kernel, by its name. The first matching rule applies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from tb_npu_plugin.tables import Text
+from tb_npu_plugin.tables import StringColumn
 
 #: Type and pattern, looked for in the function's own name: namespaces and template arguments name what it is used with
 #: (`fbgemm_gpu::permute_…` multiplies nothing). The types are named so that analysis.operator_classes files them with the
@@ -38,12 +38,12 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("Elementwise", r"elementwise|triton_poi|pointwise"),
     )
 )
-#: Functions that run what their template arguments name.
+#: Functions that run their template arguments.
 _WRAPPER = re.compile(
     r"kernel2?|device_kernel|kentry|elementwise_kernel\w*|\w+_elementwise_kernel\w*|_kernel_agent", re.IGNORECASE
 )
-#: Kernels that Inductor fuses: the operators in such a name contribute what is element by element or a reduction. Their
-#: products and convolutions ran in kernels of their own, and their copies cost nothing beside other operators.
+#: Kernels fused by Inductor: of the operators in such a name, element-wise operations and reductions count. Products
+#: and convolutions ran in separate kernels, and fused copies take no time of note.
 _FUSED = re.compile(r"triton_(?P<kind>poi|red|per)_fused_(?P<operators>\w+?)(_\d+)?")
 _NOT_FUSED = re.compile(
     r"(^|_)(to_copy|clone|view|permute|transpose|(add|badd|b)?mm|convolution(_backward)?"
@@ -54,8 +54,8 @@ _NAMED = re.compile(r"\(anonymous namespace\)::|\{lambda[^{}]*\}(::)?")
 
 
 def type_of(name: str) -> str | None:
-    """Type of one kernel; None where its name does not tell."""
-    own, rest = own_name(name)
+    """Type of one kernel; None if its name does not contain it."""
+    own, rest = split_function_name(name)
     if fused := _FUSED.fullmatch(own):
         return _type_of_fused(fused["kind"], fused["operators"])
     found = _type(own)
@@ -66,7 +66,7 @@ def type_of(name: str) -> str | None:
 
 
 def _type_of_fused(kind: str, operators: str) -> str | None:
-    """Type of a kernel of Inductor."""
+    """Type of a fused kernel."""
     left = _NOT_FUSED.sub("", operators).strip("_")
     found = _type(left or operators)
     if found in (None, "Reduce", "Elementwise") and left:
@@ -78,8 +78,8 @@ def _type(word: str) -> str | None:
     return next((kind for kind, pattern in RULES if pattern.search(word)), None)
 
 
-def own_name(name: str) -> tuple[str, str]:
-    """The name of the function without its namespaces and its return type, and the template arguments behind it.
+def split_function_name(name: str) -> tuple[str, str]:
+    """The function name without namespaces and return type, and its template arguments.
 
     "void at::native::reduce_kernel<512, F>(F)" gives "reduce_kernel" and "512, F".
     """
@@ -91,7 +91,7 @@ def own_name(name: str) -> tuple[str, str]:
         if letter == "<":
             if depth == 0:
                 end = _closing(text, at)
-                if text[end + 1 : end + 3] != "::":  # else a class around the function
+                if text[end + 1 : end + 3] != "::":  # otherwise an enclosing class
                     return text[begin:at], text[at + 1 : end]
             depth += 1
         elif letter == ">":
@@ -104,7 +104,7 @@ def own_name(name: str) -> tuple[str, str]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Place of the bracket that closes the one at `opening`; the end of the text where none does."""
+    """Index of the bracket that closes the one at `opening`; the end of the text without one."""
     depth = 0
     for at in range(opening, len(text)):
         depth += (text[at] == "<") - (text[at] == ">" and text[at - 1] != "-")
@@ -114,7 +114,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _mangled(name: str) -> tuple[str, str]:
-    """Of a name as compilers write it: _ZN2at6native13reduce_kernelILi512E..."""
+    """The same for a mangled name: _ZN2at6native13reduce_kernelILi512E..."""
     at, own = len(re.match(r"_ZN?K?", name)[0]), name  # type: ignore[index]
     while found := re.compile(r"\d+").match(name, at):
         begin = found.end()
@@ -123,11 +123,11 @@ def _mangled(name: str) -> tuple[str, str]:
     return own, " ".join(word for word in re.findall(r"\d([A-Za-z_]\w*?)(?=\d|E|I|$)", name[at:]))
 
 
-def types(names: Text) -> Text:
+def types(names: StringColumn) -> StringColumn:
     """Type of each kernel."""
     kinds: dict[str, int] = {}
     lookup = []
     for name in names.values:
         kind = type_of(name)
         lookup.append(-1 if kind is None else kinds.setdefault(kind, len(kinds)))
-    return Text(np.asarray([*lookup, -1], dtype=np.int32)[names.codes], list(kinds))
+    return StringColumn(np.asarray([*lookup, -1], dtype=np.int32)[names.codes], list(kinds))

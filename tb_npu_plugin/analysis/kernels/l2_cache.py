@@ -1,4 +1,4 @@
-"""L2 rates beside the kernels that they were measured of. Source: docs/facts/ascend_pt.md, Files copied from msprof."""
+"""Adds L2 cache rates to kernels. Source: docs/facts/ascend_pt.md, Files copied from msprof."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _RATES = ("hit_rate", "victim_rate")
 def with_l2(kernels: Table, l2_cache: Table) -> Table:
     """The kernels with the columns above; NaN where no rate is known.
 
-    A rate belongs to the kernel of the same name, stream and task. Task ids come again in long runs: where the kernels
-    and the rates of such a task are not equally many, nothing tells which is which, and they stay unknown.
+    A rate belongs to the kernel of the same name, stream and task. Task ids recur in long runs: if kernels and rates of
+    a key differ in number, they cannot be matched and stay unknown.
     """
     keys = ("stream_id", "task_id", "name")
     if not len(l2_cache) or not all(table.has(key) for table in (kernels, l2_cache) for key in keys):
@@ -32,7 +32,7 @@ def with_l2(kernels: Table, l2_cache: Table) -> Table:
     mine, other = code[: len(kernels)], code[len(kernels) :]
     many = np.bincount(mine, minlength=count)
     same = many == np.bincount(other, minlength=count)
-    # The n-th of a key is the n-th: by key, in the order of the tables; kernels are in the order of time.
+    # Match the n-th rate of a key with its n-th kernel: sort both stably by key; kernels are sorted by time.
     rows = np.argsort(mine, kind="stable")
     rows = rows[same[mine[rows]]]
     rates = np.argsort(other, kind="stable")
@@ -47,7 +47,7 @@ def with_l2(kernels: Table, l2_cache: Table) -> Table:
 
 
 def _codes(kernels: Table, l2_cache: Table) -> tuple[IntArray, int]:
-    """A number of the key of each row, kernels first; and how many there are."""
+    """Code of the key of each row, kernels first; and the number of codes."""
     names, others = kernels.text("name"), l2_cache.text("name")
     number = {name: place for place, name in enumerate(names.values)}
     for name in others.values:

@@ -1,4 +1,4 @@
-"""How long the same kernels take on each rank: like with like, where ranks do not do the same work."""
+"""Compares the time of the same kernels on each rank, for ranks that do different work."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.grouping import Groups, summed, summed_text
+from tb_npu_plugin.analysis.grouping import Groups, group_rows, text_key
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import CALLS, TOTAL
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import FloatArray, GroupByQuery, Table
 
-#: Kernels are the same where all of these are. Names are not among them: graphs number theirs.
+#: Kernels are the same if all of these are equal. Names are not used: graphs number theirs.
 _KEYS = ("step", "type", "core", "input_shapes", "input_types", "input_formats", "output_shapes")
-#: Without them nothing tells what a kernel works on.
+#: Columns without which kernels cannot be compared.
 _NEEDED = ("type", "input_shapes")
 _COLUMNS = (*(column for column in KERNELS.columns if column.key in _KEYS), CALLS, TOTAL)
-#: That run a kernel: one of them has nothing that it could differ from.
+#: Minimum number of ranks that run a kernel, for a comparison.
 LEAST_RANKS = 2
 
 
 @dataclass(frozen=True)
 class SameKernels:
-    """Kernels of one rank and step that others ran, too. taken: what they took, ns; expected: what as many of each kind take
-    on the median of the other ranks that ran it, ns."""
+    """Kernels of one rank and step that other ranks ran as well. taken: their total time, ns; expected: the same number
+    of each kind at the median time of the other ranks, ns."""
 
     taken: int
     expected: int
 
 
 def same_kernels(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], SameKernels]]:
-    """For each rank, by step. ranks: kernels of each, None where there are none. A step of which no kernel can be compared is
+    """For each rank, by step. ranks: kernels of each rank, None without kernels. A step without comparable kernels is
     absent.
 
-    Stages of a pipeline hold other layers, but most of these are of the same kind: what differs by nature (embedding, head,
-    loss) has other shapes, and does not count.
+    Pipeline stages hold different layers, but most are of the same kind. Layers that differ by design (embedding, head,
+    loss) have other shapes and are not compared.
     """
     kinds = [None if kernels is None else _kinds(kernels) for kernels in ranks]
     rows = concat(_COLUMNS, [found for found in kinds if found is not None])
@@ -59,9 +59,9 @@ def same_kernels(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], S
 
 
 def _kinds(kernels: Table) -> Table:
-    """One row a step and kind of computing kernel."""
-    found = summed(kernels, GroupByQuery(_KEYS, ranges=("dur_ns",)))
-    texts = {key: summed_text(found, key) for key in _KEYS}
+    """One row per step and kind of computing kernel."""
+    found = group_rows(kernels, GroupByQuery(_KEYS, ranges=("dur_ns",)))
+    texts = {key: text_key(found, key) for key in _KEYS}
     rows = ~texts["core"].isin(COMMUNICATION_CORES) & (found.known["dur_ns"] > 0)
     for key in _NEEDED:
         rows &= texts[key].codes >= 0
@@ -69,14 +69,14 @@ def _kinds(kernels: Table) -> Table:
 
 
 def _medians_of_others(groups: Groups, values: FloatArray) -> FloatArray:
-    """For each row, of the other rows of its group; of an even number the mean of the two in the middle. Its own value where
-    there is no other."""
+    """Median of the other rows of each row's group; for an even number the mean of the middle two. The row's own value
+    if there is no other."""
     order, count = np.lexsort((values, groups.of_row)), groups.count()
     first = (np.cumsum(count) - count)[groups.of_row[order]]
     place, others = np.arange(len(order)) - first, count[groups.of_row[order]] - 1
     ordered, out = values[order], np.zeros(len(values))
     for middle in (np.maximum(others - 1, 0) // 2, others // 2):
-        # Behind the row itself all others are one place further.
+        # After the row itself, the others are shifted by one.
         at = np.minimum(middle + (middle >= place), others)
         out[order] += ordered[first + at] / 2
     return out

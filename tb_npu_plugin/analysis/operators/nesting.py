@@ -1,13 +1,14 @@
-"""Which operator calls run within a call of the same operator: their total time is part of that call's."""
+"""Finds operator calls nested in calls of the same operator: their total time is part of the outer call's."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import IntArray, Table, Text, known
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
 
-#: Values of the column: in no call of the same operator, in one with other input shapes, in one with the same shapes.
+#: Values of the column: not in a call of the same operator; in one with other input shapes; in one with the same
+#: shapes.
 OUTERMOST, SAME_NAME, SAME_SHAPES = 0, 1, 2
 
 
@@ -28,26 +29,26 @@ def nesting(parent: NDArray[np.int64], name: IntArray, shapes: IntArray) -> IntA
 
 
 def nesting_of_rows(operators: Table) -> IntArray:
-    """The same of rows in start order whose parents are not recorded: host times tell them."""
+    """The same for rows sorted by start without recorded parents, which are derived from host times."""
     parent = parents(operators.ints("host_self_ns"), operators.ints("host_total_ns"))
     return nesting(parent, codes(operators.text("name")), codes(operators.text("input_shapes")))
 
 
-def codes(text: Text) -> IntArray:
-    """Numbers that are equal where the texts are."""
+def codes(text: StringColumn) -> IntArray:
+    """Codes that are equal for equal strings."""
     return text.codes.astype(np.int64)
 
 
 def parents(self_ns: IntArray, total_ns: IntArray) -> NDArray[np.int64]:
-    """Row of the enclosing call of each, -1 at the top. Calls come by start, so those below a call follow it, and total
-    minus self of a call is the sum of the totals of those directly below it."""
+    """Row of the enclosing call of each, -1 at the top. Calls are sorted by start, so nested calls follow their parent,
+    and total minus self of a call is the sum of its direct children's totals."""
     certain = known(self_ns) & known(total_ns)
     total = np.where(certain, total_ns, 0)
     below = np.where(certain, total_ns - self_ns, 0).data
     out = np.full(len(total), -1, dtype=np.int64)
     parent, totals = out.data, total.data
     rows: list[int] = []
-    left: list[int] = []  # of each of `rows`: ns of those below it that are still to come
+    left: list[int] = []  # for each of `rows`: ns of its remaining children
     for row in range(len(totals)):
         while left and (left[-1] <= 0 or totals[row] > left[-1] + _slack(row - rows[-1])):
             rows.pop()
@@ -62,5 +63,5 @@ def parents(self_ns: IntArray, total_ns: IntArray) -> NDArray[np.int64]:
 
 
 def _slack(rows: int) -> int:
-    """ns: each figure of the file may be rounded."""
+    """Tolerance for the rounding of this number of figures, ns."""
     return min(rows, 10)

@@ -9,13 +9,23 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups, known_sum, ratio, summed, summed_text
+from tb_npu_plugin.analysis.grouping import Groups, group_rows, known_sum, ratio, text_key
 from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
-from tb_npu_plugin.tables import Column, FloatArray, GroupByQuery, GroupByResult, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import (
+    Column,
+    FloatArray,
+    GroupByQuery,
+    GroupByResult,
+    IntArray,
+    Kind,
+    StringColumn,
+    Table,
+    known,
+)
 
-#: Operators that only communicate, by the start of their name: those of HCCL (HcclAllreduce, hcom_allReduce_...), of
-#: NCCL and of torch.distributed (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would drown all other.
+#: Operators that only communicate, by prefix: HCCL (HcclAllreduce, hcom_allReduce_...), NCCL, torch.distributed
+#: (c10d::allreduce_, record_param_comms). Their device time is that of collectives and would dwarf all others.
 COMMUNICATION_NAME = re.compile(r"hccl|hcom|nccl|record_param_comms|_?c10d(_functional)?::", re.IGNORECASE)
 
 TIMES = ("device_self_ns", "device_total_ns", "host_self_ns", "host_total_ns")
@@ -75,7 +85,8 @@ INCOMPLETE = Column("incomplete", Kind.INT, "Incomplete", "Calls that lack a tim
 
 @dataclass(frozen=True)
 class Totals:
-    """Times of all calls by column, and the device self time of those that only communicate, ns. None: unknown."""
+    """Total time of all calls by column, and the device self time of operators that only communicate, ns. None:
+    unknown."""
 
     times: dict[str, Optional[int]]
     communication_self_ns: Optional[int]
@@ -99,14 +110,12 @@ def by_shape(operators: Table) -> Table:
 
 def by_stack(operators: Table) -> Table:
     """One row per call stack of the given rows: calls and times."""
-    found = summed(operators, GroupByQuery(("call_stack",), TIMES))
-    stacks = [
-        None if stack is None else _one_frame_a_line(stack) for stack in summed_text(found, "call_stack").tolist()
-    ]
+    found = group_rows(operators, GroupByQuery(("call_stack",), TIMES))
+    stacks = [None if stack is None else _one_frame_a_line(stack) for stack in text_key(found, "call_stack").tolist()]
     return Table(
         (STACK, CALLS, *TIME_COLUMNS),
         {
-            "call_stack": Text.of(stacks),
+            "call_stack": StringColumn.of(stacks),
             "calls": found.count,
             **{key: found.total[key] for key in TIMES},
         },
@@ -114,14 +123,14 @@ def by_stack(operators: Table) -> Table:
 
 
 def _one_frame_a_line(stack: str) -> str:
-    """The file ends each frame with ";" and a line break of its own kind."""
+    """One frame per line: the file ends frames with ";" and various line breaks."""
     return "\n".join(frame.strip().rstrip(";") for frame in stack.splitlines())
 
 
 def totals(operators: Table) -> Totals:
-    """Sums over all calls; of total times over those in no call of the same operator, as in `by_name`."""
-    found = summed(operators, GroupByQuery(("name", NESTED), TIMES))
-    communicates = is_communication(Table((NAME,), {"name": summed_text(found, "name")}))
+    """Sums over all calls. Total times count calls outside calls of the same operator, as in `by_name`."""
+    found = group_rows(operators, GroupByQuery(("name", NESTED), TIMES))
+    communicates = is_communication(Table((NAME,), {"name": text_key(found, "name")}))
     return Totals(
         {key: known_sum(_counted(found, key, SAME_NAME)) for key in TIMES},
         known_sum(found.total["device_self_ns"][communicates]),
@@ -129,17 +138,17 @@ def totals(operators: Table) -> Totals:
 
 
 def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
-    """A call within one of the same group adds to self times and to the calls, not to total times."""
+    """Nested calls of a group add to its self times and calls, not to its total times."""
     names = tuple(key.key for key in keys)
     inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
     complete = tuple(key for key in TIMES if operators.has(key))
-    found = summed(operators, GroupByQuery((*names, NESTED), (*TIMES, *AICORE), complete=complete))
-    stacks = summed(operators, GroupByQuery(names, distinct=("call_stack",)))
-    texts = [summed_text(found, name) for name in names]
+    found = group_rows(operators, GroupByQuery((*names, NESTED), (*TIMES, *AICORE), complete=complete))
+    stacks = group_rows(operators, GroupByQuery(names, distinct=("call_stack",)))
+    texts = [text_key(found, name) for name in names]
     groups = Groups(texts, len(found.first))
     sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
     first = {name: text.take(groups.first) for name, text in zip(names, texts)}
-    data: dict[str, Text | IntArray | FloatArray] = {
+    data: dict[str, StringColumn | IntArray | FloatArray] = {
         **first,
         "calls": groups.sum(found.count),
         **{key: sums[key] for key in TIMES},
@@ -154,8 +163,8 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
 
 
 def _counted(found: GroupByResult, key: str, inner: int) -> IntArray:
-    """Sums of a time; 0 for the total times of calls that are nested so far."""
+    """Times to sum; 0 for total times of calls nested to this degree."""
     nested = found.keys[NESTED]
-    if "total" not in key or isinstance(nested, Text):  # hand-made tables may lack the column
+    if "total" not in key or isinstance(nested, StringColumn):  # hand-made tables may lack the column
         return found.total[key]
     return np.where((nested >= inner) & known(found.total[key]), 0, found.total[key])

@@ -1,4 +1,4 @@
-"""Operators that were summed up by the recorder: no single calls are known."""
+"""Statistics of operators that the recorder summed up; single calls are unknown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tb_npu_plugin.tables import Table, known
 
 
 def by_type(totals: Table) -> Table:
-    """One row per type and core, by total time: calls, total, mean of a call, share."""
+    """One row per type and core, by total time: calls, total, mean per call, share."""
     groups = Groups([totals.text("type"), totals.text("core")], len(totals))
     total, calls = groups.sum(totals.ints("total_ns")), groups.sum(totals.ints("calls"))
     whole = int(total[known(total)].sum())

@@ -1,5 +1,6 @@
-"""Operator times rebuilt from trace events, as operator_details.csv has them.
-Source: docs/facts/ascend_pt.md, operator_details.csv."""
+"""Rebuilds the operator times of operator_details.csv from trace events.
+Source: docs/facts/ascend_pt.md, operator_details.csv.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +11,20 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.tables import NULL_INT, IntArray
 
-#: Durations of device tasks are given in this many parts of a ns.
+#: Units of device task durations per ns.
 FRACTION = 1024
 _MOST = 2**62
 
 
 @dataclass(frozen=True)
 class OperatorEvents:
-    """What the rebuild needs. Times in ns; threads and ids are any integers.
+    """Input of the rebuild. Times in ns; threads and ids are any integers.
 
     op_*        host operators, by start
-    enqueue_*   entries put into the task queue; id: NULL_INT where it is not known
-    dequeue_*   the same entries executed; none when there is no task queue
-    launch_*    device tasks: time of the API call that launched each, its duration in FRACTIONs of a ns (tasks have
-                parts of a ns, and an operator many tasks), whether it is an AI Core task
+    enqueue_*   entries put into the task queue; id: NULL_INT where unknown
+    dequeue_*   execution of the same entries; empty without a task queue
+    launch_*    device tasks: time of the launching API call, duration in units of 1/FRACTION ns (an operator has many
+                tasks, with fractions of a ns), whether it is an AI Core task
     """
 
     op_start: IntArray
@@ -54,10 +55,11 @@ class OperatorTimes:
 
 
 def rebuild(events: OperatorEvents) -> OperatorTimes:
-    """Times of every operator, in the order given.
+    """Times of every operator, in the given order.
 
-    Operators nest by time over all threads; a device task belongs to the operator that enqueued it, or that runs
-    when the task is launched where there is no task queue.
+    Operators nest by time across all threads. A device task belongs to the operator that enqueued it, or, without a
+    task
+    queue, to the operator that runs at its launch.
     """
     parent, owner = launched_by(events)
     count = len(events.op_start)
@@ -75,8 +77,8 @@ def rebuild(events: OperatorEvents) -> OperatorTimes:
 
 
 def rebuild_by_thread(events: OperatorEvents, launch_thread: IntArray) -> OperatorTimes:
-    """As `rebuild` without a task queue, for frameworks whose threads work side by side: operators nest on their own
-    thread, and a device task belongs to the operator that runs on the thread that launches it."""
+    """As `rebuild` without a task queue, for frameworks with concurrent threads: operators nest on their thread, and a
+    device task belongs to the operator on the launching thread."""
     count = len(events.op_start)
     columns = [np.zeros(count, dtype=np.int64) for _ in fields(OperatorTimes)]
     none = np.zeros(0, dtype=np.int64)
@@ -102,7 +104,7 @@ def rebuild_by_thread(events: OperatorEvents, launch_thread: IntArray) -> Operat
 
 
 def launched_by(events: OperatorEvents) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(parent of each operator, operator that each launch belongs to), -1 for none: `rebuild` says which that is."""
+    """(parent of each operator, operator of each launch), -1 for none; see `rebuild`."""
     if not len(events.dequeue_start):
         threads = np.full(len(events.launch_start), -1, dtype=np.int64)
         return _nest(events, events.launch_start, threads, any_thread=True)
@@ -112,7 +114,7 @@ def launched_by(events: OperatorEvents) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def nested(parent: NDArray[np.int64], dur: IntArray, device_self: IntArray, aicore_self: IntArray) -> OperatorTimes:
-    """Times of operators whose parents are known, and which device time is whose: ns of each itself."""
+    """Times of operators with known parents, from their durations and device self times, ns."""
     return OperatorTimes(
         parent,
         without_children(parent, dur),
@@ -125,7 +127,7 @@ def nested(parent: NDArray[np.int64], dur: IntArray, device_self: IntArray, aico
 
 
 def without_children(parent: NDArray[np.int64], dur: IntArray) -> IntArray:
-    """Each one's own part of a duration that holds those below it."""
+    """Self part of a duration that includes children."""
     out = dur.copy()
     inner = np.flatnonzero(parent >= 0)
     np.subtract.at(out, parent[inner], dur[inner])
@@ -133,8 +135,7 @@ def without_children(parent: NDArray[np.int64], dur: IntArray) -> IntArray:
 
 
 def enclosing(start: IntArray, end: IntArray, thread: IntArray) -> NDArray[np.int64]:
-    """The innermost interval of the same thread that holds each one whole; -1 at the top. Given by start, of equal
-    starts the longer first."""
+    """Innermost enclosing interval on the same thread; -1 at the top. Sorted by start, longer first."""
     parent = [-1] * len(start)
     ends, last = end.tolist(), dict.fromkeys(np.unique(thread).tolist(), -1)
     for index, (own, until) in enumerate(zip(thread.tolist(), ends)):
@@ -153,8 +154,8 @@ def _nest(
     count = len(events.op_start)
     parents, owners = np.full(count, -1, dtype=np.int64), np.full(len(times), -1, dtype=np.int64)
     start = np.concatenate([events.op_start, times])
-    order = np.argsort(start, kind="stable")  # an operator before an entry of the same moment
-    # Views, as lists of so many integers would take five times the memory.
+    order = np.argsort(start, kind="stable")  # an operator before an entry with the same time
+    # Memoryviews: lists of integers take five times the memory.
     parent, owner, moments = parents.data, owners.data, start.data
     ends = (events.op_start + events.op_dur).data
     op_threads, entry_threads = (np.ascontiguousarray(values).data for values in (events.op_thread, threads))
@@ -172,7 +173,7 @@ def _nest(
 
 
 def _entries_of_launches(events: OperatorEvents) -> NDArray[np.int64]:
-    """The entry of the task queue, by number among those enqueued, that was executed at each launch; -1 for none."""
+    """For each launch, the index of the enqueued task queue entry that was executing; -1 for none."""
     by_end = np.argsort(events.dequeue_start + events.dequeue_dur, kind="stable")
     ends = (events.dequeue_start + events.dequeue_dur)[by_end]
     place = np.searchsorted(ends, events.launch_start, side="left")
@@ -195,8 +196,8 @@ def _sum_by(group: NDArray[np.int64], values: IntArray, count: int) -> IntArray:
 
 
 def with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
-    """Sum over each operator and all below it. Operators come by start, so a parent stands before its children. What sums
-    of int64 cannot hold is no duration, and cut off."""
+    """Sum over each operator and its descendants. Operators are sorted by start, so parents precede children. Sums
+    beyond int64 are clipped: they are not durations."""
     totals = own.astype(np.int64)
     if np.abs(totals.astype(np.float64)).sum() >= _MOST:
         totals = np.clip(totals, -_MOST // len(totals), _MOST // len(totals))
@@ -209,7 +210,7 @@ def with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
 
 
 def _whole(parts: IntArray) -> IntArray:
-    """FRACTIONs to ns, half to even."""
+    """Units of 1/FRACTION ns to ns, rounded half to even."""
     whole, rest = np.divmod(parts, FRACTION)
     up = (rest * 2 > FRACTION) | ((rest * 2 == FRACTION) & (whole % 2 == 1))
     return np.asarray(whole + up, dtype=np.int64)

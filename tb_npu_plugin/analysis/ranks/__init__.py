@@ -1,1 +1,1 @@
-"""Ranks of a job: their numbers and what stands out among them."""
+"""Ranks of a job: their numbers, and outliers among them."""

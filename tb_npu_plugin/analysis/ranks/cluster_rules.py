@@ -1,9 +1,9 @@
-"""What stands out among the ranks of a MindSpore job up to 2.2: the rules of MindInsight, with their figures, and a
-better criterion beside each. Source: docs/facts/mindinsight.md, Rules with thresholds.
+"""Finds outliers among the ranks of a MindSpore job up to 2.2: MindInsight's rules with its limits, and a more robust
+criterion. Source: docs/facts/mindinsight.md, Rules with thresholds.
 
-MindInsight compares with the mean of all ranks. That fires where stages of a pipeline differ by design, and one bad rank
-moves the mean. So each finding also tells the median and the spread of the ranks that can be compared (those of the
-same stage), and whether it stands out among them: from three on.
+MindInsight compares with the mean of all ranks. That fires if pipeline stages differ by design, and one slow rank moves
+the mean. So each finding also has the median and the spread of its peers (the ranks of the same stage), and whether it
+is an outlier among them, from three peers on.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import Literal, Optional
 
-#: What MindInsight tells from, as a ratio: of a rank or link that differs from the mean, and of communication.
+#: MindInsight's limits, as ratios: difference of a rank or link from the mean; share of communication.
 DIFFERS, COMMUNICATES = 0.2, 0.1
-#: Fewer ranks or links cannot be judged by their spread.
+#: Minimum number of peers to judge the spread.
 LEAST_PEERS = 3
-#: Standard deviations, estimated as 1.4826 x the median absolute deviation, that are no chance any more.
+#: Limit in standard deviations, and the factor of the median absolute deviation that estimates one.
 SPREAD, DEVIATION = 3.0, 1.4826
-#: Small transfers never reach a link's bandwidth; bytes a step.
+#: Minimum traffic of a judged link, bytes per step: small transfers never reach its bandwidth.
 LEAST_TRAFFIC = 1_000_000
 
 Rule = Literal[
@@ -30,7 +30,7 @@ Rule = Literal[
 
 @dataclass(frozen=True)
 class RankFigures:
-    """Means of one rank: ns, million floating-point operations, 1e9 of them a second. None is unknown."""
+    """Means of one rank: ns, million floating-point operations, 1e9 of them per second. None: unknown."""
 
     rank: Optional[int]
     stage: Optional[int]
@@ -45,7 +45,7 @@ class RankFigures:
 
 @dataclass(frozen=True)
 class LinkFigures:
-    """Traffic of a link over `steps` steps, as `rank` recorded it; src and dst are numbers inside its group."""
+    """Traffic of a link over `steps` steps, as recorded by `rank`; src and dst are ranks inside the group."""
 
     rank: Optional[int]
     stage: Optional[int]
@@ -58,7 +58,7 @@ class LinkFigures:
 
     @property
     def bandwidth(self) -> float:
-        """1e9 bytes per second: that of all bytes and times, not a sum of bandwidths."""
+        """1e9 bytes per second: total bytes over total time."""
         return self.size_bytes / self.time_ns
 
 
@@ -71,7 +71,7 @@ class ClusterFinding:
     fires: bool
     """MindInsight would report it: `share` is above `limit`."""
     share: float
-    """Difference from the mean to the worse side, or share of communication."""
+    """Difference from the mean in the worse direction, or share of communication."""
     limit: float
     """MindInsight's limit of `share`."""
     rank: Optional[int] = None
@@ -85,24 +85,24 @@ class ClusterFinding:
     transport: Optional[str] = None
     """Transport of that link."""
     value: Optional[float] = None
-    """Of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations per second
-    (flops_per_second), a million of them (stage_flops), else a ratio."""
+    """Value of the rank, link or stage: ns (step_interval), 1e9 bytes per second (link), 1e9 floating-point operations
+    per second (flops_per_second), a million of them (stage_flops), else a ratio."""
     mean: Optional[float] = None
-    """Of all; unit of `value`."""
+    """Mean of all; unit of `value`."""
     peers: int = 0
-    """Ranks or links that it can be compared with, itself included."""
+    """Number of comparable ranks or links, itself included."""
     median: Optional[float] = None
-    """Of the peers; unit of `value`."""
+    """Median of the peers; unit of `value`."""
     outlier: Optional[bool] = None
-    """It stands out among the peers; None where they are too few to decide."""
+    """It is an outlier among the peers; None with too few peers."""
     gain_ns: Optional[int] = None
-    """Step time that the median of the peers would save; None where unknown."""
+    """Step time saved if it reached the median of the peers; None: unknown."""
     basis: Literal["mean", "recorded"] = "mean"
-    """Whether the figures are computed means or the averages in the files."""
+    """Source of the figures: computed means, or the averages in the files."""
 
 
 def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[LinkFigures]) -> list[ClusterFinding]:
-    """All rules that can be judged, the worst rank, link or stage of each. mode: "data", "model", "pipeline"."""
+    """Findings of all applicable rules, each with the worst rank, link or stage. mode: "data", "model", "pipeline"."""
     found = [
         _worst_rank("step_interval", ranks, {at: rank.interval_ns for at, rank in enumerate(ranks)}, higher=True),
         _worst_rank("flops_per_second", ranks, {at: rank.flops_rate for at, rank in enumerate(ranks)}, higher=False),
@@ -119,7 +119,7 @@ def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[Lin
 def _worst_rank(
     rule: Rule, ranks: Sequence[RankFigures], values: Mapping[int, float | None], higher: bool
 ) -> ClusterFinding | None:
-    """The rank that differs most from the mean to the worse."""
+    """The rank that differs most from the mean in the worse direction."""
     known = {at: float(value) for at, value in values.items() if value is not None}
     if len(known) < 2:
         return None
@@ -148,7 +148,7 @@ def _worst_rank(
 
 
 def _stands_out(value: float, peers: Sequence[float], higher: bool) -> bool | None:
-    """Whether a value is further from the median of its peers than chance, and by more than MindInsight's limit."""
+    """Whether a value is an outlier among its peers and differs from their median by more than MindInsight's limit."""
     if len(peers) < LEAST_PEERS:
         return None
     middle = median(peers)
@@ -158,7 +158,7 @@ def _stands_out(value: float, peers: Sequence[float], higher: bool) -> bool | No
 
 
 def _worst_link(links: Sequence[LinkFigures]) -> ClusterFinding | None:
-    """The slowest of the links of one transport that move enough to be judged."""
+    """The slowest link of one transport, among links with enough traffic."""
     judged = [link for link in links if link.time_ns and link.size_bytes >= LEAST_TRAFFIC * link.steps]
     if len(judged) < 2:
         return None
@@ -200,8 +200,8 @@ def _pipeline(ranks: Sequence[RankFigures]) -> list[ClusterFinding | None]:
 def _share(
     rule: Rule, ranks: Sequence[RankFigures], whole: Sequence[RankFigures], key: str, stage: int | None
 ) -> ClusterFinding | None:
-    """Time of a kind of communication, of computation and all communication. The excess above the limit, a step and
-    rank, is what could be won."""
+    """Share of one kind of communication in computing and all communication. The possible gain is the excess over the
+    limit, per step and rank."""
     part = [getattr(rank, key) for rank in ranks]
     all_of = [(rank.computation_ns, rank.communication_alone_ns) for rank in whole]
     if not part or None in part or any(None in pair for pair in all_of):
@@ -224,7 +224,7 @@ def _share(
 
 
 def _stage_flops(stages: Mapping[int, Sequence[RankFigures]]) -> ClusterFinding | None:
-    """The stage with the most work for a rank."""
+    """The stage with the most work per rank."""
     means = {
         stage: fmean(rank.flops for rank in own if rank.flops is not None)
         for stage, own in stages.items()

@@ -1,4 +1,4 @@
-"""Numbers of ranks: inside a communicator (as communication_matrix.json has them) and in the world."""
+"""Maps rank numbers of a communicator (in communication_matrix.json) to world ranks."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tb_npu_plugin.tables import Table, known
 
 
 class WorldRanks:
-    """Maps ranks of a group, as communication_matrix.json has them, to ranks of the world.
+    """Maps ranks of a group, as in communication_matrix.json, to world ranks.
 
-    parallel_group_info of a capture tells; without it, the profiled ranks are known still: each is the one source of
-    all its links of a group.
+    Uses parallel_group_info of a capture. Without it, only profiled ranks are known: each is the sole source of its
+    links in a group.
     """
 
     def __init__(self, profiled: Sequence[tuple[Capture, Table]]) -> None:
@@ -32,14 +32,14 @@ class WorldRanks:
                 self._own[place] = capture.rank
 
     def of(self, group: str | None, local: int) -> int | None:
-        """Rank in the world; None where nothing tells."""
+        """World rank; None if unknown."""
         ranks = self._ranks.get(group or "", [])
         return ranks[local] if 0 <= local < len(ranks) else self._own.get((group, local))
 
 
 def world_size(captures: Sequence[Capture]) -> int | None:
-    """Ranks of the job, as distributed_args or else the groups tell; None where they do not. Never fewer than the
-    captures themselves show."""
+    """Ranks of the job, from distributed_args or else the groups; None if neither is recorded. At least the number that
+    the captures show."""
     told = [_whole(capture.distributed_args.get("world_size")) or 0 for capture in captures]
     grouped = [
         rank + 1
@@ -53,7 +53,7 @@ def world_size(captures: Sequence[Capture]) -> int | None:
 
 
 def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:
-    """The same; where nothing tells it, a lower bound: the captures, and the largest group seen in the links."""
+    """The same, or a lower bound if not recorded: from the captures and the largest group in the links."""
     size = world_size(captures)
     if size is not None:
         return size
@@ -66,16 +66,17 @@ def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | 
 
 
 def _shown(captures: Sequence[Capture]) -> int:
-    """Ranks that captures of a job show that it has: their number, or the highest rank among them."""
+    """Lower bound of the job's ranks: the number of captures, or the highest rank among them."""
     ranks = {capture.rank for capture in captures if capture.rank is not None}
     return max(len(ranks), max(ranks, default=-1) + 1)
 
 
 def pipeline_stage(capture: Capture) -> int | None:
-    """Stage of a rank in the pipeline, from 1: its place in the group of the pipeline, else from distributed_args (Megatron
-    numbers the ranks of one stage in a row). None where neither tells.
+    """Pipeline stage of a rank, from 1: its position in the pipeline group, else from distributed_args (Megatron
+    numbers the ranks of a stage consecutively). None if neither is recorded.
 
-    A group of that name with fewer ranks than there are stages joins two neighbours only: a place in it tells no stage."""
+    A pipeline group with fewer ranks than stages only joins two neighbours: its positions are not stages.
+    """
     told = capture.distributed_args
     stages = _whole(told.get(STAGES))
     for group in capture.groups.values():
@@ -86,7 +87,7 @@ def pipeline_stage(capture: Capture) -> int | None:
 
 
 def _sources(links: Table) -> list[tuple[str | None, int]]:
-    """Group and rank inside it of the process that recorded the links, for groups where all start at one rank."""
+    """Group, and the recording process's rank inside it, for groups whose links all start at one rank."""
     sources: dict[str | None, set[int]] = {}
     for group, source in zip(links.text("group").tolist(), links.ints("src").tolist()):
         sources.setdefault(group, set()).add(source)

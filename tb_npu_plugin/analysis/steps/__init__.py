@@ -1,1 +1,1 @@
-"""Step times and what they consist of."""
+"""Step times and their parts."""

@@ -1,4 +1,4 @@
-"""Where the time of a step goes on the device: from step_trace_time.csv, or computed from the kernels."""
+"""Partitions step time on the device: from step_trace_time.csv, or computed from the kernels."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ FIGURES = (
     "bubble",
     "preparing",
 )
-#: Where the times of steps come from: the profiler's own figures, the device tasks, recorded points of each step.
+#: Source of step times: the profiler's figures, device tasks, or recorded points of each step.
 StepSource = Literal["recorded", "computed", "points"]
-#: Files give Stage and Preparing in quarters of a microsecond: less is no time.
+#: Files round Stage and Preparing to quarters of a microsecond: smaller values are rounding errors.
 _ROUNDING_NS = 500
 
 
 @dataclass(frozen=True)
 class Step:
-    """One device and step. None is unknown; `step` None: the profile has no step marks.
+    """One device and step. None: unknown; `step` None: the profile has no step marks.
 
-    start_ns: start on the device; lead_ns: from there to its first task. exposed_preparing: the part of `preparing` that is in no step; the
-    rest lies in the step before, which ran on or was free, and must not count again."""
+    start_ns: start on the device; lead_ns: from there to its first task. exposed_preparing: part of `preparing` outside
+    all steps; the rest overlaps the previous step and must not count twice.
+    """
 
     step: Optional[str]
     device_id: Optional[int]
@@ -57,14 +58,14 @@ class Step:
 
     @property
     def total_ns(self) -> int | None:
-        """Step time: the sum of its parts; Stage leaves out the bubble, and files round it."""
+        """Step time: the sum of its parts. Stage excludes the bubble and is rounded."""
         if self.computing is None or self.communication_not_overlapped is None or self.free is None:
             return None if self.stage is None else self.stage + (self.bubble or 0)
         return self.computing + self.communication_not_overlapped + (self.copying or 0) + self.free
 
 
 def from_step_trace(table: Table) -> list[Step]:
-    """Every row of step_trace_time.csv, as it stands."""
+    """Every row of step_trace_time.csv, unchanged."""
     steps = table.text("step")
     devices, figures = table.ints("device_id"), {name: table.ints(name) for name in FIGURES}
     starts, leads = table.ints("start_ns"), table.ints("lead_ns")
@@ -82,11 +83,11 @@ def from_step_trace(table: Table) -> list[Step]:
 
 
 def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
-    """Nothing is known before the first step of a device: all of its preparing is exposed."""
+    """Set exposed_preparing. For a device's first step it is all of preparing."""
     exposed: dict[int, int | None] = {}
     for device in {step.device_id for step in steps}:
         own = [at for at, step in enumerate(steps) if step.device_id == device]
-        reached: int | None = None  # end of the steps before; None is unknown
+        reached: int | None = None  # end of the previous steps; None: unknown
         for number, at in enumerate(sorted(own, key=lambda at: _order(steps[at]))):
             start, length, preparing = steps[at].start_ns, steps[at].total_ns, steps[at].preparing
             end = None if start is None or length is None else start + length
@@ -95,7 +96,7 @@ def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
                 continue
             if start is None or preparing is None or reached is None:
                 exposed[at] = None
-            else:  # from the mark on the host, as far as it is in no step
+            else:  # from the host mark, outside all steps
                 before = min(preparing - (steps[at].lead_ns or 0), start - reached)
                 exposed[at] = before if before > _ROUNDING_NS else 0
             reached = None if end is None or reached is None else max(reached, end)
@@ -103,16 +104,16 @@ def _with_exposed_preparing(steps: Sequence[Step]) -> list[Step]:
 
 
 def _order(step: Step) -> tuple[int, int, str]:
-    """By start; where that is unknown, by number."""
+    """Sort key: the start, or the number if it is unknown."""
     name = step.step or ""
     return step.start_ns or 0, len(name), name
 
 
 def averaged(devices: Sequence[int | None], source: StepSource) -> list[int]:
-    """Indices of the steps that a mean step is taken of, given the device of each step; the steps of a device by time.
+    """Indices of the steps that enter the mean, given the device of each step; steps of a device are sorted by time.
 
-    Recorded times count all. The last computed step of a device is incomplete: it ends with its last task. The first one
-    with recorded points has no gap before it. An only step counts.
+    With recorded times, all enter. A device's last computed step is incomplete, as it ends with its last task. The
+    first step with recorded points has no gap before it. A single step always enters.
     """
     out = []
     for device in dict.fromkeys(devices):
@@ -136,12 +137,12 @@ def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int,
 
 
 def from_kernels(kernels: Table) -> list[Step]:
-    """The same figures from the kernels, by device.
+    """The same figures computed from kernels, by device.
 
-    A step lasts from the start of its first kernel to that of the next step on the device, the last one to the end of its
-    own last kernel, so that steps share no moment. In it counts whatever runs on any stream, whichever step launched it.
-    Copying is the time in which only copies run; it is unknown where no copy was recorded. Bubble and preparing are
-    unknown. Without any step, the capture is one.
+    A step lasts from the start of its first kernel to that of the device's next step; the last one ends with its last
+    kernel. So steps do not overlap. Everything that runs in this time on any stream counts, whichever step launched it.
+    Copying is the time in which only copies run, unknown if no copy was recorded. Bubble and preparing are unknown.
+    Without step marks, the capture is one step.
     """
     kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
     has_steps = bool((kernels.text("step").codes >= 0).any())

@@ -1,4 +1,4 @@
-"""How often the work of a capture without steps repeats: its kernels tell."""
+"""Counts how often a capture without steps repeats its work, from its kernels."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.tables import Table, known
 
-#: A type of kernels that a training step has more often than this is not what tells the steps apart.
+#: A type of kernels that occurs more often in a step does not separate the steps.
 _MOST_A_STEP = 16
 
 
 def repeats(kernels: Table) -> int:
-    """Times that the sequence of types of the computing kernels of the busiest stream occurs whole, one after the other; 1
-    where it is no such sequence.
+    """Number of complete, consecutive repetitions in the type sequence of the busiest stream's computing kernels; 1 if
+    the sequence does not repeat.
 
-    A training step has forward, backward and the update of the parameters, so that a part of it is not taken for the
-    whole; nor are the layers of a single step. Types and not shapes: these may change with the input.
+    A training step has forward, backward and parameter update, so that neither a part of it nor the layers of a single
+    step count as a repetition. Types are compared, not shapes, which may change with the input.
     """
     codes = _sequence(kernels)
     if not len(codes):
@@ -33,7 +33,7 @@ def repeats(kernels: Table) -> int:
 
 
 def _sequence(kernels: Table) -> NDArray[np.int64]:
-    """Numbers of the types, of the names where no type is known, by start."""
+    """Codes of the types (of the names for unknown types), by start."""
     rows = kernels.take(~is_communication(kernels) & known(kernels.ints("start_ns")))
     types = rows.text("type")
     words = types if (types.codes >= 0).any() else rows.text("name")

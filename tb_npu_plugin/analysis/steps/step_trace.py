@@ -1,6 +1,6 @@
-"""The course of each step on the device: forward and backward, parameter update, the gap to the next step, all-reduces.
+"""Phases of each step on the device: forward and backward, parameter update, the gap to the next step, all-reduces.
 
-From the points that MindSpore up to 2.2 records, whose gap is before the step; else from the kernels.
+From the points recorded by MindSpore up to 2.2, whose gap precedes the step; else from the kernels.
 Source: docs/facts/mindinsight.md, Units and definitions, Step trace.
 """
 
@@ -19,9 +19,9 @@ from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
 from tb_npu_plugin.analysis.steps import partition as budgets
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
-#: How the figures come about: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
+#: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
 Method = Literal["points", "kernels", "figures"]
-#: Times of a step that are averaged.
+#: Averaged times of a step.
 FIGURES = (
     "total_ns",
     "gap_ns",
@@ -35,7 +35,7 @@ FIGURES = (
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Course of one step, in ns. None: unknown. gap + fp_bp + tail = total where all are known."""
+    """Phases of one step, ns. None: unknown. gap + fp_bp + tail = total if all are known."""
 
     step: Optional[str]
     """Step number; None where steps are not marked, and for a mean."""
@@ -44,7 +44,7 @@ class StepTimes:
     total_ns: Optional[int]
     """Step time."""
     gap_ns: Optional[int]
-    """Between two steps. Comes first where points were recorded, else last, and is unknown for the last step then."""
+    """Between two steps. First part of a step with recorded points; else its last part, unknown for the last step."""
     fp_bp_ns: Optional[int]
     """Forward and backward pass."""
     tail_ns: Optional[int]
@@ -62,7 +62,7 @@ class Reduce:
     """A communication operator of a step."""
 
     stream_id: Optional[int]
-    """Stream that it ran on."""
+    """Stream of the operator."""
     name: Optional[str]
     """Name of the operator."""
     offset_ns: int
@@ -73,7 +73,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class StepTrace:
-    """All steps of a device with their communication operators; `recorded`: the recorder's own average."""
+    """All steps of a device and their communication operators; `recorded`: the average in the file."""
 
     method: Method
     source: budgets.StepSource
@@ -83,7 +83,7 @@ class StepTrace:
 
     @property
     def averaged(self) -> list[StepTimes]:
-        """Steps that the mean is taken of."""
+        """Steps that enter the mean."""
         return [self.steps[at] for at in budgets.averaged([None] * len(self.steps), self.source)]
 
 
@@ -103,7 +103,7 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
             recorded = StepTimes(None, None, total, gap, fp_bp, tail, None)
             continue
         if not steps and gap == 0:
-            gap = None  # the first step has no end of a step before it
+            gap = None  # no step ends before the first one
         own = lanes.get(name)
         found[name] = [] if own is None or start is None else _reduces(own, start)
         steps.append(StepTimes(name, start, total, gap, fp_bp, tail, None if own is None else _busy(own)))
@@ -111,9 +111,9 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
 
 
 def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> StepTrace:
-    """From the kernels of one device. A step has the time that analysis.steps gives it, of `figures` (step_trace) where that
-    is known; are_computed: those were computed from the kernels. Forward and backward reach from its first kernel to the end of its last that computes, the tail from there
-    to the end of its last of all; the gap is the rest, before the next step."""
+    """From the kernels of one device. Step times are those of `figures` (step_trace) where known; are_computed: those
+    were computed from the kernels. Forward and backward last from the first kernel to the end of the last computing
+    one, the tail from there to the end of the last kernel; the gap is the rest up to the next step."""
     recorded = {} if figures is None else {step.step: step for step in budgets.from_step_trace(figures)}
     own = dict(_by_step(kernels))
     steps: list[StepTimes] = []
@@ -123,7 +123,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
     for number, one in enumerate(computed):
         step = recorded.get(one.step, one)
         assert one.start_ns is not None and one.stage is not None
-        # Steps of files may end later than the next one starts, by rounding or as they are cut elsewhere.
+        # Steps in files may overlap the next one, by rounding or other step bounds.
         start = one.start_ns if step.start_ns is None else step.start_ns
         start = start if reached is None else max(start, reached)
         total = one.stage if step.total_ns is None else step.total_ns
@@ -132,7 +132,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
         found[one.step] = _reduces(lanes, start)
         fp_bp, tail = _course(own[one.step], start, reached)
         gap = None if fp_bp is None or tail is None else total - fp_bp - tail
-        is_last = number == len(computed) - 1  # what follows is unknown
+        is_last = number == len(computed) - 1  # no next step
         steps.append(
             StepTimes(
                 one.step,
@@ -151,7 +151,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
 
 
 def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
-    """Forward and backward, and the tail, of the kernels of a step between two moments; unknown where none computes."""
+    """Forward and backward, and the tail, ns, of the kernels between two times; unknown without computing kernels."""
     rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
     first = int(np.clip(rows.ints("start_ns").min(initial=end), start, end))
     ends = np.clip(rows.ints("start_ns") + rows.ints("dur_ns"), start, end)
@@ -163,7 +163,7 @@ def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
 
 
 def from_figures(figures: Table) -> StepTrace:
-    """From step_trace_time.csv alone: nothing tells where forward and backward end."""
+    """From step_trace_time.csv alone: the end of forward and backward is unknown."""
     steps = [
         StepTimes(
             step.step, None, step.total_ns, None, None, None, step.communication, step.preparing, step.exposed_preparing
@@ -174,13 +174,14 @@ def from_figures(figures: Table) -> StepTrace:
 
 
 def mean(steps: Sequence[StepTimes]) -> StepTimes:
-    """Mean of each figure over the steps that know it, rounded to the nanosecond."""
+    """Mean of each figure over the steps with a known value, rounded to ns."""
     values = {key: round_mean([getattr(step, key) for step in steps]) for key in FIGURES}
     return StepTimes(None, None, **values)
 
 
 def mean_reduces(trace: StepTrace, steps: Iterable[StepTimes]) -> list[Reduce]:
-    """Mean place and duration of each communication operator over steps: the n-th call of a name on a stream."""
+    """Mean start and duration of each communication operator over steps; operators match by stream, name and call
+    number."""
     places: dict[tuple[int | None, str | None, int], list[Reduce]] = defaultdict(list)
     for step in steps:
         calls: dict[tuple[int | None, str | None], int] = defaultdict(int)
@@ -197,7 +198,7 @@ def mean_reduces(trace: StepTrace, steps: Iterable[StepTimes]) -> list[Reduce]:
 
 
 def _by_step(table: Table) -> list[tuple[str | None, Table]]:
-    """Rows of each step; those of none are left out where others have one."""
+    """Rows of each step; rows outside steps are dropped if any row has a step."""
     steps = table.text("step")
     if (steps.codes >= 0).any():
         table = table.take(steps.codes >= 0)

@@ -1,5 +1,6 @@
-"""The course of the steps of all ranks of a MindSpore job up to 2.2, side by side.
-Source: docs/facts/mindinsight.md, Units and definitions, Cluster page."""
+"""Step figures of all ranks of a MindSpore job up to 2.2.
+Source: docs/facts/mindinsight.md, Units and definitions, Cluster page.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tb_npu_plugin.analysis.steps.partition import averaged
 from tb_npu_plugin.analysis.steps.step_trace import round_mean
 from tb_npu_plugin.tables import NULL_INT, Table
 
-#: Where the figures of a row come from: our mean of the steps but the first; the average in the file; one step.
+#: Source of a row: our mean of the steps without the first; the average in the file; one step.
 Basis = Literal["mean", "recorded", "step"]
 ITERATION = ("interval_ns", "fp_bp_ns", "tail_ns", "total_ns")
 PARALLEL = ("computation_ns", "communication_alone_ns", "stage_ns", "receive_alone_ns", "collective_alone_ns")
@@ -20,7 +21,7 @@ FIGURES = (*ITERATION, *PARALLEL)
 
 @dataclass(frozen=True)
 class Row:
-    """Figures of a rank, ns by name of FIGURES; None is unknown. `count`: steps in a mean."""
+    """Figures of a rank, ns by name of FIGURES; None: unknown. `count`: steps in a mean."""
 
     basis: Basis
     step: Optional[str]
@@ -30,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class RankCourse:
-    """A rank with its rows: mean, recorded average where there is one, steps."""
+    """A rank with its rows: mean, recorded average if there is one, steps."""
 
     rank: Optional[int]
     stage: Optional[int]
@@ -42,14 +43,14 @@ class RankCourse:
 
 
 def stage_of(rank: int | None, ranks: int | None, stages: int | None) -> int | None:
-    """Pipeline stage of a rank, from 1: each has the same number of ranks, in order."""
+    """Pipeline stage of a rank, from 1; each stage has the same number of consecutive ranks."""
     if rank is None or not ranks or not stages or ranks < stages:
         return None
     return min(rank // (ranks // stages), stages - 1) + 1
 
 
 def course(rank: int | None, stage: int | None, iterations: Table | None, parallel: Table | None) -> RankCourse:
-    """Rows of one rank from its step trace and its cluster file; the n-th row of one belongs to the n-th of the other."""
+    """Rows of one rank from its step trace and its cluster file; their n-th rows match."""
     both = [_columns(iterations, ITERATION), _columns(parallel, PARALLEL)]
     count = max(len(steps) for steps, _ in both)
     names = [] if iterations is None else [step for step in iterations.text("step").tolist() if step is not None]

@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.database.windows import assign_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
 
 _TEXTS = (
     "op_state",
@@ -100,12 +100,12 @@ class _KernelRows:
                 text = strings.column(compute.ints(key), unquote=key.endswith("_shapes"))
                 out[key] = take_text(spool, text, self.info)
         core = out["core"]
-        assert isinstance(core, Text)
+        assert isinstance(core, StringColumn)
         out["core"] = self._with_communication_core(core)
         step = assign_steps(context, self.start)
         if step is not None:
             ids = [str(id_) for id_ in context.steps.ints("id").tolist()]
-            out["step"] = take_text(spool, Text.of(ids), step)
+            out["step"] = take_text(spool, StringColumn.of(ids), step)
         return out
 
     def _wait(self, devices: IntArray) -> IntArray:
@@ -128,12 +128,12 @@ class _KernelRows:
         models = self._context.tasks.ints("model_id")
         return spooled(self._context.spool, self._either(models, _at(models, self._context.comm_tasks)))
 
-    def _text(self, compute: Rows, comm: Rows, key: str) -> Text:
+    def _text(self, compute: Rows, comm: Rows, key: str) -> StringColumn:
         ids = np.where(self.op >= 0, _at(comm.ints(key), self.op), _at(compute.ints(key), self.info))
         strings = self._context.strings
         return strings.names(ids) if key == "name" else strings.column(ids)
 
-    def _with_communication_core(self, core: Text) -> Text:
+    def _with_communication_core(self, core: StringColumn) -> StringColumn:
         """Set the core of communication rows."""
         if not (self.op >= 0).any():
             return core
@@ -142,7 +142,7 @@ class _KernelRows:
         if name not in values:
             values.append(name)
         codes = np.where(self.op >= 0, np.int32(values.index(name)), core.codes)
-        return take_text(self._context.spool, Text(codes, values), np.arange(len(codes)))
+        return take_text(self._context.spool, StringColumn(codes, values), np.arange(len(codes)))
 
 
 def _at(values: IntArray, rows: NDArray[np.int64]) -> IntArray:

@@ -15,7 +15,7 @@ from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.torch_npu_db import TORCH_STRINGS
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
-from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
 
 Index = NDArray[np.int64]
 
@@ -35,12 +35,12 @@ def read_op_memory(context: Context) -> dict[str, Table]:
     return {"op_memory": _table(context, OP_MEMORY, rows, order, data)}
 
 
-def _prefixed(names: Text, engine: NDArray[np.bool_]) -> Text:
+def _prefixed(names: StringColumn, engine: NDArray[np.bool_]) -> StringColumn:
     """Add the prefix that text exports give to names of the graph engine."""
     count = len(names.values)
     values = [*names.values, *(schema.GRAPH_ENGINE_PREFIX + name for name in names.values)]
     known = names.codes >= 0
-    return Text(np.where(engine & known, names.codes + np.int32(count), names.codes), values)
+    return StringColumn(np.where(engine & known, names.codes + np.int32(count), names.codes), values)
 
 
 def read_memory_record(context: Context) -> dict[str, Table]:
@@ -64,7 +64,7 @@ def read_memory_record(context: Context) -> dict[str, Table]:
     none = np.full(len(chosen), NULL_INT, dtype=np.int64)
     devices = np.concatenate([context.devices(app)[chosen], context.devices(rows)[order]])
     data: dict[str, Data] = {
-        "component": take_text(context.spool, Text(codes, values), np.arange(len(codes))),
+        "component": take_text(context.spool, StringColumn(codes, values), np.arange(len(codes))),
         "time_ns": both(app.ints("time_ns")[chosen], "time_ns"),
         "allocated_bytes": both(none, "allocated_bytes"),
         "reserved_bytes": both(app.ints("hbm")[chosen], "reserved_bytes"),
@@ -103,14 +103,14 @@ def _table(context: Context, file: ResultFile, rows: Rows, order: Index, data: d
     return Table(columns, {column.key: data[column.key] for column in columns})
 
 
-def _devices(context: Context, rows: Rows, order: Sequence[int] | Index) -> Text:
+def _devices(context: Context, rows: Rows, order: Sequence[int] | Index) -> StringColumn:
     return _named(context.devices(rows)[order])
 
 
-def _named(devices: IntArray) -> Text:
+def _named(devices: IntArray) -> StringColumn:
     """Return device names as in text exports: "NPU:0"."""
     found, code = np.unique(devices, return_inverse=True)
-    return Text(
+    return StringColumn(
         np.where(devices == NULL_INT, -1, code.reshape(-1)).astype(np.int32),
         [f"NPU:{number}" for number in found.tolist()],
     )

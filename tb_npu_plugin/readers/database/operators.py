@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import Data, IntArray, Table, Text
+from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table
 
 #: Cores that the text export counts as AI Core.
 _AI_CORES = ("AI_CORE", "AI_VECTOR_CORE")
@@ -88,7 +88,7 @@ def _sums(row: IntArray, wanted: IntArray, connection: IntArray, dur: IntArray, 
     return out
 
 
-def call_stacks(context: Context, chains: IntArray) -> Text:
+def call_stacks(context: Context, chains: IntArray) -> StringColumn:
     """Return the call stack of each chain id, innermost frame first; unknown without one."""
     frames = context.source.read(schema.CALL_CHAINS)
     order = np.lexsort((frames.ints("depth"), frames.ints("id")))
@@ -102,5 +102,5 @@ def call_stacks(context: Context, chains: IntArray) -> Text:
         _FRAME_END.join(value for code in codes[start:end].tolist() for value in [values[code]] if value is not None)
         for start, end in zip(bounds, bounds[1:])
     ]
-    by_chain = Text.of(text.strip() or None for text in joined)
+    by_chain = StringColumn.of(text.strip() or None for text in joined)
     return take_text(context.spool, by_chain, find_rows(keys, chains))

@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START, STEP_TRACE, STEP_TRACE_UNIT
-from tb_npu_plugin.tables import NULL_INT, Data, Kind, Table, Text, from_lists
+from tb_npu_plugin.tables import NULL_INT, Data, Kind, StringColumn, Table, from_lists
 from tb_npu_plugin.units import TIME_UNITS, scaled
 
 
@@ -30,7 +30,7 @@ def step_table(rows: Rows) -> Table:
         if not rows.has(column.key):
             continue
         if column.kind is Kind.TEXT:
-            data[column.key] = Text.of(map(step_of, rows.texts(column.key)))
+            data[column.key] = StringColumn.of(map(step_of, rows.texts(column.key)))
         elif column.kind is Kind.DURATION:
             values = [scaled(repr(value), TIME_UNITS[STEP_TRACE_UNIT]) for value in rows.floats(column.key).tolist()]
             data[column.key] = np.array([NULL_INT if value is None else value for value in values], dtype=np.int64)

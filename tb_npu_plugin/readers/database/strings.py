@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 from tb_npu_plugin.texts import TextList
 
 #: Texts that mean "no value".
@@ -76,7 +76,7 @@ class Strings:
             return repair(text)
         return text
 
-    def names(self, ids: IntArray) -> Text:
+    def names(self, ids: IntArray) -> StringColumn:
         """As `column`, for required names: an id without a text gives a substitute name."""
         text = self.column(ids)
         missing = np.flatnonzero(self.missing(ids))
@@ -85,13 +85,13 @@ class Strings:
         found, code = np.unique(ids[missing], return_inverse=True)
         codes = text.codes.copy()
         codes[missing] = code.reshape(-1) + len(text.values)
-        return Text(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
+        return StringColumn(codes, [*text.values, *(_STAND_IN.format(id_) for id_ in found.tolist())])
 
     def missing(self, ids: IntArray) -> NDArray[np.bool_]:
         """Mask of the ids whose text is missing."""
         return np.asarray((self._places(ids) < 0) & (ids != NULL_INT) & (ids != NO_ID))
 
-    def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> Text:
+    def column(self, ids: IntArray, unquote: bool = False, raw: bool = False) -> StringColumn:
         """Return a text column for a column of ids. Empty and N/A are unknown, as in text files. unquote: remove the
         quotation marks around shapes. raw: return texts unchanged."""
         missing = np.flatnonzero(self.missing(ids))
@@ -113,7 +113,7 @@ class Strings:
                 unknown = not raw and text in _MISSING
                 code_of_place[place] = -1 if unknown else values.setdefault(text, len(values))
             codes.append(code_of_place[places])
-        return Text(codes.values(), list(values))
+        return StringColumn(codes.values(), list(values))
 
 
 def _by_first_use(places: NDArray[np.int64]) -> list[int]:
@@ -125,7 +125,7 @@ def _pieces(values: IntArray) -> Iterator[IntArray]:
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 
-def take_text(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
+def take_text(spool: Spool, text: StringColumn, rows: NDArray[np.int64]) -> StringColumn:
     """Return rows of a text column (-1: unknown), with values in order of first use."""
     codes = np.where(rows >= 0, text.codes[rows], np.int32(-1)) if len(text) else np.full(len(rows), -1, np.int32)
     found, first = np.unique(codes, return_index=True)
@@ -133,7 +133,7 @@ def take_text(spool: Spool, text: Text, rows: NDArray[np.int64]) -> Text:
     order = order[order >= 0]
     new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # last entry: unknown
     new[order] = np.arange(len(order), dtype=np.int32)
-    return Text(spooled(spool, new[codes]), [text.values[code] for code in order.tolist()])
+    return StringColumn(spooled(spool, new[codes]), [text.values[code] for code in order.tolist()])
 
 
 def find_rows(keys: IntArray, values: IntArray) -> NDArray[np.int64]:

@@ -9,10 +9,10 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.torch_npu_db import CONNECTION_OFFSET
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 
 
-def entries(context: Context, queue: Rows, names: Text) -> tuple[NDArray[np.bool_], IntArray]:
+def entries(context: Context, queue: Rows, names: StringColumn) -> tuple[NDArray[np.bool_], IntArray]:
     """Return a mask of the enqueue calls (the others dequeue) and each call's entry number, NULL_INT for none. queue:
     calls of kind "queue"; names: their names."""
     enters = np.array([name.startswith(trace_events.ENQUEUES) for name in names.values] + [False])[names.codes]

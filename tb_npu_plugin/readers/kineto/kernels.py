@@ -12,7 +12,7 @@ from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
 from tb_npu_plugin.readers.kineto.steps import Steps
 from tb_npu_plugin.schema import kineto
-from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, Table, Text
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind, StringColumn, Table
 
 _KINDS = {
     **dict.fromkeys(kineto.MEMCPY, kineto.MEMCPY_KIND),
@@ -40,7 +40,9 @@ def read_kernels(selected: SelectedEvents, steps: Steps) -> tuple[Table, Index]:
         "device_id": devices,
         "step": _steps(selected, steps, given.ints("correlation"), devices, start),
         "name": names,
-        "type": Text(np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values),
+        "type": StringColumn(
+            np.where(kinds.equals(kineto.KERNEL_KIND), types.codes, -1).astype(np.int32), types.values
+        ),
         "core": kinds,
         "start_ns": start,
         "dur_ns": dur,
@@ -55,7 +57,7 @@ def _is_shown(column: Column, data: dict[str, Data]) -> bool:
 
 
 def _known(data: Data) -> bool:
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         return bool((data.codes >= 0).any())
     return bool((data != NULL_INT).any()) if data.dtype == np.int64 else bool((~np.isnan(data)).any())
 
@@ -75,7 +77,7 @@ def _args(selected: SelectedEvents, rows: Index) -> dict[str, Data]:
 
 def _column(values: list[Any], kind: Kind) -> Data:
     if kind is Kind.TEXT:
-        return Text.of(" × ".join(map(str, value)) if type(value) is list else None for value in values)
+        return StringColumn.of(" × ".join(map(str, value)) if type(value) is list else None for value in values)
     if kind.is_int:
         ints = [value if type(value) is int and -_INT < value < _INT else NULL_INT for value in values]
         return np.array(ints, dtype=np.int64)
@@ -94,17 +96,19 @@ def _process_ids(selected: SelectedEvents, rows: Index) -> IntArray:
     return np.array([*pids, NULL_INT], dtype=np.int64)[selected.events.pid[rows]]
 
 
-def _kinds(selected: SelectedEvents, rows: Index, names: Text) -> Text:
+def _kinds(selected: SelectedEvents, rows: Index, names: StringColumn) -> StringColumn:
     """Return the kind of each event: kernel, copy, set or communication."""
     values = [kineto.KERNEL_KIND, kineto.MEMCPY_KIND, kineto.MEMSET_KIND, kineto.COMMUNICATION_KIND]
     kind = [values.index(_KINDS.get(text, kineto.KERNEL_KIND)) for text in selected.events.categories]
     codes = np.array([*kind, 0], dtype=np.int32)[selected.events.category[rows]]
     communicates = [bool(kineto.COMMUNICATION_KERNEL.search(name)) for name in names.values]
     codes[(codes == 0) & np.array([*communicates, False])[names.codes]] = values.index(kineto.COMMUNICATION_KIND)
-    return Text(codes, values)
+    return StringColumn(codes, values)
 
 
-def _steps(selected: SelectedEvents, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray) -> Text:
+def _steps(
+    selected: SelectedEvents, steps: Steps, correlation: IntArray, devices: IntArray, start: IntArray
+) -> StringColumn:
     """Return the step in which each event was launched. Without a known call: the step in which it ran, by the first
     event of each step on its device; on a device without any known call, the host's step at that time."""
     place = find_rows(selected.correlations(selected.runtime), np.where(correlation == 0, NULL_INT, correlation))
@@ -119,7 +123,7 @@ def _steps(selected: SelectedEvents, steps: Steps, correlation: IntArray, device
         launched = np.flatnonzero((devices == device) & has_call & (codes >= 0))
         if len(launched):
             codes[lost] = _ran_in(codes[launched], start[launched], start[lost])
-    return Text(codes, found.values)
+    return StringColumn(codes, found.values)
 
 
 def _ran_in(codes: NDArray[np.int32], start: IntArray, times: IntArray) -> NDArray[np.int32]:

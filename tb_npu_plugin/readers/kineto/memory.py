@@ -9,7 +9,7 @@ from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text, known
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
 
 _RECORD = ("component", "time_ns", "allocated_bytes", "reserved_bytes", "device")
 _ALLOCATION = (
@@ -40,7 +40,7 @@ def read_memory(selected: SelectedEvents, operators: Operators) -> dict[str, Tab
     reserved = np.where(kind == kineto.CPU_DEVICE, NULL_INT, reserved)  # the host allocator does not reserve
     devices = _devices(kind, number)
     record: dict[str, Data] = {
-        "component": Text(np.zeros(len(rows), dtype=np.int32), [kineto.ALLOCATOR]),
+        "component": StringColumn(np.zeros(len(rows), dtype=np.int32), [kineto.ALLOCATOR]),
         "time_ns": time,
         "allocated_bytes": allocated,
         "reserved_bytes": reserved,
@@ -72,14 +72,14 @@ def _table(name: str, keys: tuple[str, ...], data: dict[str, Data]) -> Table:
     return Table(tuple(column for column in TABLES[name] if column.key in keys), data)
 
 
-def _devices(kind: IntArray, number: IntArray) -> Text:
+def _devices(kind: IntArray, number: IntArray) -> StringColumn:
     """Return device names: "GPU:0", "CPU"; unknown for a device type without a name."""
     pairs, place = np.unique(np.stack([kind, number]), axis=1, return_inverse=True)
     words = []
     for device, index in pairs.T.tolist():
         name = kineto.MEMORY_DEVICES.get(device)
         words.append(f"{name}:{index}" if name and device != kineto.CPU_DEVICE and index >= 0 else name)
-    return Text.of(words[code] for code in np.ravel(place).tolist())
+    return StringColumn.of(words[code] for code in np.ravel(place).tolist())
 
 
 def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, Index]:
@@ -98,9 +98,9 @@ def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, In
     return taken, released[taken]
 
 
-def _named(selected: SelectedEvents, operators: Operators, owner: Index) -> Text:
+def _named(selected: SelectedEvents, operators: Operators, owner: Index) -> StringColumn:
     """Return the names of the allocating operators; unknown outside operators."""
     if not len(operators.rows):
-        return Text(np.full(len(owner), -1, dtype=np.int32), [])
+        return StringColumn(np.full(len(owner), -1, dtype=np.int32), [])
     names = selected.names(operators.rows)
-    return Text(np.where(owner >= 0, names.codes[owner], -1).astype(np.int32), names.values)
+    return StringColumn(np.where(owner >= 0, names.codes[owner], -1).astype(np.int32), names.values)

@@ -16,7 +16,7 @@ from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
 from tb_npu_plugin.readers.kineto.stacks import FRAME_END, call_stacks
 from tb_npu_plugin.schema import kineto, trace
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import Data, IntArray, Table, Text
+from tb_npu_plugin.tables import Data, IntArray, StringColumn, Table
 
 _COLUMNS = (
     "name",
@@ -63,7 +63,7 @@ class Operators(NestedEvents):
         }
         return Table(tuple(column for column in TABLES["operators"] if column.key in _COLUMNS), data)
 
-    def _texts(self) -> dict[str, Text]:
+    def _texts(self) -> dict[str, StringColumn]:
         """Return shapes and call stacks, reading the file in order."""
         order = np.argsort(self.rows)
         shapes, stacks = _TextColumn(), _TextColumn()
@@ -92,13 +92,13 @@ class _TextColumn:
             self._at.append(row)
             self._code.append(self._codes.setdefault(raw, len(self._codes)))
 
-    def text(self, rows: int, read: Callable[[bytes], Optional[str]]) -> Text:
+    def text(self, rows: int, read: Callable[[bytes], Optional[str]]) -> StringColumn:
         """Return the column, each distinct text converted by `read`."""
         words: dict[str, int] = {}
         lookup = [-1 if (word := read(raw)) is None else words.setdefault(word, len(words)) for raw in self._codes]
         codes = np.full(rows, -1, dtype=np.int32)
         codes[self._at] = np.array([*lookup, -1], dtype=np.int32)[self._code]
-        return Text(codes, list(words))
+        return StringColumn(codes, list(words))
 
 
 def _shapes(raw: bytes) -> str | None:

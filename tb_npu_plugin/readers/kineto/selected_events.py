@@ -15,7 +15,7 @@ from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.args_columns import Key, read_columns
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 
 Index = NDArray[np.int64]
 T = TypeVar("T")
@@ -94,10 +94,10 @@ class SelectedEvents:
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 yield None
 
-    def names(self, rows: Index) -> Text:
+    def names(self, rows: Index) -> StringColumn:
         """Return the names of events."""
         used, codes = np.unique(self.events.name[rows], return_inverse=True)
-        return Text(codes.astype(np.int32), self.events.names.take(used))
+        return StringColumn(codes.astype(np.int32), self.events.names.take(used))
 
 
 def _slices(events: TraceEvents, categories: Sequence[str]) -> Index:

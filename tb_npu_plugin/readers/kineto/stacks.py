@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_npu_plugin.readers.kineto.nesting import NestedEvents
 from tb_npu_plugin.readers.kineto.selected_events import SelectedEvents
-from tb_npu_plugin.tables import Text
+from tb_npu_plugin.tables import StringColumn
 
 #: Frame terminator, as in files of NPU profilers.
 FRAME_END = ";\r\n"
@@ -16,7 +16,7 @@ FRAME_END = ";\r\n"
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def call_stacks(selected: SelectedEvents, operators: NestedEvents) -> Text:
+def call_stacks(selected: SelectedEvents, operators: NestedEvents) -> StringColumn:
     """Return the stack of each operator, innermost frame first; unknown if no function encloses it."""
     functions = NestedEvents(selected, selected.python)
     around = functions.at(operators.start, operators.thread)
@@ -32,7 +32,7 @@ def call_stacks(selected: SelectedEvents, operators: NestedEvents) -> Text:
     used, codes = np.unique(stack_of[around], return_inverse=True)
     none = int(len(used) > 0 and used[0] < 0)
     texts = [_text(callers, number) for number in used[none:].tolist()]
-    return Text((codes.reshape(-1) - none).astype(np.int32), texts)
+    return StringColumn((codes.reshape(-1) - none).astype(np.int32), texts)
 
 
 def _text(callers: list[tuple[int, str]], number: int) -> str:

@@ -15,7 +15,7 @@ from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_csv import COPYING, STEP_START
 from tb_npu_plugin.schema.trace import STEP_MARK
-from tb_npu_plugin.tables import IntArray, Table, Text, from_lists
+from tb_npu_plugin.tables import IntArray, StringColumn, Table, from_lists
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Steps:
     start: IntArray
     end: IntArray
     thread: IntArray
-    names: Text
+    names: StringColumn
 
     @staticmethod
     def of(selected: SelectedEvents) -> Steps:
@@ -44,9 +44,9 @@ class Steps:
                 seen[own, name] += 1
             count = seen[own, name]
             names.append(name if count == 1 else f"{name} ({count})")
-        return Steps(events.ts[rows], events.ts[rows] + events.dur[rows], thread, Text.of(names))
+        return Steps(events.ts[rows], events.ts[rows] + events.dur[rows], thread, StringColumn.of(names))
 
-    def at(self, times: IntArray, thread: IntArray) -> Text:
+    def at(self, times: IntArray, thread: IntArray) -> StringColumn:
         """Return the step at each time on a thread; unknown outside steps. It is the innermost mark of the thread, or
         of all threads if the thread has no marks, as for the backward pass."""
         out = np.full(len(times), -1, dtype=np.int64)
@@ -54,7 +54,7 @@ class Steps:
         self._place(out, np.arange(len(self.start)), np.flatnonzero(~marked), times)
         for one in np.unique(thread[marked]).tolist():
             self._place(out, np.flatnonzero(self.thread == one), np.flatnonzero(thread == one), times)
-        return Text(np.append(self.names.codes, -1)[out].astype(np.int32), self.names.values)
+        return StringColumn(np.append(self.names.codes, -1)[out].astype(np.int32), self.names.values)
 
     def _place(self, out: Index, marks: Index, rows: Index, times: IntArray) -> None:
         """Set `out` to the innermost of `marks` at the times in `rows`."""

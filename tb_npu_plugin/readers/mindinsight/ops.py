@@ -19,7 +19,7 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import open_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
-from tb_npu_plugin.tables import Column, IntArray, Kind, Table, Text, known
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
 
 _MS = TIME_UNITS["ms"]
@@ -320,7 +320,7 @@ def _values(table: Table | None, key: str) -> list[Any]:
     if table is None:
         return []
     data = table.data[key]
-    if isinstance(data, Text):
+    if isinstance(data, StringColumn):
         return data.tolist()
     if table.column(key).kind.is_int:
         return _plain(table.ints(key))

@@ -11,7 +11,7 @@ from tb_npu_plugin.readers.mindinsight.capture import group_name
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.schema.formats import MINDINSIGHT
-from tb_npu_plugin.tables import Table, Text
+from tb_npu_plugin.tables import StringColumn, Table
 
 _READERS: dict[str, Callable[[Reading], Tables]] = {
     "iterations": steps.read_step_trace,
@@ -49,6 +49,6 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Join operators of several files, and set the rank's group name on links."""
     links = tables.get("comm_links")
     if links is not None and capture.rank is not None:
-        group = Text.of([group_name(capture.rank)] * len(links))
+        group = StringColumn.of([group_name(capture.rank)] * len(links))
         tables = {**tables, "comm_links": Table(links.columns, {**links.data, "group": group})}
     return ops.with_logical_tables(minddata.with_combined_tables(tables), log)

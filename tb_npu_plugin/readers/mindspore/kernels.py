@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_npu_plugin.schema.mindspore import EVENT_SEPARATOR, LAUNCH_SEPARATOR
 from tb_npu_plugin.schema.mindspore_files import FULL_NAME, SCOPE
-from tb_npu_plugin.tables import Table, Text
+from tb_npu_plugin.tables import StringColumn, Table
 
 
 def with_short_names(kernels: Table) -> Table:
@@ -38,8 +38,8 @@ def split(name: str) -> tuple[str, str]:
     return kernel, parts[2] if len(parts) == 3 else ""
 
 
-def recoded(column: Text, values: Sequence[str | None]) -> Text:
+def recoded(column: StringColumn, values: Sequence[str | None]) -> StringColumn:
     """Replace the distinct texts of a column; None is unknown."""
-    text = Text.of(values)
+    text = StringColumn.of(values)
     codes = np.append(text.codes, np.int32(-1))  # code -1 is the last entry
-    return Text(codes[column.codes].astype(np.int32), text.values)
+    return StringColumn(codes[column.codes].astype(np.int32), text.values)

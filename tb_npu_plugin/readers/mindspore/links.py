@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.mindspore import P2P_WORDS
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_LINKS_COLUMNS, TOTAL
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn, Table
 
 _P2P = re.compile("|".join(P2P_WORDS), re.IGNORECASE)
 #: Logical table of communication -> its column with the operator name.
@@ -30,7 +30,7 @@ def with_point_to_point(table: Table, named_by: str) -> Table:
     kinds = table.text("kind")
     values = [*kinds.values] if COMM_KINDS[0] in kinds.values else [*kinds.values, COMM_KINDS[0]]
     codes = np.where(sends, np.int32(values.index(COMM_KINDS[0])), kinds.codes).astype(np.int32)
-    return replace(table, data={**table.data, "kind": Text(codes, values)})
+    return replace(table, data={**table.data, "kind": StringColumn(codes, values)})
 
 
 #: "hcom_allReduce__974_0_1@3124" -> "allReduce".
@@ -46,12 +46,12 @@ def by_type(links: Table) -> Table:
     if not single.any():
         return links
     stat = links.text("stat")
-    summed = links.take(single & (stat.equals(TOTAL) | (stat.codes < 0)))
+    single_links = links.take(single & (stat.equals(TOTAL) | (stat.codes < 0)))
     names = {name: match.group(1).lower() for name, match in found.items() if match}
-    return concat(COMM_LINKS_COLUMNS, [links.take(~single), _summed(summed, names)])
+    return concat(COMM_LINKS_COLUMNS, [links.take(~single), _sum_by_type(single_links, names)])
 
 
-def _summed(links: Table, types: dict[str, str]) -> Table:
+def _sum_by_type(links: Table, types: dict[str, str]) -> Table:
     """Return one row per step, type, group, link and transport."""
     texts = [links.text(key).tolist() for key in _KEYS]
     ends = links.ints("src").tolist(), links.ints("dst").tolist()

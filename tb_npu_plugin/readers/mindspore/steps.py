@@ -15,7 +15,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.readers.mindspore.kernels import recoded
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.tables import Table, Text
+from tb_npu_plugin.tables import StringColumn, Table
 
 #: Step name in files without marked steps.
 _WHOLE = "0"
@@ -34,7 +34,7 @@ def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
         return kernels
     report.add("outside_steps", found=Message("found.step", step=name or ""), count=int(wrong.sum()))
     codes = np.where(wrong, np.int32(-1), steps.codes).astype(np.int32)
-    return replace(kernels, data={**kernels.data, "step": Text(codes, steps.values)})
+    return replace(kernels, data={**kernels.data, "step": StringColumn(codes, steps.values)})
 
 
 def are_marked(kernels: Table | None, capture: Capture) -> bool:

@@ -20,7 +20,7 @@ from tb_npu_plugin.readers.shared.figures import TOO_LONG
 from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
 from tb_npu_plugin.schema.metrics import Guess
-from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, Text
+from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, StringColumn
 from tb_npu_plugin.units import number, number_column, scaled_column
 
 #: Cells without a value.
@@ -166,7 +166,7 @@ class TextCells:
             if same is not None:
                 by_code = np.append(same, np.int32(-1))
                 codes = _converted(codes, self._spool.column(np.int32), lambda part: by_code[part])
-        return replace(column, kind=Kind.TEXT), Text(codes, values)
+        return replace(column, kind=Kind.TEXT), StringColumn(codes, values)
 
     def _pack(self) -> None:
         """Move the texts seen so far to packed storage and start a new lookup table."""

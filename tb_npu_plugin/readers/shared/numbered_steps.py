@@ -10,7 +10,7 @@ import numpy as np
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
-from tb_npu_plugin.tables import Table, Text
+from tb_npu_plugin.tables import StringColumn, Table
 
 _NUMBER = re.compile(r"[0-9]+(\.0)?")
 _EXPECTED = Message("expected.step_number")
@@ -19,7 +19,7 @@ _EXPECTED = Message("expected.step_number")
 def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
     """Remove steps that are not numbers from the table `id`, and report them. step_trace loses the row, which would
     show as an additional step; rows of other tables keep an unknown step."""
-    if not table.has("step") or not isinstance(table.data["step"], Text):
+    if not table.has("step") or not isinstance(table.data["step"], StringColumn):
         return table
     steps = table.text("step")
     wrong = steps.isin(value for value in steps.values if not _NUMBER.fullmatch(value))
@@ -33,4 +33,4 @@ def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
     if is_lost:
         return table.take(~wrong)
     codes = np.where(wrong, -1, steps.codes).astype(np.int32)
-    return Table(table.columns, {**table.data, "step": Text(codes, steps.values)})
+    return Table(table.columns, {**table.data, "step": StringColumn(codes, steps.values)})

@@ -29,7 +29,7 @@ from typing import Any
 
 import tb_npu_plugin
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.problems import PASSING
+from tb_npu_plugin.problems import TRANSIENT_CODES
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 #: Parts of the package that decide what a cache entry contains.
@@ -201,7 +201,7 @@ class Cache:
         not answer.
         """
         codes = {problem["code"] for problem in meta.get("problems", ())}
-        if codes & PASSING:
+        if codes & TRANSIENT_CODES:
             until = time.time() + (RETRY_AFTER if "stalled" in codes else YEAR)
             meta = {**meta, "passing": {"session": self._session, "until": until}}
         sizes = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tb_npu_plugin.store.stages import TABLES_FILE
-from tb_npu_plugin.tables import Data, PickedColumns, StoredColumns, StringDictionary, Table, Text
+from tb_npu_plugin.tables import Data, PickedColumns, StoredColumns, StringColumn, StringDictionary, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -89,7 +89,7 @@ def table_bytes(table: Table | None) -> int:
     if table is None:
         return 0
     if isinstance(table.data, PickedColumns):
-        return table.data.taken.nbytes
+        return table.data.row_numbers.nbytes
     if isinstance(table.data, StoredColumns):
         return 0
     return sum(map(data_bytes, table.data.values()))
@@ -97,7 +97,7 @@ def table_bytes(table: Table | None) -> int:
 
 def data_bytes(data: Data) -> int:
     """Approximate memory of a column in bytes."""
-    if not isinstance(data, Text):
+    if not isinstance(data, StringColumn):
         return data.nbytes
     words = 0 if isinstance(data.values, StringDictionary) else sum(len(value) + 60 for value in data.values)
     return data.codes.nbytes + words

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quoted, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
-from tb_npu_plugin.tables import Column, Kind, Table, Text
+from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
 from tb_npu_plugin.texts import natural_key
 
 #: Block sizes. Every table takes at least one block: small blocks make the file of a usual rank 13 times smaller (1.4
@@ -79,7 +79,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
     for position, column in enumerate(table.columns):
         data = table.data[column.key]
         key = quoted(column.key)
-        if isinstance(data, Text):
+        if isinstance(data, StringColumn):
             dictionary = f"raw.{dictionary_name(table_id, column.key)}"
             codes[column.key] = _write_dictionary(connection, dictionary, data.values)
             joins.append(f"left join {dictionary} d{position} on d{position}.code = t.{key}")
@@ -96,7 +96,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
                 column.title,
                 column.doc,
                 column.group,
-                len(data.values) if isinstance(data, Text) else None,
+                len(data.values) if isinstance(data, StringColumn) else None,
             ],
         )
     name = quoted(table_id)
@@ -109,7 +109,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
 
 def _part(table: Table, key: str, start: int, codes: Mapping[str, NDArray[np.int32]]) -> NDArray[Any]:
     data = table.data[key]
-    if not isinstance(data, Text):
+    if not isinstance(data, StringColumn):
         return np.ascontiguousarray(data[start : start + _ROWS_AT_ONCE])
     return codes[key][data.codes[start : start + _ROWS_AT_ONCE]]
 

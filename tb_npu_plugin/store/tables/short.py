@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import Column, Data, Kind, Table, Text
+from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table
 from tb_npu_plugin.texts import TextList
 
 _ALIGN = 8
@@ -61,7 +61,7 @@ def _pack(table: Table) -> bytes:
     values: list[int] = []
     for column in table.columns:
         data = table.data[column.key]
-        if isinstance(data, Text):
+        if isinstance(data, StringColumn):
             words = TextList.of(data.values)
             parts += [data.codes.astype("<i4").tobytes(), words.ends.astype("<i8").tobytes(), bytes(words.blob)]
             values.append(len(words))
@@ -103,7 +103,7 @@ def _unpack(part: bytearray) -> Table:
     for column, values in zip(columns, head["values"]):
         if column.kind is Kind.TEXT:
             codes, ends = reader.array(head["rows"], "<i4"), reader.array(values + 1, "<i8")
-            data[column.key] = Text(codes, list(TextList(reader.bytes(int(ends[-1])), ends)))
+            data[column.key] = StringColumn(codes, list(TextList(reader.bytes(int(ends[-1])), ends)))
         else:
             data[column.key] = reader.array(head["rows"], "<i8" if column.kind.is_int else "<f8")
     return Table(columns, data)

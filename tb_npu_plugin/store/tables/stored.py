@@ -25,8 +25,8 @@ from tb_npu_plugin.tables import (
     IntArray,
     Kind,
     StoredColumns,
+    StringColumn,
     StringDictionary,
-    Text,
 )
 
 #: Dictionaries of at most this many texts are loaded in one query and kept.
@@ -222,7 +222,7 @@ class FileColumns(StoredColumns):
     def _key(self, key: str, values: Any) -> Data:
         if key in self._columns:
             return self._data(key, values)
-        return Text(np.full(len(values), -1, dtype=np.int32), [])
+        return StringColumn(np.full(len(values), -1, dtype=np.int32), [])
 
     def _load(self, key: str) -> Data:
         sql = f"select {column_sql(self._columns[key])} as c from {self._table} t"
@@ -233,7 +233,7 @@ class FileColumns(StoredColumns):
     def _data(self, key: str, values: Any) -> Data:
         kind = self._columns[key].kind
         if kind is Kind.TEXT:
-            return Text(np.asarray(values).astype(np.int32, copy=False), self._words[key])
+            return StringColumn(np.asarray(values).astype(np.int32, copy=False), self._words[key])
         numbers = np.asarray(values)
         return numbers.astype(np.int64, copy=False) if kind.is_int else numbers.astype(np.float64, copy=False)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.recording import in_time
+from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
@@ -42,7 +42,7 @@ class Counters:
 def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Counters:
     """All counter events. Events without a name or time, and values that are not numbers, are reported as a Problem."""
     every = events.of_phase("C")
-    rows = every[in_time(events.ts[every]) & (events.name[every] >= 0)]
+    rows = every[is_plausible(events.ts[every]) & (events.name[every] >= 0)]
     series = Interner()
     which, when, values = array("i"), array("q"), array("d")
     bad = len(every) - len(rows)

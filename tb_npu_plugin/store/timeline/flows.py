@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.recording import in_time
+from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.store.timeline.rows import Rows
 
@@ -43,7 +43,7 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
         track_of: Maps event rows to track numbers, -1 without a track.
     """
     points = events.of_phase("stf")
-    points = points[in_time(events.ts[points]) & (events.flow[points] >= 0)]
+    points = points[is_plausible(events.ts[points]) & (events.flow[points] >= 0)]
     points = points[np.argsort(events.category[points], kind="stable")]
     parts = [_join(events, rows, base, track_of(part), part) for part in _batches(events, points)]
     source, target, kind, last = (np.concatenate([part.arrows[i] for part in parts]) for i in range(4))

@@ -21,7 +21,7 @@ from tb_npu_plugin.schema import trace
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.store.timeline.files import Texts, compact, load, save, save_texts, texts_path
 from tb_npu_plugin.store.timeline.tracks import read_names, track_keys
-from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, Text
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table
 from tb_npu_plugin.texts import TextList
 
 Index = NDArray[np.int64]
@@ -213,7 +213,7 @@ def load_operators(folder: Path) -> Table:
     data: dict[str, Data] = {}
     for key in _TEXTS:
         texts = Texts(folder, f"operators_{key}_texts")
-        data[key] = Text(np.array(load(folder, f"operators_{key}")), [texts[i] for i in range(len(texts))])
+        data[key] = StringColumn(np.array(load(folder, f"operators_{key}")), [texts[i] for i in range(len(texts))])
     for key in (*_TIMES, "nested"):
         data[key] = np.array(load(folder, f"operators_{key}"))
     return Table(TABLES["operators"], data)

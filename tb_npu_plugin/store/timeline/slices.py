@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.recording import FAR, in_time
+from tb_npu_plugin.analysis.recording import MAX_TIME, is_plausible
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan import TraceEvents
@@ -40,11 +40,11 @@ class Slices:
 
 def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     """All slices of a trace. Events that cannot be drawn are reported as Problems."""
-    named = (events.name >= 0) & in_time(events.ts)
+    named = (events.name >= 0) & is_plausible(events.ts)
     complete = events.of_phase("X")
     # An event whose end overflows int64 is as invalid as one without an end.
     good = named[complete] & (events.dur[complete] >= 0)
-    good &= events.dur[complete] < FAR - np.maximum(events.ts[complete], 0)
+    good &= events.dur[complete] < MAX_TIME - np.maximum(events.ts[complete], 0)
     _report_lost(events, complete[~good], file, log)
     complete = complete[good]
     instants = events.of_phase("iI")
@@ -63,11 +63,11 @@ def _pairs(
 ) -> tuple[NDArray[np.int64], IntArray]:
     """(begin events, durations in ns). A slice without an end event runs to the last time of the trace."""
     rows = events.of_phase("BE")
-    rows = rows[in_time(events.ts[rows])]
+    rows = rows[is_plausible(events.ts[rows])]
     if not len(rows):
         return rows, np.zeros(0, dtype=np.int64)
     rows = rows[np.argsort(events.ts[rows], kind="stable")]
-    last = int(events.ts[in_time(events.ts)].max())
+    last = int(events.ts[is_plausible(events.ts)].max())
     stacks: dict[tuple[int, int], list[int]] = {}
     begins: list[int] = []
     durations: list[int] = []
@@ -114,7 +114,7 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
         word
         for word, gone in (
             ("name", events.name[row] < 0),
-            ("ts", not in_time(events.ts[row])),
+            ("ts", not is_plausible(events.ts[row])),
             ("dur", chr(events.phase[row]) == "X" and not events.dur[row] >= 0),
         )
         if gone

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.packing import self_time
 from tb_npu_plugin.errors import ClientGone
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.tables import Column, Kind, Table, Text
+from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
 
 Index = NDArray[np.int64]
 #: Maximum number of slices in memory.
@@ -170,10 +170,10 @@ def _table(timeline: Timeline, sums: _Sums, limit: int | None) -> Table:
     return Table(
         STATS_COLUMNS,
         {
-            "name": Text(code.astype(np.int32), [timeline.names[index] for index in used.tolist()]),
+            "name": StringColumn(code.astype(np.int32), [timeline.names[index] for index in used.tolist()]),
             "track": track,
-            "process": Text(track.astype(np.int32), [one["process"] for one in shown]),
-            "thread": Text(track.astype(np.int32), [one["name"] for one in shown]),
+            "process": StringColumn(track.astype(np.int32), [one["process"] for one in shown]),
+            "thread": StringColumn(track.astype(np.int32), [one["name"] for one in shown]),
             "count": chosen["count"],
             "total": chosen["total"],
             "self": chosen["self"],

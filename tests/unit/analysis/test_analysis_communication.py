@@ -94,7 +94,7 @@ def test_transports() -> None:
     ],
 )
 def test_stem(name: str, stem: str) -> None:
-    assert communication.stem(name) == stem
+    assert communication.base_name(name) == stem
 
 
 def link(group: str, src: int, dst: int, stat: str = "total") -> dict[str, object]:

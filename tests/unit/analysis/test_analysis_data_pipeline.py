@@ -34,7 +34,7 @@ SLOW_MAP = pipeline(op(0, "Batch", None, 0.05), op(1, "Map", 0, 0.03), op(2, "TF
 
 
 def test_the_operator_between_a_full_and_an_empty_queue_is_the_bottleneck() -> None:
-    found = analysis.examine(SLOW_MAP, None, None)
+    found = analysis.analyse_pipeline(SLOW_MAP, None, None)
     assert found.bottleneck == 1
     assert {one.op_id: one.input_usage for one in found.ops} == {0: 0.03, 1: 0.90, 2: None}
     assert {one.op_id: one.score for one in found.ops} == {0: 0.0, 1: pytest.approx(0.87), 2: pytest.approx(0.10)}
@@ -44,19 +44,19 @@ def test_the_operator_between_a_full_and_an_empty_queue_is_the_bottleneck() -> N
 
 def test_a_slow_source_empties_all_queues() -> None:
     slow = pipeline(op(0, "BatchOp", None, 0.02), op(1, "MapOp", 0, 0.03), op(2, "GeneratorOp", 1, 0.04))
-    found = analysis.examine(slow, None, None)
+    found = analysis.analyse_pipeline(slow, None, None)
     assert found.bottleneck == 2 and found.ops[2].kind == "Generator"
     assert [finding.rule for finding in found.findings] == ["slow_source"]
 
 
 def test_full_queues_name_nobody() -> None:
     full = pipeline(op(0, "Batch", None, 0.97), op(1, "Map", 0, 0.95), op(2, "TFReader", 1, 0.99))
-    found = analysis.examine(full, None, None)
+    found = analysis.analyse_pipeline(full, None, None)
     assert found.bottleneck is None and not found.findings
 
 
 def test_an_operator_whose_queue_is_full_enough_holds_up_nobody() -> None:
-    found = analysis.examine(
+    found = analysis.analyse_pipeline(
         pipeline(op(0, "Batch", None, 1.0), op(1, "Map", 0, 0.85), op(2, "TFReader", 1, 1.0)), None, None
     )
     assert found.ops[1].score == pytest.approx(0.15) and found.bottleneck is None and not found.findings
@@ -71,37 +71,37 @@ def test_nothing_before_a_full_queue_holds_up() -> None:
         op(3, "Map", 0, 0.90),
         op(4, "Generator", 3, 0.0),
     )
-    found = analysis.examine(branches, None, None)
+    found = analysis.analyse_pipeline(branches, None, None)
     assert found.ops[4].score == 1.0 and found.bottleneck == 1
     assert [(finding.rule, finding.op_id) for finding in found.findings] == [("held_up", 1)]
     chain = pipeline(op(0, "Batch", None, 0.9), op(1, "Map", 0, 0.2), op(2, "TFReader", 1, 0.1))
-    assert analysis.examine(chain, None, None).bottleneck is None
+    assert analysis.analyse_pipeline(chain, None, None).bottleneck is None
 
 
 def test_what_is_unknown_takes_no_part() -> None:
     # MindSpore's own analyser takes an unknown CPU of -1 for low and names Batch here.
     unknown = pipeline(op(0, "Batch", None, None), op(1, "Map", 0, 0.03), op(2, "TFReader", 1, 0.90))
-    found = analysis.examine(unknown, None, None)
+    found = analysis.analyse_pipeline(unknown, None, None)
     assert found.bottleneck == 1 and found.ops[0].score is None and found.ops[0].cpu is None
 
 
 def test_operators_that_pass_rows_on_are_stepped_over() -> None:
     steps = pipeline(op(0, "Repeat", None, 0.1), op(1, "Batch", 0, 0.1), op(2, "Skip", 1, None), op(3, "Map", 2, 0.8))
-    found = analysis.examine(steps, None, None)
+    found = analysis.analyse_pipeline(steps, None, None)
     assert found.ops[0].score is None
     assert found.ops[1].input_usage == 0.8 and found.bottleneck == 1
 
 
 def test_a_circle_of_parents_ends() -> None:
     circle = pipeline(op(0, "Map", 1, None), op(1, "Map", 0, None))
-    assert analysis.examine(circle, None, None).bottleneck is None
+    assert analysis.analyse_pipeline(circle, None, None).bottleneck is None
 
 
 def test_cpu_comes_from_the_samples_where_the_table_has_none() -> None:
     rows = [{"scope": "op", "op_id": 1, "user": user, "sys": 10.0} for user in (300.0, 320.0)]
     rows += [{"scope": "op", "op_id": 2, "user": 10.0, "sys": 0.0}]
     rows += [{"scope": "machine", "idle": idle} for idle in (10.0, 6.0, None)]
-    found = analysis.examine(SLOW_MAP, None, table("minddata_cpu", rows))
+    found = analysis.analyse_pipeline(SLOW_MAP, None, table("minddata_cpu", rows))
     assert found.ops[1].cpu == 320.0 and found.machine_cpu == 92.0
     rules = {(finding.rule, finding.op_id): finding.value for finding in found.findings}
     assert rules["busy_workers", 1] == 80.0 and rules["idle_workers", 2] == 2.5 and rules["busy_machine", None] == 92.0
@@ -120,7 +120,7 @@ def test_cpu_comes_from_the_samples_where_the_table_has_none() -> None:
     ids=["empty", "first batch and 3 of 11", "device ran empty", "first of the device", "few", "unknown sizes"],
 )
 def test_verdict(host: list[int | None], device: list[int | None], expected: str) -> None:
-    assert analysis.examine(None, batches(host, device), None).verdict == expected
+    assert analysis.analyse_pipeline(None, batches(host, device), None).verdict == expected
 
 
 def test_queues_count_without_the_first_batch() -> None:

@@ -1,4 +1,4 @@
-"""Odd files beside good results: each is listed with its reason, none costs the others anything."""
+"""Odd files beside good results: each is list_folder with its reason, none costs the others anything."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.discovery import kineto_head, patience
+from tb_npu_plugin.discovery import kineto_head, timeouts
 from tb_npu_plugin.discovery.model import Scan
-from tb_npu_plugin.discovery.patience import Stalled, within
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.discovery.timeouts import Stalled, run_with_timeout
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
 
@@ -155,14 +155,14 @@ def test_a_folder_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
 
     shutil.copytree(FIXTURES / "results" / "kineto_exported", tmp_path / "good")
     (tmp_path / "stalled").mkdir()
-    gate, real = threading.Event(), walk.listed
+    gate, real = threading.Event(), walk.list_folder
 
-    def listed(path: Path) -> list[os.DirEntry[str]]:
+    def list_folder(path: Path) -> list[os.DirEntry[str]]:
         if path.name == "stalled":
             gate.wait(50)
         return real(path)
 
-    monkeypatch.setattr(walk, "listed", listed)
+    monkeypatch.setattr(walk, "list_folder", list_folder)
     monkeypatch.setattr(walk, "FOLDER_LIMIT", 0.5)
     found = scan({"": tmp_path})
     assert len(found.places()) == 1 and "does not respond" in {one.path: one.reason for one in found.skipped}["stalled"]
@@ -173,10 +173,10 @@ def test_a_folder_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.Monke
 def test_helpers_are_used_again() -> None:
     before = threading.active_count()
     for number in range(200):
-        assert within(5, f"path {number}", lambda number=number: number) == number
+        assert run_with_timeout(5, f"path {number}", lambda number=number: number) == number
     assert threading.active_count() <= before + 2
     with pytest.raises(KeyError):
-        within(5, "path", lambda: {}["x"])
+        run_with_timeout(5, "path", lambda: {}["x"])
     with pytest.raises(Stalled):
-        within(0.01, "slow", lambda: time.sleep(0.5))
-    assert until(lambda: "slow" not in patience._stuck)
+        run_with_timeout(0.01, "slow", lambda: time.sleep(0.5))
+    assert until(lambda: "slow" not in timeouts._stuck)

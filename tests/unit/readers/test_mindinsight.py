@@ -405,7 +405,7 @@ def test_lines_without_a_batch_are_skipped(tmp_path: Path, line: str) -> None:
 def test_machine_is_not_busy_in_the_first_sample(tmp_path: Path) -> None:
     """MindSpore writes zeros for it, idle included."""
     tables, problems = read(tmp_path, *cpu([0, 80, 60], [0, 50, 70]).items())
-    assert analysis.examine(None, None, tables["minddata_cpu"]).machine_cpu == 30.0 and problems == []
+    assert analysis.analyse_pipeline(None, None, tables["minddata_cpu"]).machine_cpu == 30.0 and problems == []
 
 
 def test_list_of_other_operators_is_reported(tmp_path: Path) -> None:

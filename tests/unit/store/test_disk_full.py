@@ -13,7 +13,7 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.errors import BadSetting
-from tb_npu_plugin.problems import PASSING, Problem
+from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.store.cache import disk as cache_module
 from tb_npu_plugin.store.cache.disk import Cache, open_cache
@@ -75,7 +75,7 @@ def test_it_goes_on_on_another_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     shutil.rmtree(cache.root)
 
 
-@pytest.mark.parametrize("code", sorted(PASSING))
+@pytest.mark.parametrize("code", sorted(TRANSIENT_CODES))
 def test_what_came_of_the_machine_is_kept_for_this_server_only(code: str, tmp_path: Path) -> None:
     here = Cache(tmp_path)
     problem = Problem(code, "x.csv", "", "", "", "", "").as_json()

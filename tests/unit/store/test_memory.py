@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
-from tb_npu_plugin.tables import Column, Kind, Table, Text
+from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
 
 COLUMN = Column("n", Kind.INT)
 
@@ -40,5 +40,5 @@ def test_what_is_not_there_is_asked_for_again() -> None:
 
 
 def test_size_counts_texts() -> None:
-    words = Table((Column("w", Kind.TEXT),), {"w": Text(np.zeros(10, dtype=np.int32), ["x" * 1000])})
+    words = Table((Column("w", Kind.TEXT),), {"w": StringColumn(np.zeros(10, dtype=np.int32), ["x" * 1000])})
     assert 1000 < table_bytes(words) < 2000 and table_bytes(table(10)) == 80

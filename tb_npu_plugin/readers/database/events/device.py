@@ -16,7 +16,7 @@ from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.schema import trace, trace_events
-from tb_npu_plugin.tables import IntArray, Text
+from tb_npu_plugin.tables import IntArray, StringColumn
 
 Index = NDArray[np.int64]
 
@@ -34,7 +34,7 @@ def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
     codes = np.where(
         (levels.codes < 0) & (names.codes >= 0), (len(prefixes) - 1) * len(names.values) + names.codes, codes
     )
-    text = Text(codes.astype(np.int32), texts)
+    text = StringColumn(codes.astype(np.int32), texts)
     threads, level_text, name_text = thread_of(calls), quoted(levels), quoted(names)
     columns = (threads, levels.codes, names.codes, calls.ints("connection"))
 
@@ -130,7 +130,7 @@ def _overlap_of(
     dur = np.concatenate([part.end - part.start for part in parts])
     kind: IntArray = np.repeat(np.arange(len(parts)), [len(part.start) for part in parts])
     order = np.lexsort((kind, start))
-    names = Text(kind[order].astype(np.int32), [*trace_events.OVERLAPS])
+    names = StringColumn(kind[order].astype(np.int32), [*trace_events.OVERLAPS])
     pid = processes.pid(trace_events.OVERLAP, device)
     sink.slices(pid, kind[order], names, start[order], dur[order], "", None)
     processes.name(sink, trace_events.OVERLAP, pid, device)

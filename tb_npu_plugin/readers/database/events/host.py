@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.database.task_queue import entries
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 
 Index = NDArray[np.int64]
 
@@ -73,7 +73,7 @@ def _add_queue(context: Context, sink: EventSink, pid: int, queue: Rows) -> Inde
             )
 
         chosen = Rows(len(rows), {key: values[rows] for key, values in queue.data.items()})
-        text = Text(names.codes[rows], names.values)
+        text = StringColumn(names.codes[rows], names.values)
         sink.slices(pid, thread_of(chosen), text, *_times(chosen), category, args)
 
     begin, end = np.flatnonzero(enters), np.flatnonzero(~enters)
@@ -131,6 +131,6 @@ def _add_collections(context: Context, sink: EventSink, processes: Processes) ->
     if not len(rows):
         return
     pid = processes.pid(trace_events.PYTHON_GC)
-    names = Text(np.zeros(len(rows), dtype=np.int32), [trace_events.GC])
+    names = StringColumn(np.zeros(len(rows), dtype=np.int32), [trace_events.GC])
     sink.slices(pid, thread_of(rows), names, *_times(rows), trace_events.GC, None)
     processes.name(sink, trace_events.PYTHON_GC, pid)

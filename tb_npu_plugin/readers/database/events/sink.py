@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan.columns import Batch, Columns
 from tb_npu_plugin.scan.events import DTYPES, Interner, TraceEvents
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 from tb_npu_plugin.texts import TextList
 
 #: Events per batch: the args of one batch are Python objects.
@@ -32,7 +32,14 @@ class EventSink:
         self._names, self._categories, self._pids, self._tids = Interner(), Interner(), Interner(), Interner()
 
     def slices(
-        self, pid: int, tids: IntArray, names: Text, start: IntArray, dur: IntArray, category: str, args: Args | None
+        self,
+        pid: int,
+        tids: IntArray,
+        names: StringColumn,
+        start: IntArray,
+        dur: IntArray,
+        category: str,
+        args: Args | None,
     ) -> None:
         """Add complete events; rows with an unknown name are skipped. category "": none."""
         tid, name = self._numbered(tids), self._named(names)
@@ -145,7 +152,7 @@ class EventSink:
         place = np.array([interner[str(value)] for value in found.tolist()], dtype=np.int32)
         return place[code.reshape(-1)] if len(place) else np.zeros(0, dtype=np.int32)
 
-    def _named(self, names: Text) -> Int32:
+    def _named(self, names: StringColumn) -> Int32:
         used = np.unique(names.codes)
         place = np.full(len(names.values) + 1, -1, dtype=np.int32)
         for code in used[used >= 0].tolist():
@@ -197,7 +204,7 @@ _ABSENT = {
 }
 
 
-def quoted(text: Text) -> list[str]:
+def quoted(text: StringColumn) -> list[str]:
     """Return the JSON of a column's texts by code; the last entry, for code -1, is null."""
     return [*(json.dumps(value, ensure_ascii=False) for value in text.values), "null"]
 

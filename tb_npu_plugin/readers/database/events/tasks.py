@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.database.strings import Strings, find_rows, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
-from tb_npu_plugin.tables import NULL_INT, IntArray, Text
+from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
 
 Index = NDArray[np.int64]
 
@@ -69,7 +69,7 @@ class TaskEvents:
                 sink.meta(trace.THREAD_NAME, pid, stream, trace_events.STREAM.format(stream))
                 sink.meta(trace.THREAD_SORT_INDEX, pid, stream, stream)
 
-    def _slices(self, sink: EventSink, pid: int, rows: Index, names: Text, types: Text) -> None:
+    def _slices(self, sink: EventSink, pid: int, rows: Index, names: StringColumn, types: StringColumn) -> None:
         tasks, written = self._context.tasks, quoted(types)
         keys = ("model_id", "stream_id", "task_id", "context_id", "connection")
         columns = [tasks.ints(key)[rows] for key in keys]
@@ -82,7 +82,7 @@ class TaskEvents:
                 text = trace_events.TASK_ARGS % (model, written[code], *others)
                 yield text[:-1] + copies[place] if place in copies else text
 
-        text = Text(names.codes[rows], names.values)
+        text = StringColumn(names.codes[rows], names.values)
         sink.slices(pid, self.thread[rows], text, self.start[rows], self.dur[rows], "", args)
 
     def _copies(self, rows: Index) -> dict[int, str]:
@@ -100,17 +100,17 @@ class TaskEvents:
             out[place] = trace_events.COPY_ARGS.format(known(bytes_), rate, written[code])
         return out
 
-    def _texts(self) -> tuple[Text, Text]:
+    def _texts(self) -> tuple[StringColumn, StringColumn]:
         """Return names (of the kernel or mark, else the task kind) and task types (by core, else the task kind)."""
         context = self._context
         kind = context.strings.column(context.tasks.ints("kind"), raw=True)
         names = context.strings.names(context.compute.ints("name"))
         cores = context.strings.column(context.compute.ints("core"))
-        types = Text(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
+        types = StringColumn(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
         named = _either(take_text(context.spool, names, self.info), self._messages(kind))
         return _either(named, kind), _either(take_text(context.spool, types, self.info), kind)
 
-    def _messages(self, kind: Text) -> Text:
+    def _messages(self, kind: StringColumn) -> StringColumn:
         """Return the host mark or range text of each task that mstx put on a stream; else unknown."""
         marks = self._context.source.read(schema.MSTX)
         texts = self._context.strings.names(marks.ints("message"))
@@ -127,7 +127,7 @@ def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArr
     return np.searchsorted(codes * len(times) + rank[: len(starts)], code * len(times) + rank[len(starts) :])
 
 
-def _either(first: Text, second: Text) -> Text:
+def _either(first: StringColumn, second: StringColumn) -> StringColumn:
     """Return the first text of each row, or else the second."""
     codes = np.where(first.codes >= 0, first.codes, np.where(second.codes >= 0, second.codes + len(first.values), -1))
-    return Text(codes.astype(np.int32), [*first.values, *second.values])
+    return StringColumn(codes.astype(np.int32), [*first.values, *second.values])

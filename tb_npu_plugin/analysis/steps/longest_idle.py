@@ -1,4 +1,4 @@
-"""The longest time for which nothing ran on a device, by step."""
+"""Finds the longest stretch in which nothing ran on a device, by step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.tables import IntArray, Table, known
 
 
-def idle_at_once(kernels: Table) -> dict[Optional[str], int]:
-    """By step: the longest time, ns, before one of its kernels in which its device neither computed nor communicated.
+def longest_idle(kernels: Table) -> dict[Optional[str], int]:
+    """By step: the longest stretch before one of its kernels in which the device neither computed nor communicated, ns.
 
-    The time between two steps belongs to the later one. Before the first kernel of all there is none: what ran before the
-    capture is not known.
+    The time between two steps belongs to the later one. There is none before the first kernel: what ran before the
+    capture is unknown.
     """
     rows, idle = _idle(kernels)
     steps = kernels.text("step").take(rows)
@@ -22,19 +22,19 @@ def idle_at_once(kernels: Table) -> dict[Optional[str], int]:
     return dict(zip(steps.take(groups.first).tolist(), groups.max(idle).tolist()))
 
 
-def nth_idle(kernels: Table, nth: int) -> Optional[int]:
-    """The nth longest of these times in all steps, ns; None where there are fewer."""
+def nth_longest_idle(kernels: Table, nth: int) -> Optional[int]:
+    """The nth longest of these stretches in all steps, ns; None if there are fewer."""
     return nth_largest(_idle(kernels)[1], nth)
 
 
 def nth_largest(values: IntArray, nth: int) -> Optional[int]:
-    """The nth largest, from 1, of those that are known; None where there are fewer."""
+    """The nth largest known value, from 1; None if there are fewer."""
     certain = values[known(values)]
     return None if len(certain) < nth else int(np.partition(certain, len(certain) - nth)[len(certain) - nth])
 
 
 def _idle(kernels: Table) -> tuple[IntArray, IntArray]:
-    """Rows whose times are known, and for how long nothing ran before each."""
+    """Rows with known times, and the idle time before each, ns."""
     start, took = kernels.ints("start_ns"), kernels.ints("dur_ns")
     rows = np.flatnonzero(known(start) & known(took))
     devices = kernels.ints("device_id")[rows]

@@ -1,4 +1,4 @@
-"""Looks at files and folders for a limited time: a disk or a mount that does not answer must not stop a scan."""
+"""Accesses files and folders with a timeout, so that a stalled disk or mount does not stop a scan."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from typing import Any, BinaryIO, Optional, TypeVar
 
 T = TypeVar("T")
 
-#: A file, or a folder with all that is looked at in it, may take this long, in seconds.
+#: Timeout of one file, or of one folder with its entries, in seconds.
 FILE_LIMIT = 5.0
 FOLDER_LIMIT = 30.0
 
 
 class Stalled(TimeoutError):
-    """The file system does not answer. An OSError, as the other things that may be wrong with a file."""
+    """The file system did not respond in time. An OSError, like other file errors."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"the file system does not answer within {seconds:g} s")
 
 
 class _Task:
-    """What a helper does, and what came of it."""
+    """A call run by a helper thread, and its result."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
         self.work = work
@@ -35,15 +35,17 @@ class _Task:
 
 
 _lock = threading.Lock()
-#: Helpers without work, by the queue that they wait at.
+#: Queues of idle helper threads.
 _idle: list[SimpleQueue[_Task]] = []
-#: What helpers still wait for, though nobody waits for them: it is not tried once more before they come back.
+#: Timed-out calls by path; a path is not tried again before its call has returned.
 _stuck: dict[str, _Task] = {}
 
 
-def within(seconds: float, path: str, work: Callable[[], T]) -> T:
-    """What `work` gives or raises, done in a thread of its own; Stalled when that takes longer, or when an earlier look
-    at the same path has not come back. path: what it looks at."""
+def run_with_timeout(seconds: float, path: str, work: Callable[[], T]) -> T:
+    """Run `work` in a helper thread and return its result or raise its exception. path: the path that it accesses.
+
+    Raises Stalled on timeout, or if an earlier call for the same path has not returned.
+    """
     with _lock:
         if path in _stuck:
             raise Stalled(seconds)
@@ -68,7 +70,7 @@ def _help(queue: SimpleQueue[_Task]) -> None:
         task = queue.get()
         try:
             task.value = task.work()
-        except BaseException as error:  # it is raised where somebody waits for it
+        except BaseException as error:  # re-raised in the waiting thread
             task.error = error
         with _lock:
             task.done.set()
@@ -79,18 +81,18 @@ def _help(queue: SimpleQueue[_Task]) -> None:
 
 
 def read_file(path: str, limit: int) -> bytes:
-    """At most `limit` bytes from the beginning of a regular file. Raises OSError, also for a pipe or a device."""
+    """Read at most `limit` bytes from the start of a regular file. Raises OSError, also for a pipe or a device."""
 
     def read() -> bytes:
         with open_regular(path) as file:
             return file.read(limit)
 
-    return within(FILE_LIMIT, path, read)
+    return run_with_timeout(FILE_LIMIT, path, read)
 
 
 def open_regular(path: str) -> BinaryIO:
-    """A regular file, opened. Raises OSError, also for a pipe or a device."""
-    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe does not wait for its writer
+    """Open a regular file. Raises OSError, also for a pipe or a device."""
+    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe does not block
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise OSError(f"{Path(path).name} is no regular file")
