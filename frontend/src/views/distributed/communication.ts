@@ -2,7 +2,7 @@ import { t } from "../../i18n";
 import type { BarPart } from "../../widgets";
 import type { Figures } from "./ranks";
 
-/** Parts of the elapsed time of all communication operators in the order of the bar; they sum to it. */
+/** Parts of the elapsed time of all communication operators, in the order of the bar; they sum to it. */
 const PARTS = [
   { id: "transit", color: "var(--c-comm)" },
   { id: "wait", color: "var(--c-prep)" },
@@ -10,7 +10,7 @@ const PARTS = [
   { id: "idle", color: "var(--c-wait)" },
 ] as const;
 
-/** The bar's parts of one rank. */
+/** The bar parts of one rank. */
 export function communicationParts(figures: Figures): BarPart[] {
   return PARTS.map(({ id, color }) => ({
     id,

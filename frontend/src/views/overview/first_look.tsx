@@ -4,7 +4,7 @@ import { freshJobs } from "../../state/progress";
 import { isActive } from "../../state/reading";
 import { JobList } from "../../widgets";
 
-/** Above figures that may still change: how far the rest is read. */
+/** Progress above preliminary figures. */
 export function FirstLook({ answer }: { answer: ViewJson }) {
   const jobs = freshJobs(answer.progress);
   return (

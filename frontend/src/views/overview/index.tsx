@@ -15,7 +15,7 @@ import { TopKernels, TopOperators } from "./tops";
 
 addStyle(css);
 
-/** Where the step went, how it was recorded, what took most, what is missing. */
+/** Overview: step budget, capture settings, top kernels and operators, missing data. */
 function OverviewView({ selection }: ViewProps) {
   const view = useView<OverviewJson>("overview", { span: selection.span });
   const ranks = useRanks(selection.run);
@@ -25,7 +25,7 @@ function OverviewView({ selection }: ViewProps) {
         const { tables, missing } = answer;
         const isFirst = answer.state === "reading";
         const step = chosenStep(data.steps);
-        // Their place is kept, so that nothing moves when they come.
+        // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
         const others = ranks.length > 1 && (
           <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} device={step?.device_id ?? null} />
