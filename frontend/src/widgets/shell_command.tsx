@@ -4,7 +4,7 @@ import { t } from "../i18n";
 
 const COPIED_MS = 1200;
 
-/** A shell command to copy. */
+/** A shell command with a copy button. */
 export function ShellCommand({ command }: { command: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {

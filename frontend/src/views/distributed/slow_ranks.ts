@@ -125,7 +125,7 @@ function idleBeside(line: RankLine, lines: readonly RankLine[]): number {
   return idle(line) - medianOf(lines.filter((other) => other !== line).map(idle));
 }
 
-/** The rank that communicates least among comparable ranks; null if one of them is unknown. */
+/** The rank that communicates least among comparable ranks; none if one of them is unknown. */
 function leastOf(lines: readonly RankLine[]): Awaited[] {
   const known = lines.flatMap((line) => {
     const { communication_not_overlapped: bare = null, overlapped = null, late = null } = line.figures ?? {};

@@ -37,7 +37,7 @@ export function TopKernels({ table }: { table: TableJson }) {
   );
 }
 
-/** Kernels by name, for captures without types. */
+/** False if the capture only has names of kernels. */
 function hasTypes(table: TableJson): boolean {
   return table.data.type?.some((value) => value !== null) ?? false;
 }

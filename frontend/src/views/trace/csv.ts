@@ -1,9 +1,9 @@
-/** A table that is here whole, as CSV. */
+/** A complete table as CSV. */
 
 import type { TableJson } from "../../api/types.gen";
 import { csvHeader, csvText, type Field } from "../../base/csv";
 
-/** Header of keys with their units, then the rows. */
+/** The header with keys and units, then the rows. */
 export function toCsv(table: TableJson): string {
   const rows = Array.from({ length: table.rows }, (_, row) =>
     table.columns.map((column) => table.data[column.key]?.[row] as Field),

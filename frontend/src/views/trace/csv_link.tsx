@@ -3,7 +3,7 @@ import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
 import { toCsv } from "./csv";
 
-/** Saves the rows of a table that is here whole. */
+/** Saves the rows of a complete table. */
 export function CsvLink({ table, name }: { table: TableJson; name: string }) {
   return (
     <button type="button" class="link" data-tip={t("trace.csv")} onClick={() => saveCsv(toCsv(table), name)}>

@@ -31,7 +31,7 @@ export interface Hovered {
 }
 
 export class TraceSession {
-  /** What is on show: the trace, or while it is read its beginning. */
+  /** The trace, or its beginning while it is read. */
   readonly reading: Signal<Reading>;
   readonly layout: Signal<LayoutState>;
   readonly hovered = signal<Hovered | null>(null);
@@ -39,7 +39,7 @@ export class TraceSession {
   readonly busy = signal(false);
   readonly panel = signal<PanelId>("slice");
   readonly panelOpen = signal(true);
-  /** Kinds of flows whose arrows are all shown. */
+  /** Kinds of flows with all arrows shown. */
   readonly arrows: Signal<ReadonlySet<string>>;
   readonly said = signal("");
   readonly selection: Selection;
@@ -51,11 +51,11 @@ export class TraceSession {
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   private link: LinkState;
-  /** The window that came from the span shown before; null once the user has moved it. */
+  /** The window taken over from the previous span; null once the user has moved it. */
   private carried: Range | null = null;
   private carriedText = "";
 
-  /** `onStale`: the server has another reading; it is to be given to `renew`. */
+  /** `onStale`: the server has a newer reading, which the caller passes to `renew`. */
   constructor(
     readonly span: string,
     data: TraceJson,
@@ -85,12 +85,12 @@ export class TraceSession {
     return this.reading.value.data;
   }
 
-  /** Epoch time (ns) that all times count from. */
+  /** Epoch time (ns) of time 0. */
   get base(): string {
     return this.reading.value.base;
   }
 
-  /** A time as it is shown: "+52 148.220 µs" from the zero of all views of the span. */
+  /** Formats a time: "+52 148.220 µs" from the zero of all views of the span. */
   shownTime(ns: number): string {
     return offset(ns - this.data.zero);
   }
@@ -132,7 +132,7 @@ export class TraceSession {
 
   // Another reading of the same trace
 
-  /** Shows another reading: more of the trace, or all of it. What the user looks at stays. */
+  /** Shows another reading: more of the trace, or all of it. Keeps the user's view and selection. */
   renew(data: TraceJson, base: string): void {
     const after = { data, base };
     const migration = migrateSelection(this.reading.peek(), after);
@@ -167,7 +167,7 @@ export class TraceSession {
     return new TimelineApi(this.span, data.version, this.onStale);
   }
 
-  /** Does what could not be done before. */
+  /** Runs what waited for more of the trace. */
   private catchUp(): void {
     const { link, slice } = this.pending;
     if (slice) void this.goToName(slice.name, Number(slice.start - BigInt(this.base)));
@@ -217,7 +217,7 @@ export class TraceSession {
 
   // Search
 
-  /** Searches; `go`: and shows the first hit after the left edge of the view. */
+  /** Searches; `go`: also shows the first hit after the left edge of the view. */
   async find(text: string, go: boolean): Promise<void> {
     this.save({ [KEYS.search]: text });
     if (!(await this.search.run(text, this.engine?.scene.view.start))) return;
@@ -245,7 +245,7 @@ export class TraceSession {
     if (hit) void this.selection.select(hit[0], "fit");
   }
 
-  /** Shows a slice by name, for a link from another view: the one at `time` where that is known, else the first. */
+  /** Shows a slice by name, for a link from another view: the one at `time` if known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
     const start = time === null ? null : BigInt(this.base) + BigInt(time);
     this.pending.clear();
@@ -262,10 +262,10 @@ export class TraceSession {
     }
   }
 
-  /** The slice that is meant; id null: it is not there, or not yet. */
+  /** The slice of the link; id null: not found, or not read yet. */
   private async lookUp(name: string, time: number | null, signal: AbortSignal): Promise<{ id: number | null }> {
     const id = await this.api.find(name, time ?? 0, signal);
-    // Of a trace that is read whole, the nearest slice of the name is the one that was meant.
+    // In a complete trace, the nearest slice of the name is the right one.
     if (id === null || time === null || this.data.partial === null) return { id };
     return { id: Math.abs((await this.selection.load(id)).start - time) <= 1 ? id : null };
   }
@@ -283,14 +283,14 @@ export class TraceSession {
     this.setLayout({ ...this.layout.peek(), collapsedProcesses: new Set(processes), collapsedTracks: new Set() });
   }
 
-  // What is told, and what the link carries
+  // Notes, announcements and link state
 
   say(text: string, isPassing = true): void {
     this.note.value = { text, isPassing, action: null };
     this.said.value = text;
   }
 
-  /** The user does something else: what was said of the action before is over. */
+  /** Removes the note about the previous action. */
   goOn(): void {
     if (this.note.peek()?.isPassing) this.note.value = null;
   }

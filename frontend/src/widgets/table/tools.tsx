@@ -9,7 +9,7 @@ import type { DataTableProps } from "./props";
 import { type RowQuery, type Rows, serverQuery } from "./rows";
 import type { TableState } from "./state";
 
-/** A table of fewer rows needs no filter. */
+/** Tables with fewer rows have no filter. */
 const FILTER_FROM = 8;
 
 interface ToolsProps extends DataTableProps {
@@ -20,7 +20,7 @@ interface ToolsProps extends DataTableProps {
   change: (changes: Partial<TableState>) => void;
 }
 
-/** The line above a table: filter, column choice, count, CSV, and the view's own controls. */
+/** The line above a table: filter, column menu, count, CSV, and the view's own controls. */
 export function Tools({
   table,
   query,

@@ -1,6 +1,6 @@
 import { Lru } from "../../../base/lru";
 
-/** Answers by id, asked for once. A failure is forgotten, so the next wish asks again. */
+/** Caches answers by id. A failed request is removed, so that the next `get` retries. */
 export class Memo<T> {
   private readonly answers: Lru<number, Promise<T>>;
 

@@ -1,4 +1,4 @@
-/** Shapes, types and formats of kernel_details.csv, one text a tensor: "32,3,224,224 FLOAT NCHW". */
+/** Shapes, types and formats of kernel_details.csv, one text per tensor: "32,3,224,224 FLOAT NCHW". */
 export function tensors(shapes: string | null, types: string | null, formats: string | null): string[] {
   const lists = [shapes, types, formats].map(parts);
   const count = Math.max(...lists.map((list) => list.length));

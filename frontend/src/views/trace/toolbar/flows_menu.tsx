@@ -1,4 +1,4 @@
-/** Which arrows are drawn: those of the selected slice, or all of a kind. */
+/** Chooses the drawn arrows: those of the selected slice, or all of a kind. */
 
 import { type Key, t, tOr } from "../../../i18n";
 import { flowToken } from "../../../timeline/flow_kinds";
