@@ -6,7 +6,7 @@ import { shareDone, type Totals, totalsOf } from "../state/reading";
 import { Popover } from "../widgets/popover";
 import { JobList } from "../widgets/progress";
 
-/** What is read and what is under way; opens the list of all work. */
+/** Reading progress; opens the list of all jobs. */
 export function ReadingChip() {
   const found = catalog.value;
   if (!found) return null;
@@ -43,7 +43,7 @@ function face(totals: Totals, isScanning: boolean): string {
   return `✓ ${t("top.ready", { count: read.length, bytes: format.bytes(bytes, 1) })}`;
 }
 
-/** For screen readers: changes with the phase only, not with every figure. */
+/** Status for screen readers, which only changes with the phase. */
 function said({ count }: Totals, isGoing: boolean): string {
   if (isGoing) return t("progress.said.reading");
   if (count.failed > 0) return t("progress.said.failed");

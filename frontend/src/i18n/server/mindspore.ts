@@ -1,6 +1,6 @@
 import type { ServerText } from "./texts.gen";
 
-/** Texts about results of MindSpore: its columns, its files, what can be wrong with them. */
+/** MindSpore results: columns, files, problems. */
 export const MINDSPORE = {
   "Full Name": "全名",
   "Name as recorded: the launching event, and the kernel.": "采集到的名称：下发事件与 kernel。",
