@@ -1,9 +1,8 @@
 import type { CatalogJson } from "../api/types.gen";
-import { shellWord } from "../base/shell_word";
 import { t } from "../i18n";
 import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
-import { ShellCommand } from "../widgets/shell_command";
+import { ShellCommand, shellWord } from "../widgets/shell_command";
 import { SkippedItems } from "./skipped";
 
 /** Names of result folders and files. */

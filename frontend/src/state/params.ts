@@ -40,13 +40,13 @@ function isOurTab(): boolean {
 }
 
 /** Least time (ms) between two URL changes: browsers refuse more than 100 to 200 within 30 s, and a drag makes more. */
-const CALM_MS = 150;
+const URL_MS = 150;
 let pending: ReturnType<typeof setTimeout> | undefined;
 
 function write(push: boolean): void {
   clearTimeout(pending);
   if (push) writeNow(true);
-  else pending = setTimeout(() => isOurTab() && writeNow(false), CALM_MS);
+  else pending = setTimeout(() => isOurTab() && writeNow(false), URL_MS);
 }
 
 function writeNow(push: boolean): void {

@@ -31,8 +31,8 @@ export function waitForData(): () => void {
 }
 
 /** Current state of the jobs in a view's answer. Subscribes the calling component. */
-export function freshJobs(told: readonly ProgressJson[]): ProgressJson[] {
-  return freshen(told, jobs.value, ended.value);
+export function freshJobs(answered: readonly ProgressJson[]): ProgressJson[] {
+  return freshen(answered, jobs.value, ended.value);
 }
 
 /** Cancels the active ones of these jobs, or resumes the cancelled and failed ones. */

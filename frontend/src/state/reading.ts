@@ -77,12 +77,12 @@ export function followEnded(
 
 /** Current state of the jobs in a view's answer. */
 export function freshen(
-  told: readonly ProgressJson[],
+  answered: readonly ProgressJson[],
   jobs: readonly ProgressJson[],
   ended: ReadonlyMap<string, ProgressJson>,
 ): ProgressJson[] {
   const now = new Map(jobs.map((job) => [jobKey(job), job]));
-  return told.map((job) => now.get(jobKey(job)) ?? ended.get(jobKey(job)) ?? job);
+  return answered.map((job) => now.get(jobKey(job)) ?? ended.get(jobKey(job)) ?? job);
 }
 
 function asReady(job: ProgressJson): ProgressJson {

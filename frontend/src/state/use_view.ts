@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError, getView, type Query } from "../api/client";
 import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
-import { useCalm } from "../base/use_calm";
+import { useThrottled } from "../base/use_throttled";
 import { places } from "./catalog";
 import { param, setParams } from "./params";
 import { jobs, ticks, waitForData } from "./progress";
@@ -31,7 +31,7 @@ const seen = new Lru<string, ViewJson>(24);
 const PATIENCE = 4;
 const EAGER = 1;
 /** Least time (ms) between two requests for a view of a run: each of its many ranks changes it. */
-const RUN_CALM_MS = 2000;
+const RUN_REFRESH_MS = 2000;
 
 /**
  * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
@@ -44,7 +44,7 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const [tries, setTries] = useState(0);
   const isReading = current.answer?.state === "reading" && !isStopped(current.answer);
   const round = isReading ? Math.floor(ticks.value / (current.answer?.data ? PATIENCE : EAGER)) : 0;
-  const revision = useCalm(revisionOf(query), query.run ? RUN_CALM_MS : 0);
+  const revision = useThrottled(revisionOf(query), query.run ? RUN_REFRESH_MS : 0);
 
   useEffect(() => {
     const controller = new AbortController();

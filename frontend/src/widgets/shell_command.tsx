@@ -21,3 +21,8 @@ export function ShellCommand({ command }: { command: string }) {
     </div>
   );
 }
+
+/** Quotes a path for a shell if necessary. */
+export function shellWord(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

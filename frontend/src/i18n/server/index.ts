@@ -1,11 +1,7 @@
 import { COLUMN_DOCS } from "./column_docs";
-import { KINETO } from "./kineto";
-import { LINKS } from "./links";
+import { KINETO, LINKS, MINDSPORE, MSPROF, PLACES } from "./formats";
 import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
-import { MINDSPORE } from "./mindspore";
-import { MSPROF } from "./msprof";
-import { PLACES } from "./places";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
 

@@ -107,3 +107,22 @@ function legendOf(bars: readonly Bar[]): BarPart[] {
   const longest = [...bars].sort((a, b) => b.parts.length - a.parts.length);
   return [...new Map(longest.flatMap((bar) => bar.parts.map((part) => [part.id, part]))).values()];
 }
+
+/** Parts of the elapsed time of all communication operators, in the order of the bar; they sum to it. */
+const COMMUNICATION_PARTS = [
+  { id: "transit", color: "var(--c-comm)" },
+  { id: "wait", color: "var(--c-prep)" },
+  { id: "synchronization", color: "var(--c-mix)" },
+  { id: "idle", color: "var(--c-wait)" },
+] as const;
+
+/** The bar parts of one rank. */
+export function communicationParts(figures: Figures): BarPart[] {
+  return COMMUNICATION_PARTS.map(({ id, color }) => ({
+    id,
+    label: t(`distributed.part.${id}`),
+    value: figures[id],
+    color,
+    help: t(`distributed.part.${id}.help`),
+  }));
+}

@@ -164,7 +164,7 @@ export function barsOf(
     const total = inside.some((part) => part.value !== null) ? wholeOf(inside) : null;
     return { line, parts: [...inside, ...parts.filter((part) => part.outside)], total };
   });
-  const told = new Set(bars.filter((bar) => bar.total !== null).map((bar) => bar.line.state.span));
-  const shown = bars.filter((bar) => bar.total !== null || !told.has(bar.line.state.span));
+  const withTotal = new Set(bars.filter((bar) => bar.total !== null).map((bar) => bar.line.state.span));
+  const shown = bars.filter((bar) => bar.total !== null || !withTotal.has(bar.line.state.span));
   return isLongestFirst ? shown.sort((a, b) => (b.total ?? -1) - (a.total ?? -1)) : shown;
 }

@@ -16,11 +16,10 @@ import {
   type Where,
 } from "../../widgets";
 import type { ViewProps } from "../view";
-import { communicationParts } from "./communication";
 import { latePeerTexts } from "./late_peers";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
-import { RankBars } from "./rank_bars";
+import { communicationParts, RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
 import { slowRankTexts } from "./slow_rank_texts";
 import { Trajectory } from "./trajectory";

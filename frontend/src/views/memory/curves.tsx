@@ -5,8 +5,7 @@ import { saveCsv, savePng } from "../../base/save";
 import { t } from "../../i18n";
 import { Button, Card, Empty } from "../../widgets";
 import { type Marker, StepChart } from "./chart";
-import { curvesCsv } from "./export";
-import type { Series } from "./series";
+import { curvesCsv, type Series } from "./series";
 import type { Range } from "./zoom";
 
 interface Props {

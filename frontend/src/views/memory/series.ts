@@ -1,4 +1,5 @@
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../api/types.gen";
+import { csvText } from "../../base/csv";
 
 /** Figures of a component in a record. */
 export type Metric = "allocated" | "reserved" | "active";
@@ -189,4 +190,12 @@ export function neighbour(series: readonly Series[], at: number, direction: 1 | 
     if (found !== undefined && (best === null || (found - best) * direction < 0)) best = found;
   }
   return best;
+}
+
+/** Records of the lines as CSV: one row per record, time in ns after base_ns, size in bytes. */
+export function curvesCsv(series: readonly Series[]): string {
+  const rows = series.flatMap(({ label, time, values }) =>
+    Array.from(time, (moment, at) => [label, moment, values[at] ?? null]),
+  );
+  return csvText(["curve", "time_ns", "bytes"], rows);
 }

@@ -3,7 +3,7 @@ import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { hasStages, outliers, stagesOf } from "../../base/outlier";
-import { useCalm } from "../../base/use_calm";
+import { useThrottled } from "../../base/use_throttled";
 import { type Key, t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
 import { setParams } from "../../state/params";
@@ -13,14 +13,14 @@ import { Card, JobControl, ProgressBar, RunProgress } from "../../widgets";
 import { type Figure, figuresOf, isMean, type RankLine, rankLines } from "./rank_figures";
 
 /** Least time (ms) between two requests while ranks become ready one after the other. */
-const CALM_MS = 1000;
+const REFRESH_MS = 1000;
 
 /** Steps of all ranks of a run, read by the server at low priority; requested again as ranks become ready. */
 export function useRanks(run: string): readonly RankStepJson[] {
   const [held, setHeld] = useState<{ of: string; ranks: readonly RankStepJson[] }>({ of: run, ranks: [] });
   const ranks = held.of === run ? held.ranks : [];
   const { generation } = catalog.value ?? { generation: 0 };
-  const revision = useCalm(generation, CALM_MS);
+  const revision = useThrottled(generation, REFRESH_MS);
   useEffect(() => {
     const controller = new AbortController();
     getRanks(run, controller.signal).then(

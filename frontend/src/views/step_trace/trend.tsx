@@ -43,14 +43,14 @@ export function Trend({ id, keyName, color, steps, mean, chosen, onChoose }: Pro
   };
   const shown = over ?? chosen;
   const label = t(`steps.${id}`);
-  const told = steps[shown];
+  const current = steps[shown];
   return (
     <Card
       class="span-4"
       title={label}
       subtitle={
-        told
-          ? `${stepName(told)}: ${format.duration(told[keyName])}`
+        current
+          ? `${stepName(current)}: ${format.duration(current[keyName])}`
           : t("steps.mean.is", { time: format.duration(mean) })
       }
       chart={{

@@ -14,7 +14,7 @@ import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
 import { PendingLink } from "./link/pending_link";
-import { carriedWindow, keepSpan, rememberWindow } from "./link/span_state";
+import { inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
 import { SearchState } from "./search/search_state";
@@ -41,7 +41,7 @@ export class TraceSession {
   readonly panelOpen = signal(true);
   /** Kinds of flows with all arrows shown. */
   readonly arrows: Signal<ReadonlySet<string>>;
-  readonly said = signal("");
+  readonly announcement = signal("");
   readonly selection: Selection;
   readonly marks: Marks;
   readonly area: AreaStats;
@@ -52,8 +52,8 @@ export class TraceSession {
   private readonly pending = new PendingLink();
   private link: LinkState;
   /** The window taken over from the previous span; null once the user has moved it. */
-  private carried: Range | null = null;
-  private carriedText = "";
+  private inherited: Range | null = null;
+  private inheritedText = "";
 
   /** `onStale`: the server has a newer reading, which the caller passes to `renew`. */
   constructor(
@@ -69,8 +69,8 @@ export class TraceSession {
     this.link = checked.link;
     this.note.value = checked.note;
     if (!kept.range && !this.pending.link) {
-      this.carried = carriedWindow({ span, base, steps: data.steps }, homeRange(data));
-      this.link = { ...this.link, range: this.carried };
+      this.inherited = inheritedWindow({ span, base, steps: data.steps }, homeRange(data));
+      this.link = { ...this.link, range: this.inherited };
     }
     this.layout = signal(this.link.layout);
     this.arrows = signal(this.link.arrows);
@@ -104,7 +104,7 @@ export class TraceSession {
       {
         settled: (view) => this.remember(view),
         picked: (bar) => {
-          this.goOn();
+          this.dismissNote();
           this.selection.pick(bar);
         },
         area: (area) => void this.setArea(area),
@@ -211,7 +211,7 @@ export class TraceSession {
     await this.area.set(area);
     const stats = this.area.stats.peek();
     if (area && stats && this.area.area.peek() === area) {
-      this.said.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
+      this.announcement.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
     }
   }
 
@@ -225,7 +225,7 @@ export class TraceSession {
     if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
     if (this.search.error.peek()) this.fail(this.search.error.peek());
     if (text !== "" && go) await this.stepHit(1);
-    if (text !== "") this.said.value = t("trace.said.hits", { total: this.search.total.value });
+    if (text !== "") this.announcement.value = t("trace.said.hits", { total: this.search.total.value });
   }
 
   private showHits(): void {
@@ -287,11 +287,11 @@ export class TraceSession {
 
   say(text: string, isPassing = true): void {
     this.note.value = { text, isPassing, action: null };
-    this.said.value = text;
+    this.announcement.value = text;
   }
 
   /** Removes the note about the previous action. */
-  goOn(): void {
+  dismissNote(): void {
     if (this.note.peek()?.isPassing) this.note.value = null;
   }
 
@@ -309,7 +309,7 @@ export class TraceSession {
     const given = this.pending.giveUp(changes);
     const version = data.partial === null || this.pending.link ? null : data.version;
     setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
-    keepSpan(this.span, params.peek(), this.carried === null);
+    keepSpan(this.span, params.peek(), this.inherited === null);
   }
 
   private hover(bar: HoverBar | null, x: number, y: number): void {
@@ -322,8 +322,8 @@ export class TraceSession {
     const isHome = engine.isHome(view);
     const range = { start: view.start, end: view.start + view.scale * engine.width };
     const text = isHome ? "" : formatRange(range);
-    this.carriedText ||= text;
-    if (text !== this.carriedText) this.carried = null;
+    this.inheritedText ||= text;
+    if (text !== this.inheritedText) this.inherited = null;
     rememberWindow({ span: this.span, range: isHome ? null : range, base: this.base, steps: this.data.steps });
     this.save({ [KEYS.range]: text });
   }

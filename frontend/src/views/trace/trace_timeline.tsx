@@ -32,7 +32,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   const { session, entry } = useMemo(() => {
     const entry = enterSpan(span, params.peek());
     const link = parseLink(entry.params, span, data.version);
-    const onStale = calm(() => stale.current());
+    const onStale = throttled(() => stale.current());
     return { entry, session: new TraceSession(span, data, base, link, onStale) };
   }, []);
   const root = useRef<HTMLDivElement>(null);
@@ -77,17 +77,17 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
       <Panel session={session} />
       <HoverTip session={session} />
       <div class="sr-only" role="status" aria-live="polite">
-        {session.said.value}
+        {session.announcement.value}
       </div>
       <KeysHelp isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   );
 }
 
-/** Merges the calls of concurrent stale requests into one. */
+/** Time (ms) in which several stale requests cause one reload. */
 const STALE_MS = 300;
 
-function calm(task: () => void): () => void {
+function throttled(task: () => void): () => void {
   let last = Number.NEGATIVE_INFINITY;
   return () => {
     if (performance.now() - last < STALE_MS) return;

@@ -1,10 +1,10 @@
 import { apiUrl } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { csvHeader, csvText } from "../../base/csv";
 import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
 import { ColumnMenu } from "./column_menu";
-import { localCsv } from "./local_csv";
 import type { DataTableProps } from "./props";
 import { type RowQuery, type Rows, serverQuery } from "./rows";
 import type { TableState } from "./state";
@@ -93,4 +93,13 @@ function countText({ count, all }: Rows): string {
 /** Columns by key, in the order of the keys. */
 function columnsOf(table: TableJson, keys: readonly string[]): ColumnJson[] {
   return keys.flatMap((key) => table.columns.find((column) => column.key === key) ?? []);
+}
+
+/** All rows with these columns as CSV. */
+function localCsv(rows: Rows, columns: readonly ColumnJson[]): string {
+  const places = Array.from({ length: rows.count ?? 0 }, (_, place) => rows.at(place));
+  return csvText(
+    columns.map(csvHeader),
+    places.filter((row) => row !== null).map((row) => columns.map(({ key }) => row.get(key))),
+  );
 }

@@ -23,7 +23,7 @@ export function listenKeys(session: TraceSession, targets: KeyTargets): () => vo
     if (!action || !session.engine) return;
     event.preventDefault();
     event.stopPropagation();
-    if (action !== "clear") session.goOn(); // which closes it itself, and nothing else
+    if (action !== "clear") session.dismissNote(); // which closes it itself, and nothing else
     if (isHeld(action)) session.engine.press(action, event.shiftKey, event.repeat);
     else perform(session, action, targets);
   };

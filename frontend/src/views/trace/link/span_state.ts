@@ -86,7 +86,7 @@ export function rememberWindow(window: SpanWindow): void {
 }
 
 /** The window of the previous span as a range of this one: see `migrateWindow`. */
-export function carriedWindow(to: Omit<SpanWindow, "range">, whole: Range): Range | null {
+export function inheritedWindow(to: Omit<SpanWindow, "range">, whole: Range): Range | null {
   return lastWindow && lastWindow.span !== to.span ? migrateWindow(lastWindow, to, whole) : null;
 }
 

@@ -63,7 +63,7 @@ export class Marks {
 
   private add(mark: Mark): void {
     this.set([...this.all.peek(), mark].sort((a, b) => a.start - b.start));
-    this.session.said.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
+    this.session.announcement.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
   }
 }
 

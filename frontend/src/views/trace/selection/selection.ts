@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
+import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
 import { findTrack, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
@@ -10,7 +11,6 @@ import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
-import { Memo } from "./memo";
 import type { SelectionMigration } from "./migrate_selection";
 
 /** Number of cached slice details. */
@@ -33,8 +33,8 @@ export class Selection {
   /** Kinds with hidden flows. */
   readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
   private readonly request = new Latest();
-  private details: Memo<SliceDetailJson>;
-  private flows: Memo<FlowJson[]>;
+  private details: AnswerCache<SliceDetailJson>;
+  private flows: AnswerCache<FlowJson[]>;
   /** True while the slice is searched in another reading: ids on screen are void there. */
   private isRenewing = false;
 
@@ -94,7 +94,7 @@ export class Selection {
   }
 
   private show(detail: SliceDetailJson, follow: Follow): void {
-    const { engine, said } = this.session;
+    const { engine, announcement } = this.session;
     const mark = markOf(detail);
     this.reveal(detail.track, detail.depth);
     engine?.update({ selected: mark });
@@ -103,7 +103,7 @@ export class Selection {
     if (follow !== "stay") engine?.bringIntoSight(mark, mark.track, mark.depth);
     const { name, process, thread } = detail;
     const { start, duration } = { start: `${detail.start} ns`, duration: `${detail.dur} ns` };
-    said.value = t("trace.said.slice", { name, process, thread, start, duration });
+    announcement.value = t("trace.said.slice", { name, process, thread, start, duration });
   }
 
   /** Unfolds and removes filters until the row is visible. */
@@ -193,8 +193,8 @@ export class Selection {
   }
 }
 
-function memos(api: TimelineApi): [Memo<SliceDetailJson>, Memo<FlowJson[]>] {
-  return [new Memo(KEPT, (id) => api.slice(id)), new Memo(KEPT, (id) => api.flows(id))];
+function memos(api: TimelineApi): [AnswerCache<SliceDetailJson>, AnswerCache<FlowJson[]>] {
+  return [new AnswerCache(KEPT, (id) => api.slice(id)), new AnswerCache(KEPT, (id) => api.flows(id))];
 }
 
 function markOf(end: SliceJson | SliceDetailJson): SliceMark {

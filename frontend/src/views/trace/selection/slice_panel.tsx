@@ -7,13 +7,12 @@ import { copyText } from "../../../base/clipboard";
 import { integer, moment } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
 import { Empty } from "../../../widgets";
-import { argument, duration, exactDuration } from "../format";
+import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { ChainColumn, FlowList } from "./chain_column";
 import type { Selected } from "./selection";
 import { SliceLink } from "./slice_link";
-import { tensors } from "./tensors";
 
 const COPIED_MS = 1200;
 
