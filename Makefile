@@ -73,9 +73,10 @@ fuzz: ## fuzz the C code for FUZZ_SECONDS (default 60); run the C++ code under s
 wheel: ## build a wheel for this machine into dist/ and try it in a fresh environment
 	sh tools/wheel.sh $(PYTHON)
 
-format: $(VENV)/.check ## format the Python code
+format: $(VENV)/.check ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	sh tools/frontend.sh format
 
 generated: $(VENV)/.check ## write again what is generated: types, texts, docs/formats.md, the bundle
 	$(BIN)/python tools/gen_types.py

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build and check the frontend: `frontend.sh install | build | test | check`.
+# Build and check the frontend: `frontend.sh install | format | build | test | check`.
 # The built bundle is committed (users need no Node); `check` builds it again and fails on a difference.
 set -eu
 cd "$(dirname "$0")/../frontend"
@@ -18,6 +18,7 @@ if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
 fi
 case "$1" in
 install) ;;
+format) npx biome check --write . ;;
 build) npm run --silent build ;;
 test) npm run --silent test ;;
 check)
@@ -30,7 +31,7 @@ check)
   fi
   ;;
 *)
-  echo "usage: frontend.sh install|build|test|check" >&2
+  echo "usage: frontend.sh install|format|build|test|check" >&2
   exit 2
   ;;
 esac

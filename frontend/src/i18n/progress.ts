@@ -1,4 +1,4 @@
-/** Words of what is being read. */
+/** Texts of what is being read. */
 export const en = {
   "progress.all": "Total",
   "progress.ranks": "Loaded ranks",

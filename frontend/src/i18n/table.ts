@@ -1,4 +1,4 @@
-/** Words of tables. */
+/** Texts of tables. */
 export const en = {
   "table.unprinted": "Only the first {shown} rows are printed; the CSV also has the other {count}.",
   "table.filter": "Filter by words",

@@ -43,7 +43,9 @@ class Patches:
 
 
 class GcDetector:
-    """Between start and stop, report(start, end) is called for each collection of at least `threshold` ms."""
+    """Between start and stop, report(start, end) is called for each collection of at least `threshold` ms.
+
+    Source: docs/facts/torch_npu_api.md, Garbage collection."""
 
     def __init__(self, threshold: float, report: Callable[[int, int], None]) -> None:
         self._threshold = threshold * 1_000_000  # an int of any size stays one

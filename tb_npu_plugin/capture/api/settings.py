@@ -94,7 +94,9 @@ _DEFAULT_QUEUE = "1"
 
 
 def task_queue_level() -> int:
-    """0: operators launch by themselves; 1: through the task queue; 2: its thread prepares kernels, too."""
+    """0: operators launch by themselves; 1: through the task queue; 2: its thread prepares kernels, too.
+
+    Source: docs/facts/torch_npu_api.md, Environment variables."""
     if os.environ.get(BLOCKING_VARIABLE) == "1":  # torch_npu closes the queue
         return _QUEUE_LEVELS["0"]
     text = os.environ.get(TASK_QUEUE_VARIABLE, _DEFAULT_QUEUE).strip()

@@ -83,7 +83,7 @@ export const MSPROF = {
   "Rank that recorded it.": "记录它的 rank。",
   "The rank, or the ranks of a stage.": "rank，或一个 stage 的所有 rank。",
   "rank or stage.": "rank 或 stage。",
-  "Device; host for what the host recorded.": "设备；host 表示由主机记录。",
+  "Device; host for what the host recorded.": "设备；host 表示由 Host 侧记录。",
   "Fused operator": "融合算子",
   "Fused operators": "融合算子",
   "Communication statistic": "通信算子统计",

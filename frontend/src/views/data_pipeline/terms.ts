@@ -1,4 +1,4 @@
-/** Words of the Data pipeline view. */
+/** Texts of the Data pipeline view. */
 export const en = {
   "data.verdict": "Does the data pipeline keep up?",
   "data.verdict.processing": "No: the device waits for the data pipeline.",

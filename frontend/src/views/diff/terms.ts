@@ -1,4 +1,4 @@
-/** Words of the Diff view. */
+/** Texts of the Diff view. */
 export const en = {
   "diff.baseline": "Baseline",
   "diff.experimental": "Experimental",

@@ -1,4 +1,4 @@
-/** Words of the Distributed view. */
+/** Texts of the Distributed view. */
 export const en = {
   "distributed.title": "Distributed",
   "distributed.ranks": "Ranks profiled: {count}",

@@ -1,4 +1,4 @@
-/** Words of the steps of all ranks side by side, and of what stands out. */
+/** Texts of the trajectory (MindSpore up to 2.2) and its findings. */
 export const en = {
   "trajectory.title": "Steps by rank",
   "trajectory.help":

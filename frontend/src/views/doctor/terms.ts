@@ -1,4 +1,4 @@
-/** Words of the Doctor view. */
+/** Texts of the Doctor view. */
 export const en = {
   "doctor.files": "Files",
   "doctor.files.sub": "{count} found, {size}",

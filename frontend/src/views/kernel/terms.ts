@@ -1,4 +1,4 @@
-/** Words of the Kernel view. */
+/** Texts of the Kernel view. */
 export const en = {
   "kernel.by.name": "Kernels by time",
   "kernel.by.type": "Types by time",

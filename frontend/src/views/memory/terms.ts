@@ -1,4 +1,4 @@
-/** Words of the Memory view. */
+/** Texts of the Memory view. */
 export const en = {
   "memory.title": "Memory",
   "memory.lacking": "Missing from this capture",

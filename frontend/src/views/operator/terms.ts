@@ -1,4 +1,4 @@
-/** Words of the Operator view. */
+/** Texts of the Operator view. */
 export const en = {
   "operator.device_self": "Device self",
   "operator.device_self.help": "Device time of the kernels that the operator launched itself, without its children.",

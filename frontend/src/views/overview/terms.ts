@@ -1,4 +1,4 @@
-/** Words of the Overview. */
+/** Texts of the Overview. */
 export const en = {
   "overview.steps": "Step time",
   "overview.steps.help":
@@ -116,7 +116,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.versions.unknown": "未记录",
   "overview.start": "开始时间",
   "overview.duration": "时长",
-  "overview.host": "主机",
+  "overview.host": "Host",
   "overview.pid": "进程 {pid}",
   "overview.environment": "环境变量（{count}）",
   "overview.metadata": "元数据（{count}）",

@@ -1,4 +1,4 @@
-/** Words of the Step Trace view. */
+/** Texts of the Step Trace view. */
 export const en = {
   "steps.none": "No steps recorded",
   "steps.gap": "Step gap",

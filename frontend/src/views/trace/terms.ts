@@ -1,4 +1,4 @@
-/** Words of the Trace view; those of its drawer and of its keys are in files of their own. */
+/** Texts of the Trace view; those of its panel and its keys are in separate files. */
 import * as help from "./terms_help";
 import * as panels from "./terms_panels";
 

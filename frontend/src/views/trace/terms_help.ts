@@ -1,4 +1,4 @@
-/** Words of the list of keys. */
+/** Texts of the list of keys. */
 export const en = {
   "trace.help.title": "Timeline keys",
   "trace.help.mouse": "Mouse",

@@ -1,4 +1,4 @@
-/** Words of the drawer below the timeline: slice, range, what was found, marks. */
+/** Texts of the drawer below the timeline: slice, range, what was found, marks. */
 export const en = {
   "trace.panel": "Details",
   "trace.panel.height": "Height of the details",
