@@ -11,7 +11,7 @@ export const en = {
   "doctor.shown": "Shown in",
   "doctor.state": "State",
   "doctor.state.read": "read",
-  "doctor.state.damaged": "partly read",
+  "doctor.state.damaged": "read in part",
   "doctor.state.lost": "not usable",
   "doctor.state.settings": "settings",
   "doctor.state.unused": "not needed",
