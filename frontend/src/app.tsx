@@ -26,7 +26,7 @@ export function App() {
   const { view, run, worker, span } = selection.value;
 
   useEffect(() => setSideOpen(null), [isNarrow]);
-  // On a narrow page the sidebar lies over the view: a choice made, it goes.
+  // On a narrow page the sidebar covers the view: close it after a choice.
   useEffect(() => {
     if (isNarrow) setSideOpen(null);
   }, [view, run, worker, span]);

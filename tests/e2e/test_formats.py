@@ -170,7 +170,7 @@ def test_means_and_recorded_averages_of_mindinsight(open_plugin: Open, results_s
     plugin = choose_run(open_plugin, results_server, "mindinsight_cluster")
     plugin.switch("distributed")
     main = plugin.main
-    main.get_by_text("of the means, recomputed from the steps in the files", exact=True).wait_for()
+    main.get_by_text("by means recomputed from the steps in the files", exact=True).wait_for()
     titles = main.locator('[data-table="distributed.trajectory"] [role=columnheader]').all_inner_texts()
     units = {title.split()[-1] for title in titles if title.split()[-1] in ("ns", "µs", "ms", "s")}
     assert len(units) == 1, (titles, "all parts of a step have one unit")

@@ -19,7 +19,7 @@ from tests.e2e.timeline import KERNEL, TRACE
         ({"run": "rgone"}, "Run not found"),
         ({"worker": "wgone"}, "Worker not found in this run"),
         ({"span": "sgone"}, "Span not found in this worker"),
-        ({"view": "nonsense"}, "There is no such view"),
+        ({"view": "nonsense"}, "View not found"),
     ],
 )
 def test_link_to_a_missing_place_names_it_and_offers_others(
@@ -102,7 +102,7 @@ def test_charts_are_saved(open_plugin: Open, demo_server: str, view: str, card: 
     plugin.open(view)
     menu = plugin.card(card).locator(".chart-menu button")
     menu.click()
-    lines = plugin.download(plugin.frame.get_by_role("button", name="Save its figures as CSV")).decode().splitlines()
+    lines = plugin.download(plugin.frame.get_by_role("button", name="Save the data as CSV")).decode().splitlines()
     assert lines[0] == header
     assert len(lines) > 1
     menu.click()

@@ -126,7 +126,7 @@ def test_narrow_window_does_not_scroll_sideways(open_plugin: Open, demo_server: 
 def test_docs_screenshot(open_plugin: Open, demo_server: str, shot: Callable[[Plugin, str], None], view: str) -> None:
     plugin = open_plugin(demo_server, color_scheme="light")
     plugin.open(view)
-    expect(plugin.frame.get_by_text("Everything asked for is read", exact=True)).to_be_attached()
+    expect(plugin.frame.get_by_text("Reading finished", exact=True)).to_be_attached()
     plugin.page.wait_for_timeout(700)  # charts are drawn after the data arrive
     shot(plugin, view)
 

@@ -3,7 +3,7 @@ import type { CatalogJson, ErrorJson, ProgressJson, RankStepJson, ReadingJson, T
 /** Parameters of a request. Empty, null and undefined are left out; arrays repeat the name. */
 export type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
 
-/** What the server, or the way to it, said. `hint`: what can be done. */
+/** A failed request. `hint`: what the user can do. */
 export class ApiError extends Error {
   constructor(
     readonly code: string,
@@ -16,12 +16,12 @@ export class ApiError extends Error {
   }
 }
 
-/** What was thrown, as an error of a request. */
+/** Wraps anything thrown as ApiError. */
 export function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError("client", String(error), "", 0);
 }
 
-/** The server has another reading of the trace than the one asked about: the view tells which. */
+/** True if the server has a newer reading of the trace; the view's answer names it. */
 export function isStale(error: unknown): boolean {
   return error instanceof ApiError && error.code === "stale";
 }
@@ -29,7 +29,7 @@ export function isStale(error: unknown): boolean {
 // TensorBoard's page has <base href="plugin/npu_profiler/">, with its --path_prefix in front; everything goes there.
 const base = () => new URL("api/", document.baseURI);
 
-/** Address of a route, for fetch and for downloads. */
+/** URL of a route, for fetch and downloads. */
 export function apiUrl(route: string, query: Query = {}): string {
   const url = new URL(route, base());
   for (const [name, value] of Object.entries(query)) {
@@ -39,7 +39,7 @@ export function apiUrl(route: string, query: Query = {}): string {
   return url.href;
 }
 
-/** POST for what changes something, else GET; throws ApiError for every failure but an abort. */
+/** Sends a request (POST changes state); throws ApiError for every failure except an abort. */
 async function send(method: "GET" | "POST", route: string, query: Query, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
@@ -83,12 +83,12 @@ export async function postJson<T>(route: string, query: Query = {}, signal?: Abo
 
 export const getCatalog = (signal?: AbortSignal) => getJson<CatalogJson>("catalog", {}, signal);
 
-/** The catalog; the server looks at the logdir again. */
+/** The catalog after a new scan of the logdir. */
 export const rescan = (signal?: AbortSignal) => postJson<CatalogJson>("rescan", {}, signal);
 
 export const getProgress = (signal?: AbortSignal) => getJson<ReadingJson>("progress", {}, signal);
 
-/** Cancel or resume reading a stage of some spans. */
+/** Cancels or resumes reading a stage of some spans. */
 export const setReading = (spans: readonly string[], stage: ProgressJson["stage"], action: "cancel" | "resume") =>
   postJson<ReadingJson>("reading", { span: spans, stage, do: action });
 

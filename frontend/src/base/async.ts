@@ -1,8 +1,10 @@
-/** Runs one task at a time in favour of the newest: starting another aborts and forgets the one before. */
+/** Runs the newest task only: starting another aborts the previous one. */
 export class Latest {
   private controller: AbortController | null = null;
 
-  /** Result of the task, or undefined when a later one (or `cancel`) took its place. Errors of forgotten tasks vanish. */
+  /**
+   * The result of the task; undefined if a newer task or `cancel` replaced it. Errors of replaced tasks are ignored.
+   */
   async run<T>(task: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
     this.cancel();
     const controller = new AbortController();
@@ -22,7 +24,7 @@ export class Latest {
   }
 }
 
-/** Call `task` once, `delayMs` after the last call. */
+/** Calls `task` once, `delayMs` after the last call. */
 export function debounce<A extends unknown[]>(task: (...args: A) => void, delayMs: number): (...args: A) => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   return (...args) => {

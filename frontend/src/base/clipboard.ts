@@ -1,4 +1,4 @@
-/** Put text on the clipboard; also on plain http, where navigator.clipboard does not exist. */
+/** Copies text to the clipboard; also on plain http, where navigator.clipboard does not exist. */
 export async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-/** Colours by meaning, as CSS variables of styles/tokens.css, so that both modes follow by themselves. */
+/** Colours by meaning, as CSS variables of styles/tokens.css, which follow the colour mode. */
 
 /** Parts of a donut in order of size; "other" is `FREE`. */
 export const PARTS: readonly string[] = [
@@ -35,7 +35,7 @@ export function coreColor(core: string | null): string {
   return (core !== null && CORES[core]) || FREE;
 }
 
-/** A stable number for a name (FNV-1a), to choose its colour from a palette. */
+/** FNV-1a hash of a name, to choose its colour from a palette. */
 export function nameHash(name: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);

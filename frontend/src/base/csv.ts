@@ -1,7 +1,7 @@
 /** A field of a CSV, null for unknown. */
 export type Field = string | number | boolean | null | undefined;
 
-/** What a spreadsheet takes for a formula. */
+/** Texts that a spreadsheet would evaluate as a formula. */
 const FORMULA = /^[=+\-@\t\r]/;
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
@@ -18,7 +18,7 @@ function quoted(field: Field): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Name of a column in a CSV, with the unit that its figures have there. */
+/** Name of a column in a CSV, with its unit. */
 export function csvHeader({ key, kind }: { key: string; kind: string }): string {
   const unit = { duration: "_ns", time: "_ns", bytes: "_bytes", traffic: "_bytes" }[kind] ?? "";
   return key.endsWith(unit) ? key : key + unit;

@@ -4,13 +4,13 @@
  */
 
 export const UNKNOWN = "–";
-/** Between groups of three digits: does not break and is narrower than a blank. */
+/** Thousands separator: narrow and non-breaking. */
 const THIN_SPACE = "\u202f";
 const MINUS = "−";
 
 export type Maybe = number | null | undefined;
 
-/** A unit to write a column or an axis in: value / scale, then `name`. */
+/** A unit of a column or axis: value / scale, then `name`. */
 export interface Unit {
   name: string;
   scale: number;
@@ -23,7 +23,7 @@ export const TIME_UNITS: readonly Unit[] = [
   { name: "s", scale: 1e9 },
 ];
 
-/** For moments: in seconds, what happens within a millisecond would be told apart no more. */
+/** Units of points in time, without seconds: those would not distinguish times within a millisecond. */
 export const MOMENT_UNITS: readonly Unit[] = TIME_UNITS.slice(0, 3);
 
 export const BYTE_UNITS: readonly Unit[] = [
@@ -54,19 +54,19 @@ export function unitFor(units: readonly Unit[], largest: number): Unit {
   return chosen;
 }
 
-/** One unit for a whole column: that of its largest magnitude. */
+/** One unit for a column: that of its largest magnitude. */
 export function columnUnit(units: readonly Unit[], values: Iterable<Maybe>): Unit {
   let largest = 0;
   for (const value of values) if (isKnown(value)) largest = Math.max(largest, Math.abs(value));
   return unitFor(units, largest);
 }
 
-/** Below this the usual value of a column has too few digits left. */
+/** Below this (in the unit) the median of a column has too few digits. */
 const LEAST_USUAL = 0.05;
-/** Above this the largest has too many before the point. */
+/** Above this the largest value has too many digits before the point. */
 const MOST_LARGEST = 1e5;
 
-/** As `columnUnit`, but a smaller one where a few large figures would leave the others without digits. */
+/** As `columnUnit`, but a smaller unit if a few large figures would leave the others without digits. */
 export function tableUnit(units: readonly Unit[], values: Iterable<Maybe>): Unit {
   const sizes = [...values].flatMap((value) => (isKnown(value) && value !== 0 ? [Math.abs(value)] : []));
   sizes.sort((a, b) => a - b);
@@ -80,7 +80,7 @@ export function tableUnit(units: readonly Unit[], values: Iterable<Maybe>): Unit
   return units[at] as Unit;
 }
 
-/** Decimals (0 to `most`) that write all values exactly in `unit`; `most` where none does. */
+/** Fewest decimals (0 to `most`) that write all values exactly in `unit`; `most` if none do. */
 export function columnDecimals(values: Iterable<Maybe>, scale: number, most = 3): number {
   let decimals = 0;
   for (const value of values) {
@@ -97,7 +97,7 @@ function isExactAt(value: number, decimals: number): boolean {
   return Math.abs(shifted - Math.round(shifted)) < 1e-6 * Math.max(1, Math.abs(shifted) * 1e-6);
 }
 
-/** Fixed decimals, thousands apart: 1234.5 → "1 234.500". */
+/** Fixed decimals, with thousands separators: 1234.5 → "1 234.500". */
 export function fixed(value: Maybe, decimals = 0): string {
   if (!isKnown(value)) return UNKNOWN;
   const text = Math.abs(value).toFixed(decimals);
@@ -108,7 +108,7 @@ export function fixed(value: Maybe, decimals = 0): string {
   return `${value < 0 && !isZero ? MINUS : ""}${grouped}${fraction === undefined ? "" : `.${fraction}`}`;
 }
 
-/** As `fixed`, but a figure above zero that rounds to nothing is "< 0.001". */
+/** As `fixed`, but a positive figure that rounds to 0 is "< 0.001". */
 export function seen(value: Maybe, decimals = 0): string {
   const least = 10 ** -decimals;
   return isKnown(value) && value > 0 && value < least / 2 ? `< ${fixed(least, decimals)}` : fixed(value, decimals);
@@ -125,7 +125,7 @@ export function decimal(value: Maybe, most = 3): string {
   return fixed(value, columnDecimals([value], 1, most));
 }
 
-/** A duration (ns) with the unit that suits it: "4.84 ms". Three significant decimals at most. */
+/** A duration (ns) in its largest unit: "4.840 ms". */
 export function duration(ns: Maybe, decimals?: number): string {
   if (!isKnown(ns)) return UNKNOWN;
   const unit = unitFor(TIME_UNITS, ns);
@@ -142,7 +142,7 @@ export function bytes(value: Maybe, decimals = 2): string {
   return size(value, BYTE_UNITS, decimals);
 }
 
-/** Bytes that were moved, with a decimal unit: "427.60 MB". */
+/** Transferred bytes, with a decimal unit: "427.60 MB". */
 export function traffic(value: Maybe, decimals = 2): string {
   return size(value, TRAFFIC_UNITS, decimals);
 }
@@ -158,13 +158,13 @@ export function exactBytes(value: Maybe): string {
   return isKnown(value) ? `${integer(value)} B` : UNKNOWN;
 }
 
-/** A ratio (0..1) as a percentage: "71.5 %". A part that is there but rounds to nothing is "< 0.1 %". */
+/** A ratio (0..1) as a percentage: "71.5 %". A positive one that rounds to 0 is "< 0.1 %". */
 export function share(ratio: Maybe, decimals = 1): string {
   if (!isKnown(ratio)) return UNKNOWN;
   return percent(ratio * 100, decimals);
 }
 
-/** A percentage that is one already (0..100). */
+/** A percentage (0..100). */
 export function percent(value: Maybe, decimals = 1): string {
   if (!isKnown(value)) return UNKNOWN;
   const least = 10 ** -decimals;
@@ -172,7 +172,7 @@ export function percent(value: Maybe, decimals = 1): string {
   return `${fixed(value, decimals)} %`;
 }
 
-/** part / whole as a percentage, "–" where the whole is unknown or zero. */
+/** part / whole as a percentage, "–" if the whole is unknown or zero. */
 export function shareOf(part: Maybe, whole: Maybe): string {
   return isKnown(part) && isKnown(whole) && whole !== 0 ? share(part / whole) : UNKNOWN;
 }
@@ -221,7 +221,7 @@ function zoneName(minutes: number): string {
   return `UTC${minutes < 0 ? MINUS : "+"}${hours}${rest ? `:${String(rest).padStart(2, "0")}` : ""}`;
 }
 
-/** A moment (ns since the epoch, decimal string) as date and time of the clock that recorded, whatever the browser's is. */
+/** A time (ns since the epoch, decimal string) as date and time in the time zone of the recording host. */
 export function moment(epochNs: string | null, utcOffsetMinutes: number): string {
   if (epochNs === null || !/^-?\d+$/.test(epochNs)) return UNKNOWN;
   const date = new Date(Number(BigInt(epochNs) / 1_000_000n) + utcOffsetMinutes * 60_000);
@@ -229,7 +229,7 @@ export function moment(epochNs: string | null, utcOffsetMinutes: number): string
   return `${date.toISOString().slice(0, 19).replace("T", " ")} ${zoneName(utcOffsetMinutes)}`;
 }
 
-/** Shorten in the middle, where names of kernels differ least. */
+/** Shortens in the middle, where kernel names differ least. */
 export function shorten(text: string, most: number): string {
   if (text.length <= most) return text;
   const tail = Math.floor((most - 1) / 3);

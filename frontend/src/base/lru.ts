@@ -1,4 +1,4 @@
-/** A map that keeps the most recently used entries within a budget of cost (entries, or bytes by `cost`). */
+/** A map that keeps the most recently used entries within a budget (number of entries, or a sum by `cost`). */
 export class Lru<K, V> {
   private readonly entries = new Map<K, V>();
   private total = 0;
@@ -17,7 +17,7 @@ export class Lru<K, V> {
     return value;
   }
 
-  /** Add or replace; the entries used longest ago leave until the rest fits (the newest always stays). */
+  /** Adds or replaces; evicts the least recently used entries until the rest fits. The newest always stays. */
   set(key: K, value: V): void {
     this.delete(key);
     this.entries.set(key, value);
@@ -42,5 +42,26 @@ export class Lru<K, V> {
 
   get size(): number {
     return this.entries.size;
+  }
+}
+
+/** Caches answers by id. A failed request is removed, so that the next `get` retries. */
+export class AnswerCache<T> {
+  private readonly answers: Lru<number, Promise<T>>;
+
+  constructor(
+    most: number,
+    private readonly ask: (id: number) => Promise<T>,
+  ) {
+    this.answers = new Lru(most);
+  }
+
+  get(id: number): Promise<T> {
+    const known = this.answers.get(id);
+    if (known) return known;
+    const answer = this.ask(id);
+    this.answers.set(id, answer);
+    answer.catch(() => this.answers.delete(id));
+    return answer;
   }
 }

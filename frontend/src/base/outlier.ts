@@ -1,19 +1,18 @@
-/** A figure that stands out among those of its peers. */
+/** A figure well above those of its peers. */
 export interface Outlier {
-  /** Its place among the figures. */
+  /** Index among the figures. */
   index: number;
   value: number;
   median: number;
 }
 
-/** Fewer figures have no middle to be compared with. */
+/** Least number of peers for a median. */
 const PEERS = 3;
-/** What exceeds the median by less does not stand out. */
+/** Least relative excess over the median of an outlier. */
 const LEAST = 0.1;
 /**
- * The figures that are well above the median of their peers, the furthest first. Unknown ones do not count.
- * groups: peers of each figure have the same; null: nothing tells, it is compared with none. Without it all are peers.
- * least: peers that are needed.
+ * The figures well above the median of their peers, the furthest first. Unknown figures are ignored. groups: figures of
+ * the same group are peers; a figure with null has none; default: all are peers. least: required number of peers.
  */
 export function outliers(
   values: readonly (number | null | undefined)[],
@@ -32,7 +31,7 @@ export function outliers(
   return judged.flatMap(outliersOf).sort((a, b) => b.value / b.median - a.value / a.median);
 }
 
-/** The highest, and others only where all of them are as far above the rest: half of the peers at most. */
+/** The highest figure, and further ones only if all of them are as far above the rest: at most half of the peers. */
 function outliersOf(known: { index: number; value: number }[]): Outlier[] {
   const median = medianOf(known.map((one) => one.value));
   if (median <= 0) return [];
@@ -43,7 +42,7 @@ function outliersOf(known: { index: number; value: number }[]): Outlier[] {
   return high.slice(0, count).map((one) => ({ ...one, median }));
 }
 
-/** The middle one; of an even number the mean of the two in the middle. 0 of none. */
+/** Median; the mean of the middle two for an even count, 0 for none. */
 export function medianOf(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const half = sorted.length >> 1;
@@ -51,26 +50,26 @@ export function medianOf(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? at(half) : (at(half - 1) + at(half)) / 2;
 }
 
-/** A rank whose work is compared with that of others. */
+/** Pipeline stage of a compared rank. */
 interface Ranked {
   pipeline_stage: number | null;
 }
 
 /**
- * Ranks that do the same work, as groups of `outliers`: those of a pipeline stage. Where nothing tells the stages, all, unless
- * they receive from each other (bubble): then there are stages, and each computes as long as its layers take.
+ * Groups for `outliers` by pipeline stage. Without known stages all ranks form one group, unless they receive from each
+ * other (bubble): then stages exist and compute for different times.
  */
 export function stagesOf(ranks: readonly Ranked[], bubbles: readonly (number | null | undefined)[]): (number | null)[] {
   const isPipeline = bubbles.some((bubble) => (bubble ?? 0) > 0);
   return ranks.map((rank) => rank.pipeline_stage ?? (isPipeline ? null : 1));
 }
 
-/** Of each place, whether too few have the same group for `outliers` to compare it. */
+/** For each rank: true if its group is too small for `outliers`. */
 export function haveFewPeers(groups: readonly (number | null)[]): boolean[] {
   return groups.map((group) => group === null || groups.filter((other) => other === group).length < PEERS);
 }
 
-/** There is more than one pipeline stage. */
+/** True with more than one pipeline stage. */
 export function hasStages(ranks: readonly Ranked[]): boolean {
   return ranks.some((rank) => (rank.pipeline_stage ?? 1) > 1);
 }

@@ -1,10 +1,10 @@
-/** Files made in the page and handed to the user. */
+/** Downloads of files created in the page. */
 
 export function saveCsv(text: string, name: string): void {
   save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 }
 
-/** Save a part of the page as a picture, twice its size, with what scrolls inside it shown whole. */
+/** Saves a part of the page as a picture of twice its size; scrolled content is shown in full. */
 export async function savePng(element: HTMLElement | null, name: string): Promise<void> {
   if (!element) return;
   const { width } = element.getBoundingClientRect();
@@ -23,7 +23,7 @@ export async function savePng(element: HTMLElement | null, name: string): Promis
   canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
 }
 
-/** How much of it lies outside of its scrolling parts. */
+/** Height of the content hidden by scrolling. */
 function hiddenHeight(element: HTMLElement): number {
   const parts = [...element.querySelectorAll<HTMLElement>("*")];
   return parts.reduce((sum, part) => {
@@ -32,14 +32,14 @@ function hiddenHeight(element: HTMLElement): number {
   }, 0);
 }
 
-/** In a picture nothing scrolls, and buttons that act on the page have no place. */
+/** A picture has no scrolling and no buttons. */
 const PICTURE = `
   .picture *, .picture .table-scroll { max-height: none !important; overflow: visible !important; }
   .picture .ellipsis, .picture .cell { overflow: hidden !important; }
   .picture .card-head .control, .picture .card-head .help { display: none !important; }
   .picture > * { border: 0 !important; margin: 0 !important; }`;
 
-/** The element as an SVG that needs nothing from the page: its style sheets come with it. */
+/** The element as a self-contained SVG with the page's style sheets. */
 function drawing(element: HTMLElement, width: number, height: number): string {
   const styles = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules].map((rule) => rule.cssText));
   const { fontFamily, fontSize, lineHeight, color } = getComputedStyle(element);
@@ -62,7 +62,10 @@ function save(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** Firefox takes a download for a navigation, and of a frame inside TensorBoard's page the frame-src blocks it. */
+/**
+ * The document that starts downloads: Firefox treats a download as navigation, and frame-src of TensorBoard's page
+ * blocks it in a frame.
+ */
 function outerPage(): Document {
   try {
     return window.parent.document;

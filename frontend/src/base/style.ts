@@ -1,4 +1,4 @@
-/** Put a style sheet (a `?inline` CSS import) into the page once; TensorBoard's page has none of ours. */
+/** Adds a style sheet (a `?inline` CSS import) to the page. */
 export function addStyle(css: string): void {
   const element = document.createElement("style");
   element.textContent = css;

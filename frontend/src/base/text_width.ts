@@ -1,4 +1,4 @@
-/** Width of a text in px as the page draws it; an estimate where there is no canvas. */
+/** Width of a text in px; an estimate without a canvas. */
 let context: CanvasRenderingContext2D | null | undefined;
 let fonts: { sans: string; mono: string } | undefined;
 

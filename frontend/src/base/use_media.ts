@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Whether a media query fits. Keeps its answer while TensorBoard hides the tab (by giving it no height). */
+/** True if the media query matches. Keeps its value while TensorBoard hides the tab (by giving it no height). */
 export function useMedia(query: string): boolean {
   const [fits, setFits] = useState(() => window.matchMedia(query).matches);
   useEffect(() => {

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** The page is being printed: what else scrolls has to be there whole. */
+/** True while the page is printed, when scrolled content must be shown in full. */
 export function usePrinting(): boolean {
   const [isPrinting, setPrinting] = useState(false);
   useEffect(() => {
@@ -10,7 +10,7 @@ export function usePrinting(): boolean {
     const end = () => setPrinting(false);
     follow();
     media.addEventListener("change", follow);
-    // These come early enough for the rows to be made before the page is laid out.
+    // These events arrive before the layout for printing, early enough to render the rows.
     window.addEventListener("beforeprint", begin);
     window.addEventListener("afterprint", end);
     return () => {

@@ -13,7 +13,7 @@ import * as core from "./core";
 import * as progress from "./progress";
 import * as table from "./table";
 
-/** All words of the interface. Every view keeps its own beside its code. */
+/** All texts of the interface. Each view keeps its texts in its own folder. */
 export const EN = {
   ...core.en,
   ...progress.en,

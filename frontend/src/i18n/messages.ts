@@ -4,12 +4,12 @@ import { type Lang, lang } from "./language";
 
 type Template = Readonly<Record<"en" | "zh", string>>;
 
-/** An answer of the server with texts: in English, and as messages those that are not data. */
+/** An answer with texts of the server: in English, and as messages except for data. */
 export type WithTexts<Field extends string> = Readonly<Record<Field, string>> & {
   readonly texts: Readonly<Record<string, MessageJson>>;
 };
 
-/** A message in a language; undefined if the catalogue of this page does not have it. */
+/** A message in a language; undefined if this page's catalogue lacks it. */
 export function sayMessage({ code, params }: MessageJson, language: Lang): string | undefined {
   const template = (CATALOGUE as Readonly<Record<string, Template>>)[code];
   return template?.[language === "zh-CN" ? "zh" : "en"].replace(/\{(\w+)\}/g, (whole, name: string) => {
@@ -18,7 +18,7 @@ export function sayMessage({ code, params }: MessageJson, language: Lang): strin
   });
 }
 
-/** A text of the server in the current language; data as they are. */
+/** A text of the server in the current language; data stay as they are. */
 export function textOf<Field extends string>(answer: WithTexts<Field>, field: Field): string {
   const message = answer.texts[field];
   return (message && sayMessage(message, lang.value)) ?? answer[field];

@@ -1,4 +1,4 @@
-/** Words between the names of settings; the names themselves stay as the user must write them. */
+/** Words between the names of settings; the names are not translated. */
 const WORDS: readonly (readonly [RegExp, string])[] = [
   [/more than one rank/g, "多于一个 rank"],
   [/no schedule/g, "不设 schedule"],
@@ -14,7 +14,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/, (?![^[]*\])/g, "，"],
 ];
 
-/** What records something next time, in Chinese. */
+/** Chinese text for capture settings. */
 export function optionInChinese(text: string): string {
   return WORDS.reduce((said, [english, chinese]) => said.replace(english, chinese), text);
 }

@@ -1,7 +1,7 @@
-/** Words of what is being read. */
+/** Texts of what is being read. */
 export const en = {
-  "progress.all": "All that is being read",
-  "progress.ranks": "Ranks that are read",
+  "progress.all": "Total",
+  "progress.ranks": "Loaded ranks",
   "progress.name": "{rank} · {what}",
   "progress.waiting": "waiting · {total}",
   "progress.ready": "read · {total}",
@@ -18,15 +18,15 @@ export const en = {
   "progress.finishing": "finishing",
   "progress.more": "and {count} more",
   "progress.none": "Nothing is being read.",
-  "progress.refused": "That could not be done: {message}",
+  "progress.refused": "Request failed: {message}",
   "progress.said.reading": "Reading",
   "progress.said.cancelled": "Reading cancelled",
-  "progress.said.failed": "Something could not be read",
-  "progress.said.idle": "Everything asked for is read",
+  "progress.said.failed": "Some files could not be read",
+  "progress.said.idle": "Reading finished",
 };
 
 export const zh: Record<keyof typeof en, string> = {
-  "progress.all": "正在读取的全部内容",
+  "progress.all": "总进度",
   "progress.ranks": "已读取的 rank",
   "progress.name": "{rank} · {what}",
   "progress.waiting": "等待中 · {total}",
@@ -44,9 +44,9 @@ export const zh: Record<keyof typeof en, string> = {
   "progress.finishing": "即将完成",
   "progress.more": "还有 {count} 个",
   "progress.none": "没有正在读取的内容。",
-  "progress.refused": "无法执行：{message}",
+  "progress.refused": "请求失败：{message}",
   "progress.said.reading": "正在读取",
   "progress.said.cancelled": "读取已取消",
-  "progress.said.failed": "有内容无法读取",
-  "progress.said.idle": "所需内容已全部读取",
+  "progress.said.failed": "部分文件无法读取",
+  "progress.said.idle": "读取完成",
 };

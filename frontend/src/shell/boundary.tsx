@@ -5,12 +5,12 @@ import { t } from "../i18n";
 import { ErrorPanel } from "../widgets/states";
 
 interface Props {
-  /** What is shown; another one is given another try. */
+  /** Key of the content; a change retries. */
   of: string;
   children: ComponentChildren;
 }
 
-/** A defect while drawing costs this part of the page and says so; the rest stays. */
+/** Limits an error while drawing to this part of the page and shows it. */
 export function Boundary({ of, children }: Props) {
   const [error, reset] = useErrorBoundary((reason: unknown) => console.error(reason));
   useEffect(() => {

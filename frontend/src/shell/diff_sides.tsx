@@ -19,7 +19,7 @@ export function DiffSides() {
         class="control"
         disabled={!baseline || !experimental}
         style={{ marginTop: "8px", justifyContent: "center" }}
-        // Steps of the other side may have other names: the choice of a step ends here.
+        // The other side may number its steps differently: reset the chosen step.
         onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
       >
         ⇄ {t("side.swap")}
@@ -32,7 +32,7 @@ function SideChoice({ side }: { side: Side }) {
   const here = places.value.get(selection.value[side]);
   const runs = catalog.value?.runs ?? [];
   const choose = (span: string | undefined) => {
-    // Both sides are written down: the default of one depends on the other.
+    // Write both sides: the default of one depends on the other.
     const { baseline, experimental } = selection.peek();
     if (span) setParams({ baseline, experimental, [side]: span }, true);
   };
@@ -55,7 +55,7 @@ function SideChoice({ side }: { side: Side }) {
   );
 }
 
-/** From any view: what Diff compares this span with; a choice becomes the baseline and leads to Diff. */
+/** Chooses the capture that Diff compares this span with; the choice becomes the baseline and opens Diff. */
 export function CompareWith() {
   const { span, baseline, experimental } = selection.value;
   const others = [...places.value.values()].filter((place) => place.span.id !== span);

@@ -2,8 +2,7 @@ import { addStyle } from "../base/style";
 import { parentDocument } from "../state/params";
 
 /**
- * TensorBoard's page declares Roboto and serves its files; a frame does not inherit that. Declare the same faces here,
- * so that the plugin looks like its host and nothing else is fetched.
+ * Declares the Roboto faces of TensorBoard's page in this frame, which does not inherit them. Nothing else is fetched.
  */
 export function shareFonts(): void {
   const host = parentDocument();
@@ -23,7 +22,7 @@ function isRobotoFace(rule: CSSRule): boolean {
   return rule.cssText.startsWith("@font-face") && /font-family:\s*"?Roboto"?;/.test(rule.cssText);
 }
 
-/** TensorBoard writes /font-roboto/… without its --path_prefix; the files are below its page. */
+/** TensorBoard writes /font-roboto/… without its --path_prefix; resolve it against its page. */
 function belowPage(css: string, page: string): string {
   return css.replace(/url\("?\/?([^")]+)"?\)/g, (_, path: string) => `url("${new URL(path, page).href}")`);
 }

@@ -12,7 +12,7 @@ const KEYS: readonly [string, Key][] = [
   ["Esc", "help.close"],
 ];
 
-/** Keys and words. */
+/** Keys and terms. */
 export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   return (
     <Dialog isOpen={isOpen} onClose={onClose} title={t("help.title")}>

@@ -1,12 +1,11 @@
 import type { CatalogJson } from "../api/types.gen";
-import { shellWord } from "../base/shell_word";
 import { t } from "../i18n";
 import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
-import { ShellCommand } from "../widgets/shell_command";
+import { ShellCommand, shellWord } from "../widgets/shell_command";
 import { SkippedItems } from "./skipped";
 
-/** What is looked for, by the name of a folder or file. */
+/** Names of result folders and files. */
 const KINDS = [
   { name: "*_ascend_pt", what: "none.kind.torch_npu" },
   { name: "*_ascend_ms", what: "none.kind.mindspore" },
@@ -16,7 +15,7 @@ const KINDS = [
   { name: "*.pt.trace.json[.gz]", what: "none.kind.kineto" },
 ] as const;
 
-/** Nothing was found: what was looked for, where, and what was not taken. */
+/** Shown without results: the expected names, the logdir, and skipped folders. */
 export function NoRuns({ catalog }: { catalog: CatalogJson }) {
   const { logdirs, scanning, skipped } = catalog;
   const logdir = logdirs.join(t("none.and"));

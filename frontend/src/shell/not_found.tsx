@@ -9,10 +9,10 @@ interface Choice {
   label: string;
 }
 
-/** More than these are found in the sidebar. */
+/** Largest number of choices; the sidebar has all. */
 const MOST = 30;
 
-/** The address names what is not there: what there is instead. The address stays until the user chooses. */
+/** Shown if the URL refers to a missing item, with the existing ones. The URL stays until the user chooses. */
 export function NotFound({ missing, catalog }: { missing: Missing; catalog: CatalogJson }) {
   const { kind, id } = missing;
   const choices = choicesOf(missing, catalog);

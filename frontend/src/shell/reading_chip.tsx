@@ -6,7 +6,7 @@ import { shareDone, type Totals, totalsOf } from "../state/reading";
 import { Popover } from "../widgets/popover";
 import { JobList } from "../widgets/progress";
 
-/** What is read and what is under way; opens the list of all work. */
+/** Reading progress; opens the list of all jobs. */
 export function ReadingChip() {
   const found = catalog.value;
   if (!found) return null;
@@ -16,7 +16,7 @@ export function ReadingChip() {
   const isBad = !isGoing && totals.count.failed > 0;
   return (
     <>
-      <Popover class={`chip reading-chip ${isBad ? "bad" : ""}`} label={face(totals, found.scanning)}>
+      <Popover class={`chip reading-chip ${isBad ? "bad" : ""}`} label={chipText(totals, found.scanning)}>
         {() => (
           <div class="reading-list">
             {all.length === 0 ? <p class="muted">{t("progress.none")}</p> : <JobList jobs={all} />}
@@ -24,13 +24,13 @@ export function ReadingChip() {
         )}
       </Popover>
       <span class="sr-only" role="status">
-        {said(totals, isGoing)}
+        {phaseText(totals, isGoing)}
       </span>
     </>
   );
 }
 
-function face(totals: Totals, isScanning: boolean): string {
+function chipText(totals: Totals, isScanning: boolean): string {
   const { count } = totals;
   if (count.reading + count.waiting > 0) return t("top.reading", { percent: format.share(shareDone(totals), 0) });
   if (count.failed > 0) return t("top.failed", { count: count.failed });
@@ -43,8 +43,8 @@ function face(totals: Totals, isScanning: boolean): string {
   return `✓ ${t("top.ready", { count: read.length, bytes: format.bytes(bytes, 1) })}`;
 }
 
-/** For screen readers: changes with the phase only, not with every figure. */
-function said({ count }: Totals, isGoing: boolean): string {
+/** Status for screen readers, which only changes with the phase. */
+function phaseText({ count }: Totals, isGoing: boolean): string {
   if (isGoing) return t("progress.said.reading");
   if (count.failed > 0) return t("progress.said.failed");
   return t(count.cancelled > 0 ? "progress.said.cancelled" : "progress.said.idle");

@@ -7,14 +7,14 @@ import { params } from "../state/params";
 import { openView, selection } from "../state/selection";
 import { formatState, parseState } from "../widgets/table/state";
 
-/** Where a text can be looked for: the view and the table whose filter takes it ("" for the timeline's own search). */
+/** Search targets: the view and the table whose filter gets the text ("" for the timeline's search). */
 const TARGETS: readonly { view: ViewId; table: string }[] = [
   { view: "kernel", table: "kernel.all" },
   { view: "operator", table: "operator.by_name" },
   { view: "trace", table: "" },
 ];
 
-/** "/" goes to the field, from anywhere but where text is written. */
+/** "/" focuses the field, except while typing elsewhere. */
 function useSlash(field: RefObject<HTMLInputElement>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -29,7 +29,7 @@ function useSlash(field: RefObject<HTMLInputElement>): void {
   }, [field]);
 }
 
-/** One field for kernels, operators and slices; Enter goes to the first place offered. */
+/** One search field for kernels, operators and slices; Enter opens the first target. */
 export function Search() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);

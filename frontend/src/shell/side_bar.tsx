@@ -7,7 +7,7 @@ import { CompareWith, DiffSides } from "./diff_sides";
 import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
 import { SkippedList } from "./skipped";
 
-/** Run, views, worker, span, what to compare with, and what was not opened. */
+/** Run, views, worker, span, comparison, and skipped folders. */
 export function SideBar() {
   const found = catalog.value;
   const chosen = selection.value;

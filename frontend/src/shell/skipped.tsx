@@ -3,7 +3,7 @@ import { t, textOf } from "../i18n";
 import { Popover } from "../widgets/popover";
 import { ShellCommand } from "../widgets/shell_command";
 
-/** Folders that were not taken, and why. */
+/** Skipped folders with the reason. */
 export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
   if (skipped.length === 0) return null;
   const face = (

@@ -12,7 +12,7 @@ interface Props {
   onHelp: () => void;
 }
 
-/** Name, where we are, what is being read, search, language, colours, help. */
+/** Title, current selection, reading progress, search, language, colours, help. */
 export function TopBar({ onToggleSide, onHelp }: Props) {
   return (
     <header class="top">
@@ -21,7 +21,7 @@ export function TopBar({ onToggleSide, onHelp }: Props) {
       </Button>
       <h1>{t("app.name")}</h1>
       <Crumbs />
-      {/* Diff marks its own sides: the chosen span need be neither. */}
+      {/* Diff marks its own sides, which need not include the selected span. */}
       {selection.value.view !== "diff" && <SimulatedMark span={place.value?.span} />}
       <ReadingChip />
       <Search />

@@ -9,7 +9,7 @@ import { Boundary } from "./boundary";
 
 const loaded = new Map<ViewId, ViewModule>();
 
-/** The selected view; its code is fetched when it is first shown. */
+/** The selected view; its code is loaded when it is first shown. */
 export function ViewHost() {
   const { view: id } = selection.value;
   const [, setCount] = useState(0);

@@ -3,12 +3,12 @@ import { type ApiError, asApiError, getCatalog, rescan } from "../api/client";
 import type { CatalogJson, RunJson, SpanJson, WorkerJson } from "../api/types.gen";
 import { Latest } from "../base/async";
 
-/** Everything that was found below the logdir; null until the first answer. */
+/** All results below the logdir; null until the first answer. */
 export const catalog = signal<CatalogJson | null>(null);
 export const catalogError = signal<ApiError | null>(null);
 const request = new Latest();
 
-/** Ask for the catalog; `isNew` makes the server look at the logdir again. */
+/** Loads the catalog; `isNew` makes the server scan the logdir again. */
 export async function loadCatalog(isNew = false): Promise<void> {
   try {
     const answer = await request.run((signal) => (isNew ? rescan(signal) : getCatalog(signal)));
@@ -20,14 +20,14 @@ export async function loadCatalog(isNew = false): Promise<void> {
   }
 }
 
-/** Where a span stands. */
+/** A span with its run and worker. */
 export interface Place {
   run: RunJson;
   worker: WorkerJson;
   span: SpanJson;
 }
 
-/** Every span by its token. */
+/** All spans by id. */
 export const places = computed<ReadonlyMap<string, Place>>(() => {
   const found = new Map<string, Place>();
   for (const run of catalog.value?.runs ?? []) {
@@ -38,7 +38,7 @@ export const places = computed<ReadonlyMap<string, Place>>(() => {
   return found;
 });
 
-/** Short name of a worker: its rank where it is known. */
+/** Short name of a worker: its rank if known. */
 export function workerName(worker: WorkerJson): string {
   return worker.label || (worker.rank === null ? worker.id : `rank ${worker.rank}`);
 }

@@ -2,26 +2,26 @@ import { signal } from "@preact/signals";
 import { formatHash, type Params, PLUGIN, parseHash } from "./url";
 
 /**
- * All state that a link must carry, mirrored in the hash of TensorBoard's page (our own page's where that one cannot be
- * reached). TensorBoard drops our keys when the user opens another tab: they stay in memory and are written again when
- * ours is back.
+ * The state that a link carries, in the URL hash of TensorBoard's page (of this page if that one is not accessible).
+ * TensorBoard drops these keys when the user opens another tab: they stay in memory and are restored when the plugin's
+ * tab is shown again.
  */
 const host: Window = reachableParent() ?? window;
 let away = false;
 
 export const params = signal<Params>(parseHash(host.location.hash).params);
 
-/** Grows with each change of the address that is not ours (Back, Forward, an edit): what was read from it is old then. */
+/** Counts external changes of the URL (Back, Forward, an edit), after which state derived from it is outdated. */
 export const visits = signal(0);
 
-/** Value of a parameter, "" where it is not set. Subscribes the component that asks. */
+/** Value of a parameter, "" if not set. Subscribes the calling component. */
 export function param(key: string): string {
   return params.value[key] ?? "";
 }
 
 /**
- * Change parameters; null or "" removes one. `push` adds a step for the Back button: for what a user would call
- * "another page" (view, run, worker, span), not for sort orders or texts under way.
+ * Changes parameters; null or "" removes one. `push` adds a history entry, for a change of view, run, worker or span,
+ * but not for sort orders or typed text.
  */
 export function setParams(changes: Readonly<Record<string, string | null>>, push = false): void {
   const next: Record<string, string> = { ...params.peek() };
@@ -39,14 +39,14 @@ function isOurTab(): boolean {
   return host === window || tab === "" || tab === PLUGIN;
 }
 
-/** Browsers refuse more than a hundred or two changes of the address within 30 s; a drag makes more. */
-const CALM_MS = 150;
+/** Least time (ms) between two URL changes: browsers refuse more than 100 to 200 within 30 s, and a drag makes more. */
+const URL_MS = 150;
 let pending: ReturnType<typeof setTimeout> | undefined;
 
 function write(push: boolean): void {
   clearTimeout(pending);
   if (push) writeNow(true);
-  else pending = setTimeout(() => isOurTab() && writeNow(false), CALM_MS);
+  else pending = setTimeout(() => isOurTab() && writeNow(false), URL_MS);
 }
 
 function writeNow(push: boolean): void {
@@ -71,7 +71,7 @@ function onHashChange(): void {
   away = false;
 }
 
-/** Follow Back, Forward and edits of the address. Returns how to stop. */
+/** Follows Back, Forward and edits of the URL. Returns a function that stops it. */
 export function followUrl(): () => void {
   host.addEventListener("hashchange", onHashChange);
   const stop = () => host.removeEventListener("hashchange", onHashChange);
@@ -87,7 +87,7 @@ function reachableParent(): Window | null {
   }
 }
 
-/** The page around ours, where it can be reached: for its colour mode. */
+/** The embedding page if accessible, for its colour mode. */
 export function parentDocument(): Document | null {
   return host === window ? null : host.document;
 }

@@ -7,22 +7,22 @@ import { shown } from "./visibility";
 
 const BUSY_MS = 500;
 const IDLE_MS = 5000;
-/** Spans that one request cancels or resumes: the address must stay short. */
+/** Spans per cancel or resume request, which keeps the URL short. */
 const TOGETHER = 50;
 
-/** Reading work that the server knows of: all but what ended well. */
+/** Reading jobs of the server, except completed ones. */
 export const jobs = signal<readonly ProgressJson[]>([]);
-/** Work that ended well since work began. */
+/** Jobs completed since reading began. */
 export const ended = signal<ReadonlyMap<string, ProgressJson>>(new Map());
-/** Grows with every answer, so that waiting views can ask again even where no job changed. */
+/** Counts progress answers, so that waiting views can ask again even if no job changed. */
 export const ticks = signal(0);
-/** Why the last Cancel or Resume did nothing; "" where it did. */
+/** Error of the last Cancel or Resume; null if it succeeded. */
 export const controlError = signal<ApiError | null>(null);
-/** How many views on screen wait for data. */
+/** Number of visible views that wait for data. */
 const waiting = signal(0);
 const busy = computed(() => waiting.value > 0 || jobs.value.some(isActive));
 
-/** Say that a view waits; returns how to say that it does not any more. */
+/** Registers a waiting view; returns a function that removes it. */
 export function waitForData(): () => void {
   waiting.value = waiting.peek() + 1;
   return () => {
@@ -30,12 +30,12 @@ export function waitForData(): () => void {
   };
 }
 
-/** The work that a view's answer tells of, as it stands by now. Subscribes the component that asks. */
-export function freshJobs(told: readonly ProgressJson[]): ProgressJson[] {
-  return freshen(told, jobs.value, ended.value);
+/** Current state of the jobs in a view's answer. Subscribes the calling component. */
+export function freshJobs(answered: readonly ProgressJson[]): ProgressJson[] {
+  return freshen(answered, jobs.value, ended.value);
 }
 
-/** Cancel what is under way of these pieces of work, or resume what was cancelled or failed. */
+/** Cancels the active ones of these jobs, or resumes the cancelled and failed ones. */
 export async function control(action: "cancel" | "resume", of: readonly ProgressJson[]): Promise<void> {
   const chosen = of.filter(action === "cancel" ? isActive : isResumable);
   try {
@@ -52,7 +52,7 @@ export async function control(action: "cancel" | "resume", of: readonly Progress
   await poll();
 }
 
-/** Puts newer news of some work in the place of the older. */
+/** Replaces jobs by their newer state. */
 function take(news: readonly ProgressJson[]): void {
   const by = new Map(news.filter((job) => job.state !== "ready").map((job) => [jobKey(job), job]));
   jobs.value = jobs.peek().map((job) => by.get(jobKey(job)) ?? job);
@@ -66,12 +66,12 @@ async function poll(): Promise<void> {
     const known = catalog.peek();
     if (known === null || known.scanning || answer.generation !== known.generation) await loadCatalog();
   } catch {
-    // The next round tells; views show their own errors.
+    // The next poll retries; views show their own errors.
   }
   ticks.value = ticks.peek() + 1;
 }
 
-/** Ask every 0.5 s while something is under way, every 5 s otherwise, never while the tab is hidden. */
+/** Polls every 0.5 s while a job is active, else every 5 s; never while the tab is hidden. */
 export function followProgress(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isRunning = false;

@@ -1,10 +1,10 @@
-/** What is being read, as figures: totals, order, and what became of work that left the server's list. */
+/** Reading jobs: totals, order, and jobs that left the server's list. */
 
 import type { ProgressJson } from "../api/types.gen";
 
 export type JobState = ProgressJson["state"];
 
-/** Names one piece of work. */
+/** Key of a job. */
 export function jobKey(job: ProgressJson): string {
   return `${job.span} ${job.stage}`;
 }
@@ -13,16 +13,16 @@ export function isActive(job: ProgressJson): boolean {
   return job.state === "waiting" || job.state === "reading";
 }
 
-/** Whether there is something to resume: the user stopped it, or it failed. */
+/** True if the user cancelled the job, or it failed. */
 export function isResumable(job: ProgressJson): boolean {
   return job.state === "cancelled" || job.state === "failed";
 }
 
-/** Of several pieces of work. Bytes are those of work that goes on or is done; what was stopped or failed is counted only. */
+/** Totals of several jobs. Bytes exclude cancelled and failed jobs, which are only counted. */
 export interface Totals {
   done: number;
   total: number;
-  /** Bytes per second of all that is being read; null until it can be told. */
+  /** Bytes per second of all active jobs; null if unknown. */
   rate: number | null;
   /** Seconds to the end at this rate. */
   left: number | null;
@@ -43,21 +43,21 @@ export function totalsOf(jobs: readonly ProgressJson[]): Totals {
   return { done, total, rate: isGoing ? rate : null, left: isGoing ? (total - done) / rate : null, count };
 }
 
-/** Part that is done, 0 to 1. */
+/** Share that is done, 0 to 1. */
 export function shareDone({ done, total }: { done: number; total: number }): number {
   return total > 0 ? Math.min(1, done / total) : 0;
 }
 
 const ORDER: Readonly<Record<JobState, number>> = { reading: 0, failed: 1, cancelled: 2, waiting: 3, ready: 4 };
 
-/** What is under way and what needs a decision first; otherwise the order given. */
+/** Active jobs first, then those that need a decision; otherwise the given order. */
 export function sortJobs(jobs: readonly ProgressJson[]): ProgressJson[] {
   return [...jobs].sort((a, b) => ORDER[a.state] - ORDER[b.state]);
 }
 
 /**
- * The server lists work until it ends well. `ended` keeps what left the list since work began, so that totals grow
- * steadily; it is forgotten when nothing is under way any more.
+ * The server lists a job until it is complete. `ended` keeps the jobs that left the list, so that totals grow steadily;
+ * it is cleared when no job is active.
  */
 export function followEnded(
   ended: ReadonlyMap<string, ProgressJson>,
@@ -75,14 +75,14 @@ export function followEnded(
   return next;
 }
 
-/** The work of a view's answer, as it stands by now. */
+/** Current state of the jobs in a view's answer. */
 export function freshen(
-  told: readonly ProgressJson[],
+  answered: readonly ProgressJson[],
   jobs: readonly ProgressJson[],
   ended: ReadonlyMap<string, ProgressJson>,
 ): ProgressJson[] {
   const now = new Map(jobs.map((job) => [jobKey(job), job]));
-  return told.map((job) => now.get(jobKey(job)) ?? ended.get(jobKey(job)) ?? job);
+  return answered.map((job) => now.get(jobKey(job)) ?? ended.get(jobKey(job)) ?? job);
 }
 
 function asReady(job: ProgressJson): ProgressJson {

@@ -11,7 +11,7 @@ import { catalog, type Place, places } from "./catalog";
 import { params, setParams } from "./params";
 import type { Params } from "./url";
 
-/** Tokens of what is looked at; "" where there is nothing to choose from. `baseline`, `experimental`: spans of Diff. */
+/** Ids of the selection; "" if there is nothing to choose from. `baseline`, `experimental`: spans of Diff. */
 export interface Selection {
   view: ViewId;
   run: string;
@@ -21,14 +21,14 @@ export interface Selection {
   experimental: string;
 }
 
-/** What the address names and is not there (any more). */
+/** An item of the URL that does not exist (any more). */
 export interface Missing {
   kind: "view" | "run" | "worker" | "span";
-  /** As the address writes it. */
+  /** The id in the URL. */
   id: string;
 }
 
-/** The first thing that the address names and is not there; null: all of it is, or nothing is known yet. */
+/** The first item of the URL that does not exist; null: all exist, or the catalog is not loaded yet. */
 export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Place>, wanted: Params): Missing | null {
   const { view = "", run = "", worker = "", span = "" } = wanted;
   if (view !== "" && !VIEW_IDS.some((id) => id === view)) return { kind: "view", id: view };
@@ -42,8 +42,8 @@ export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Pl
 }
 
 /**
- * What the URL asks for, completed: what it does not name is the first of its kind, what it names and is not there is "",
- * and so is what stands below that.
+ * The selection of the URL with defaults: an item that the URL omits is the first of its kind; one that does not exist
+ * is "", and so are the items below it.
  */
 export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Place>, wanted: Params): Selection {
   const view = VIEW_IDS.find((id) => id === wanted.view) ?? "overview";
@@ -68,8 +68,8 @@ function sideOf(all: ReadonlyMap<string, Place>, token: string | undefined): str
 }
 
 /**
- * What a span is compared with unless somebody chose: the same rank of the run next to it in time that was recorded by the
- * same profiler with as many ranks, else the span of its own worker that is next in time. "" where there is none.
+ * Default counterpart of a span in Diff: the same rank of the run closest in time, recorded by the same profiler with
+ * as many ranks; else the closest span of the same worker; else "".
  */
 export function counterpart(all: ReadonlyMap<string, Place>, span: string): string {
   const from = all.get(span);
@@ -83,26 +83,26 @@ export function counterpart(all: ReadonlyMap<string, Place>, span: string): stri
   return near[0]?.place.span.id ?? "";
 }
 
-/** The same rank of a run of as many ranks, or the one worker of each run. */
+/** True for the same rank of a run with as many ranks, or the only worker of each run. */
 function isPeer(one: Place, other: Place): boolean {
   const count = other.run.workers.length;
   return one.run.workers.length === count && (one.worker.rank === other.worker.rank || count === 1);
 }
 
-/** From one capture to another: by the labels, which are known before a capture is read, else by the starts; NaN. */
+/** Time between two captures (ms): by labels, which are known before a capture is read, else by starts; else NaN. */
 function msFrom(one: SpanJson, other: SpanJson): number {
   const ms = msOfLabel(other.label) - msOfLabel(one.label);
   if (!Number.isNaN(ms) || one.start_ns === null || other.start_ns === null) return ms;
   return Number(BigInt(other.start_ns) - BigInt(one.start_ns)) / 1e6;
 }
 
-/** Labels begin with the time of the capture, "2025-06-15 07:00:00"; NaN for others. */
+/** Time of a label that begins with "2025-06-15 07:00:00"; NaN for others. */
 function msOfLabel(label: string): number {
   const [, day, time] = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)/.exec(label) ?? [];
   return day ? Date.parse(`${day}T${time}Z`) : Number.NaN; // alone it would read "rank 3" as a day in March
 }
 
-/** Both sides of Diff. What was recorded first is the baseline unless somebody chose. */
+/** Both sides of Diff. By default the earlier capture is the baseline. */
 function sides(
   all: ReadonlyMap<string, Place>,
   span: string,
@@ -122,14 +122,17 @@ export const selection = computed<Selection>(() => resolve(catalog.value, places
 
 export const missing = computed<Missing | null>(() => missingOf(catalog.value, places.value, params.value));
 
-/** Where the selected span stands; undefined while nothing is selected. */
+/** The selected span with its run and worker; undefined without a selection. */
 export const place = computed<Place | undefined>(() => places.value.get(selection.value.span));
 
 export function openView(view: ViewId, more: Readonly<Record<string, string | null>> = {}): void {
   setParams({ view, ...more }, true);
 }
 
-/** Shows the slice of this name that starts `start` ns after `baseNs` (ns since 1970); where unknown, the first one. */
+/**
+ * Shows the slice of this name that starts `start` ns after `baseNs` (ns since 1970); the first one if `start` is
+ * unknown.
+ */
 export function openSlice(name: string, baseNs: string, start: unknown, duration: unknown): void {
   const at = typeof start === "number" ? `${BigInt(baseNs) + BigInt(start)},${Number(duration ?? 0)}` : null;
   openView("trace", { find: name, at });
@@ -139,7 +142,7 @@ export function chooseRun(run: string): void {
   choose({ run, worker: null, span: null });
 }
 
-/** Another worker keeps the time: the span of the same label where that worker has one. */
+/** Chooses a worker and its span with the current label, if it has one. */
 export function chooseWorker(worker: string): void {
   const label = place.peek()?.span.label;
   const found = place.peek()?.run.workers.find((item) => item.id === worker);
@@ -150,7 +153,7 @@ export function chooseSpan(span: string): void {
   choose({ span });
 }
 
-/** A pair of Diff that was chosen before ends where it does not hold the span that is looked at now. */
+/** Changes the selection; resets the pair of Diff if it does not contain the new span. */
 function choose(next: Readonly<Record<string, string | null>>): void {
   const wanted = Object.fromEntries(
     Object.entries({ ...params.peek(), ...next }).filter(([, value]) => value !== null),
@@ -160,7 +163,7 @@ function choose(next: Readonly<Record<string, string | null>>): void {
   setParams(isHeld ? next : { ...next, baseline: null, experimental: null, "x.step": null }, true);
 }
 
-/** A link copied from the address bar must mean the same tomorrow: write down what was chosen by default. */
+/** Writes the default selection to the URL, so that a copied link keeps its meaning. */
 export function pinSelection(): void {
   const found = catalog.peek();
   if (!found || found.scanning || found.runs.length === 0 || missing.peek()) return;

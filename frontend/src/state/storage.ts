@@ -1,4 +1,4 @@
-/** localStorage that may be forbidden (third-party frames, private windows). */
+/** Access to localStorage, which may be forbidden (third-party frames, private windows). */
 const PREFIX = "npu_profiler.";
 
 export function stored(key: string): string {

@@ -4,7 +4,7 @@ import { store, stored } from "./storage";
 
 export type Theme = "light" | "dark";
 
-/** The user's own choice; "" follows TensorBoard. */
+/** The user's choice; "" follows TensorBoard. */
 export const themeChoice = signal<Theme | "">(asTheme(stored("theme")));
 const hostTheme = signal<Theme>("light");
 export const theme = computed<Theme>(() => themeChoice.value || hostTheme.value);
@@ -18,7 +18,7 @@ export function chooseTheme(choice: Theme | ""): void {
   store("theme", choice);
 }
 
-/** Follow TensorBoard's `dark-mode` class (the system's preference without TensorBoard) and mark our page with it. */
+/** Follows TensorBoard's `dark-mode` class (without TensorBoard the system's preference). */
 export function followTheme(): void {
   const body = parentDocument()?.body;
   if (body) {

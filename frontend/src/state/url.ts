@@ -5,7 +5,7 @@ const PREFIX = `p.${PLUGIN}.`;
 
 export type Params = Readonly<Record<string, string>>;
 
-/** The tab that the hash names ("" where it names none) and our parameters. */
+/** The tab in the hash ("" if none) and the plugin's parameters. */
 export function parseHash(hash: string): { tab: string; params: Params } {
   let tab = "";
   const params: Record<string, string> = {};
@@ -21,7 +21,7 @@ export function parseHash(hash: string): { tab: string; params: Params } {
   return { tab, params };
 }
 
-/** The hash with our parameters replaced; everything that is not ours stays as it is written. */
+/** The hash with the plugin's parameters replaced; other parts stay as they are. */
 export function formatHash(hash: string, params: Params): string {
   const others = hash
     .replace(/^#/, "")

@@ -9,7 +9,7 @@ interface Answer {
 
 const NONE: Answer = { table: null, error: null };
 
-/** The first rows of a table, or why they cannot be had; both null while they are under way. `query` null: none wanted. */
+/** The first rows of a table, or the error; both null while loading. `query` null: no request. */
 export function useTable(id: string, query: Query | null): Answer & { retry: () => void } {
   const key = query === null ? "" : `${id}?${JSON.stringify(query)}`;
   const [held, setHeld] = useState<{ key: string; answer: Answer }>({ key: "", answer: NONE });

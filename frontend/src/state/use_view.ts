@@ -2,20 +2,20 @@ import { useEffect, useState } from "preact/hooks";
 import { type ApiError, asApiError, getView, type Query } from "../api/client";
 import type { ViewId, ViewJson } from "../api/types.gen";
 import { Lru } from "../base/lru";
-import { useCalm } from "../base/use_calm";
+import { useThrottled } from "../base/use_throttled";
 import { places } from "./catalog";
 import { param, setParams } from "./params";
 import { jobs, ticks, waitForData } from "./progress";
 import { isActive, isResumable } from "./reading";
 
-/** An answer of /api/view as a component needs it. `data` is set when the state is "ready", or as far as it is read. */
+/** State of a /api/view request. `data` is set if the state is "ready", or to partial data while reading. */
 export interface ViewState<T> {
   answer: ViewJson | null;
   data: T | null;
   error: ApiError | null;
-  /** The query that was asked, for the tables of the same view. */
+  /** The query of the request, for the tables of the same view. */
   query: Query;
-  /** Ask again now. */
+  /** Repeats the request. */
   retry: () => void;
 }
 
@@ -25,18 +25,17 @@ interface Held {
   error: ApiError | null;
 }
 
-/** Answers seen lately, so that going back and forth shows something at once. */
+/** Recent answers, shown without delay on return to a view. */
 const seen = new Lru<string, ViewJson>(24);
-/** A view that still reads is asked for again every so many progress answers (0.5 s each), job change or not; more
- * often while it has nothing to show. */
+/** Progress answers (0.5 s each) between two requests of a view that is being read; EAGER while it has no data. */
 const PATIENCE = 4;
 const EAGER = 1;
-/** The view of a run is asked for again at most this often: each of many ranks that becomes ready changes it. */
-const RUN_CALM_MS = 2000;
+/** Least time (ms) between two requests for a view of a run: each of its many ranks changes it. */
+const RUN_REFRESH_MS = 2000;
 
 /**
- * The answer of a view, asked for again when its data change: files (fingerprint), reading work that begins or ends,
- * TensorBoard's reload. The last answer for the same query stays while the next is under way.
+ * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
+ * TensorBoard's reload. The last answer for the same query stays until the next one arrives.
  */
 export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const key = `${id}?${JSON.stringify(query)}`;
@@ -45,7 +44,7 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   const [tries, setTries] = useState(0);
   const isReading = current.answer?.state === "reading" && !isStopped(current.answer);
   const round = isReading ? Math.floor(ticks.value / (current.answer?.data ? PATIENCE : EAGER)) : 0;
-  const revision = useCalm(revisionOf(query), query.run ? RUN_CALM_MS : 0);
+  const revision = useThrottled(revisionOf(query), query.run ? RUN_REFRESH_MS : 0);
 
   useEffect(() => {
     const controller = new AbortController();
@@ -64,7 +63,7 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
     return () => controller.abort();
   }, [key, revision, round, tries]);
 
-  // The ranks of a run that is shown already may still be under way.
+  // A view of a run may be shown while some ranks are still being read.
   const isWaiting = current.answer?.progress.some(isActive) === true;
   useEffect(() => (isReading || isWaiting ? waitForData() : undefined), [isReading || isWaiting]);
 
@@ -73,7 +72,7 @@ export function useView<T>(id: ViewId, query: Query): ViewState<T> {
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
 }
 
-/** Values that the server refuses were chosen for another span, which the sidebar has left since: they go. */
+/** Removes parameters that the server refuses: they belong to a span chosen before. */
 export function useAccepted(view: ViewState<unknown>, ...keys: readonly string[]): void {
   const isRefused = view.error?.status === 400 && keys.some((key) => param(key) !== "");
   useEffect(() => {
@@ -81,12 +80,12 @@ export function useAccepted(view: ViewState<unknown>, ...keys: readonly string[]
   }, [isRefused]);
 }
 
-/** Nothing goes on until the user says so. */
+/** True if reading is stopped until the user resumes it. */
 function isStopped({ progress }: ViewJson): boolean {
   return progress.some(isResumable) && !progress.some(isActive);
 }
 
-/** Nothing in it has changed, so that nothing need be drawn again: the fingerprint names what it was built of. */
+/** True if nothing needs redrawing: the fingerprint identifies the data. */
 export function isSame(before: ViewJson, after: ViewJson): boolean {
   const rest = ({ state, fingerprint, problems, missing, progress, data }: ViewJson) =>
     JSON.stringify([state, fingerprint, problems, missing, progress, ranksOf(data), versionOf(data)]);
@@ -101,14 +100,14 @@ function versionOf(data: ViewJson["data"]): unknown {
   return (data as { version?: unknown } | null)?.version;
 }
 
-/** Changes when the data behind the query may have: fingerprints and states of its spans, as scan and jobs tell them. */
+/** Key that changes when the data of the query may have changed: fingerprints, span states and jobs. */
 function revisionOf(query: Query): string {
   const spans = new Set<string>();
   for (const name of ["span", "baseline", "experimental"]) if (query[name]) spans.add(String(query[name]));
   const parts: string[] = [];
   for (const { run, span } of places.value.values()) {
     if (query.run && run.id === query.run) spans.add(span.id);
-    // The state too: work that began and ended between two looks at the jobs leaves no other trace.
+    // Also the state: a job may start and end between two progress answers.
     if (spans.has(span.id)) parts.push(`${span.fingerprint} ${span.state}`);
   }
   for (const job of jobs.value) if (spans.has(job.span)) parts.push(`${job.span} ${job.stage} ${job.state}`);

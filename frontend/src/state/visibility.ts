@@ -1,8 +1,8 @@
 import { signal } from "@preact/signals";
 
 /**
- * Whether the plugin's tab is shown. TensorBoard hides a tab by giving its frame no height; `visibilityState` stays
- * "visible", so the size is the only sign.
+ * True while the plugin's tab is shown. TensorBoard hides a tab by giving its frame no height; `visibilityState` stays
+ * "visible", so only the size shows it.
  */
 export const shown = signal(true);
 

@@ -1,8 +1,8 @@
-/** Fetched pieces of rows, by level of detail. What is missing is drawn from another level meanwhile. */
+/** Cache of row pieces by level of detail. Until a piece arrives, another level is drawn instead. */
 
 import { endOfView, type View } from "./viewport";
 
-/** What one request covers: [start, end) ns at 2^level ns per bin. */
+/** Window of one request: [start, end) ns at 2^level ns per bin. */
 export interface Window {
   level: number;
   start: number;
@@ -11,11 +11,11 @@ export interface Window {
 
 /** One row of one answer. */
 export interface Piece<T> {
-  /** What it covers, at the level that the server gave. */
+  /** Window of the piece, at the level that the server returned. */
   window: Window;
-  /** The level that was asked for: the server's bins may be wider. */
+  /** The requested level: the server's bins may be wider. */
   asked: number;
-  /** Nothing was merged: finer levels would give the same. */
+  /** True if nothing was merged: finer levels would be the same. */
   exact: boolean;
   data: T;
 }
@@ -32,7 +32,7 @@ export function levelOf(nsPerPixel: number): number {
   return Math.max(0, Math.floor(Math.log2(nsPerPixel) + 1e-9));
 }
 
-/** The window to ask for: the view and up to half its width on each side, on a grid that small moves keep. */
+/** The window to request: the view and up to half its width on each side, on a grid that small moves do not change. */
 export function windowOf(view: View, width: number, nsPerPixel: number): Window {
   const length = Math.max(view.scale * width, 1);
   const grid = 2 ** Math.max(0, Math.ceil(Math.log2(length)) - 1);
@@ -58,7 +58,7 @@ export class PieceCache<T> {
 
   constructor(private readonly limit: number) {}
 
-  /** `keep`: evicted only where such batches alone take more than half; for what covers the whole range. */
+  /** `keep`: protects batches that cover the full range; they are evicted only if they exceed half of the limit. */
   add(pieces: Map<number, Piece<T>>, bytes: number, keep = false): void {
     this.batches.push({ pieces, bytes, used: ++this.clock, keep });
     this.bytes += bytes;
@@ -74,12 +74,12 @@ export class PieceCache<T> {
     return this.bytes;
   }
 
-  /** Whether `row` can be drawn over [start, end) at `level` without loss. */
+  /** True if `row` can be drawn over [start, end) at `level` without loss. */
   has(row: number, start: number, end: number, level: number): boolean {
     return this.full(row, start, end, level) !== null;
   }
 
-  /** Whether `row` was asked for over [start, end) at `level`: then something of it is here, maybe with wider bins. */
+  /** True if `row` was requested over [start, end) at `level`; its bins may be wider. */
   wasAsked(row: number, start: number, end: number, level: number): boolean {
     return this.batches.some((batch) => {
       const piece = batch.pieces.get(row);
@@ -88,8 +88,8 @@ export class PieceCache<T> {
   }
 
   /**
-   * Pieces to draw, one after the other: one when a sufficient piece is there; else the closest coarser piece
-   * that covers the range, then finer pieces that cover a part of it.
+   * Pieces to draw, in order: a single piece if one suffices; else the closest coarser piece that covers the range,
+   * then finer pieces that cover parts of it.
    */
   pieces(row: number, start: number, end: number, level: number): Piece<T>[] {
     const full = this.full(row, start, end, level);
@@ -135,7 +135,7 @@ export class PieceCache<T> {
   }
 }
 
-/** Which part of [start, end) each piece of `pieces` draws, the finer one where it is. */
+/** The part of [start, end) that each piece of `pieces` draws; finer pieces take precedence. */
 export function partsOf<T>(pieces: readonly Piece<T>[], start: number, end: number): [Piece<T>, number, number][] {
   const [under, over] = pieces;
   if (!under) return [];

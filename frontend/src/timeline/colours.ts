@@ -1,4 +1,4 @@
-/** Colours of slices: a stable muted one by name; tokens where the colour means something. */
+/** Colours of slices: tokens for slices with a meaning, else a stable muted colour by name. */
 
 /** Index into a palette: MEANINGS first, then muted colours. */
 export type ColourIndex = number;
@@ -17,7 +17,7 @@ const OVERLAP_NAMES: Record<string, (typeof MEANINGS)[number]> = {
   free: "--c-free",
 };
 
-/** Names that are waiting, wherever they stand; an expert looks for them. */
+/** Names of waits, on any row. */
 const WAITS = /^(EVENT|NOTIFY)[ _]WAIT/i;
 
 function hash(text: string): number {
@@ -54,7 +54,7 @@ function fromHsl(hue: number, saturation: number, lightness: number): Rgb {
   return [channel(0), channel(8), channel(4)];
 }
 
-/** "#rrggbb", "#rgb" or "rgb(r, g, b)"; black when it is none of them. */
+/** Parses "#rrggbb", "#rgb" or "rgb(r, g, b)"; black for anything else. */
 export function parseColour(text: string): Rgb {
   const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(text.trim())?.[1];
   if (digits) {
@@ -75,7 +75,7 @@ export function pixelOf([red, green, blue]: Rgb): number {
   return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
-/** `share` of `over` on `under`. */
+/** Mixes `share` of `over` into `under`. */
 export function mix(under: Rgb, over: Rgb, share: number): Rgb {
   return [0, 1, 2].map((part) =>
     Math.round((under[part] as number) * (1 - share) + (over[part] as number) * share),

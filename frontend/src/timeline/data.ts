@@ -1,4 +1,4 @@
-/** What the timeline shows, what it tells its view, and where it begins. */
+/** The data of the timeline, the callbacks to its view, and the initial view. */
 
 import type { ProcessJson } from "../api/types.gen";
 import type { TimelineSource } from "./loader";
@@ -6,13 +6,13 @@ import type { LayoutState } from "./rows";
 import type { Area, HoverBar, Range } from "./scene";
 import { clamp, fit, type Limits, sameView, show, type View } from "./viewport";
 
-/** What the engine tells its view. */
+/** Callbacks from the engine to its view. */
 export interface TimelineEvents {
-  /** The view came to rest. */
+  /** The view has stopped moving. */
   settled(view: View): void;
   /** A bar was clicked; null: empty space. */
   picked(bar: HoverBar | null): void;
-  /** An area was dragged; null: it was given up. */
+  /** An area was dragged; null: it was cleared. */
   area(area: Area | null): void;
   /** The bar under the pointer, at client coordinates. */
   hovered(bar: HoverBar | null, x: number, y: number): void;
@@ -26,28 +26,28 @@ export interface TimelineData {
   processes: readonly ProcessJson[];
   flowKinds: readonly string[];
   limits: Limits;
-  /** The time that people's times count from. */
+  /** The zero of displayed times. */
   zero: number;
-  /** From the first to the last slice: the view to begin with. Counters may run longer. */
+  /** From the first to the last slice: the initial view. Counters may extend beyond it. */
   home: Range;
-  /** Epoch time (ns) that all times count from. */
+  /** Epoch time (ns) of time 0. */
   base: string;
   source: TimelineSource;
 }
 
-/** Room beside the first and last slice, as a share. */
+/** Margin at the first and last slice, as a share. */
 const MARGIN = 0.02;
 
 type Extent = Pick<TimelineData, "home" | "limits">;
 
-/** The view to begin with. */
+/** The initial view. */
 export function homeView({ home, limits }: Extent, width: number): View {
   return clamp(show(home.start, home.end, width, MARGIN), limits, width);
 }
 
 /**
- * The view of another reading of the trace in the place of `view` of the one before: all stays all while the data grow;
- * a view that the user chose stays where it is. `shift`: what to add to a time of the one before.
+ * Transfers `view` to another reading of the trace: a view of everything keeps showing everything while the data grow;
+ * any other view stays where it is. `shift`: offset to add to a time of the previous reading.
  */
 export function viewAfter(view: View, before: Extent, after: Extent, shift: number, width: number): View {
   if (sameView(view, homeView(before, width))) return homeView(after, width);

@@ -11,7 +11,7 @@ interface FrameHeader {
   columns: Record<string, [string, number, number]>;
   names?: string[];
   series?: string[];
-  /** ns that one bin is wide: slices that start in the same one are one bar. */
+  /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin?: number;
   rows?: [number, number, number][];
   far?: [number, number, number][];
@@ -28,7 +28,7 @@ export interface SliceRow {
   row: number;
   origin: number;
   unit: number;
-  /** ns that one bin is wide: slices that start in the same one are one bar. */
+  /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin: number;
   /** Index into the answer's names, shared by all rows of one answer. */
   name: Uint32Array;
@@ -42,7 +42,7 @@ export interface SliceRow {
   count: Uint32Array;
   /** Time of all slices of the bar, in steps of `unit`. */
   busy: Uint32Array;
-  /** Start and end (ns after the span's base) of the bars whose columns cannot tell them, by index. */
+  /** Start and end (ns after the span's base) of bars that the columns cannot represent, by index. */
   far: ReadonlyMap<number, readonly [number, number]>;
 }
 
@@ -55,7 +55,7 @@ export interface CounterSeries {
   last: Float64Array;
 }
 
-/** Arrows of one kind of flow, those between the same two pixels joined. Times are ns after the span's base. */
+/** Arrows of one kind of flow; arrows between the same two pixels are joined. Times are ns after the span's base. */
 export interface ArrowSet {
   fromRow: Uint32Array;
   fromTime: Float64Array;
@@ -69,7 +69,7 @@ function fail(what: string): never {
   throw new Error(`timeline answer: ${what}`);
 }
 
-/** Checks the container and gives its columns without copying. Throws an Error that says what is wrong. */
+/** Checks the container and returns its columns without copying. Throws an Error that describes the defect. */
 export function parseFrame(buffer: ArrayBuffer): Frame {
   if (buffer.byteLength < 8) fail(`${buffer.byteLength} bytes, expected at least 8`);
   const prefix = new DataView(buffer);
@@ -98,12 +98,12 @@ export function parseFrame(buffer: ArrayBuffer): Frame {
   };
 }
 
-/** Distance of two epoch times given as decimal strings, ns. Exact below 2^53. */
+/** Difference of two epoch times given as decimal strings, ns. Exact below 2^53. */
 export function originOf(base: string, spanBase: string): number {
   return Number(BigInt(base) - BigInt(spanBase));
 }
 
-/** Answer of /api/timeline/slices as rows. Rows without bars are in the result, with empty columns. */
+/** Decodes the answer of /api/timeline/slices. Rows without bars are included, with empty columns. */
 export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] {
   const frame = parseFrame(buffer);
   const { header } = frame;
@@ -146,7 +146,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
   });
 }
 
-/** Answer of /api/timeline/counter as series with times in ns after the span's base. */
+/** Decodes the answer of /api/timeline/counter: series with times in ns after the span's base. */
 export function decodeCounter(buffer: ArrayBuffer, spanBase: string): CounterSeries[] {
   const frame = parseFrame(buffer);
   const origin = originOf(frame.header.base, spanBase);
@@ -160,7 +160,7 @@ export function decodeCounter(buffer: ArrayBuffer, spanBase: string): CounterSer
   }));
 }
 
-/** Answer of /api/timeline/arrows. */
+/** Decodes the answer of /api/timeline/arrows. */
 export function decodeArrows(buffer: ArrayBuffer, spanBase: string): ArrowSet {
   const frame = parseFrame(buffer);
   const origin = originOf(frame.header.base, spanBase);
@@ -188,13 +188,13 @@ export function endOf(row: SliceRow, index: number): number {
   return row.origin + end * row.unit;
 }
 
-/** ns of the longest slice of a bar. */
+/** Duration of the longest slice of a bar, ns. */
 export function longestOf(row: SliceRow, index: number): number {
   const dur = row.dur[index] as number;
   return dur === SATURATED ? endOf(row, index) - startOf(row, index) : dur * row.unit;
 }
 
-/** ns of all slices of a bar. */
+/** Total time of the slices of a bar, ns. */
 export function busyOf(row: SliceRow, index: number): number {
   if (row.count[index] === 1) return longestOf(row, index);
   const busy = row.busy[index] as number;

@@ -1,4 +1,4 @@
-/** The timeline: keeps the scene, asks for data, draws frames. Pointer and keys are in pointer.ts and the view. */
+/** The timeline: keeps the scene, requests data, draws frames. pointer.ts and the view handle pointer and keys. */
 
 import { homeView, type TimelineData, type TimelineEvents, viewAfter } from "./data";
 import { ViewHistory } from "./history";
@@ -36,7 +36,7 @@ export class TimelineEngine {
   private settle: ReturnType<typeof setTimeout> | undefined;
   private wantedView: View | null;
 
-  /** `start`: the view to begin with; null: all slices. */
+  /** `start`: the initial view; null: all slices. */
   constructor(
     readonly root: HTMLElement,
     private data: TimelineData,
@@ -83,18 +83,18 @@ export class TimelineEngine {
     this.root.replaceChildren();
   }
 
-  /** Width of the part that shows time. */
+  /** Width of the time axis. */
   get width(): number {
     return timeWidth(this.scene);
   }
 
-  /** Colours changed. */
+  /** Redraws with the current colours. */
   themeChanged(): void {
     this.scene.theme = readTheme(this.root);
     this.draw(true);
   }
 
-  /** Changes parts of the scene that need no new layout. */
+  /** Changes parts of the scene that do not affect the layout. */
   update(changes: Partial<Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "area" | "hits" | "needle">>): void {
     Object.assign(this.scene, changes);
     this.draw(true);
@@ -111,7 +111,7 @@ export class TimelineEngine {
     this.draw(true);
   }
 
-  /** Shows another reading of the trace, as soon as what is in sight of it is here. */
+  /** Shows another reading of the trace as soon as its visible part is loaded. */
   renew(change: Change): void {
     this.renewal?.stop();
     const { scene, events } = this;
@@ -147,7 +147,7 @@ export class TimelineEngine {
     return itemsIn(layout.items, scroll, scroll + 1)[0];
   }
 
-  /** After the rows changed: what stood at the top edge stays there. */
+  /** Keeps the item at the top edge in place after the rows changed. */
   private keepInPlace(anchor: Item | undefined): void {
     const { scene, surface } = this;
     surface.spacer.style.height = `${this.contentHeight()}px`;
@@ -156,7 +156,7 @@ export class TimelineEngine {
     scene.scroll = surface.scroller.scrollTop;
   }
 
-  /** Shows `view`; a step that Backspace takes back. */
+  /** Shows `view` as a step that Backspace undoes. */
   go(view: View, isJump = true): void {
     const aim = clamp(view, this.data.limits, this.width);
     if (sameView(aim, this.motion.target(this.scene.view))) return;
@@ -164,18 +164,18 @@ export class TimelineEngine {
     this.move(aim, true);
   }
 
-  /** Shows [start, end) with some room. */
+  /** Shows [start, end) with a margin. */
   goTo(range: Range, margin = 0.1): void {
     this.go(show(range.start, range.end, this.width, margin));
   }
 
-  /** Moves a moment to the middle, zoom unchanged. */
+  /** Centres a time, zoom unchanged. */
   center(time: number): void {
     const { scale } = this.motion.target(this.scene.view);
     this.go({ start: time - (scale * this.width) / 2, scale });
   }
 
-  /** Moves as little as needed to have the range and its row in sight. */
+  /** Moves as little as needed to show the range and its row. */
   bringIntoSight(range: Range, track: number, depth: number): void {
     const target = this.motion.target(this.scene.view);
     this.go(reveal(target, range.start, range.end, this.width));
@@ -191,7 +191,7 @@ export class TimelineEngine {
     this.surface.scroller.scrollTop = this.scene.scroll + place.y - middle;
   }
 
-  /** Shows what happened; again: also the counters before and after. */
+  /** Shows all slices; a second call also shows counters before and after them. */
   reset(): void {
     this.go(
       this.isHome(this.motion.target(this.scene.view))
@@ -200,7 +200,7 @@ export class TimelineEngine {
     );
   }
 
-  /** Whether a view is the one to begin with. */
+  /** True for the initial view. */
   isHome(view: View): boolean {
     return sameView(view, homeView(this.data, this.width));
   }
@@ -210,7 +210,7 @@ export class TimelineEngine {
     if (view) this.move(view, true);
   }
 
-  /** Follows the pointer: no animation, part of one step. */
+  /** Follows the pointer without animation, as part of one step. */
   follow(view: View): void {
     this.history.push(this.scene.view, performance.now(), false);
     this.move(clamp(view, this.data.limits, this.width), false);
@@ -243,18 +243,18 @@ export class TimelineEngine {
     this.loader.overview(this.scene.minimapRows, this.width, this.scene.ratio);
   }
 
-  /** The moment under the pointer; in the middle of the view where the pointer is elsewhere. */
+  /** The time under the pointer; the middle of the view if the pointer is elsewhere. */
   get moment(): number {
     const { start, end } = this.data.limits;
     return Math.round(Math.min(Math.max(timeAt(this.scene.view, this.focusX()), start), end));
   }
 
-  /** The bar under a point of the canvas, and what stands there. */
+  /** The bar under a point of the canvas, and the item there. */
   barUnder(x: number, y: number): Under {
     return barUnder(this.scene, x, y);
   }
 
-  /** Asks for a frame. `all`: the rows changed too, not only what lies over them. */
+  /** Requests a frame. `all`: redraws the rows too, not only the overlay. */
   draw(all: boolean): void {
     this.baseDirty ||= all;
     if (all) this.root.dataset.ready = "no";
@@ -285,7 +285,7 @@ export class TimelineEngine {
   private resized(): void {
     const { scene } = this;
     const { width, height } = measure(this.surface);
-    // A hidden tab has no size: keep the last one and stop drawing until it is back.
+    // A hidden tab has no size: keep the last one and stop drawing until the tab is shown.
     if (width === 0 || height === 0) {
       scene.height = 0;
       return;
@@ -308,7 +308,7 @@ export class TimelineEngine {
     this.draw(true);
   }
 
-  /** The view came to rest. `data-ready` and `data-range` say so in the page, for tests. */
+  /** Reports that the view has stopped moving. Sets `data-ready` and `data-range` for tests. */
   private rest(): void {
     const { view } = this.scene;
     this.root.dataset.range = `${view.start},${view.start + view.scale * this.width}`;

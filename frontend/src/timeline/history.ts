@@ -3,14 +3,14 @@
 import { sameView, type View } from "./viewport";
 
 const MOST = 100;
-/** Steps that follow each other faster are one step. */
+/** Changes within this time (ms) are one step. */
 const TOGETHER_MS = 600;
 
 export class ViewHistory {
   private views: View[] = [];
   private last = Number.NEGATIVE_INFINITY;
 
-  /** Remembers `view`, the one that is about to be left. A jump is a step of its own, however soon it follows. */
+  /** Remembers `view` before it changes. A jump is always a separate step. */
   push(view: View, now: number, isJump: boolean): void {
     const joined = !isJump && now - this.last < TOGETHER_MS;
     this.last = now;
@@ -20,13 +20,13 @@ export class ViewHistory {
     if (this.views.length > MOST) this.views.shift();
   }
 
-  /** The view before, or null. The step after it stands for itself. */
+  /** The previous view, or null. The next change starts a new step. */
   pop(): View | null {
     this.last = Number.NEGATIVE_INFINITY;
     return this.views.pop() ?? null;
   }
 
-  /** The origin of the times moved: `by` is to be added to each. */
+  /** Adds `by` to all times after their origin moved. */
   shift(by: number): void {
     this.views = this.views.map(({ start, scale }) => ({ start: start + by, scale }));
   }

@@ -30,7 +30,7 @@ export function barAt(row: SliceRow, time: number, slack: number): number {
 export interface Place {
   item: Item;
   pinned: boolean;
-  /** Depth row under the pointer; -1 on a process header or beside the rows. */
+  /** Depth row under the pointer; -1 on a process header or outside the rows. */
   depth: number;
 }
 
@@ -40,7 +40,7 @@ function depthAt(item: Item, y: number): number {
   return depth < item.depths ? depth : -1;
 }
 
-/** What stands at `y` pixels from the top of the canvas when the rows are scrolled by `scroll`. */
+/** The item at `y` pixels from the top of the canvas when the rows are scrolled by `scroll`. */
 export function placeAt(layout: Layout, y: number, scroll: number): Place | null {
   const pinned = y < layout.pinnedHeight;
   const at = pinned ? y : y - layout.pinnedHeight + scroll;

@@ -25,19 +25,19 @@ export type Action =
   | "clear"
   | "help";
 
-/** Actions that go on while their key is down. */
+/** Actions that repeat while their key is held. */
 export type HeldAction = "zoomIn" | "zoomOut" | "panLeft" | "panRight";
 
 interface Binding {
   action: Action;
-  /** KeyboardEvent.code: the place of the key, the same on every layout. */
+  /** KeyboardEvent.code: the physical key, the same on every layout. */
   code?: string;
-  /** KeyboardEvent.key, for signs whose place differs between layouts. */
+  /** KeyboardEvent.key, for characters on layout-dependent keys. */
   key?: string;
-  /** true: must be held, false: must not be, absent: does not matter. */
+  /** true: required, false: forbidden, absent: ignored. */
   shift?: boolean;
   control?: boolean;
-  /** As the help writes it; bindings without are alternatives. */
+  /** Label in the help; bindings without one are alternatives. */
   shown?: string;
 }
 
@@ -73,7 +73,7 @@ export const BINDINGS: readonly Binding[] = [
 
 export type KeyPress = Pick<KeyboardEvent, "code" | "key" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey">;
 
-/** The action of a key press, or null: the key belongs to the browser or to nobody. */
+/** The action of a key press, or null if the timeline does not use the key. */
 export function actionOf(press: KeyPress): Action | null {
   const control = press.ctrlKey || press.metaKey;
   if (press.altKey) return null;
@@ -89,13 +89,13 @@ export function isHeld(action: Action): action is HeldAction {
   return action === "zoomIn" || action === "zoomOut" || action === "panLeft" || action === "panRight";
 }
 
-/** Whether typing belongs to `target` (a field, a menu), not to the timeline. */
+/** True if `target` takes typed text (a field, a menu). */
 export function takesText(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
-/** Actions in order, each with the keys that the help shows. */
+/** Actions in order, each with its keys for the help. */
 export function helpRows(): { action: Action; keys: string[] }[] {
   const rows = new Map<Action, string[]>();
   for (const { action, shown } of BINDINGS) {

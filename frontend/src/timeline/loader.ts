@@ -1,4 +1,4 @@
-/** Asks for the pieces that a view lacks: one request of a kind at a time, for the newest view first. */
+/** Loads the pieces that a view lacks: one request of a kind at a time, for the newest view first. */
 
 import { levelOf, PieceCache, type Window, windowOf } from "./cache";
 import { type ArrowSet, type CounterSeries, decodeArrows, decodeCounter } from "./decode";
@@ -7,9 +7,9 @@ import type { Caches } from "./scene";
 import type { Limits, View } from "./viewport";
 
 export interface TimelineSource {
-  /** Bars of rows; `isExact`: with no wider bins than asked, of as many of the rows as fit. */
+  /** Bars of rows; `isExact`: with the requested bin width, for as many rows as fit. */
   slices(rows: string, window: Window, isExact: boolean, signal: AbortSignal): Promise<ArrayBuffer>;
-  /** The same of the slices alone that a search for `needle` finds. */
+  /** The same, only for slices that match `needle`. */
   hits(needle: string, rows: string, window: Window, isExact: boolean, signal: AbortSignal): Promise<ArrayBuffer>;
   counter(track: number, window: Window, signal: AbortSignal): Promise<ArrayBuffer>;
   /** `kind`: index among the trace's kinds of flows. */
@@ -21,17 +21,17 @@ export interface VisibleRequest {
   /** Width of the time axis in CSS pixels, and device pixels per CSS pixel. */
   width: number;
   ratio: number;
-  /** Rows on screen, and those just above and below. */
+  /** Visible rows, and those just above and below. */
   rows: readonly number[];
   around: readonly number[];
   counters: readonly number[];
-  /** Kinds of flows whose arrows are all shown. */
+  /** Kinds of flows with all arrows shown. */
   arrows: readonly number[];
-  /** What is searched for; "": nothing. */
+  /** Search text; "": no search. */
   needle: string;
 }
 
-/** A request for all there is of one counter, or of one kind of arrows. */
+/** A request for one counter, or for one kind of arrows. */
 interface SingleFlight {
   window: Window;
   controller: AbortController;
@@ -39,7 +39,7 @@ interface SingleFlight {
 
 const COUNTER_BYTES = 16 * 2 ** 20;
 const ARROW_BYTES = 16 * 2 ** 20;
-/** At most one request for rows starts in this time. */
+/** Least time (ms) between two requests for rows. */
 const PACE_MS = 60;
 const BYTES_PER_POINT = 32;
 const BYTES_PER_ARROW = 28;
@@ -75,7 +75,7 @@ export class Loader {
     };
   }
 
-  /** Sees to it that what a view needs arrives. Cheap when it is there already. */
+  /** Requests everything that a view lacks. Cheap if nothing is missing. */
   want(request: VisibleRequest): void {
     this.request = request;
     if (this.timer !== undefined) return;
@@ -86,17 +86,17 @@ export class Loader {
     }, wait);
   }
 
-  /** Requests under way, for a sign that something is loading. */
+  /** Number of active requests, for the loading indicator. */
   get loading(): boolean {
     return this.slices.loading || this.hits.loading || this.singleFlights.size > 0;
   }
 
-  /** Nothing is under way or about to be. */
+  /** True if no request is active or scheduled. */
   get idle(): boolean {
     return !this.loading && this.timer === undefined && !this.isOverviewPending;
   }
 
-  /** Forgets failures and asks again. */
+  /** Clears failures and retries. */
   retry(): void {
     this.failed.clear();
     this.slices.retry();
@@ -114,7 +114,7 @@ export class Loader {
     this.singleFlights.clear();
   }
 
-  /** Asks for some rows over the whole range, and keeps them: for the minimap. */
+  /** Loads rows over the full range and keeps them, for the minimap. */
   overview(rows: number[], width: number, ratio: number): void {
     const { start, end } = this.limits;
     const level = levelOf(Math.max(end - start, 1) / (width * ratio));
@@ -127,7 +127,7 @@ export class Loader {
       .fetch(rows, window, false, signal)
       .catch((error: unknown) => {
         if (signal.aborted) return;
-        this.overviewFlight = null; // it may be asked for again
+        this.overviewFlight = null; // allow a retry
         this.onError(error);
       })
       .finally(() => {
@@ -191,7 +191,7 @@ export class Loader {
     });
   }
 
-  /** One request at a time for each name; one for another window takes its place. */
+  /** Allows one request per name; a request for another window replaces it. */
   private askSingle(name: string, window: Window, fetch: (signal: AbortSignal) => Promise<void>): void {
     const key = `${keyOf(window)} ${name}`;
     const before = this.singleFlights.get(name);

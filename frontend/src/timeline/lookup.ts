@@ -1,4 +1,4 @@
-/** Pixel colours by name, made once per answer and state of the search. */
+/** Pixel colours by name, computed once per answer and search state. */
 
 import { holdsAll, wordsOf } from "../base/words";
 import { type ColourIndex, colourOf, cssColour, mix, pixelOf } from "./colours";
@@ -16,7 +16,7 @@ export interface Lookup extends BarColours {
 const DIM = 0.78;
 const EDGE = 0.45;
 
-/** Makes lookups and keeps them as long as the colours and the search stay. */
+/** Creates lookups and caches them until the colours or the search change. */
 export class Lookups {
   private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
   private needle = "";
@@ -62,7 +62,7 @@ function makeLookup(names: readonly string[], process: string, scene: Scene): Lo
     lookup.index[position] = index;
     lookup.dimmed[position] = dimmed ? 1 : 0;
     lookup.fill[position] = pixelOf(colour);
-    // The server tells which of them a search finds: those are drawn over it.
+    // The server determines the hits of a search; they are drawn over the bars.
     lookup.merged[position] = pixelOf(needle === "" ? base : dim);
     lookup.edge[position] = pixelOf(mix(colour, theme.surface, EDGE));
   });

@@ -3,12 +3,12 @@
 import type { HeldAction } from "./keys";
 import { ANIMATION_MS, between, pan, type View, zoom } from "./viewport";
 
-/** One press of a key zooms by this factor, or moves by this share of the width. */
+/** One key press zooms by this factor, or moves by this share of the width. */
 const TAP_ZOOM = 0.7;
 const TAP_PAN = 0.12;
-/** Shift makes it that many times faster. */
+/** Shift multiplies the speed by this factor. */
 const FAST = 3;
-/** A key is held when it is down for longer. */
+/** A key that is down longer than this (ms) is held. */
 const HOLD_AFTER_MS = 140;
 /** Held keys: zoom factor and share of the width per second. */
 const HOLD_ZOOM = 0.1;
@@ -22,7 +22,7 @@ export function tap(view: View, action: HeldAction, fast: boolean, x: number, wi
   return pan(view, (action === "panLeft" ? -1 : 1) * TAP_PAN * times * width);
 }
 
-/** The view after a key was down for `ms` more. */
+/** The view after a key was held for another `ms`. */
 export function hold(view: View, action: HeldAction, fast: boolean, x: number, width: number, ms: number): View {
   const seconds = (ms / 1000) * (fast ? FAST : 1);
   if (action === "zoomIn") return zoom(view, HOLD_ZOOM ** seconds, x);
@@ -42,7 +42,7 @@ export class Motion {
   private readonly held = new Map<HeldAction, Held>();
   fast = false;
 
-  /** Goes to `aim`; at once when `ms` is 0. Returns the view to show now. */
+  /** Moves to `aim`, without animation if `ms` is 0. Returns the view to show now. */
   go(view: View, aim: View, now: number, ms = ANIMATION_MS): View {
     if (ms <= 0) {
       this.from = null;
@@ -55,7 +55,7 @@ export class Motion {
     return view;
   }
 
-  /** Where the view is going, or is. */
+  /** The target of the animation, else the current view. */
   target(view: View): View {
     return this.aim ?? view;
   }

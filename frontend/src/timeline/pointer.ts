@@ -10,7 +10,7 @@ import type { Surface } from "./surface";
 import type { Under } from "./under";
 import { pan, timeAt, type View, xAt, zoom } from "./viewport";
 
-/** Pixels that the pointer may move during a click. */
+/** Largest movement (px) of a click. */
 const CLICK_SLACK = 3;
 const EDGE_SLACK = 4;
 const WHEEL_ZOOM = 1.0015;
@@ -23,9 +23,9 @@ interface Drag {
   x: number;
   y: number;
   view: View;
-  /** End of the area that stays. */
+  /** The fixed end of the area. */
   fixed: number;
-  /** The area as it was before. */
+  /** The area before the drag. */
   area: Area | null;
   onRuler: boolean;
 }
@@ -34,7 +34,7 @@ function wheelPixels(event: WheelEvent, delta: number): number {
   return event.deltaMode === WheelEvent.DOM_DELTA_LINE ? delta * LINE_PIXELS : delta;
 }
 
-/** What the pointer needs of the timeline's engine. */
+/** The engine's interface for the pointer. */
 interface PointerEngine {
   readonly root: HTMLElement;
   readonly surface: Surface;
@@ -49,7 +49,7 @@ interface PointerEngine {
   reset(): void;
 }
 
-/** Handles everything the pointer does on the timeline. */
+/** Handles all pointer input on the timeline. */
 export class Pointer {
   private readonly surface: Surface;
   private readonly scene: Scene;
@@ -100,7 +100,7 @@ export class Pointer {
     this.tell(x, y, this.engine.barUnder(x, y));
   }
 
-  /** What is drawn changed: something else may stand under a pointer that rests. */
+  /** Updates the hover after the drawing changed under a resting pointer. */
   look(): void {
     if (this.drag || !this.scene.pointer) return;
     const { x, y } = this.scene.pointer;
@@ -274,7 +274,7 @@ export class Pointer {
     this.events.hovered(null, 0, 0);
   }
 
-  /** The browser took the pointer, to scroll by touch. */
+  /** Called when the browser takes over the pointer to scroll by touch. */
   private cancel(): void {
     if (!this.drag) return;
     this.scene.area = this.drag.area;

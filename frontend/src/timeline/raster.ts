@@ -1,10 +1,8 @@
 /**
- * Draws bars into pixels on the CPU. Each row is a line of columns, one per device pixel, that stand from the bottom of
- * the row as high as they are full. Only where the end of a wide slice has a column to itself it is rounded to none or
- * all of it, so that such slices have straight ends.
- *
- * A gap of at least one pixel therefore always leaves a column that is at most half full, and what is painted of a row
- * is the share of the time in which something ran.
+ * Draws bars into pixels on the CPU. Each row is a line of columns, one per device pixel. The height of a column is the
+ * share of its time in which a slice ran. A column that only holds the end of a wide slice is rounded to empty or full,
+ * so that such slices have straight ends. A gap of one pixel or more therefore always leaves a column that is at most
+ * half full, and the painted area of a row is the share of the time in which something ran.
  */
 
 import type { SliceRow } from "./decode";
@@ -19,18 +17,20 @@ export interface Line {
   colours: Uint32Array;
   /** How full each column is, 0 to 1. */
   fill: Float32Array;
-  /** 0 or 1 where only one end of a slice is in the column: what it is rounded to; -1 elsewhere. */
+  /** Rounded fill, 0 or 1, if the column only holds one end of a wide slice; -1 elsewhere. */
   rounded: Int8Array;
-  /** Duration of the longest slice in the column, whose colour it has; infinite of wide ones, -1 where none is. */
+  /**
+   * Duration of the longest slice in the column, which sets the colour; infinite for wide slices, -1 without a slice.
+   */
   longest: Float32Array;
-  /** Filled with the indices of bars at least `wideFrom` pixels wide: those that can have a label. */
+  /** Receives the indices of bars at least `wideFrom` pixels wide: they can have a label. */
   wide: number[];
   wideFrom: number;
 }
 
-/** Slices at least this wide (device pixels) have straight ends and an edge, so that neighbours stay apart. */
+/** Slices at least this wide (device pixels) get straight ends and an edge that separates neighbours. */
 const WHOLE_FROM = 8;
-/** A column too empty for one pixel is drawn all the same where none is near: a lone slice must be seen. */
+/** A column below one pixel is still drawn if no other column is near, so that a lone slice stays visible. */
 const LONELY = 8;
 
 export function newLine(start: number, scale: number, width: number, wideFrom: number): Line {
@@ -67,7 +67,7 @@ export function firstAfter(row: SliceRow, time: number): number {
   return low;
 }
 
-/** Pixels by name index: of slices, of their left edges, and of slices of several names together. */
+/** Pixels by name index: of slices, of their left edges, and of bars that merge several names. */
 export interface BarColours {
   fill: Uint32Array;
   edge: Uint32Array;
@@ -84,7 +84,7 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
     if (begin >= stop) break;
     const end = endOf(row, index);
     const longest = longestOf(row, index);
-    // Of slices that start within one pixel only the last can be longer than that.
+    // Of the slices that start within one pixel, only the last can be longer than a pixel.
     const isTail = longest >= scale && (isFine || row.count[index] === 1);
     const tail = isTail ? Math.max(end - longest, begin) : end;
     const name = row.name[index] as number;
@@ -100,7 +100,7 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
   }
 }
 
-/** A slice that is not wide, or many: `busy` ns somewhere from `begin` to `end`. */
+/** Draws a narrow slice, or several: `busy` ns between `begin` and `end`. */
 interface Part {
   begin: number;
   end: number;
@@ -112,7 +112,7 @@ function addPart(line: Line, part: Part, colour: number, from: number, to: numbe
   const { start, scale, fill, longest, colours } = line;
   const [left, right] = [(part.begin - start) / scale, (part.end - start) / scale];
   if (part.longest === 0) {
-    // A moment takes no time: it stands where nothing else does.
+    // An instant event has no duration: it is drawn only where no slice is.
     const column = Math.floor(left);
     if (column < from || column >= to || (longest[column] as number) >= 0) return;
     [fill[column], longest[column], colours[column]] = [1, 0, colour];
@@ -126,7 +126,7 @@ function addPart(line: Line, part: Part, colour: number, from: number, to: numbe
   }
 }
 
-/** A slice takes a share of a column, in which others may be. */
+/** Adds a slice's share to a column that other slices may share. */
 function addShare(
   { fill, rounded, longest, colours }: Line,
   column: number,
@@ -141,8 +141,8 @@ function addShare(
 }
 
 /**
- * A wide slice. Both ends of all of them are rounded the same way, so touching ones have neither gap nor
- * overlap. Gives the number of columns.
+ * Draws a wide slice; returns the number of columns. Both ends are rounded the same way for all slices, so adjacent
+ * slices have neither gap nor overlap.
  */
 function addWhole(
   line: Line,
@@ -176,15 +176,15 @@ function addWhole(
 
 /** How columns become heights. */
 export interface Steps {
-  /** Heights are multiples of it, device pixels. */
+  /** Heights are multiples of this, device pixels. */
   grain: number;
-  /** Each column in which something is has at least this height; 0: what is too low adds up, see heightsOf. */
+  /** Least height of a column with a slice; 0: low columns accumulate, see heightsOf. */
   least: number;
 }
 
 /**
- * Heights of the columns of a row that is `height` pixels high. What a column has too much or too little of a whole
- * step goes on to the next one, so that the whole row shows as much as it holds.
+ * Heights of the columns of a row that is `height` pixels high. The rounding error of each column carries over to the
+ * next one, so that the painted area of the row is correct.
  */
 export function heightsOf(line: Line, height: number, { grain, least }: Steps = { grain: 1, least: 0 }): Uint16Array {
   const { fill, rounded } = line;
@@ -211,7 +211,7 @@ export function heightsOf(line: Line, height: number, { grain, least }: Steps = 
   return heights;
 }
 
-/** Draws the columns of `line` on rows [top, bottom) of an image, as far as they are within [clipTop, clipBottom). */
+/** Draws the columns of `line` on rows [top, bottom) of an image, clipped to [clipTop, clipBottom). */
 export function stampColumns(
   image: Uint32Array,
   line: Line,
@@ -232,7 +232,7 @@ export function stampColumns(
   }
 }
 
-/** Copies a line of pixels to rows [top, bottom) of an image that is as wide. Rows outside are left out. */
+/** Copies a line of pixels to rows [top, bottom) of an image of the same width. Rows outside are skipped. */
 export function stamp(image: Uint32Array, pixels: Uint32Array, top: number, bottom: number): void {
   const width = pixels.length;
   const height = Math.floor(image.length / width);

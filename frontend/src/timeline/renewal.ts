@@ -1,6 +1,6 @@
 /**
- * Another reading of the same trace comes into the place of the one on screen: its first view is fetched while the old
- * one stays, then both change places at once.
+ * Replaces the reading on screen by a newer reading of the same trace. The old one stays until the new one's first view
+ * is loaded.
  */
 
 import type { TimelineData } from "./data";
@@ -10,18 +10,18 @@ import { minimapRows, type Scene, timeWidth } from "./scene";
 import type { View } from "./viewport";
 import { visibleRequest } from "./visible_request";
 
-/** The old reading gives way after this even where not all has come. */
+/** The old reading is replaced after this time (ms), even if data are still missing. */
 const PATIENCE_MS = 2000;
 
 export interface Change {
   data: TimelineData;
-  /** What is folded and pinned, in the new numbers of tracks. */
+  /** Folded and pinned rows, by track numbers of the new reading. */
   layoutState: () => LayoutState;
-  /** Kinds of arrows on show, in the new numbers. */
+  /** Kinds of visible arrows, by indices of the new reading. */
   arrows: () => readonly number[];
-  /** What to add to a time of the old reading, ns. */
+  /** Offset to add to a time of the old reading, ns. */
   shift: number;
-  /** Called in the moment of the change, before anything is drawn: ids and times of the old reading are void now. */
+  /** Called at the swap, before drawing: ids and times of the old reading are void from then on. */
   done: () => void;
 }
 
@@ -46,7 +46,7 @@ export class Renewal {
       () => (this.isOver ? hooks.drawn() : this.check()),
       (error) => hooks.failed(error),
     );
-    const isHidden = scene.height === 0; // it shows nothing that could flash
+    const isHidden = scene.height === 0; // a hidden tab cannot flash
     this.timer = setTimeout(() => this.finish(), isHidden ? 0 : PATIENCE_MS);
     if (isHidden) return;
     const next = sceneOf(scene, change, this.loader, view);
@@ -54,7 +54,7 @@ export class Renewal {
     this.loader.want(visibleRequest(next));
   }
 
-  /** Another one takes its place. */
+  /** Cancels: another reading replaces this one. */
   stop(): void {
     clearTimeout(this.timer);
     this.isOver = true;
@@ -73,7 +73,7 @@ export class Renewal {
   }
 }
 
-/** The scene with another reading in it. */
+/** The scene with the data of another reading. */
 export function sceneOf(scene: Scene, change: Change, loader: Loader, view: View): Scene {
   const { processes, limits, zero, flowKinds } = change.data;
   const layoutState = change.layoutState();

@@ -1,23 +1,23 @@
 /**
- * Bars of rows: first all rows at once, with bins as wide as the size of an answer demands; then the rows in sight again,
- * a few at a time, until each shows all that a pixel can show.
+ * Loads the bars of rows: first all rows in one request, with bins as wide as the answer's size limit demands; then the
+ * visible rows again, a few at a time, until each has one bin per pixel.
  */
 
 import { type Piece, PieceCache, rowRanges, type Window } from "./cache";
 import { decodeSlices, type SliceRow } from "./decode";
 import type { Limits } from "./viewport";
 
-/** `isExact`: no wider bins than asked; the answer then has as many of the rows, from the first, as fit. */
+/** `isExact`: the server keeps the requested bin width and returns as many rows, from the first, as fit. */
 export type AskRows = (rows: string, window: Window, isExact: boolean, signal: AbortSignal) => Promise<ArrayBuffer>;
 
 export interface RowRequest {
   /** Rows on screen, from the top. */
   inSight: readonly number[];
-  /** Rows just above and below them. */
+  /** Rows just above and below the visible rows. */
   around: readonly number[];
-  /** What a request covers. */
+  /** Window of a request. */
   window: Window;
-  /** The part of the time axis on screen. */
+  /** The visible part of the time axis. */
   start: number;
   end: number;
 }
@@ -49,7 +49,7 @@ export class RowLoader {
     return this.flight !== null;
   }
 
-  /** Sends the next request that this view needs, if any. False: everything is here. */
+  /** Sends the next request that this view needs. False if nothing is missing. */
   want({ inSight, around, window, start, end }: RowRequest): boolean {
     const { level } = window;
     const blank = [...inSight, ...around].filter((row) => !this.cache.wasAsked(row, start, end, level));
@@ -58,7 +58,7 @@ export class RowLoader {
     return blurred.length > 0 && this.send(blurred, window, true);
   }
 
-  /** Forgets failures. */
+  /** Clears the list of failed requests. */
   retry(): void {
     this.failed.clear();
   }
@@ -68,7 +68,7 @@ export class RowLoader {
     this.flight = null;
   }
 
-  /** Forgets everything. */
+  /** Clears all state. */
   clear(): void {
     this.stop();
     this.failed.clear();
@@ -101,7 +101,7 @@ export class RowLoader {
     const buffer = await this.ask(rowRanges(rows), window, isExact, signal);
     if (signal.aborted) return;
     const pieces = new Map<number, Piece<SliceRow>>();
-    // A row that a whole answer does not mention has no slices in the window.
+    // A row that a complete answer lacks has no slices in the window.
     if (!isExact) for (const row of rows) pieces.set(row, emptyPiece(row, window));
     for (const row of decodeSlices(buffer, this.spanBase)) pieces.set(row.row, pieceOf(row, window, isExact));
     const bytes = [...pieces.values()].reduce((sum, piece) => sum + piece.data.start.length * BYTES_PER_BAR, 0);
@@ -114,7 +114,7 @@ function keyOf(window: Window): string {
   return `${window.level}:${window.start}:${window.end}`;
 }
 
-/** What came of an exact request is the best there is, even where the server gave wider bins. */
+/** The answer to an exact request is final, even if the server used wider bins. */
 function pieceOf(row: SliceRow, window: Window, isExact: boolean): Piece<SliceRow> {
   const level = isExact ? window.level : Math.max(window.level, Math.log2(row.bin));
   const exact = row.unit === 1 && row.count.every((count) => count === 1);

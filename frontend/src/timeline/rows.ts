@@ -12,11 +12,11 @@ const COUNTER_HEIGHT = 42;
 export interface LayoutState {
   /** Keys of collapsed processes. */
   collapsedProcesses: ReadonlySet<string>;
-  /** Tracks that show one row only. */
+  /** Tracks that are folded to one row. */
   collapsedTracks: ReadonlySet<number>;
-  /** Tracks shown on top, in this order. */
+  /** Pinned tracks, in this order. */
   pinned: readonly number[];
-  /** Words, any of which must be in "process thread"; empty: everything. */
+  /** Words, any of which must be in "process thread"; empty: no filter. */
   filter: string;
 }
 
@@ -25,7 +25,7 @@ export interface ProcessItem {
   key: string;
   process: ProcessJson;
   collapsed: boolean;
-  /** Threads that the filter keeps. */
+  /** Threads that pass the filter. */
   threads: number;
   y: number;
   height: number;
@@ -37,7 +37,7 @@ export interface TrackItem {
   thread: ThreadJson;
   collapsed: boolean;
   pinned: boolean;
-  /** Depth rows on show. */
+  /** Visible depth rows. */
   depths: number;
   y: number;
   height: number;
@@ -87,7 +87,7 @@ function trackItem(process: ProcessJson, thread: ThreadJson, state: LayoutState,
   return { kind: "track", process, thread, collapsed, pinned, depths, y, height };
 }
 
-/** Places everything from the top down. Pinned tracks are in `pinned` and also at their own place. */
+/** Lays out all rows from the top down. Pinned tracks are in `pinned` and also in their process. */
 export function layOut(processes: readonly ProcessJson[], state: LayoutState): Layout {
   const items: Item[] = [];
   let y = 0;
@@ -157,18 +157,18 @@ export function barsIn(items: readonly Item[], top: number, bottom: number): Bar
   return result;
 }
 
-/** Names a thread in every reading of the trace: numbers of tracks are those of one reading, names may come late. */
+/** Key of a thread that is the same in every reading of the trace: track numbers differ, and names may arrive later. */
 export function threadKey(process: ProcessJson, thread: ThreadJson): string {
   return `${process.pid}\n${thread.kind}\n${thread.kind === "counter" ? thread.name : thread.tid}`;
 }
 
-/** The same process or thread, in two layouts. */
+/** True for the same process or thread in two layouts. */
 export function sameItem(a: Item, b: Item): boolean {
   if (a.kind === "process") return b.kind === "process" && a.process.pid === b.process.pid;
   return b.kind === "track" && threadKey(a.process, a.thread) === threadKey(b.process, b.thread);
 }
 
-/** Tracks by number, whatever is collapsed or filtered. */
+/** Tracks by number, also collapsed and filtered ones. */
 export function findTrack(
   processes: readonly ProcessJson[],
   track: number,

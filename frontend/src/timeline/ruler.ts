@@ -4,7 +4,7 @@ import { fixed, TIME_UNITS, unitFor } from "../base/format";
 import { timeAt, type View } from "./viewport";
 
 export interface Tick {
-  /** From the zero. */
+  /** ns after the zero. */
   time: number;
   x: number;
   /** Empty on minor ticks. */
@@ -28,7 +28,9 @@ export function tickLabel(time: number, step: number, unitStep = step): string {
   return `${fixed(time / unit.scale, decimals)} ${unit.name}`;
 }
 
-/** Ticks in sight, counted from `zero`; labelled ones are at least `spacing` pixels apart, with four parts between. */
+/**
+ * Visible ticks, counted from `zero`; labelled ones are at least `spacing` pixels apart, with four intervals between.
+ */
 export function ticks(view: View, width: number, spacing: number, zero = 0): Tick[] {
   if (width <= 0) return [];
   const step = niceStep(view.scale * spacing);

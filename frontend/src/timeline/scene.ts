@@ -23,7 +23,7 @@ export interface Range {
   end: number;
 }
 
-/** A slice and where it stands. */
+/** A slice and its position. */
 export interface SliceMark extends Range {
   id: number;
   name: string;
@@ -31,7 +31,7 @@ export interface SliceMark extends Range {
   depth: number;
 }
 
-/** A range, or a moment (start = end), that the user named. */
+/** A range, or a flag (start = end), that the user named. */
 export interface Mark extends Range {
   name: string;
 }
@@ -39,7 +39,7 @@ export interface Mark extends Range {
 /** A bar under the pointer: a slice, or several merged into one. */
 export interface HoverBar extends SliceMark {
   merged: number;
-  /** ns of all of them, and of the longest. */
+  /** Total time of the slices, and duration of the longest, ns. */
   busy: number;
   longest: number;
   x: number;
@@ -59,7 +59,7 @@ export interface Area extends Range {
 
 export interface Caches {
   slices: PieceCache<SliceRow>;
-  /** Bars of the slices that the search finds, of the newest search. */
+  /** Bars of the slices that match the newest search. */
   hits: PieceCache<SliceRow>;
   counters: PieceCache<CounterSeries[]>;
   arrows: PieceCache<ArrowSet>;
@@ -68,7 +68,7 @@ export interface Caches {
 export interface Scene {
   processes: readonly ProcessJson[];
   limits: Limits;
-  /** The time that the ruler counts from. */
+  /** The zero of the ruler. */
   zero: number;
   layoutState: LayoutState;
   layout: Layout;
@@ -90,12 +90,12 @@ export interface Scene {
   marks: readonly Mark[];
   /** Flows of the selected slice. */
   flows: readonly FlowCurve[];
-  /** Kinds of flows of the trace, and those (by index) whose arrows are all shown. */
+  /** Kinds of flows of the trace, and the indices of those with all arrows shown. */
   flowKinds: readonly string[];
   arrows: readonly number[];
-  /** Lower-case text that names must contain; others are dimmed. Empty: no search. */
+  /** Lower-case text that names must contain; other bars are dimmed. Empty: no search. */
   needle: string;
-  /** Moments of the hits, for the minimap. */
+  /** Times of the hits, for the minimap. */
   hits: readonly number[];
   /** Rows whose bars the minimap shows. */
   minimapRows: number[];
@@ -104,10 +104,10 @@ export interface Scene {
 /** Width of the column of names. */
 export const GUTTER = 210;
 
-/** What a scene takes from the trace. */
+/** The fields of a scene that come from the trace. */
 export type TraceParts = Pick<Scene, "processes" | "limits" | "zero" | "flowKinds" | "caches">;
 
-/** A scene before it has a size. */
+/** A scene without a size yet. */
 export function newScene(trace: TraceParts, layoutState: LayoutState, theme: Theme): Scene {
   return {
     ...trace,
@@ -134,7 +134,7 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
   };
 }
 
-/** Rows that tell most at a glance: Overlap Analysis where there is one, else the fullest tracks. */
+/** Rows for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
 export function minimapRows(processes: readonly ProcessJson[]): number[] {
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
@@ -144,7 +144,7 @@ export function minimapRows(processes: readonly ProcessJson[]): number[] {
   return chosen.slice(0, MINIMAP_LANES).map((thread) => rowNumber(thread.track, 0));
 }
 
-/** Width of the part that shows time. */
+/** Width of the time axis. */
 export function timeWidth(scene: Scene): number {
   return Math.max(scene.width - scene.gutter, 0);
 }
@@ -155,7 +155,7 @@ export function shownRange(scene: Scene): Range {
   return { start: Math.max(scene.view.start, scene.limits.start), end: Math.min(end, scene.limits.end) };
 }
 
-/** Items that share a scroll position. `shift`: what to add to an item's y; drawn within [top, bottom). */
+/** Items that share a scroll position. `shift`: offset to add to an item's y; drawn within [top, bottom). */
 export interface Section {
   items: readonly Item[];
   shift: number;
@@ -172,7 +172,7 @@ export function sections(scene: Scene): Section[] {
   ];
 }
 
-/** Where a row stands on the canvas; the header of its process where that is collapsed. */
+/** Position of a row on the canvas; the header of its process if that is collapsed. */
 export interface RowPlace {
   y: number;
   height: number;
@@ -180,7 +180,7 @@ export interface RowPlace {
   inner: boolean;
 }
 
-/** Places of a row: at its own and among the pinned ones. */
+/** Positions of a row: in its process and among the pinned rows. */
 export function rowPlaces(scene: Scene, track: number, depth: number): RowPlace[] {
   const found: RowPlace[] = [];
   for (const section of sections(scene)) {

@@ -37,7 +37,7 @@ function contextOf(element: HTMLCanvasElement, alpha: boolean): CanvasRenderingC
 export function makeSurface(root: HTMLElement): Surface {
   const top = canvas("top", root);
   const scroller = box("scroll", root);
-  scroller.tabIndex = -1; // browsers let one tab to what scrolls; the keys are those of the root
+  scroller.tabIndex = -1; // browsers move the focus into scrollers; the keys belong to the root
   const spacer = box("space", scroller);
   const stage = box("stage", spacer);
   const base = canvas("base", stage);
@@ -46,17 +46,17 @@ export function makeSurface(root: HTMLElement): Surface {
   return { top, scroller, spacer, stage, base, overlay, contexts };
 }
 
-/** Gives a canvas its size, CSS pixels. Its device pixels are set where they change: that clears it. */
+/** Sets the size of a canvas in CSS pixels. Changes the device pixels only if they differ: that clears the canvas. */
 export function resizeCanvas(element: HTMLCanvasElement, width: number, height: number, ratio: number): void {
   const [across, down] = [Math.max(Math.round(width * ratio), 1), Math.max(Math.round(height * ratio), 1)];
   if (element.width !== across) element.width = across;
   if (element.height !== down) element.height = down;
-  // Also where the device pixels stay: a page zoomed by 2 has half as many of twice the size.
+  // Also if the device pixels stay: a page zoomed by 2 has half as many CSS pixels of twice the size.
   element.style.width = `${width}px`;
   element.style.height = `${height}px`;
 }
 
-/** Size of the rows' part; zero while TensorBoard hides the tab, which it does by giving the frame no height. */
+/** Size of the part with the rows. Zero while TensorBoard hides the tab by giving the frame no height. */
 export function measure(surface: Surface): { width: number; height: number } {
   if (window.innerHeight === 0) return { width: 0, height: 0 };
   return { width: surface.scroller.clientWidth, height: surface.scroller.clientHeight };

@@ -1,4 +1,4 @@
-/** The bar under the pointer, from what is drawn. */
+/** The bar under the pointer, found among the drawn bars. */
 
 import { levelOf } from "./cache";
 import { busyOf, endOf, longestOf, startOf } from "./decode";
@@ -7,7 +7,7 @@ import { rowNumber } from "./rows";
 import { type HoverBar, type Scene, shownRange } from "./scene";
 import { timeAt } from "./viewport";
 
-/** How near the pointer must be to a bar thinner than a pixel, in pixels. */
+/** Largest distance (px) at which the pointer hits a bar thinner than a pixel. */
 const SLACK = 2;
 
 export interface Under {
@@ -15,7 +15,7 @@ export interface Under {
   bar: HoverBar | null;
 }
 
-/** The bar under a point of the canvas, and what stands there. */
+/** The bar under a point of the canvas, and the item there. */
 export function barUnder(scene: Scene, x: number, y: number): Under {
   const place = placeAt(scene.layout, y, scene.scroll);
   if (place?.item.kind !== "track" || place.depth < 0 || x < scene.gutter) return { place, bar: null };

@@ -1,4 +1,4 @@
-/** Which part of the time axis is shown. Times are doubles in ns after the span's base, exact below 2^53. */
+/** The visible part of the time axis. Times are doubles in ns after the span's base, exact below 2^53. */
 
 export interface View {
   /** Time at the left edge. */
@@ -14,7 +14,7 @@ export interface Limits {
 
 /** The closest zoom: 100 pixels per ns. */
 export const MIN_SCALE = 0.01;
-/** Room left beside the first and last event when everything is shown, as a share. */
+/** Margin at the first and last event when everything is shown, as a share. */
 const MARGIN = 0.02;
 export const ANIMATION_MS = 120;
 
@@ -43,7 +43,7 @@ export function show(start: number, end: number, width: number, margin = 0): Vie
   return { start: middle - (scale * width) / 2, scale };
 }
 
-/** Keeps the zoom in range and the view over the data. */
+/** Limits the zoom and keeps the view over the data. */
 export function clamp(view: View, limits: Limits, width: number): View {
   const all = fit(limits, width);
   if (view.scale >= all.scale) return all;
@@ -63,7 +63,7 @@ export function pan(view: View, pixels: number): View {
   return { start: view.start + pixels * view.scale, scale: view.scale };
 }
 
-/** Moves the view, zoom unchanged, so that [start, end) is in sight; as little as needed. */
+/** Moves the view as little as needed to show [start, end), zoom unchanged. */
 export function reveal(view: View, start: number, end: number, width: number): View {
   const shown = view.scale * width;
   const pad = shown * 0.1;
@@ -73,12 +73,12 @@ export function reveal(view: View, start: number, end: number, width: number): V
   return view;
 }
 
-/** To the eye: zooming in and out again leaves a rest of rounding. */
+/** Compares views with a tolerance: zooming in and out leaves rounding errors. */
 export function sameView(a: View, b: View): boolean {
   return Math.abs(a.start - b.start) < a.scale / 100 && Math.abs(a.scale - b.scale) < a.scale * 1e-9;
 }
 
-/** View at `progress` (0 to 1) of the way; the zoom changes by equal factors, so it looks even. */
+/** View at `progress` (0 to 1) of the animation; the zoom changes by equal factors, so it looks even. */
 export function between(from: View, to: View, progress: number, width: number): View {
   if (progress >= 1) return to;
   const eased = 1 - (1 - progress) ** 2;

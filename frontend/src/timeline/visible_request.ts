@@ -1,4 +1,4 @@
-/** What the scene needs: the rows in sight and some around them, and the arrows over them. */
+/** The data that the scene needs: visible and nearby rows, and the arrows over them. */
 
 import type { VisibleRequest } from "./loader";
 import { barsIn, type Item, itemsIn, type TrackItem } from "./rows";
@@ -8,7 +8,7 @@ function isCounter(item: Item): item is TrackItem {
   return item.kind === "track" && item.thread.kind === "counter";
 }
 
-/** What is on screen, and the rows half a screen above and below. */
+/** The visible rows, and those up to half a screen above and below. */
 export function visibleRequest(scene: Scene): VisibleRequest {
   const margin = scene.height / 2;
   const [inSight, around, counters] = [new Set<number>(), new Set<number>(), new Set<number>()];

@@ -1,12 +1,12 @@
 import type { ComponentType } from "preact";
 import type { Selection } from "../state/selection";
 
-/** What a view's component is given: tokens of what is selected ("" where nothing is). */
+/** Props of a view: ids of the selection ("" if nothing is selected). */
 export interface ViewProps {
   selection: Selection;
 }
 
-/** What the index of a view's folder exports as `view`. */
+/** The export `view` of each view folder. */
 export interface ViewModule {
   Component: ComponentType<ViewProps>;
 }

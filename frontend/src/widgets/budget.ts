@@ -8,7 +8,7 @@ export interface BudgetPart {
   title: Key;
   help: Key;
   color: string;
-  /** Before the step's first device task: drawn beside, no part of the step time. */
+  /** True for time before the step's first device task: drawn next to the bar, not part of the step time. */
   outside: boolean;
   value: (step: Figures) => number | null;
 }
@@ -22,14 +22,14 @@ function minus(a: number | null, b: number | null): number | null {
   return a === null ? null : Math.max(0, a - (b ?? 0));
 }
 
-/** The bubble as far as it lies in the communication that it is taken out of, so that the parts sum to the step. */
+/** The bubble, limited to the communication that contains it, so that the parts sum to the step. */
 function bubbleOf({ bubble, communication_not_overlapped: bare }: Figures): number | null {
   return bubble === null ? null : Math.min(bubble, bare ?? 0);
 }
 
 /**
  * Exposed computing + overlapped + exposed communication + copying + free = step time. Receiving from another pipeline
- * stage (bubble) is part of the exposed communication and a part of its own here.
+ * stage (bubble) is shown separately from exposed communication, which contains it.
  */
 export const BUDGET: readonly BudgetPart[] = [
   {
@@ -90,14 +90,14 @@ export const BUDGET: readonly BudgetPart[] = [
   },
 ];
 
-/** Step time: computing + exposed communication + copying + free; null where one is unknown. Only GPUs tell copying. */
+/** Step time: computing + exposed communication + copying + free; null if one is unknown. Only GPUs record copying. */
 export function stepTotal(step: Figures): number | null {
   const { computing, communication_not_overlapped: communication, copying, free } = step;
   if (computing === null || communication === null || free === null) return null;
   return computing + communication + (copying ?? 0) + free;
 }
 
-/** The bar's parts of one step. */
+/** The bar parts of one step. */
 export function budgetParts(step: Figures): BarPart[] {
   return BUDGET.filter((part) => (part.value(step) ?? 0) > 0 || ALWAYS.has(part.id)).map((part) => ({
     id: part.id,
@@ -109,5 +109,5 @@ export function budgetParts(step: Figures): BarPart[] {
   }));
 }
 
-/** Named even where there is none of them. */
+/** Parts that the legend lists even if they are 0. */
 const ALWAYS: ReadonlySet<string> = new Set(["computing", "overlapped", "communication", "free"]);

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 interface Props {
   onClick: () => void;
   children: ComponentChildren;
-  /** Explains it; also its name for screen readers where the content is a sign. */
+  /** Tooltip; also the name for screen readers if the content is a sign. */
   tip?: string;
   disabled?: boolean;
   /** Pressed state of a toggle. */

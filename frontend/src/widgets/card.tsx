@@ -2,19 +2,19 @@ import { type ComponentChildren, createContext } from "preact";
 import { type ChartFile, ChartMenu } from "./chart_menu";
 import { Help } from "./tooltip";
 
-/** Title of the card around; a table in it takes it as its name for screen readers. */
+/** Title of the enclosing card; its table uses it as name for screen readers. */
 export const CardTitle = createContext("");
 
 interface Props {
   /** What is shown. */
   title?: string;
-  /** Of what: muted, beside the title. */
+  /** Muted text next to the title. */
   subtitle?: ComponentChildren;
-  /** Explains the figures; shown by the "?" beside the title. */
+  /** Explains the figures; shown by the "?" next to the title. */
   help?: string;
   /** Controls at the right end of the title line. */
   actions?: ComponentChildren;
-  /** The card is a chart that can be saved. */
+  /** Makes the card a chart that can be saved. */
   chart?: ChartFile;
   /** More classes, for instance "span-6" on the grid. */
   class?: string;

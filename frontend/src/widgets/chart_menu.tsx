@@ -4,13 +4,13 @@ import { t } from "../i18n";
 import { Popover } from "./popover";
 
 export interface ChartFile {
-  /** Of the files, without their ending. */
+  /** Name of the saved files, without extension. */
   name: string;
-  /** What the chart is drawn from; see csvText. */
+  /** The data of the chart; see csvText. */
   csv: () => string;
 }
 
-/** What can be saved of the chart in whose card it stands. */
+/** Menu that saves the chart of its card. */
 export function ChartMenu({ name, csv }: ChartFile) {
   const place = useRef<HTMLSpanElement>(null);
   return (

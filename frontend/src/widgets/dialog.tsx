@@ -10,7 +10,7 @@ interface Props {
   children: ComponentChildren;
 }
 
-/** A window over the page; Escape and its button close it. The browser keeps the focus inside and gives it back. */
+/** A modal window; Escape and its button close it. The browser keeps the focus inside and restores it. */
 export function Dialog({ isOpen, onClose, title, class: more = "", children }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {

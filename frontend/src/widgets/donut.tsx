@@ -9,23 +9,23 @@ interface Props {
   parts: readonly Part[];
   /** Unit of the values. */
   kind: "duration" | "bytes";
-  /** Parts of their own; the rest is "other". At most 7 can be told apart. */
+  /** Number of separate parts, at most 7 (distinguishable colours); the rest is "other". */
   most?: number;
-  /** Size and number of more parts, which are not in the list. */
+  /** Size and number of parts that are not in the list. */
   unlisted?: { value: number; count: number };
-  /** Under the sum in the middle: what it is the sum of. */
+  /** Label of the sum in the middle. */
   under: string;
-  /** Said where there is nothing to draw. */
+  /** Text if there is nothing to draw. */
   none?: string | undefined;
-  /** Part that a table is filtered by. */
+  /** Part selected as filter of a table. */
   selected?: string | null;
-  /** A click on a part; null when it was the selected one. "Other" cannot be chosen. */
+  /** A click on a part; null if it was selected. "Other" cannot be chosen. */
   onSelect?: (id: string | null) => void;
 }
 
 const MOST = 7;
 
-/** Shares of a whole with a legend of values: one unit for all. */
+/** Shares of a whole with a legend of values in one unit. */
 export function Donut({ parts, kind, most = MOST, unlisted, under, none, selected = null, onSelect }: Props) {
   const [hovered, setHovered] = useState<string | null>(null);
   const drawn = largestParts(parts, Math.min(most, MOST), unlisted);

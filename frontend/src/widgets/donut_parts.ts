@@ -6,13 +6,13 @@ export interface Part {
   id: string;
   label: string;
   value: number;
-  /** A CSS colour; by order of size when left out. */
+  /** A CSS colour; default: by order of size. */
   color?: string;
-  /** No table can be filtered by it. */
+  /** True if no table can be filtered by it. */
   isFixed?: boolean;
 }
 
-/** A part as it is drawn. `count`: parts that were put together, 0 for a part of its own. */
+/** A drawn part. `count`: number of combined parts, 0 for a single one. */
 export interface DrawnPart {
   id: string;
   label: string;
@@ -27,8 +27,8 @@ export interface DrawnPart {
 export const OTHER = "\u0000other";
 
 /**
- * The largest parts, at most `most`, then one with the rest. Parts of no size are left out; one that is left stays
- * itself. `unlisted`: size and number of more parts that are not in the list.
+ * The largest parts, at most `most`, and one part with the rest; a rest of one part keeps its name. Skips parts of size
+ * 0. `unlisted`: size and number of parts that are not in the list.
  */
 export function largestParts(parts: readonly Part[], most: number, unlisted = { value: 0, count: 0 }): DrawnPart[] {
   const sized = parts.filter((part) => part.value > 0).sort((a, b) => b.value - a.value);
@@ -52,7 +52,7 @@ export function largestParts(parts: readonly Part[], most: number, unlisted = { 
   return drawn;
 }
 
-/** All parts, also those that the donut puts together: name, ns and share of the whole. */
+/** All parts, including those combined in the donut: name, ns and share. */
 export function partsCsv(key: string, parts: readonly Part[], unlisted = { value: 0, count: 0 }): string {
   const whole = parts.reduce((sum, part) => sum + part.value, unlisted.value);
   const rows: [string, number, number][] = parts.map(({ label, value }) => [label, value, value / whole]);
@@ -63,7 +63,7 @@ export function partsCsv(key: string, parts: readonly Part[], unlisted = { value
   );
 }
 
-/** SVG path of a ring's piece from `start` to `end` (0..1 of a turn, from the top, clockwise) around (0, 0). */
+/** SVG path of a ring segment from `start` to `end` (0..1 of a turn, from the top, clockwise) around (0, 0). */
 export function arcPath(start: number, end: number, outer: number, inner: number): string {
   // A full turn has equal ends, which SVG draws as nothing.
   const stop = Math.min(end, start + 0.99999);

@@ -4,7 +4,7 @@ interface Props {
   color?: string;
 }
 
-/** A bar within a table cell. */
+/** A bar in a table cell. */
 export function HBar({ ratio, color = "var(--c-compute)" }: Props) {
   if (!(ratio > 0)) return null;
   const width = Math.max(0, Math.min(1, ratio)) * 100;

@@ -3,9 +3,9 @@ import * as format from "../base/format";
 export interface HeatCell {
   row: string;
   column: string;
-  /** null: no such pair. */
+  /** null: no value for this pair. */
   value: number | null;
-  /** All that is known of the pair. */
+  /** Tooltip with all figures of the pair. */
   tip?: string;
 }
 
@@ -17,7 +17,7 @@ interface Props {
   cells: readonly HeatCell[];
   /** Figure of a cell. */
   text: (value: number) => string;
-  /** Cells are too small for their figures: a scale says what the colours stand for. */
+  /** True if cells are too small for figures: a colour scale replaces them. */
   isSmall?: boolean;
   /** CSS colour of the largest value. */
   color?: string;
@@ -25,13 +25,13 @@ interface Props {
   onSelect?: (row: string, column: string) => void;
 }
 
-/** Strength of the smallest and of the largest value's colour, in percent: the page's text can be read on both. */
+/** Opacity of the smallest and of the largest value's colour, percent: text is readable on both. */
 const PALEST = 12;
 const FULLEST = 60;
-/** Values closer together than this share of the largest do not look different. */
+/** Values that differ by less than this share of the largest have the same colour. */
 const SPREAD = 0.2;
 
-/** How strong the colour of a value is, in percent. */
+/** Opacity of a value's colour, percent. */
 export function strengthOf(value: number, least: number, most: number): number {
   const bottom = Math.min(least, most * (1 - SPREAD));
   return Math.round(PALEST + (most > bottom ? (value - bottom) / (most - bottom) : 1) * (FULLEST - PALEST));
@@ -51,7 +51,7 @@ export function HeatMap({
 }: Props) {
   const byPlace = new Map(cells.map((cell) => [`${cell.row}\n${cell.column}`, cell]));
   const values = cells.map((cell) => cell.value).filter((value) => value !== null);
-  // One by one: as arguments of one call, the links of some hundred ranks are too many.
+  // In a loop: some hundred ranks have too many links for the arguments of one call.
   const least = values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
   const most = values.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   return (
@@ -109,7 +109,7 @@ function shade(color: string, strength: number): string {
   return `color-mix(in srgb, ${color} ${strength}%, var(--surface))`;
 }
 
-/** What pale and strong stand for. */
+/** The colour scale. */
 function Scale({ least, most, text, color }: Pick<Props, "text"> & { least: number; most: number; color: string }) {
   const ends = [least, most].map((value) => shade(color, strengthOf(value, least, most)));
   return (

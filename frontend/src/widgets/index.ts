@@ -1,4 +1,4 @@
-/** The widgets that views are made of. */
+/** Widgets for the views. */
 
 export { BUDGET, budgetParts, stepTotal } from "./budget";
 export { Button } from "./button";

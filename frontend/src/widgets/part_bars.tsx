@@ -6,16 +6,16 @@ import { Empty } from "./states";
 
 interface Props {
   parts: readonly Part[];
-  /** Size and number of more parts, which are not in the list. */
+  /** Size and number of parts that are not in the list. */
   unlisted: { value: number; count: number };
-  /** Bars of their own; the rest is "other". */
+  /** Number of separate bars; the rest is "other". */
   most: number;
   selected: string | null;
-  /** A click on a bar; null when it was the selected one. "Other" cannot be chosen. */
+  /** A click on a bar; null if it was selected. "Other" cannot be chosen. */
   onSelect: (id: string | null) => void;
 }
 
-/** The largest parts of a whole, as bars: more of them than a ring can tell apart. */
+/** The largest parts as bars: more parts than a ring can show. */
 export function PartBars({ parts, unlisted, most, selected, onSelect }: Props) {
   const drawn = largestParts(parts, most, unlisted);
   if (drawn.length === 0) return <Empty text={t("chart.none")} />;

@@ -4,13 +4,13 @@ import type { Where } from "./table/columnar";
 import { columnTitle } from "./table/columns";
 import type { Filter } from "./table/no_rows";
 
-/** What a click on a chart chose: rows whose column has this value ("" for unknown). */
+/** The value chosen by a click on a chart: filters a column by it ("" for unknown). */
 export interface Pick {
   column: string;
   value: string;
 }
 
-/** "column:value" of the URL. */
+/** Parses "column:value" of the URL. */
 export function parsePick(text: string): Pick | null {
   const at = text.indexOf(":");
   return at > 0 ? { column: text.slice(0, at), value: text.slice(at + 1) } : null;
@@ -20,19 +20,19 @@ export function formatPick(column: string, value: string | null): string | null 
   return value === null ? null : `${column}:${value}`;
 }
 
-/** The condition on a table; none where the table has no such column. */
+/** The condition on a table; none if the table lacks the column. */
 export function pickWhere(table: TableJson, pick: Pick | null): Where[] {
   if (!pick || !table.columns.some((column) => column.key === pick.column)) return [];
   return [{ column: pick.column, value: pick.value === "" ? null : pick.value }];
 }
 
-/** The condition in words; none where the table has no such column. */
+/** The text of the condition; none if the table lacks the column. */
 export function pickFilters(table: TableJson, pick: Pick | null, clear: () => void): Filter[] {
   const column = table.columns.find((item) => item.key === pick?.column);
   return pick && column ? [{ label: `${columnTitle(column)}: ${pick.value || t("core.unknown")}`, clear }] : [];
 }
 
-/** The conditions above the table, each with a way out of it. */
+/** The conditions above the table, each with a button that removes it. */
 export function PickChips({ filters }: { filters: readonly Filter[] }) {
   return (
     <>

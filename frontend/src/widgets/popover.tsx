@@ -2,11 +2,11 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Props {
-  /** Face of the button. */
+  /** Content of the button. */
   label: ComponentChildren;
   /** Name for screen readers, and tooltip. */
   tip?: string;
-  /** Name for screen readers alone, where the face does not say what it is for. */
+  /** Name for screen readers only, if the content does not describe the button. */
   name?: string;
   class?: string;
   disabled?: boolean;
@@ -16,7 +16,7 @@ interface Props {
   children: (close: () => void) => ComponentChildren;
 }
 
-/** While the panel is open: Escape closes it, and so does what happens outside of its parts. */
+/** While the panel is open, Escape and events outside its parts close it. */
 function useClosing(
   isOpen: boolean,
   [button, panel]: readonly [RefObject<HTMLElement>, RefObject<HTMLElement>],
@@ -33,7 +33,7 @@ function useClosing(
       if (!panel.current?.contains(event.target as Node)) leave();
     };
     const onResize = () => leave();
-    // Wherever the focus is: a click on a text of the panel takes it away from all.
+    // On the document: a click on text in the panel removes the focus.
     const onKey = (event: KeyboardEvent) => event.key === "Escape" && close();
     document.addEventListener("pointerdown", onDown);
     document.addEventListener("scroll", onScroll, true);
@@ -48,7 +48,7 @@ function useClosing(
   }, [isOpen]);
 }
 
-/** A button that opens a panel below (above where there is no room). Escape, a click outside and scrolling close it. */
+/** A button that opens a panel below it (above if there is no room). Escape, a click outside and scrolling close it. */
 export function Popover({ label, tip, name, class: more = "", disabled = false, popup = "dialog", children }: Props) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);

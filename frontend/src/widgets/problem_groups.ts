@@ -1,16 +1,16 @@
 import type { ProblemJson } from "../api/types.gen";
 
-/** The same said of several places of a file: said once, with the places below. */
+/** Problems that differ only in their place in a file, shown as one with the places below. */
 export interface ProblemGroup {
-  /** What all of them share: file, expected, lost, what to do, severity. */
+  /** Common fields: file, expected, lost, action, severity. */
   shared: ProblemJson;
-  /** Those that differ in place or in what was found there. */
+  /** The problems, which differ in place or in the value found there. */
   items: ProblemJson[];
-  /** How many times in all. */
+  /** Total count. */
   count: number;
 }
 
-/** Problems by what they say of a file, in the order of their first. */
+/** Groups problems by their common fields, in the order of the first of each. */
 export function problemGroups(problems: readonly ProblemJson[]): ProblemGroup[] {
   const groups = new Map<string, ProblemGroup>();
   for (const problem of problems) {

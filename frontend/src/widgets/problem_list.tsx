@@ -3,7 +3,7 @@ import type { ProblemJson } from "../api/types.gen";
 import { sayPlaces, t, textOf } from "../i18n";
 import { type ProblemGroup, problemGroups } from "./problem_groups";
 
-/** Problems one below the other: file and place, what was expected and found, what is lost, what to do. */
+/** A list of problems: file and place, expected and found, what is lost, what to do. */
 export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
   if (problems.length === 0) return null;
   return (
@@ -32,10 +32,10 @@ function Problem({ group: { shared, items, count } }: { group: ProblemGroup }) {
   );
 }
 
-/** Places of a problem that are listed at first. */
+/** Number of places shown at first. */
 const FIRST = 5;
 
-/** Where it stands and what was found there, the rest on demand. */
+/** The places of a problem and what was found there; the rest on demand. */
 function Places({ items }: { items: readonly ProblemJson[] }) {
   const [isAll, setAll] = useState(false);
   const shown = isAll ? items : items.slice(0, FIRST);

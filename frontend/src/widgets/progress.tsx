@@ -1,4 +1,7 @@
-/** What is being read: bars, figures, and how to stop it or go on. Widths are fixed, so that nothing moves with the figures. */
+/**
+ * Reading progress: bars, figures, and buttons to cancel and resume. Fixed widths, so that nothing moves with the
+ * figures.
+ */
 
 import { useState } from "preact/hooks";
 import type { ProgressJson } from "../api/types.gen";
@@ -8,15 +11,15 @@ import { places, workerName } from "../state/catalog";
 import { control, controlError } from "../state/progress";
 import { isActive, isResumable, jobKey, shareDone, sortJobs, type Totals, totalsOf } from "../state/reading";
 
-/** Lines of a list at most; the others are counted. */
+/** Largest number of listed jobs; the others are counted. */
 const MOST = 40;
 
 interface BarProps {
-  /** What is read. */
+  /** Name of the job. */
   label: string;
   done: number;
   total: number;
-  /** It does not go on by itself. */
+  /** True if it is stopped. */
   stopped?: boolean;
 }
 
@@ -36,10 +39,10 @@ export function ProgressBar({ label, done, total, stopped = false }: BarProps) {
   );
 }
 
-/** After the last byte the levels of detail are still built: nothing is left to read then, in seconds. */
+/** Time left (s) below which the server only builds levels of detail: no bytes are left to read. */
 const FINISHING = 0.5;
 
-/** "412.3 MiB of 1.0 GiB", "240.1 MiB/s", "3 s left": three columns; what is not known leaves its place empty. */
+/** "412.3 MiB of 1.0 GiB", "240.1 MiB/s", "3 s left": three columns; unknown ones stay empty. */
 export function Figures({ done, total, rate, left }: Pick<Totals, "done" | "total" | "rate" | "left">) {
   return (
     <span class="job-figures mono muted">
@@ -61,7 +64,7 @@ export function Pace({ rate, left }: Pick<Totals, "rate" | "left">) {
   );
 }
 
-/** Stops the work, or goes on with it: whichever can be done. */
+/** Cancels or resumes the jobs, whichever is possible. */
 export function JobControl({ jobs }: { jobs: readonly ProgressJson[] }) {
   const [isBusy, setBusy] = useState(false);
   const going = jobs.filter(isActive);
@@ -88,7 +91,7 @@ export function JobControl({ jobs }: { jobs: readonly ProgressJson[] }) {
   );
 }
 
-/** One piece of work. `named`: with its rank, for lists of several. */
+/** One job. `named`: with its rank, for lists of several. */
 export function JobLine({ job, named = false }: { job: ProgressJson; named?: boolean }) {
   const what = job.file.split("/").pop() || t(`state.reading.${job.stage}`);
   const name = named ? t("progress.name", { rank: rankName(job.span), what }) : what;
@@ -113,7 +116,7 @@ export function JobLine({ job, named = false }: { job: ProgressJson; named?: boo
   );
 }
 
-/** The rank of a span, and the span where the rank has several. */
+/** The rank of a span, with the span's label if the rank has several. */
 function rankName(span: string): string {
   const place = places.value.get(span);
   if (!place) return "";
@@ -127,7 +130,7 @@ function stateText(job: ProgressJson): string {
   return t(`progress.${job.state}`, { total });
 }
 
-/** All of several pieces of work in one line: what is read of how much, and how to stop the rest. */
+/** Total of several jobs in one line, with a button that cancels the rest. */
 export function TotalsLine({ jobs, label }: { jobs: readonly ProgressJson[]; label: string }) {
   const totals = totalsOf(jobs);
   return (
@@ -153,7 +156,7 @@ export function countText({ count }: Totals): string {
   return parts.filter(Boolean).join(" · ");
 }
 
-/** Work of one or many spans: totals first, then what matters most. */
+/** Jobs of one or more spans: the total first, then the jobs by urgency. */
 export function JobList({ jobs }: { jobs: readonly ProgressJson[] }) {
   const open = sortJobs(jobs.filter((job) => job.state !== "ready"));
   const hasRanks = new Set(jobs.map((job) => job.span)).size > 1;
@@ -170,7 +173,7 @@ export function JobList({ jobs }: { jobs: readonly ProgressJson[] }) {
   );
 }
 
-/** Why Cancel or Resume did nothing. */
+/** The error of a failed Cancel or Resume. */
 export function ControlError() {
   if (!controlError.value) return null;
   return (

@@ -11,14 +11,14 @@ interface Props {
   children?: ComponentChildren;
 }
 
-/** Columns that only say yes (1) or no (0); a no says nothing. */
+/** Columns with yes (1) or no (0); only yes is shown. */
 const FLAGS: ReadonlySet<string> = new Set(["communication"]);
 
 function isTelling(key: string, value: Cell): boolean {
   return value !== null && value !== "" && !(FLAGS.has(key) && value === 0);
 }
 
-/** Everything that is known of a row, by groups, each figure in its own unit. */
+/** All values of a row, by groups, each in its own unit. */
 export function RowFacts({ table, row, baseNs, children }: Props) {
   const known = table.columns.filter((column) => isTelling(column.key, row.get(column.key)));
   const groups = [...new Set(known.map((column) => column.group))];

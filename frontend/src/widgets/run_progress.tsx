@@ -5,13 +5,13 @@ import { Popover } from "./popover";
 import { countText, Figures, JobControl, JobList, ProgressBar } from "./progress";
 
 interface Props {
-  /** Work of the ranks, done work included. */
+  /** Jobs of the ranks, including finished ones. */
   jobs: readonly ProgressJson[];
   /** Without figures, for cards. */
   small?: boolean;
 }
 
-/** How far the ranks of a run are read, in one line; its button lists them. Nothing once all are read. */
+/** Reading progress of a run's ranks in one line; its button lists them. Empty once all are read. */
 export function RunProgress({ jobs, small = false }: Props) {
   const totals = totalsOf(jobs);
   const { waiting, reading, cancelled, failed } = totals.count;

@@ -1,6 +1,6 @@
 import { fixed, type Unit } from "../base/format";
 
-/** An axis: pixel of a value and back. */
+/** An axis: value to pixel and back. */
 export interface Scale {
   from: number;
   to: number;
@@ -31,7 +31,7 @@ export interface Tick {
   label: string;
 }
 
-/** Round values of an axis within [from, to], written in one unit, with the decimals that keep them apart. */
+/** Round values of an axis within [from, to], in one unit, with enough decimals to distinguish them. */
 export function ticks(from: number, to: number, unit: Unit, most: number): Tick[] {
   const step = roundStep((to - from) / unit.scale, most);
   const decimals = Math.min(9, Math.max(0, -Math.floor(Math.log10(step) + 1e-9) + (isQuarter(step) ? 1 : 0)));
@@ -48,7 +48,7 @@ function isQuarter(step: number): boolean {
   return Math.abs(mantissa - 2.5) < 1e-6;
 }
 
-/** Top of an axis that starts at 0: the round value above the largest. */
+/** Top of an axis that starts at 0: the next round value above the largest. */
 export function roundTop(largest: number, unit: Unit, most: number): number {
   if (!(largest > 0)) return unit.scale;
   const step = roundStep(largest / unit.scale, most);
@@ -56,8 +56,8 @@ export function roundTop(largest: number, unit: Unit, most: number): number {
 }
 
 /**
- * SVG path of a step curve within the axes: the value in force at the left edge comes in from there, the last known
- * value ends where its record stands. Unknown values are passed over.
+ * SVG path of a step curve within the axes. It starts with the value at the left edge and ends at the last known
+ * record. Unknown values are skipped.
  */
 export function stepPath(time: readonly number[], values: readonly (number | null)[], x: Scale, y: Scale): string {
   const parts: string[] = [];
@@ -76,7 +76,7 @@ export function stepPath(time: readonly number[], values: readonly (number | nul
     if (moment > x.to) return parts.join("");
     if (parts.length > 1) parts.push(`V${px(y.pixel(value))}`);
   }
-  // A lone record has no length: a short dash shows that it is there.
+  // A single record gets a short dash, so that it is visible.
   return parts.length === 1 ? `${parts[0]}h${LONE_PX}` : parts.join("");
 }
 

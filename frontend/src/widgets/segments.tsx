@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact";
 
 interface Props<T extends string> {
-  /** What is chosen, for screen readers. */
+  /** Label for screen readers. */
   label: string;
   options: readonly { id: T; label: ComponentChildren; tip?: string }[];
   value: T;
   onChange: (id: T) => void;
-  /** Class of the list. */
+  /** CSS class of the list. */
   look?: string;
 }
 
-/** A segmented control: one of a few alternatives, all visible. Left and Right move the choice. */
+/** A segmented control: a few visible alternatives. Left and Right move the choice. */
 export function Segments<T extends string>({ label, options, value, onChange, look = "segments" }: Props<T>) {
   const move = (event: KeyboardEvent) => {
     const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;

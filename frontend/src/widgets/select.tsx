@@ -6,30 +6,30 @@ import { Popover } from "./popover";
 export interface Option {
   id: string;
   label: string;
-  /** Muted, at the right: a count, a state. */
+  /** Muted text at the right: a count, a state. */
   note?: string;
-  /** Explains why it cannot be chosen, or what it is. */
+  /** Tooltip: an explanation, or why it cannot be chosen. */
   tip?: string;
   disabled?: boolean;
 }
 
 interface Props {
-  /** What is chosen, for screen readers and (with `prefix`) on the face. */
+  /** Label for screen readers and (with `prefix`) on the button. */
   label: string;
   options: readonly Option[];
   value: string;
   onChange: (id: string) => void;
-  /** Write "label: value" on the face instead of the value alone. */
+  /** Shows "label: value" instead of the value only. */
   prefix?: boolean;
-  /** Face while nothing is chosen. */
+  /** Text if nothing is chosen. */
   placeholder?: string;
   class?: string;
 }
 
-/** More options than this get a filter. */
+/** Longer lists have a filter. */
 const FILTER_FROM = 10;
 
-/** A dropdown list. Arrows, Home, End and Enter choose; long lists have a filter. */
+/** A dropdown list. Arrow keys, Home, End and Enter choose; long lists have a filter. */
 export function Select({ label, options, value, onChange, prefix = false, placeholder, class: more = "" }: Props) {
   const chosen = options.find((option) => option.id === value);
   const text = chosen?.label ?? placeholder ?? "–";

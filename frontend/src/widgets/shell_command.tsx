@@ -4,7 +4,7 @@ import { t } from "../i18n";
 
 const COPIED_MS = 1200;
 
-/** A shell command to copy. */
+/** A shell command with a copy button. */
 export function ShellCommand({ command }: { command: string }) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
@@ -20,4 +20,9 @@ export function ShellCommand({ command }: { command: string }) {
       </button>
     </div>
   );
+}
+
+/** Quotes a path for a shell if necessary. */
+export function shellWord(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

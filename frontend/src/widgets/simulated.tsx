@@ -1,7 +1,7 @@
 import type { SpanJson } from "../api/types.gen";
 import { t } from "../i18n";
 
-/** Marks a capture whose device side nobody measured: figures of it must not pass for a real device's. */
+/** Marks a capture of a simulated device, whose figures are not measured. */
 export function SimulatedMark({ span }: { span: SpanJson | undefined }) {
   if (!span?.simulated) return null;
   return (

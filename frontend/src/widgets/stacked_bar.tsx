@@ -3,27 +3,27 @@ import * as format from "../base/format";
 export interface BarPart {
   id: string;
   label: string;
-  /** ns; null (unknown) takes no place. */
+  /** ns; null (unknown) has no width. */
   value: number | null;
   color: string;
-  /** Explains the part. */
+  /** Tooltip of the part. */
   help?: string;
-  /** Drawn, but no part of the whole: it has no share. */
+  /** True if drawn outside the whole: it has no share. */
   outside?: boolean;
 }
 
 interface Props {
   parts: readonly BarPart[];
-  /** What the full width stands for; the sum of the parts when left out. */
+  /** Value of the full width; default: the sum of the parts. */
   whole?: number;
   thin?: boolean;
   onClick?: (id: string) => void;
 }
 
-/** Parts narrower than this have no name inside. */
+/** Parts narrower than this have no label. */
 const LABEL_FROM = 0.08;
 
-/** A budget as one bar: each part as wide as its share, named inside where there is room. */
+/** A budget as one bar: each part as wide as its share, with a label if it fits. */
 export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
   const sum = wholeOf(parts);
   const full = Math.max(

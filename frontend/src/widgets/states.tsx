@@ -6,7 +6,7 @@ import { say, sayOption, t, textOf } from "../i18n";
 import { Button } from "./button";
 import { ProblemList } from "./problem_list";
 
-/** A quiet line or two where there is nothing to show. */
+/** A short text instead of a chart or table without data. */
 export function Empty({ text, children }: { text?: string; children?: ComponentChildren }) {
   return (
     <div class="muted" style={{ padding: "12px 0" }}>
@@ -16,7 +16,7 @@ export function Empty({ text, children }: { text?: string; children?: ComponentC
   );
 }
 
-/** What a capture lacks, what that costs and which option records it. */
+/** Missing data of a capture, the consequence, and the option that records them. */
 export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
   return (
     <ul class="missing-list">
@@ -36,7 +36,7 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
   );
 }
 
-/** A line above a view whose data are not complete; opens the list. */
+/** A line above a view with incomplete data; opens the list of problems. */
 export function ProblemBanner({ problems }: { problems: readonly ProblemJson[] }) {
   const [isOpen, setOpen] = useState(false);
   if (problems.length === 0) return null;
@@ -55,7 +55,7 @@ export function ProblemBanner({ problems }: { problems: readonly ProblemJson[] }
   );
 }
 
-/** A request that failed, with what the server said and a way to try again. */
+/** A failed request with the server's message and a retry button. */
 export function ErrorPanel({ error, onRetry, title }: { error: ApiError; onRetry?: () => void; title?: string }) {
   return (
     <section class="card panel" role="alert">

@@ -15,19 +15,19 @@ interface Shown {
   anchor: DOMRect;
 }
 
-/** Names the tooltip in the page. */
+/** Id of the tooltip. */
 const ID = "tooltip";
 
 /**
- * The one tooltip of the page. Any element with `data-tip="text"` shows it on hover and focus; an element with
- * `data-tip-cut` shows its own text when that is cut off.
+ * The tooltip of the page. An element with `data-tip="text"` shows it on hover and focus; an element with `data-tip-
+ * cut` shows its own text if that is cut off.
  */
 export function TooltipLayer() {
   const [shown, setShown] = useState<Shown | null>(null);
   const box = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
-    // A click focuses, too, itself or through what it opens, which must not be covered.
+    // A click also moves the focus, directly or through a popover that the tooltip must not cover.
     let isByKey = false;
     const show = (event: Event) => {
       if (event.type === "focusin" && !isByKey) return;
@@ -49,7 +49,7 @@ export function TooltipLayer() {
     document.addEventListener("pointerdown", onDown);
     document.addEventListener("input", hide);
     document.addEventListener("scroll", hide, true);
-    document.addEventListener("keydown", onKey, true); // before what it moves the focus to
+    document.addEventListener("keydown", onKey, true); // before the handler that moves the focus
     return () => {
       document.removeEventListener("pointerover", show);
       document.removeEventListener("focusin", show);
@@ -60,7 +60,7 @@ export function TooltipLayer() {
     };
   }, []);
 
-  // A screen reader says what the tooltip says, unless that is the name it has said already.
+  // Screen readers read the tooltip, unless it equals the element's name.
   useEffect(() => {
     if (!shown || shown.target.getAttribute("aria-label") === shown.text) return;
     shown.target.setAttribute("aria-describedby", ID);

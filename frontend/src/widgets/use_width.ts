@@ -1,6 +1,6 @@
 import { type MutableRef, useLayoutEffect, useState } from "preact/hooks";
 
-/** Width of an element in px, followed; 0 until it is known. */
+/** Width of an element in px, kept up to date; 0 until it is known. */
 export function useWidth(box: MutableRef<HTMLElement | null>): number {
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {

@@ -14,16 +14,18 @@ import { ErrorPanel, MissingList, ProblemBanner } from "./states";
 interface Props<T> {
   /** From `useView`. */
   view: ViewState<T>;
-  /** The view itself, called with its data and the whole answer (tables, base_ns) once they are there; also with those
-   * of what is read so far, where the server gives them. */
+  /**
+   * Renders the view with its data and the full answer (tables, base_ns); also with partial data, if the server sends
+   * them.
+   */
   children: (data: T, answer: ViewJson) => ComponentChildren;
-  /** "plain": without the banner of problems above (a view that fills the page). */
+  /** "plain": without the banner of problems (for a view that fills the page). */
   problems?: "banner" | "plain";
 }
 
 /**
- * Every state of a view's answer: loading, being read, missing, failed, ready. Never blank. `data-state` tells which,
- * for tests and for styles.
+ * Renders every state of a view's answer: loading, reading, missing, failed, ready. `data-state` holds the state, for
+ * tests and styles.
  */
 export function ViewFrame<T>(props: Props<T>) {
   const { answer, error } = props.view;
@@ -50,7 +52,7 @@ function Content<T>({ view, children, problems = "banner" }: Props<T>) {
   );
 }
 
-/** Says so only after a moment: an answer from the cache comes at once, and a flash would disturb. */
+/** Appears after a delay: cached answers arrive sooner, and a flash would disturb. */
 function Loading() {
   const [isLate, setLate] = useState(false);
   useEffect(() => {
@@ -64,7 +66,7 @@ function Loading() {
   ) : null;
 }
 
-/** How far a view's data are read. */
+/** Reading progress of a view's data. */
 export function Reading({ answer }: { answer: ViewJson }) {
   const jobs = freshJobs(answer.progress);
   const isCancelled = !jobs.some(isActive) && jobs.some((job) => job.state === "cancelled");

@@ -72,7 +72,7 @@ describe("findingText", () => {
     const map = op(1, "MapOp", 0);
     const text = (rule: "held_up" | "busy_workers", value: number) =>
       findingText({ rule, op_id: 1, value, limit: 0.1 }, [map]);
-    expect(text("held_up", 0.87)).toContain("Map(id=1): its input queue is 87.0 % fuller");
+    expect(text("held_up", 0.87)).toContain("Map(id=1) is the bottleneck: its input queue is 87.0 % fuller");
     expect(text("held_up", 0.87)).toContain("python_multiprocessing");
     expect(text("busy_workers", 92)).toContain("each worker uses 92.0 % of a core");
   });

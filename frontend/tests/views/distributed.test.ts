@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { DistributedJson, RankBudgetJson } from "../../src/api/types.gen";
-import { communicationParts } from "../../src/views/distributed/communication";
 import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
+import { communicationParts } from "../../src/views/distributed/rank_bars";
 import * as ranks from "../../src/views/distributed/ranks";
 import { budgetParts, wholeOf } from "../../src/widgets";
 import { linkRow } from "./link_row";

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../src/api/types.gen";
 import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
-import { curvesCsv } from "../../src/views/memory/export";
 import { heldOf, momentOf, sumOf } from "../../src/views/memory/live";
 import * as series from "../../src/views/memory/series";
 import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size";
@@ -215,6 +214,6 @@ describe("links and files", () => {
       memory([curve('a,"b"', { time: [0, 1, 2], reserved: [1, null, 3] })]),
       "reserved",
     );
-    expect(curvesCsv(lines)).toBe('curve,time_ns,bytes\r\n"a,""b""",0,1\r\n"a,""b""",1,\r\n"a,""b""",2,3\r\n');
+    expect(series.curvesCsv(lines)).toBe('curve,time_ns,bytes\r\n"a,""b""",0,1\r\n"a,""b""",1,\r\n"a,""b""",2,3\r\n');
   });
 });

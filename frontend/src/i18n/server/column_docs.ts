@@ -1,6 +1,6 @@
 import type { ServerText } from "./texts.gen";
 
-/** What the figures of columns mean. {0}, {1} of metrics: the unit and the cores that a header names. */
+/** Descriptions of columns. {0}, {1} of metrics: the unit and the cores in the header. */
 export const COLUMN_DOCS = {
   "1 for communication operators, 0 for computing kernels.": "通信算子为 1，计算 kernel 为 0。",
   "1 for operators of HCCL, NCCL and torch.distributed, by name.":

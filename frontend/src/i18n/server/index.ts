@@ -1,11 +1,7 @@
 import { COLUMN_DOCS } from "./column_docs";
-import { KINETO } from "./kineto";
-import { LINKS } from "./links";
+import { KINETO, LINKS, MINDSPORE, MSPROF, PLACES } from "./formats";
 import { MINDDATA } from "./minddata";
 import { MINDINSIGHT } from "./mindinsight";
-import { MINDSPORE } from "./mindspore";
-import { MSPROF } from "./msprof";
-import { PLACES } from "./places";
 import type { ServerText } from "./texts.gen";
 import { TITLES } from "./titles";
 
@@ -24,10 +20,10 @@ export const SERVER_ZH: Readonly<Record<ServerText, string>> = {
 
 const TEXTS: Readonly<Record<string, string>> = SERVER_ZH;
 const BLANK = /\{(\d)\}/g;
-/** Blanks stand apart from Chinese, as names do; one that is filled with Chinese does not. */
+/** A blank between two Chinese characters: templates have blanks around names, but not around Chinese. */
 const GAP = /(?<=\p{sc=Han}) (?=\p{sc=Han})/gu;
 
-/** Texts with blanks, those that say most first. */
+/** Texts with placeholders, the longest first. */
 const PATTERNS = Object.keys(SERVER_ZH)
   .filter((text) => text.search(BLANK) >= 0)
   .sort((left, right) => literal(right) - literal(left))
@@ -46,7 +42,7 @@ function patternOf(text: string): RegExp {
   return new RegExp(`^${escaped.replace(BLANK, "(.+?)")}$`, "s");
 }
 
-/** A text of the server in Chinese; what fills its blanks too, where that is a text. Unknown ones (names) as they are. */
+/** Chinese for a text of the server, and for texts in its placeholders. Unknown texts (names) stay as they are. */
 export function translate(text: string): string {
   return known(text) ?? text;
 }
@@ -64,7 +60,7 @@ function known(text: string): string | undefined {
 
 const PLACE = /^[a-z]+ \d+$/;
 
-/** Places in a file: "line 3, Name, line 9, Name and 2 more". Names of columns and of keys stay as they are. */
+/** Translates places in a file: "line 3, Name, line 9, Name and 2 more". Names of columns and keys stay as they are. */
 export function translatePlaces(places: string): string {
   const [, listed = places, more = ""] = /^(.+) and (\d+) more$/.exec(places) ?? [];
   const inChinese = listed

@@ -8,7 +8,7 @@ export const MINDINSIGHT = {
   "Step time": "迭代耗时",
   "Forward and backward + tail + gap.": "前向和反向 + 拖尾 + 间隙。",
   "Whole step: gap + forward and backward + tail.": "整个 step：间隙 + 前向和反向 + 拖尾。",
-  "From the start of the step to its first device task.": "从 step 开始到其首个设备任务。",
+  "From the start of the step to its first device task.": "从 step 开始到其首个 Device 侧任务。",
   Lead: "前导",
   "Only copies and memory sets run on the device.": "设备上只有拷贝和内存设置在运行。",
   "Start of the step on the device.": "step 在设备上的开始时刻。",
@@ -30,7 +30,7 @@ export const MINDINSIGHT = {
   "Computation and idle": "计算和空闲",
   Deallocations: "释放次数",
   "Default or Gradients.": "Default 或 Gradients。",
-  "Device tasks": "设备任务",
+  "Device tasks": "Device 侧任务",
   "End of the last operator of the backward pass.": "反向最后一个算子的结束时刻。",
   "End of the step before; of the first step its forward start.":
     "上一个 step 的结束时刻；第一个 step 为其前向开始时刻。",

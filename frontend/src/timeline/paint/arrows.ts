@@ -1,4 +1,4 @@
-/** All arrows of the chosen kinds of flows, thin: the more arrows one stands for, the stronger. */
+/** All arrows of the chosen kinds of flows, drawn thin: the more joined arrows, the stronger the line. */
 
 import { levelOf } from "../cache";
 import type { ArrowSet } from "../decode";
@@ -8,10 +8,10 @@ import { timeAt, xAt } from "../viewport";
 
 /** Opacity by how many arrows were joined: 1, up to 3, up to 15, more. */
 const STRENGTHS = [0.4, 0.55, 0.7, 0.9];
-/** From this many arrows on they fade, so that the slices below stay readable; but to no less than this share. */
+/** Above this number arrows fade so that the slices below stay readable, but never below this share. */
 const CROWD = 150;
 const FAINT = 0.1;
-/** With more arrows than this the heads would hide what they point at. */
+/** Above this number of arrows, arrow heads are not drawn: they would hide the slices. */
 const HEADS = 300;
 const HEAD = 5;
 
@@ -27,7 +27,7 @@ export interface Curve {
 export class ArrowPainter {
   constructor(private readonly context: CanvasRenderingContext2D) {}
 
-  /** Paints over the rows. Returns how many arrows are in sight. */
+  /** Paints over the rows. Returns the number of visible arrows. */
   paint(scene: Scene): number {
     if (scene.arrows.length === 0) return 0;
     const { context } = this;
@@ -91,7 +91,7 @@ export function curvesOf(scene: Scene, kind: number): Curve[] {
   const right = scene.gutter + timeWidth(scene);
   for (const { data, window } of scene.caches.arrows.pieces(kind, range.start, range.end, level)) {
     const isPart = window.start > range.start || window.end < range.end;
-    if (isPart && found.length > 0) continue; // what covers all is there already
+    if (isPart && found.length > 0) continue; // the full range is loaded
     addCurves(scene, data, heights, right, found);
   }
   return found;
@@ -112,7 +112,7 @@ function addCurves(scene: Scene, data: ArrowSet, heights: Heights, right: number
   }
 }
 
-/** Middle of each row on the canvas, looked up once per frame; null where it is not laid out. */
+/** Middle of each row on the canvas, computed once per frame; null if the row is not laid out. */
 class Heights {
   private readonly known = new Map<number, number | null>();
 

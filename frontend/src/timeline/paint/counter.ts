@@ -11,7 +11,7 @@ import { xAt } from "../viewport";
 
 const TOP = 3;
 
-/** Series of a counter in sight. */
+/** Visible series of a counter. */
 export function counterSeries(scene: Scene, item: TrackItem): CounterSeries[] {
   const range = shownRange(scene);
   const level = levelOf(scene.view.scale / scene.ratio);
@@ -19,7 +19,7 @@ export function counterSeries(scene: Scene, item: TrackItem): CounterSeries[] {
   return pieces[0]?.data ?? [];
 }
 
-/** Largest value, which the row's height stands for; 0 where nothing is above. */
+/** Largest value, drawn at full height; 0 if no value is positive. */
 export function counterTop(item: TrackItem, series: readonly CounterSeries[]): number {
   if (item.thread.max_value !== null && item.thread.max_value > 0) return item.thread.max_value;
   let top = 0;
@@ -27,7 +27,7 @@ export function counterTop(item: TrackItem, series: readonly CounterSeries[]): n
   return top;
 }
 
-/** Index of the value in force at `time`; -1 before the first. */
+/** Index of the current value at `time`; -1 before the first. */
 export function valueAt(series: CounterSeries, time: number): number {
   let low = 0;
   let high = series.time.length;
@@ -72,7 +72,7 @@ export function paintCounter(context: CanvasRenderingContext2D, scene: Scene, se
   context.restore();
 }
 
-/** What the full height stands for, on a ground of its own so that the curve does not cross it. */
+/** Draws the value of the full height, on a background so that the curve does not cross it. */
 function paintTop(context: CanvasRenderingContext2D, scene: Scene, text: string, y: number): void {
   context.font = LABEL_FONT;
   context.textBaseline = "top";

@@ -10,7 +10,7 @@ function point(scene: Scene, slice: SliceMark, time: number): { x: number; y: nu
   return { x: scene.gutter + xAt(scene.view, time), y: place.y + place.height / 2 };
 }
 
-/** Draws from where the first slice hands over: its end, or its start when the second one begins before that end. */
+/** Draws from the end of the first slice, or from its start if the second slice begins before that end. */
 export function paintFlow(context: CanvasRenderingContext2D, scene: Scene, flow: FlowCurve): void {
   const begin = flow.to.start >= flow.from.end ? flow.from.end : flow.from.start;
   const from = point(scene, flow.from, begin);

@@ -7,7 +7,7 @@ import { HEADER_FONT, LABEL_FONT } from "../theme";
 import { TextFitter } from "./text";
 
 const INDENT = 20;
-/** Width of the area of the pin, at the right end of the column. */
+/** Width of the pin button, at the right end of the column. */
 export const PIN_WIDTH = 22;
 
 export class GutterPainter {
@@ -24,7 +24,7 @@ export class GutterPainter {
     const { theme, gutter, height, width } = scene;
     context.fillStyle = theme.surfaceText;
     context.fillRect(0, 0, gutter, height);
-    // Below the names of processes, which may reach over it.
+    // Drawn before the process names, which may overlap it.
     context.fillStyle = theme.line;
     context.fillRect(gutter - 1, 0, 1, height);
     context.textBaseline = "middle";

@@ -1,4 +1,4 @@
-/** What changes with the pointer and the selection: outlines, area, marks, flows. */
+/** Everything that changes with the pointer and the selection: outlines, area, marks, flows. */
 
 import { duration, fixed } from "../../base/format";
 import type { TrackItem } from "../rows";
@@ -64,7 +64,7 @@ export class OverlayPainter {
     context.fillRect(Math.round(right) - 1, top, 1, scene.height - top);
   }
 
-  /** The dragged range with its length; the rows it covers are tinted more. */
+  /** Draws the dragged range with its length; its rows are tinted more. */
   private paintArea(scene: Scene): void {
     const { context } = this;
     const { area, theme, gutter, view } = scene;

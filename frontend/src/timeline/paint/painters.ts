@@ -1,4 +1,4 @@
-/** The painters of the three canvases that lie over each other. */
+/** The painters of the three stacked canvases. */
 
 import type { Scene } from "../scene";
 import type { Surface } from "../surface";
@@ -23,7 +23,7 @@ export class Painters {
     this.top = new TopPainter(contexts.top);
   }
 
-  /** Paints the rows; gives the number of arrows. */
+  /** Paints the rows; returns the number of arrows. */
   base(scene: Scene): number {
     this.rows.paint(scene);
     const arrows = this.arrows.paint(scene);
@@ -31,13 +31,13 @@ export class Painters {
     return arrows;
   }
 
-  /** Paints what lies over the rows. */
+  /** Paints the overlay above the rows. */
   over(scene: Scene): void {
     this.top.paint(scene);
     this.overlay.paint(scene);
   }
 
-  /** Fonts have come: texts have other widths. */
+  /** Remeasures texts after fonts were loaded. */
   forgetWidths(): void {
     this.rows.forgetWidths();
     this.gutter.forgetWidths();

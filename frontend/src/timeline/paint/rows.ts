@@ -1,4 +1,4 @@
-/** Bars, labels and counters: all that changes with the view and the data. */
+/** Bars, labels and counters: everything that changes with the view and the data. */
 
 import { levelOf, type PieceCache, partsOf } from "../cache";
 import { mix, pixelOf } from "../colours";
@@ -17,7 +17,7 @@ import { TextFitter } from "./text";
 /** Bars narrower than this (CSS pixels) have no label. */
 const LABEL_FROM = 22;
 const LABEL_PAD = 4;
-/** Height (CSS pixels) in which at least a hit of the search is lit: it is looked for. */
+/** Least height (CSS pixels) of a highlighted hit, so that it stays visible. */
 const HIT_LEAST = 4;
 export const TICK_SPACING = 96;
 
@@ -86,7 +86,7 @@ export class RowPainter {
     }
   }
 
-  /** Draws what there is of a row on `line`. Gives the bars that are wide enough for a label; null: nothing is here. */
+  /** Draws the loaded bars of a row on `line`. Returns the bars wide enough for a label; null if nothing is loaded. */
   private drawBars(
     scene: Scene,
     cache: PieceCache<SliceRow>,

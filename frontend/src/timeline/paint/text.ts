@@ -18,12 +18,12 @@ export class TextFitter {
     return width;
   }
 
-  /** After a change of fonts. */
+  /** Clears the widths after a change of fonts. */
   forget(): void {
     this.widths.clear();
   }
 
-  /** `text`, or as much of it as fits before an ellipsis; "" where not even two letters fit. */
+  /** `text`, shortened with an ellipsis to fit; "" if not even two letters fit. */
   fit(text: string, room: number): string {
     const width = this.width(text);
     if (width <= room) return text;

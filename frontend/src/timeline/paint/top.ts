@@ -17,7 +17,7 @@ export const MINIMAP_HEIGHT = 22;
 export const RULER_HEIGHT = 22;
 export const TOP_HEIGHT = MINIMAP_HEIGHT + RULER_HEIGHT;
 const LANE_TOP = 3;
-/** Width of a mark's name at most. */
+/** Largest width of a mark's name. */
 const MARK_MOST = 160;
 
 /** A text on the ruler and its box. */
@@ -27,7 +27,7 @@ interface Label {
   right: number;
 }
 
-/** The view of the minimap: everything. */
+/** The view of the minimap: the full range. */
 export function minimapView(scene: Scene): View {
   return fit(scene.limits, timeWidth(scene));
 }
@@ -83,7 +83,7 @@ export class TopPainter {
     this.context.putImageData(image, Math.round(gutter * ratio), 0);
   }
 
-  /** The part in sight, the hits of the search and the marks. */
+  /** Draws the visible part, the hits of the search and the marks. */
   private paintWindow(scene: Scene): void {
     const { context } = this;
     const { theme, gutter, view } = scene;
@@ -138,7 +138,7 @@ export class TopPainter {
     context.restore();
   }
 
-  /** Names of the marks and where they are written, each cut where the next one begins. */
+  /** Names of the marks and their positions, each cut where the next one begins. */
   private markLabels(scene: Scene): Label[] {
     const { gutter, view, width } = scene;
     const places = scene.marks
@@ -161,7 +161,7 @@ export class TopPainter {
     context.fillText(text, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
   }
 
-  /** The time under the pointer, with the digits that a pixel can tell, and where it is written. */
+  /** The time under the pointer, to the precision of a pixel, and its position. */
   private pointerLabel(scene: Scene): Label | null {
     const { pointer, gutter, view } = scene;
     if (!pointer || pointer.x < gutter) return null;

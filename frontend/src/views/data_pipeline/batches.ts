@@ -2,20 +2,20 @@ import type { TableJson } from "../../api/types.gen";
 
 type Figures = readonly (number | null)[];
 
-/** One queue as the batches met it, by batch. */
+/** State of one queue at each batch. */
 export interface QueueSeries {
   queue: string;
   batch: Figures;
   size: Figures;
   capacity: number | null;
-  /** Means in entries and ns; null where nothing is known. */
+  /** Means in entries and ns; null if unknown. */
   average: number | null;
   get: number | null;
   push: number | null;
   total: number | null;
 }
 
-/** The queues of the table "batches", those that the table has, host first. */
+/** The queues in the table "batches", host first. */
 export function queueSeries(table: TableJson): QueueSeries[] {
   const names = (table.data.queue ?? []) as (string | null)[];
   const batches = (table.data.batch ?? []) as Figures;

@@ -6,7 +6,7 @@ import { Card, DataTable } from "../../widgets";
 import { type QueueSeries, queueSeries } from "./batches";
 import { Samples } from "./samples";
 
-/** The step gap, batch by batch: what was in the queues, and how long getting and pushing took. */
+/** The step gap by batch: queue sizes, and the time to get and push a batch. */
 export function BatchesCard({ table, query, baseNs }: { table: TableJson; query: Query; baseNs: string }) {
   const isCut = table.rows < table.total;
   const cut = t("data.batches.cut", { rows: format.integer(table.rows), total: format.integer(table.total) });

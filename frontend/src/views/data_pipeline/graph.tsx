@@ -9,7 +9,7 @@ interface Props {
   bottleneck: number | null;
 }
 
-/** The operators from the source to the device, each with the queue behind it. */
+/** The operators from source to device, each with its output queue. */
 export function Graph({ operators, bottleneck }: Props) {
   return (
     <div class="data-graph">

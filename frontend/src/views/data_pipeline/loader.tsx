@@ -3,10 +3,10 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { Card } from "../../widgets";
 
-/** From this part of the steps on, waiting is worth doing something about. */
+/** Input-bound from this share of step time on. */
 const MUCH = 0.1;
 
-/** How long the host waited for batches from PyTorch's DataLoader. */
+/** Shows how long the host waited for batches of PyTorch's DataLoader. */
 export function LoaderCard({ loader }: { loader: LoaderJson }) {
   const mean = format.duration(loader.total_ns / loader.calls);
   const part = loader.steps_ns ? loader.total_ns / loader.steps_ns : null;

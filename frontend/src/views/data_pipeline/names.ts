@@ -1,12 +1,14 @@
 import type { PipelineOp } from "../../api/types.gen";
 
-/** Name of an operator as MindSpore writes it. */
+/** Name of an operator in MindSpore's notation. */
 export function nameOf({ name, op_id }: PipelineOp): string {
   return `${name.replace(/Op$/, "")}(id=${op_id})`;
 }
 
-/** The operators in columns from their source on: those that the longest way leads to come last. In a damaged file
- * operators may go in circles; they stand in the first column then. */
+/**
+ * The operators in columns, by the longest path from a source. Operators in a cycle (damaged file) are in the first
+ * column.
+ */
 export function columnsOf(operators: readonly PipelineOp[]): PipelineOp[][] {
   const depth = new Map<number, number>();
   const byId = new Map(operators.map((op) => [op.op_id, op]));

@@ -14,10 +14,10 @@ interface Props {
   query: Query;
 }
 
-/** More samples than this are not drawn: a pixel has several then. */
+/** Above this number of samples they are not drawn: several would share a pixel. */
 const MOST = 5000;
 
-/** The samples of the chosen queue; to begin with, that before the operator that holds up the others. */
+/** The samples of the chosen queue; initially the input queue of the bottleneck. */
 export function QueueCard({ operators, bottleneck, query }: Props) {
   const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? first(operators, bottleneck);
   const op = chosen?.op_id ?? null;

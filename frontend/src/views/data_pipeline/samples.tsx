@@ -6,11 +6,11 @@ import { useWidth } from "../../widgets/use_width";
 
 interface Props {
   label: string;
-  /** ns since the first sample, or numbers of batches, ascending. */
+  /** ns since the first sample, or batch numbers, ascending. */
   at: readonly (number | null)[];
   unit?: "time" | "batch";
   sizes: readonly (number | null)[];
-  /** Places of the queue, where that is known. */
+  /** Capacity of the queue, if known. */
   top: number | null;
   average: number | null;
 }
@@ -19,7 +19,7 @@ const HEIGHT = 120;
 const LEFT = 40;
 const BOTTOM = HEIGHT - 20;
 
-/** What was in a queue over time, with its average and its capacity. */
+/** Entries of a queue over time, with average and capacity. */
 export function Samples({ label, at, unit = "time", sizes, top, average }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -53,7 +53,7 @@ export function Samples({ label, at, unit = "time", sizes, top, average }: Props
   );
 }
 
-/** Where the axis ends: a batch, a time, or how many samples where no time is known. */
+/** Label of the axis end: a batch, a time, or the number of samples if no time is known. */
 function lastText(at: Props["at"], unit: "time" | "batch"): string {
   const last = at[at.length - 1];
   if (unit === "batch") return t("data.batch", { number: format.integer(last ?? at.length) });

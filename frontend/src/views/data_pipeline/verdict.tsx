@@ -5,7 +5,7 @@ import { EN, type Key } from "../../i18n/dictionary";
 import { Card } from "../../widgets";
 import { nameOf } from "./names";
 
-/** The answer in a sentence, with the figures that it rests on, and what to do. */
+/** The verdict in a sentence, its figures, and what to do. */
 export function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatches: boolean }) {
   const worst = data.operators.find((op) => op.op_id === data.bottleneck);
   const isBad = data.verdict === "processing" || data.verdict === "transfer";
@@ -61,7 +61,7 @@ export function Verdict({ data, hasBatches }: { data: DataPipelineJson; hasBatch
   );
 }
 
-/** A rule in words; some operators have words of their own. CPU is given in percent, usage as a part of 1. */
+/** The text of a rule; some operators have a special text. CPU values are percentages, queue usage is a ratio. */
 export function findingText(finding: PipelineFinding, operators: readonly PipelineOp[]): string {
   const op = operators.find((item) => item.op_id === finding.op_id);
   const isCpu = finding.rule.startsWith("busy") || finding.rule.startsWith("idle");

@@ -9,7 +9,7 @@ import { LoaderCard } from "./loader";
 import { QueueCard } from "./queue";
 import { Verdict } from "./verdict";
 
-/** Does the data keep up with the device, and if not, which operator holds it up. */
+/** Shows whether the data pipeline keeps up with the device, and which operator is the bottleneck. */
 export function DataPipelineView({ selection }: ViewProps) {
   const view = useView<DataPipelineJson>("data_pipeline", { span: selection.span });
   return (

@@ -15,7 +15,7 @@ interface Props {
   onChoose: (id: string) => void;
 }
 
-/** Both sides class by class: two bars, the difference to either side, and the running sum. */
+/** Both sides by class: two bars, the difference, and the running sum. */
 export function ClassChart({ pair, chosen, onChoose }: Props) {
   const rows = classRows(pair.classes);
   const sum = totals(pair.classes);
@@ -124,7 +124,7 @@ function Bar({ ratio, color }: { ratio: number; color: string }) {
   return <i class="diff-bar" style={{ width: `${ratio * 100}%`, minWidth, background: color }} />;
 }
 
-/** The bar grows to the right for slower, to the left for faster; the figure stands on the other side. */
+/** The bar grows to the right for slower, to the left for faster; the figure is on the other side. */
 function Difference({ row, text }: { row: ClassRow; text: string }) {
   const to = direction(row.difference_ns);
   const width = `${Math.abs(row.change) * 50}%`;
@@ -151,7 +151,7 @@ export function className(id: string): string {
   return tOr(`diff.class.${id}`, id);
 }
 
-/** Part of a step's time: of communication only what nothing hides. */
+/** Part of a step: only exposed communication counts. */
 export function partName(id: string): string {
   return tOr(`diff.part.${id}`, className(id));
 }

@@ -10,16 +10,16 @@ export function direction(difference: number | null): Direction {
   return difference > 0 ? "slower" : "faster";
 }
 
-/** Ids of what is no pair of steps: the mean step of either side; the whole captures, where a side has no steps. */
+/** Ids instead of a pair of steps: the mean step of each side; the whole captures, if a side has no steps. */
 export const MEAN = "mean";
 export const WHOLE = "*";
 
-/** One pair of steps was chosen, not all of them. */
+/** True if one pair of steps is chosen, not all of them. */
 export function isPair(pair: DiffStepJson): boolean {
   return pair.baseline_step !== null;
 }
 
-/** What the figures are of. */
+/** The scope of the figures. */
 export function shownPair(data: DiffJson): DiffStepJson | null {
   return data.steps.find((pair) => pair.id === data.shown) ?? null;
 }
@@ -57,25 +57,25 @@ export function totals(classes: readonly ClassDifference[]): {
   };
 }
 
-/** Changes smaller than this share of the largest are not named with it. */
+/** Changes smaller than this share of the largest are not listed with it. */
 const WORTH = 0.1;
 
-/** The classes that changed most, in either direction. */
+/** The classes with the largest changes, in either direction. */
 export function largestChanges(classes: readonly ClassDifference[], most: number): ClassDifference[] {
   const size = (row: ClassDifference) => Math.abs(row.difference_ns);
   const sorted = classes.filter((row) => size(row) > 0).sort((a, b) => size(b) - size(a));
   return sorted.slice(0, most).filter((row) => size(row) >= WORTH * size(sorted[0] ?? row));
 }
 
-/** The four times of an operator, as the table's columns call them. */
+/** The four times of an operator, by column name. */
 export type Time = "device_self" | "device_total" | "host_self" | "host_total";
 export const TIMES: readonly Time[] = ["device_self", "device_total", "host_self", "host_total"];
 
-/** Which rows are shown. */
+/** Filter of the rows. */
 export type Change = "any" | "slower" | "faster" | "new" | "gone";
 export const CHANGES: readonly Change[] = ["any", "slower", "faster", "new", "gone"];
 
-/** Conditions on a table that names the direction in `column`; what is on one side only changed, too. */
+/** Conditions on a table with the direction in `column`; rows of one side only count as changed. */
 export function changeWhere(change: Change, column: string): Where[] {
   switch (change) {
     case "slower":
@@ -90,7 +90,7 @@ export function changeWhere(change: Change, column: string): Where[] {
   }
 }
 
-/** A figure that has been written, with its sign: "+0.432". Never colour alone. */
+/** Adds the sign to a formatted figure: "+0.432". Colour alone is never enough. */
 export function withSign(value: number, text: string): string {
   return value > 0 && /[1-9]/.test(text) && !/^[+<−]/.test(text) ? `+${text}` : text;
 }
@@ -100,7 +100,7 @@ export function signedShare(ratio: number): string {
   return `${signed(ratio * 100, 1)} %`;
 }
 
-/** The same rows with the greatest change first, be it slower or faster; unknown ones last. A page of rows stays. */
+/** Sorts the rows by the size of the change, slower or faster; unknown ones last. Keeps a page of rows as it is. */
 export function byChange(table: TableJson, column: string): TableJson {
   if (table.rows < table.total) return table;
   const values = table.data[column] ?? [];

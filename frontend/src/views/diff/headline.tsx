@@ -5,10 +5,10 @@ import { Card } from "../../widgets";
 import { partName } from "./class_chart";
 import { direction, isPair, largestChanges, WHOLE } from "./classes";
 
-/** Classes that are named. */
+/** Number of classes in the headline. */
 const MOST = 3;
 
-/** The answer first: how much longer or shorter a step takes, and which classes make most of it. */
+/** The headline: how much longer or shorter a step takes, and the classes that changed most. */
 export function Headline({ data, pair }: { data: DiffJson; pair: DiffStepJson }) {
   const { baseline, experimental } = data;
   const { baseline_ns: before, experimental_ns: after } = pair;
@@ -43,7 +43,7 @@ function stepCount(count: number): string {
   return count === 0 ? t("diff.head.steps.none") : String(count);
 }
 
-/** How many steps the mean is taken of: "mean of 5 steps", or "mean of 5 → 4 steps". */
+/** Number of steps in the mean: "mean of 5 steps", or "mean of 5 → 4 steps". */
 export function averagedOf({ baseline_count: before, experimental_count: after }: DiffStepJson): string {
   return t("diff.averaged", { count: before === after ? before : `${before} → ${after}` });
 }

@@ -5,7 +5,7 @@ import { setParams } from "../../state/params";
 import type { Selection } from "../../state/selection";
 import { Button, SimulatedMark } from "../../widgets";
 
-/** What is compared with what, and a button that swaps them; the sidebar chooses both sides. */
+/** Names both sides, with a button that swaps them; the sidebar chooses them. */
 export function Sides({ selection }: { selection: Selection }) {
   const { baseline, experimental } = selection;
   return (
@@ -14,7 +14,7 @@ export function Sides({ selection }: { selection: Selection }) {
       <Side name={t("diff.experimental")} token={experimental} />
       <Button
         tip={t("diff.swap.tip")}
-        // Steps of the other side may have other names: the choice of a step ends here.
+        // The other side may number its steps differently: reset the chosen step.
         onClick={() => setParams({ baseline: experimental, experimental: baseline, "x.step": null }, true)}
       >
         ⇄ {t("diff.swap")}

@@ -28,13 +28,13 @@ const TABS: readonly Tab[] = ["operators", "kernels"];
 interface Props {
   answer: ViewJson;
   query: Query;
-  /** Class of kernels that is looked at; "" for all. */
+  /** Selected class of kernels; "" for all. */
   chosen: string;
   /** Id of the pair of steps, MEAN or WHOLE. */
   shown: string;
 }
 
-/** Both sides of a time and what lies between them, in one unit. */
+/** Baseline, experimental and difference of a time, in one unit. */
 const sidesOf = (time: string) => ["baseline", "experimental", "difference"].map((side) => `${side}${time}_ns`);
 const COMPARED = [sidesOf(""), ...TIMES.map((id) => sidesOf(`_${id}`))];
 
@@ -179,7 +179,7 @@ function Kernels({
   );
 }
 
-/** The condition on the change in words. */
+/** The text of the condition on the change. */
 function changeFilters(change: Change): Filter[] {
   if (change === "any") return [];
   const label = `${t("diff.change")}: ${t(`diff.change.${change}`)}`;
@@ -191,7 +191,7 @@ interface DetailsProps extends Pick<Props, "answer" | "query"> {
   row: Row;
 }
 
-/** All times of a row, and the way to it in the trace of each side that has it. */
+/** All times of a row, and links to the trace of each side. */
 function Details({ table, row, answer, query }: DetailsProps) {
   const name = row.get("name");
   const times = table.columns.filter((column) => column.group === "time");
@@ -216,7 +216,7 @@ function Details({ table, row, answer, query }: DetailsProps) {
   );
 }
 
-/** The table with the titles of both sides in the user's language: "Baseline, device self". */
+/** The table with column titles in the user's language: "Baseline, device self". */
 function titled(table: TableJson): TableJson {
   const columns = table.columns.map((column) => {
     const found = /^(baseline|experimental|difference|ratio)(?:_(device|host)_(self|total))?(?:_ns)?$/.exec(column.key);
@@ -229,7 +229,7 @@ function titled(table: TableJson): TableJson {
   return { ...table, columns };
 }
 
-/** "2 → 3": calls of both sides. */
+/** Calls of both sides: "2 → 3". */
 function calls(row: Row) {
   const figure = (key: string) => {
     const value = row.get(key);
@@ -238,7 +238,7 @@ function calls(row: Row) {
   return `${figure("baseline_calls")} → ${figure("experimental_calls")}`;
 }
 
-/** Difference and ratio with their sign, in the colour of the direction. */
+/** Difference and ratio with their sign, coloured by direction. */
 function differenceCells(suffix: string) {
   const difference = suffix ? `difference${suffix}_ns` : "difference_ns";
   const ratio = `ratio${suffix}`;

@@ -1,4 +1,4 @@
-/** Words of the Diff view. */
+/** Texts of the Diff view. */
 export const en = {
   "diff.baseline": "Baseline",
   "diff.experimental": "Experimental",
@@ -8,7 +8,7 @@ export const en = {
   "diff.step.whole": "whole capture",
   "diff.step.mean": "mean step",
   "diff.step.mean.tip":
-    "Each side: the mean of its complete steps. Where step times are computed, the last step ends with its last task and is left out.",
+    "Mean of each side's complete steps. If step times are computed, the last step ends with its last task and is left out.",
   "diff.averaged": "mean of {count} steps",
   "diff.each": "of the mean step",
   "diff.head.step": "Step {step} takes {after} instead of {before} on the device:",
@@ -19,14 +19,13 @@ export const en = {
   "diff.head.and": ", ",
   "diff.head.uneven": "Steps: {before} in the baseline, {after} in the experimental capture.",
   "diff.head.uneven.mean": "All figures are per step.",
-  "diff.head.uneven.whole":
-    "All figures are of whole captures: without step marks on both sides they cannot be given per step.",
+  "diff.head.uneven.whole": "Figures cover whole captures: per-step figures need step marks on both sides.",
   "diff.head.steps.none": "none marked",
   "diff.classes": "Where the time changed",
   "diff.classes.hint": "per step; click a class to list its kernels",
   "diff.classes.hint.whole": "of the whole captures; click a class to list its kernels",
   "diff.classes.help":
-    "The time of the step on the device by kind of work. Every moment counts once, so the classes sum to the step: communication counts only while nothing computes, and of kernels that run at the same time the one that started first counts. Difference: experimental − baseline. To the right is slower, to the left faster.",
+    "Device time of the step by kind of work. Each instant counts once, so the classes sum to the step: communication counts only while nothing computes; of concurrent kernels, the one that started first counts. Difference: experimental − baseline. Right is slower, left is faster.",
   "diff.class": "Class",
   "diff.class.tip": "Calls: {before} → {after}. Click to list the kernels.",
   "diff.class.clear": "Show the kernels of all classes",
@@ -59,13 +58,12 @@ export const en = {
   "diff.operators.each": "per step: mean of all steps",
   "diff.tab.operators.tip": "Framework operators by name: mean of all steps",
   "diff.tab.kernels": "Kernels",
-  "diff.tab.kernels.tip":
-    "Kernels by name and core, of the chosen step: durations in full, whatever runs at the same time",
+  "diff.tab.kernels.tip": "Kernels by name and core, of the chosen step: full durations, overlap included",
   "diff.time": "Time",
   "diff.time.device_self": "device self",
-  "diff.time.device_self.tip": "Kernels that the operator itself started",
+  "diff.time.device_self.tip": "Kernels launched by the operator itself",
   "diff.time.device_total": "device total",
-  "diff.time.device_total.tip": "Kernels that the operator and those it called started",
+  "diff.time.device_total.tip": "Kernels launched by the operator and those it called",
   "diff.time.host_self": "host self",
   "diff.time.host_self.tip": "Time on the host, without the operators it called",
   "diff.time.host_total": "host total",
@@ -88,13 +86,12 @@ export const en = {
   "col.baseline_calls": "Calls a → b",
   "doc.baseline_calls": "Calls per step in the baseline → in the experimental capture; sorts by the baseline",
   "diff.none.title": "Nothing to compare",
-  "diff.none.one":
-    "There is one capture only. Record another one, of another rank or another run, below the same logdir.",
-  "diff.none.same": "Both sides are the same capture. Choose another one on either side.",
+  "diff.none.one": "Only one capture was found. Record another rank or another run below the same logdir.",
+  "diff.none.same": "Both sides are the same capture. Choose another on either side.",
   "diff.none.chosen":
-    "Choose the second capture at the left: no other run has this rank with the same profiler and number of ranks.",
+    "Choose the second capture in the sidebar: no other run has this rank with the same profiler and number of ranks.",
   "diff.none.steps": "One capture has no kernels and no step times; operator classes cannot be compared.",
-  "diff.none.table": "One capture lacks these data; there are no rows to compare.",
+  "diff.none.table": "One capture lacks this table; there are no rows to compare.",
 };
 
 export const zh: Record<keyof typeof en, string> = {
@@ -116,7 +113,7 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.head.and": "，",
   "diff.head.uneven": "step 数：基线 {before}，实验 {after}。",
   "diff.head.uneven.mean": "所有数值均为每个 step 的数值。",
-  "diff.head.uneven.whole": "所有数值均为整个采集的数值：并非两侧都有 step 标记，无法换算为每个 step。",
+  "diff.head.uneven.whole": "所有数值均为整个采集的数值：其中一侧没有 step 标记，无法换算为每个 step。",
   "diff.head.steps.none": "未标记",
   "diff.classes": "时间变化在哪里",
   "diff.classes.hint": "每个 step；单击某一类列出其 kernel",
@@ -185,7 +182,7 @@ export const zh: Record<keyof typeof en, string> = {
   "diff.none.title": "没有可对比的内容",
   "diff.none.one": "只有一次采集。请在同一 logdir 下再采集一次：其他 rank 或其他运行均可。",
   "diff.none.same": "两侧是同一次采集。请在任意一侧选择其他采集。",
-  "diff.none.chosen": "请在左侧选择第二个采集：没有其他 Run 以相同的 profiler 和 rank 数包含该 rank。",
+  "diff.none.chosen": "请在左侧选择第二个采集：没有其他运行以相同的 profiler 和 rank 数包含该 rank。",
   "diff.none.steps": "其中一侧没有 kernel 和迭代耗时数据，无法按类别对比。",
-  "diff.none.table": "其中一侧没有这些数据，没有可对比的行。",
+  "diff.none.table": "其中一侧没有该表，没有可对比的行。",
 };

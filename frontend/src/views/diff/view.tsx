@@ -81,7 +81,7 @@ function Diff({ data, answer, query }: Props) {
   );
 }
 
-/** "step 50", or "step 50 → step 51" where the sides name theirs differently. */
+/** "step 50", or "step 50 → step 51" if the sides differ. */
 function pairName({ id, baseline_step: before, experimental_step: after }: DiffStepJson): string {
   if (before === null || after === null) return t(id === MEAN ? "diff.step.mean" : "diff.step.whole");
   return before === after ? before : `${before} → ${after}`;

@@ -4,20 +4,20 @@ import { t } from "../../i18n";
 import { budgetParts, wholeOf } from "../../widgets";
 import { isInStep, stepId } from "./ranks";
 
-/** Waits of a smaller share of the longest step are no matter. */
+/** Waits below this share of the longest step are ignored. */
 const LEAST_WAIT = 0.1;
-/** So many ranks are named at most. */
+/** Largest number of reported ranks. */
 const NAMED = 3;
 
-/** A rank that was not recorded, and for which recorded ones wait. */
+/** A rank that was not profiled and that profiled ranks wait for. */
 export interface LatePeer {
   /** The longest wait for it. */
   longest: LatePeerJson;
-  /** How many recorded ranks wait for it. */
+  /** Number of profiled ranks that wait for it. */
   seenBy: number;
 }
 
-/** Those of the chosen step or steps, the one that is waited for longest first. */
+/** Late ranks of the chosen step or steps, the longest wait first. */
 export function latePeers(data: DistributedJson, step: string): LatePeer[] {
   const lengths = new Map<string, number>();
   for (const budget of data.budgets) {
@@ -40,7 +40,7 @@ export function latePeers(data: DistributedJson, step: string): LatePeer[] {
     .slice(0, NAMED);
 }
 
-/** A sentence for each. Where there are several groups, the one that is seen may be late because it waits in another one. */
+/** One sentence per late rank. With several groups, the rank may be late because it waits in another group. */
 export function latePeerTexts(data: DistributedJson, step: string): string[] {
   return latePeers(data, step).map(({ longest, seenBy }) =>
     t(data.groups.length > 1 ? "distributed.late_peer.groups" : "distributed.late_peer", {

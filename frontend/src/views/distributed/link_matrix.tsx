@@ -22,7 +22,7 @@ interface Props {
   links: readonly LinkJson[];
 }
 
-/** Traffic between every two ranks; traffic of a rank with itself apart. */
+/** Traffic between every two ranks; traffic within a rank is listed separately. */
 export function LinkMatrix({ data, links }: Props) {
   const figure = FIGURES.find((id) => id === param("d.figure")) ?? "bandwidth";
   const groups = groupsOf(links);
@@ -70,7 +70,7 @@ export function LinkMatrix({ data, links }: Props) {
   );
 }
 
-/** More links than this are counted, not named. */
+/** Slow links beyond this number are counted, not listed. */
 const NAMED = 5;
 
 function SlowLinkNotes({ links }: { links: readonly LinkJson[] }) {
@@ -96,7 +96,7 @@ function SlowLinkNotes({ links }: { links: readonly LinkJson[] }) {
 interface ToolsProps {
   opTypes: readonly string[];
   groups: readonly string[];
-  /** Links of all groups can stand in one matrix. */
+  /** True if one matrix can hold the links of all groups. */
   isJoined: boolean;
   figure: Figure;
   opType: string;
@@ -137,7 +137,7 @@ function Tools({ opTypes, groups, isJoined, figure, opType, group }: ToolsProps)
   );
 }
 
-/** How the chosen figure becomes a number for the colour and a text in the cell. */
+/** The chosen figure of a link, as number for the colour and as text in the cell. */
 interface CellScale {
   unit: string;
   value: (cell: LinkCell) => number | null;
@@ -170,7 +170,7 @@ function heatCell(cell: LinkCell, scale: CellScale): HeatCell {
   return { row: String(cell.src), column: String(cell.dst), value: scale.value(cell), tip: tipOf(cell) };
 }
 
-/** Every digit of what is known of a link. */
+/** All figures of a link with every digit. */
 function tipOf(cell: LinkCell): string {
   return [
     `rank ${cell.src} → rank ${cell.dst}`,
@@ -181,10 +181,10 @@ function tipOf(cell: LinkCell): string {
   ].join("\n");
 }
 
-/** More than this many figures side by side would not be read; their range is. */
+/** Beyond this number of figures, only their range is shown. */
 const LOCAL_MOST = 8;
 
-/** LOCAL: copies within a device. They are no links and would drown the colours of those. */
+/** LOCAL: copies within a device. They use no link, and their bandwidth would dominate the colour scale. */
 function LocalLinks({ cells }: { cells: readonly LinkCell[] }) {
   const speeds = cells.map((cell) => cell.bandwidth).filter((value) => value !== null);
   return (

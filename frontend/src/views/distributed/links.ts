@@ -1,11 +1,11 @@
 import type { LinkJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 
-/** What a cell of the matrix tells. */
+/** Figure in the cells of the matrix. */
 export type Figure = "bandwidth" | "size_bytes" | "time_ns" | "transport";
 export const FIGURES: readonly Figure[] = ["bandwidth", "size_bytes", "time_ns", "transport"];
 
-/** Transport of traffic within one device: no link, and some twenty times as fast. */
+/** Transport of traffic within one device: uses no link, about twenty times as fast. */
 export const LOCAL = "LOCAL";
 
 /** All traffic from one rank to another in the chosen step, group and operator type. */
@@ -20,27 +20,27 @@ export interface LinkCell {
 }
 
 export interface Matrix {
-  /** Ranks that have a row (that were profiled), and all that they sent to. */
+  /** Profiled ranks, which have a row, and all ranks that they sent to. */
   rows: number[];
   columns: number[];
   cells: LinkCell[];
   /** Traffic of each rank with itself. */
   local: LinkCell[];
-  /** Numbers are those inside the group: nothing tells which ranks of the world they are. */
+  /** True if ranks are numbered within the group, because the ranks in the job are unknown. */
   isGroupRank: boolean;
 }
 
-/** Groups to choose from: those that have links. */
+/** Groups with links. */
 export function groupsOf(links: readonly LinkJson[]): string[] {
   return [...new Set(links.map((link) => link.group ?? ""))].sort();
 }
 
-/** Ranks of all groups can stand in one matrix only where they are known in the world. */
+/** True if one matrix can hold all groups: the ranks in the job are known. */
 export function canJoinGroups(links: readonly LinkJson[]): boolean {
   return links.every((link) => link.src_rank !== null && link.dst_rank !== null);
 }
 
-/** Sum the links by source and destination. `group`, `opType`: "" takes all. */
+/** Sums the links by source and destination. `group`, `opType`: "" for all. */
 export function matrixOf(links: readonly LinkJson[], group: string, opType: string): Matrix {
   const chosen = links.filter(
     (link) => (group === "" || (link.group ?? "") === group) && (opType === "" || link.op_type === opType),
@@ -71,7 +71,7 @@ export function matrixOf(links: readonly LinkJson[], group: string, opType: stri
   };
 }
 
-/** The matrix of all these links needs half the page at most. */
+/** True if the matrix of these links fits half the page. */
 export function isSmallMatrix(links: readonly LinkJson[]): boolean {
   return cellRoom(matrixOf(links, "", "").columns.length) === "full";
 }
@@ -101,12 +101,12 @@ function distinct(numbers: readonly number[]): number[] {
   return [...new Set(numbers)].sort((a, b) => a - b);
 }
 
-/** Transports in a fixed order, for colours and the legend. */
+/** Transports in a fixed order for colours and legend. */
 export function transportsOf(cells: readonly LinkCell[]): string[] {
   return [...new Set(cells.flatMap((cell) => cell.transports))].sort();
 }
 
-/** How much room a cell of the matrix has, by the number of columns: with its figure, or as a spot of colour. */
+/** Cell layout by number of columns: with the figure, or colour only. */
 export function cellRoom(columns: number): "full" | "narrow" | "spot" {
   if (columns <= 16) return "full";
   return columns <= 32 ? "narrow" : "spot";

@@ -8,25 +8,25 @@ interface Props {
   title: string;
   subtitle: string;
   help: string;
-  /** Of the files that are saved. */
+  /** Name of the saved files. */
   name: string;
   lines: readonly RankLine[];
   partsOf: (figures: Figures) => BarPart[];
   /** Sentences above the bars. */
   notes?: readonly string[];
-  /** By total instead of by rank. */
+  /** Sorts by total instead of by rank. */
   isLongestFirst: boolean;
-  /** Span whose rank is singled out in the table below; "" for none. */
+  /** Span selected in the table below; "" for none. */
   chosen: string;
   onChoose: (line: RankLine) => void;
-  /** It has no neighbour. */
+  /** True without a neighbour. */
   isWide?: boolean;
 }
 
-/** More ranks than this are drawn closer together, and scroll. */
+/** Above this number of ranks, bars are closer together and scroll. */
 const CLOSE_FROM = 12;
 
-/** One bar per rank, all to the same scale, so that a rank that differs is seen at once. */
+/** One bar per rank, all on the same scale. */
 export function RankBars(props: Props) {
   const { title, subtitle, help, lines, chosen } = props;
   const bars = barsOf(lines, props.partsOf, props.isLongestFirst);
@@ -85,7 +85,7 @@ export function RankBars(props: Props) {
   );
 }
 
-/** What the bars are drawn from: one row per rank and part. */
+/** The data of the bars: one row per rank and part. */
 function barsCsv(bars: readonly Bar[]): string {
   const rows = bars.flatMap(({ line, parts }) => parts.map(({ id, value }) => [rankName(line), id, value]));
   return csvText(["rank", "part", "ns"], rows);
@@ -95,15 +95,34 @@ function figure(total: number | null, unit: format.Unit): string {
   return total !== null ? format.fixed(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
 }
 
-/** Why a rank has no bar. */
+/** The reason why a rank has no bar. */
 function whyEmpty({ state, figures }: RankLine): string {
   if (state.state === "ready") return figures ? t("distributed.none.figures") : t("distributed.none.step");
   const text = t(`distributed.state.${state.state}`);
   return state.reason ? `${text}: ${textOf(state, "reason")}` : text;
 }
 
-/** Parts that occur anywhere, in the order of the bars. */
+/** Parts with a value in any bar, in the order of the bars. */
 function legendOf(bars: readonly Bar[]): BarPart[] {
   const longest = [...bars].sort((a, b) => b.parts.length - a.parts.length);
   return [...new Map(longest.flatMap((bar) => bar.parts.map((part) => [part.id, part]))).values()];
+}
+
+/** Parts of the elapsed time of all communication operators, in the order of the bar; they sum to it. */
+const COMMUNICATION_PARTS = [
+  { id: "transit", color: "var(--c-comm)" },
+  { id: "wait", color: "var(--c-prep)" },
+  { id: "synchronization", color: "var(--c-mix)" },
+  { id: "idle", color: "var(--c-wait)" },
+] as const;
+
+/** The bar parts of one rank. */
+export function communicationParts(figures: Figures): BarPart[] {
+  return COMMUNICATION_PARTS.map(({ id, color }) => ({
+    id,
+    label: t(`distributed.part.${id}`),
+    value: figures[id],
+    color,
+    help: t(`distributed.part.${id}.help`),
+  }));
 }

@@ -2,7 +2,7 @@ import type { DistributedJson, LinkJson, RankBudgetJson, RankStateJson } from ".
 import { t } from "../../i18n";
 import { type BarPart, wholeOf } from "../../widgets";
 
-/** A step to look at: one of the steps, or the sum over all of them. */
+/** The chosen step: one of the steps, or the sum over all steps. */
 export const ALL_STEPS = "*";
 
 /** Figures of a rank, ns; null is unknown. */
@@ -28,12 +28,12 @@ export type Figures = Pick<
   | "same_kernels_expected"
 >;
 
-/** One rank as a line of the page. `figures` null: not read (yet), or nothing in this step. */
+/** One rank as a line of the page. `figures` null: not read yet, or no data in this step. */
 export interface RankLine {
   state: RankStateJson;
   /** Unique among the lines. */
   id: string;
-  /** Which of its devices, where the rank recorded several; null: the one, or what belongs to no certain one. */
+  /** Device id if the rank recorded several; null: one device, or figures of no known device. */
   device: number | null;
   figures: Figures | null;
 }
@@ -59,13 +59,13 @@ const NAMES: readonly (keyof Figures)[] = [
   "same_kernels_expected",
 ];
 
-/** Stands for rows that belong to no step. */
+/** Key of rows without a step. */
 export const NO_STEP = "-";
 
 /** A step as an option and in the URL. */
 export const stepId = (step: string | null) => step ?? NO_STEP;
 
-/** The chosen step where it is there, else the first. */
+/** The chosen step if it exists, else the first. */
 export function chosenStep(data: DistributedJson, wanted: string): string {
   const ids = data.steps.map(stepId);
   if (wanted === ALL_STEPS && ids.length > 1) return ALL_STEPS;
@@ -77,8 +77,8 @@ export function isInStep(step: string | null, chosen: string): boolean {
 }
 
 /**
- * One line per rank of the run, in the order of the ranks, and per device of a rank that recorded several; those that are not
- * read are among them.
+ * One line per rank of the run, in rank order, and per device if the rank recorded several. Includes ranks that are not
+ * read.
  */
 export function rankLines(data: DistributedJson, step: string): RankLine[] {
   const bySpan = new Map<string, Map<number | null, RankBudgetJson[]>>();
@@ -102,7 +102,7 @@ export function rankLines(data: DistributedJson, step: string): RankLine[] {
     .sort((a, b) => (order(a.state) === order(b.state) ? 0 : order(a.state) - order(b.state)));
 }
 
-/** Sums of what is known; a figure that no row has stays unknown. */
+/** Sums of the known values; unknown if all rows lack the value. */
 function sumUp(budgets: readonly RankBudgetJson[]): Figures | null {
   if (budgets.length === 0) return null;
   const sums = {} as Record<keyof Figures, number | null>;
@@ -113,13 +113,13 @@ function sumUp(budgets: readonly RankBudgetJson[]): Figures | null {
   return sums;
 }
 
-/** "rank 3", or the worker's name where the rank is not known; of several devices of a rank "rank 3 · device 1". */
+/** "rank 3", or the worker's name if the rank is unknown; with several devices "rank 3 · device 1". */
 export function rankName({ state, device }: Pick<RankLine, "state" | "device">): string {
   const name = state.rank === null ? state.worker : `rank ${state.rank}`;
   return device === null ? name : `${name} · ${t("distributed.device", { device })}`;
 }
 
-/** Whether there is anything that concerns more than one rank. */
+/** True if links or communication times were recorded. */
 export function hasCommunication(data: DistributedJson): boolean {
   return (
     data.links.length > 0 ||
@@ -129,7 +129,7 @@ export function hasCommunication(data: DistributedJson): boolean {
   );
 }
 
-/** How many of the ranks are in each state. */
+/** Number of ranks in each state. */
 export function countStates(ranks: readonly RankStateJson[]): Readonly<Record<RankStateJson["state"], number>> {
   const counts = { ready: 0, reading: 0, failed: 0, missing: 0 };
   for (const rank of ranks) counts[rank.state]++;
@@ -141,7 +141,7 @@ export function linksOf(data: DistributedJson, step: string): LinkJson[] {
   return data.links.filter((link) => isInStep(link.step, step));
 }
 
-/** A rank's bar: its parts, and the sum of those that belong to it; null where none is known. */
+/** The bar of a rank: its parts, and their total (null if unknown). */
 export interface Bar {
   line: RankLine;
   parts: BarPart[];
@@ -149,9 +149,9 @@ export interface Bar {
 }
 
 /**
- * Bars in the order of the ranks, or the longest first (ranks without one at the end). All begin alike: what is no part of
- * the sum stands behind the rest. Of a rank on several devices, some figures are of the devices and some of the rank: lines
- * that lack those of this chart are left out where others of the rank have them.
+ * Bars in rank order, or the longest first (ranks without a bar at the end). Parts outside the total come last, so that
+ * all bars start alike. On several devices, some figures belong to a device and some to the rank: a line without
+ * figures of this chart is left out if another line of the rank has them.
  */
 export function barsOf(
   lines: readonly RankLine[],
@@ -164,7 +164,7 @@ export function barsOf(
     const total = inside.some((part) => part.value !== null) ? wholeOf(inside) : null;
     return { line, parts: [...inside, ...parts.filter((part) => part.outside)], total };
   });
-  const told = new Set(bars.filter((bar) => bar.total !== null).map((bar) => bar.line.state.span));
-  const shown = bars.filter((bar) => bar.total !== null || !told.has(bar.line.state.span));
+  const withTotal = new Set(bars.filter((bar) => bar.total !== null).map((bar) => bar.line.state.span));
+  const shown = bars.filter((bar) => bar.total !== null || !withTotal.has(bar.line.state.span));
   return isLongestFirst ? shown.sort((a, b) => (b.total ?? -1) - (a.total ?? -1)) : shown;
 }

@@ -2,36 +2,37 @@ import type { LinkJson } from "../../api/types.gen";
 import { medianOf } from "../../base/outlier";
 import { LOCAL } from "./links";
 
-/** A link that is slower than others which do the same. Ranks in the world, those inside the group where nothing tells. */
+/** A link that is slower than comparable links. Ranks are those of the job, or those of the group if unknown. */
 export interface SlowLink {
   src: number;
   dst: number;
   /** 1e9 bytes per second. */
   bandwidth: number;
   median: number;
-  /** Links that it is compared with, itself included. */
+  /** Number of compared links, including this one. */
   peers: number;
   transport: string;
   opType: string;
 }
 
-/** As the rules for MindSpore up to 2.2 have it (analysis/ranks/cluster_rules.py). */
+/** The same threshold as in the rules for MindSpore up to 2.2 (analysis/ranks/cluster_rules.py). */
 const DIFFERS = 0.2;
 const SPREAD = 3 * 1.4826;
 const LEAST_PEERS = 3;
-/** Transfers of a few bytes tell of latency and not of a link: bytes of a step. */
+/** Least bytes per step: small transfers measure latency, not the link. */
 const LEAST_BYTES = 100_000;
 /**
- * Nor is a link named that loses less time than healthy ones of real runs do: ns of a step. There a transfer between two ranks
- * takes up to 45 us longer than the median of those that are as large (of 1.2 to 19 MB, where it is 1 to 5 % of them).
+ * Least loss of a slow link, ns per step; healthy links of real runs lose less. There, a transfer between two ranks
+ * takes up to 45 us longer than the median of transfers of the same size (1.2 to 19 MB, 1 to 5 % of them).
  */
 const LEAST_LOST = 50_000;
 /**
- * Links that move pieces of a size: those of data and of tensor parallel groups send other ones, at other speeds. Pieces that
- * differ by less differ in speed by less than DIFFERS, whatever each costs beside.
+ * Largest relative difference of piece sizes on comparable links: data parallel and tensor parallel groups send pieces of different
+ * size at different speed. If sizes differ by less, speeds differ by less than DIFFERS, whatever the fixed cost of a
+ * piece.
  */
 const SIMILAR = 0.25;
-/** Where nothing tells the pieces: links that move as much in all. */
+/** If the number of pieces is unknown: largest relative difference of the total sizes. */
 const SIMILAR_SUM = 0.1;
 
 interface Traffic {
@@ -41,13 +42,14 @@ interface Traffic {
   opType: string;
   size: number;
   time: number;
-  /** Operators that moved it; null: unknown. */
+  /** Number of operators that moved it; null: unknown. */
   calls: number | null;
 }
 
 /**
- * The links that are well below the median of those of the same transport and operator type that move pieces as large, the
- * furthest first: of both directions between two ranks, and of several types, the worst. links: of the chosen step or steps.
+ * Links well below the median of links with the same transport, operator type and similar piece size, the slowest
+ * first. Reports only the worst of both directions and of several types between two ranks. links: of the chosen step or
+ * steps.
  */
 export function slowLinks(links: readonly LinkJson[]): SlowLink[] {
   const steps = new Set(links.map((link) => link.step)).size;
@@ -73,7 +75,7 @@ function slowOf(peers: readonly Traffic[], steps: number): SlowLink[] {
     });
 }
 
-/** Links that can be compared. */
+/** Groups of comparable links. */
 function alike(links: readonly Traffic[]): Traffic[][] {
   const pieces = links.map((link) => ({
     link,
@@ -92,7 +94,7 @@ function alike(links: readonly Traffic[]): Traffic[][] {
   return out.map((peers) => peers.map((one) => one.link));
 }
 
-/** Sums over the steps, of what is known. */
+/** Sums of the known values over the steps. */
 function traffic(links: readonly LinkJson[]): Traffic[] {
   const sums = new Map<string, Traffic>();
   for (const link of links) {

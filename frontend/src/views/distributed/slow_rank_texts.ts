@@ -4,12 +4,12 @@ import { t } from "../../i18n";
 import { ALL_STEPS, type RankLine, rankName } from "./ranks";
 import { type SlowRank, slowRanks } from "./slow_ranks";
 
-/** More ranks than this are counted, not named. */
+/** Slow ranks beyond this number are counted, not listed. */
 const NAMED = 5;
-/** A rank is late because its device had nothing to run, where that takes most of what the others wait. */
+/** A rank is late because of its host if the idle time of its device is at least this share of the others' wait. */
 const EXPLAINS = 0.5;
 
-/** A sentence for each rank that keeps the others waiting; step: the one that the lines are of. */
+/** One sentence per slow rank; step: the step of the lines. */
 export function slowRankTexts(lines: readonly RankLine[], step: string): string[] {
   const found = slowRanks(lines);
   const isStaged = hasStages(lines.map((line) => line.state));
@@ -17,7 +17,7 @@ export function slowRankTexts(lines: readonly RankLine[], step: string): string[
   return found.length > NAMED ? [...texts, t("ranks.more", { count: found.length - NAMED })] : texts;
 }
 
-/** isSum: over all steps, where the longest of each are added: they are no longest time any more. */
+/** isSum: sums over all steps, where "longest" is a sum of the longest of each step. */
 function textOf(one: SlowRank, lines: readonly RankLine[], isStaged: boolean, isSum: boolean): string {
   const rank = rankName(one.line);
   switch (one.kind) {
@@ -61,7 +61,7 @@ function awaitedText(
   if (isSum) return texts.join(" ");
   if (one.late !== null) texts.push(t("ranks.awaited.longest", { time: format.duration(one.late, 2) }));
   const idle = one.line.figures?.idle_at_once ?? 0;
-  // Where another one idles longer, its own host is no reason to wait for this rank.
+  // If another rank idles longer, this rank's host does not explain the wait.
   const isLongest = lines.every((line) => line === one.line || (line.figures?.idle_at_once ?? 0) < idle);
   if (isLongest && idle >= EXPLAINS * (one.others - one.communicated)) {
     texts.push(t("ranks.awaited.idle", { time: format.duration(idle, 2) }));

@@ -2,7 +2,7 @@ import { haveFewPeers, medianOf, outliers, stagesOf } from "../../base/outlier";
 import { budgetParts, wholeOf } from "../../widgets";
 import type { RankLine } from "./ranks";
 
-/** Computes longer than its peers. ns. */
+/** Computes longer than its peers. Times in ns. */
 interface Late {
   kind: "late";
   line: RankLine;
@@ -10,7 +10,7 @@ interface Late {
   median: number;
 }
 
-/** Its kernels take longer than the same ones of other ranks: told of ranks that have too few peers. ns. */
+/** Runs the same kernels slower than other ranks; used for ranks with too few peers. Times in ns. */
 interface Slower {
   kind: "slower";
   line: RankLine;
@@ -19,8 +19,8 @@ interface Slower {
 }
 
 /**
- * Comes late, and finds all others there: how long it communicates, the one of its peers that does least, and the longest that
- * they waited for it at one collective of a step (null: unknown). ns.
+ * Arrives last at collectives: its communication time, the least communication time of its peers, and the longest wait
+ * of the others for it at one collective of a step (null: unknown). Times in ns.
  */
 interface Awaited {
   kind: "awaited";
@@ -30,7 +30,7 @@ interface Awaited {
   late: number | null;
 }
 
-/** Nothing runs on it for long at once, and meanwhile each other one communicates: `others` at least. ns. */
+/** Idle for long in one stretch while every other rank communicates, `others` at least. Times in ns. */
 interface Idle {
   kind: "idle";
   line: RankLine;
@@ -38,33 +38,33 @@ interface Idle {
   others: number;
 }
 
-/** A rank that keeps others waiting, and what shows it. */
+/** A slow rank, and the evidence. */
 export type SlowRank = Late | Slower | Awaited | Idle;
 
-/** What ranks communicate differently, or idle longer, by less of the longest step does not stand out. */
+/** Differences in communication or idle time below this share of the longest step are ignored. */
 const LEAST_DIFFERENCE = 0.1;
 /**
- * Nor does a rank for which the others never wait longer at once: where launching takes the time, hosts that begin some 0.1 ms
- * apart are as far apart at each collective, so that the sum of the waits is many times what is lost. Healthy simulated runs
- * come to 3.2 %. Where no collective tells (level 0), the device of the late rank has idled for as much longer than the others:
- * where launching takes the time, all of them idle a good part of it.
+ * A rank is also ignored if no single wait of the others reaches this share of the step. In host-bound runs, hosts that
+ * start 0.1 ms apart stay that far apart at each collective, so that the sum of the waits is many times the loss.
+ * Healthy simulated runs reach 3.2 %. If no collective is recorded (level 0), the late rank's device must have idled
+ * that much longer than the others: in host-bound runs, all devices idle a good part of the step.
  */
 const LEAST_LATE = 0.05;
-/** However short the step: hosts of healthy runs begin up to 0.3 ms apart. ns. */
+/** Least wait for short steps, ns: hosts of healthy runs start up to 0.3 ms apart. */
 const LEAST_APART = 300_000;
-/** Kernels that were compared with those of other ranks tell of a rank where they are most of what it computes. */
+/** Least share of a rank's computing in kernels that other ranks also ran. */
 const LEAST_COMPARED = 0.5;
-/** While a rank idles, the others wait for it at least this share of that time; they may have had something to do still. */
+/** While a rank idles, the others wait for at least this share of that time; they may still have work at first. */
 const LEAST_HELD = 0.5;
 
-/** The ranks that stand out in a step, each once, by the strongest of what shows it. */
+/** The slow ranks of a step, each once, with the strongest evidence. */
 export function slowRanks(lines: readonly RankLine[]): SlowRank[] {
   const stages = stagesOf(
     lines.map((line) => line.state),
     lines.map((line) => line.figures?.bubble),
   );
   const longest = Math.max(...lines.map(wholeLength));
-  // What a rank is late at once is held against one step, though the capture does not tell where it begins.
+  // A single wait is compared with one step, even if the capture has no step marks.
   const step = longest / Math.max(...lines.map(({ figures }) => figures?.repeats ?? 1));
   const found = [
     ...late(lines, stages),
@@ -85,7 +85,7 @@ function late(lines: readonly RankLine[], stages: readonly (number | null)[]): L
   });
 }
 
-/** Ranks are compared with all others by the kernels that both ran, whatever the stage. */
+/** Compares ranks by the kernels that both ran, across pipeline stages. */
 function slower(lines: readonly RankLine[], isAlone: readonly boolean[]): Slower[] {
   const found = lines.map((line) => {
     const { same_kernels: taken = null, same_kernels_expected: expected = null, computing = null } = line.figures ?? {};
@@ -94,7 +94,7 @@ function slower(lines: readonly RankLine[], isAlone: readonly boolean[]): Slower
   });
   const ratios = found.map((one) => one && one.taken / one.expected);
   const everyone = lines.map(() => 0);
-  // Of two ranks each is the other's measure.
+  // Two ranks are compared with each other.
   return outliers(ratios, everyone, 2).flatMap(({ index }) => {
     const one = isAlone[index] ? found[index] : null;
     return one ? [one] : [];
@@ -102,9 +102,9 @@ function slower(lines: readonly RankLine[], isAlone: readonly boolean[]): Slower
 }
 
 /**
- * Ranks that all others of their stage wait for: each of them communicates longer by a good part of its step, since all end
- * together. Stages of a pipeline wait differently by nature, so that ranks are compared with those of their own: one that
- * waits for a late stage receives longer, and so communicates as long as its peers. The longest wait first.
+ * Ranks that all others of their stage wait for, the longest wait first: since all end together, each other rank
+ * communicates longer by a good part of its step. Only ranks of one stage are compared: pipeline stages wait
+ * differently, and a rank that waits for a late stage receives longer and so communicates as long as its peers.
  */
 function awaited(
   lines: readonly RankLine[],
@@ -119,13 +119,13 @@ function awaited(
     .sort((a, b) => b.others - b.communicated - (a.others - a.communicated));
 }
 
-/** For how much longer nothing runs at once on a rank than on the median of the others. */
+/** Longest idle stretch of a rank minus the median of the others. */
 function idleBeside(line: RankLine, lines: readonly RankLine[]): number {
   const idle = (one: RankLine) => one.figures?.idle_at_once ?? 0;
   return idle(line) - medianOf(lines.filter((other) => other !== line).map(idle));
 }
 
-/** Of ranks that can be compared, the one that communicates least; none where one of them is not known. */
+/** The rank that communicates least among comparable ranks; none if one of them is unknown. */
 function leastOf(lines: readonly RankLine[]): Awaited[] {
   const known = lines.flatMap((line) => {
     const { communication_not_overlapped: bare = null, overlapped = null, late = null } = line.figures ?? {};
@@ -138,8 +138,8 @@ function leastOf(lines: readonly RankLine[]): Awaited[] {
 }
 
 /**
- * Ranks that idle much longer at once than the others do, while each of those sits in one communication for most of that time.
- * It needs no peers: whatever stage a rank belongs to, it has nothing to wait for then.
+ * Ranks that idle much longer in one stretch than the others, while each of those spends most of that time in one
+ * communication. Needs no peers of the same stage: an idle rank waits for nothing.
  */
 function idle(lines: readonly RankLine[], step: number): Idle[] {
   if (lines.some((line) => line.figures?.computing == null)) return [];

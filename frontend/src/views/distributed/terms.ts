@@ -1,10 +1,10 @@
-/** Words of the Distributed view. */
+/** Texts of the Distributed view. */
 export const en = {
   "distributed.title": "Distributed",
   "distributed.ranks": "Ranks profiled: {count}",
   "distributed.world": "{count} of {all} ranks profiled",
   "distributed.world.help":
-    "Ranks of this run that have a capture, of all ranks of the job (from profiler_metadata.json, else the largest rank in the links)",
+    "Profiled ranks of this run, of all ranks of the job (from profiler_metadata.json, else the largest rank in the links)",
   "distributed.count.failed": "{count} could not be read",
   "distributed.count.missing": "{count} without data",
   "distributed.state.reading": "being read",
@@ -20,7 +20,7 @@ export const en = {
     "Where the step went on the device of each rank. The figure is the step time: computing + exposed communication + copying + free. Click a rank to see its operators only.",
   "distributed.split": "Communication by rank",
   "distributed.split.help":
-    "Elapsed time of all communication operators, which is the sum of its four parts. Operators that run at the same time count each.",
+    "Elapsed time of all communication operators: the sum of its four parts. Concurrent operators each count in full.",
   "distributed.part.transit": "Transfer",
   "distributed.part.transit.help": "Data moves over the links",
   "distributed.part.wait": "Wait",
@@ -29,7 +29,7 @@ export const en = {
   "distributed.part.synchronization.help": "Waiting for peers before the first transfer",
   "distributed.part.idle": "Unattributed wait",
   "distributed.part.idle.help":
-    "Neither transfer nor a known wait: elapsed − transfer − wait − synchronization. The files count waits for one neighbour only, so most waiting for a late rank is here.",
+    "Neither transfer nor a known wait: elapsed − transfer − wait − synchronization. The files count waits for one neighbour only, so most waiting for a straggler is here.",
   "distributed.ops": "Communication operators",
   "distributed.ops.help":
     "Calls of one operator in one group and step. Bytes count each transfer once: SDMA is not added to the HCCS or PCIE that it contains.",
@@ -37,7 +37,7 @@ export const en = {
   "distributed.transports.help": "Bytes and time of each kind of link, and the share of packets that are large",
   "distributed.link_use": "Use of the links",
   "distributed.link_use.help":
-    "What the profiler sampled over the whole capture, whatever the step: sys_interconnection records PCIe and HCCS, sys_io the network card and RoCE. Average and peak are those of all traffic of the device; the curves are in the Trace view.",
+    "Sampled over the whole capture, not per step: sys_interconnection records PCIe and HCCS, sys_io the network card and RoCE. Average and peak cover all traffic of the device; the Trace view shows the curves.",
   "distributed.late_peer":
     "{rank} (not profiled) arrives last: {observer} waited up to {time} for it in {operator}. Confirmed by {count} of the profiled ranks.",
   "distributed.late_peer.groups":
@@ -47,11 +47,11 @@ export const en = {
   "distributed.links.help":
     "Traffic from the rank of the row to the rank of the column. Only profiled ranks have a row. Point at a cell to read all figures.",
   "distributed.links.slow":
-    "Slow link: {src} → {dst}, {speed} GB/s, {share} below the median of it and {count} others that move as much ({type}).",
+    "Slow link: {src} → {dst}, {speed} GB/s, {share} below the median of it and {count} other links with similar traffic ({type}).",
   "distributed.links.slow.more": "{count} more links are slow.",
   "distributed.links.slow.more.one": "1 more link is slow.",
   "distributed.links.groupRanks":
-    "Numbers are ranks within the group: this capture does not say which ranks of the job they are.",
+    "Numbers are ranks within the group: this capture does not map them to ranks of the job.",
   "distributed.figure.bandwidth": "Bandwidth",
   "distributed.figure.size_bytes": "Size",
   "distributed.figure.time_ns": "Time",
@@ -59,13 +59,12 @@ export const en = {
   "distributed.op": "Operator type",
   "distributed.group": "Group",
   "distributed.local": "Within the device (LOCAL)",
-  "distributed.local.help": "Copies of a rank to itself: no link is used",
+  "distributed.local.help": "Copies within a rank: no link is used",
   "distributed.none.title": "No communication",
-  "distributed.none.single":
-    "This run has one rank, and it recorded no communication between ranks. There is nothing to compare or to draw links of.",
+  "distributed.none.single": "This run has one rank, and it recorded no communication between ranks.",
   "distributed.none.communication": "The ranks of this run recorded no communication.",
-  "distributed.none.yet": "No rank that is read so far recorded communication.",
-  "distributed.none.figures": "The files do not give these figures.",
+  "distributed.none.yet": "No rank loaded so far recorded communication.",
+  "distributed.none.figures": "The files do not hold these figures.",
   "distributed.none.step": "nothing in this step",
   "distributed.none.links": "No links of this kind in this step.",
 };
@@ -130,7 +129,7 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.local": "设备内（LOCAL）",
   "distributed.local.help": "rank 到自身的拷贝：不经过链路",
   "distributed.none.title": "没有通信",
-  "distributed.none.single": "本次运行只有一个 rank，并且没有记录 rank 间通信，因此没有可对比的内容，也没有链路。",
+  "distributed.none.single": "本次运行只有一个 rank，并且没有记录 rank 间通信。",
   "distributed.none.communication": "本次运行的各 rank 没有记录通信。",
   "distributed.none.yet": "目前已读取的 rank 都没有记录通信。",
   "distributed.none.figures": "文件中没有这些数值。",

@@ -33,12 +33,12 @@ const COLORS: Readonly<Record<TrajectoryKey, string>> = {
   collective_alone_ns: "var(--c-comm)",
   receive_alone_ns: "var(--c-wait)",
 };
-/** Of a step; what the rows are about is chosen above them. */
+/** Columns about the step, which is chosen above the table. */
 const PARTS = ["total_ns", "interval_ns", "fp_bp_ns", "tail_ns"];
 const PARALLEL = ["computation_ns", "communication_alone_ns", "collective_alone_ns", "receive_alone_ns", "stage_ns"];
 const ONCE = ["flops", "flops_rate", "peak_bytes", "capacity_bytes"];
 
-/** The steps of all ranks side by side, and what stands out among them: where the recorder kept their course. */
+/** The steps of all ranks and the findings, for results of MindSpore up to 2.2. */
 export function Trajectory({ cluster, table, query, baseNs }: Props) {
   const choice = param("d.basis") || MEAN;
   const kinds = kindsOf(table, cluster.mode);
@@ -85,7 +85,7 @@ export function Trajectory({ cluster, table, query, baseNs }: Props) {
   );
 }
 
-/** A table of the rows that are meant alone, so that the others have no part in the choice of its units. */
+/** A table with the chosen rows only, so that other rows do not affect its units. */
 function rowsThat(table: TableJson, where: readonly Where[]): TableJson {
   const kept = [...filterRows(table, "", where)];
   const columns = Object.entries(table.data).map(([key, cells]) => [key, kept.map((row) => cells[row])]);
@@ -187,7 +187,7 @@ function rowsCsv(rows: readonly TrajectoryRow[]): string {
   return csvText(["rank", "stage", "part", "ns"], lines);
 }
 
-/** What the rules say, with their figures; those that fire first. */
+/** Findings with their figures; fired rules first. */
 function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string }) {
   const found = orderedFindings(cluster.findings, choice);
   if (found.length === 0) return null;
@@ -212,7 +212,7 @@ function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string })
   );
 }
 
-/** Whom a finding is about, and its figures. */
+/** The subject of a finding, and its figures. */
 function sentence(one: ClusterFinding): string {
   const figures = {
     rank: one.rank ?? "–",
@@ -228,7 +228,7 @@ function sentence(one: ClusterFinding): string {
   return t(`finding.${one.rule}`, figures);
 }
 
-/** What the better criterion says of it. */
+/** The comparison with the peers' median. */
 function judged(one: ClusterFinding): string {
   const parts: string[] = [];
   const isCompared = one.rule === "step_interval" || one.rule === "flops_per_second" || one.rule === "link";

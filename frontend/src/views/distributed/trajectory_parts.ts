@@ -1,10 +1,10 @@
 import type { ClusterFinding, ClusterJson, TableJson } from "../../api/types.gen";
 
-/** Which rows of the trajectory are shown: our mean, the recorder's average, or one step. */
+/** The shown rows of the trajectory: the computed mean, the recorded average, or one step. */
 export const MEAN = "mean";
 export const RECORDED = "recorded";
 
-/** Parts of a rank's bar by mode of parallelism: they do not contain each other. */
+/** Parts of a rank's bar by parallel mode; they do not overlap. */
 const PARTS = {
   iteration: ["interval_ns", "fp_bp_ns", "tail_ns"],
   model: ["computation_ns", "communication_alone_ns"],
@@ -21,7 +21,7 @@ export interface TrajectoryRow {
   total: number | null;
 }
 
-/** Sets of parts that the files know: by mode, and the points of the step. */
+/** Sets of parts in the files: by parallel mode, and by the points of the step. */
 export function kindsOf(table: TableJson, mode: ClusterJson["mode"]): (keyof typeof PARTS)[] {
   const wanted = mode === "pipeline" ? "pipeline" : "model";
   const kinds: (keyof typeof PARTS)[] =
@@ -29,7 +29,7 @@ export function kindsOf(table: TableJson, mode: ClusterJson["mode"]): (keyof typ
   return kinds.filter((kind) => PARTS[kind].some((key) => table.data[key]?.some((value) => value !== null)));
 }
 
-/** Rows of one choice, in the order of the ranks; `stage` null: all. */
+/** Rows of one choice, in rank order; `stage` null: all. */
 export function trajectoryRows(
   table: TableJson,
   kind: keyof typeof PARTS,
@@ -50,14 +50,14 @@ export function trajectoryRows(
   return rows.sort((a, b) => (a.rank ?? Number.POSITIVE_INFINITY) - (b.rank ?? Number.POSITIVE_INFINITY));
 }
 
-/** What can be chosen: the means, and the steps in their order. */
+/** The choices: the means, and the steps in order. */
 export function choicesOf(table: TableJson): { steps: string[]; hasRecorded: boolean } {
   const bases = table.data.basis ?? [];
   const steps = (table.data.step ?? []).filter((step): step is string => typeof step === "string");
   return { steps: [...new Set(steps)], hasRecorded: bases.includes(RECORDED) };
 }
 
-/** Findings to tell: those that fire first, then those that stand out, then the others. */
+/** The findings in order: fired rules, then outliers, then the rest. */
 export function orderedFindings(findings: readonly ClusterFinding[], choice: string): ClusterFinding[] {
   const basis = choice === RECORDED ? RECORDED : MEAN;
   const weight = (one: ClusterFinding) => (one.outlier === true ? 0 : one.fires ? (one.outlier === null ? 1 : 2) : 3);

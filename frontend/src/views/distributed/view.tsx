@@ -16,16 +16,15 @@ import {
   type Where,
 } from "../../widgets";
 import type { ViewProps } from "../view";
-import { communicationParts } from "./communication";
 import { latePeerTexts } from "./late_peers";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
-import { RankBars } from "./rank_bars";
+import { communicationParts, RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
 import { slowRankTexts } from "./slow_rank_texts";
 import { Trajectory } from "./trajectory";
 
-/** All ranks of a run: their steps, their communication, the links between them. */
+/** All ranks of a run: steps, communication, links. */
 export function DistributedView({ selection }: ViewProps) {
   const view = useView<DistributedJson>("distributed", { run: selection.run });
   return (
@@ -52,13 +51,13 @@ function Distributed({ data, answer, run }: Props) {
   const isSilent = !ranks.hasCommunication(data);
   const shared = { answer, run, step, where, chosen, isSilent };
   const links = ranks.linksOf(data, step);
-  // Results with a trajectory know no budget, which it stands for.
+  // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
-  // Half the width only where there is something to stand beside: charts of ranks, a matrix that needs no more.
+  // Half width only with a neighbour: charts of ranks, or a small matrix.
   const isMatrixWide = links.length > 0 && !isSmallMatrix(links);
   const halves = Number(hasBudget) + Number(!isSilent) + Number(links.length > 0);
   const isWide = isMatrixWide || halves % 2 === 0;
-  // The step of every row is the chosen one, so it need not be told.
+  // All rows are of the chosen step: hide the step column.
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
@@ -119,7 +118,7 @@ const OPS = [
 const LINK_USE = ["rank", "link", "port", "way", "packets", "average", "peak", "speed", "use", "errors", "dropped"];
 const TRANSPORTS = ["transport", "size_bytes", "time_ns", "bandwidth", "large_packet_ratio"];
 
-/** From this many ranks on it pays to bring the longest to the top. */
+/** Offer to sort by time from this number of ranks on. */
 const ORDER_FROM = 4;
 
 interface BarProps {
@@ -129,11 +128,11 @@ interface BarProps {
   isLongestFirst: boolean;
 }
 
-/** Which ranks there are and how far they are read; the choice of the step. */
+/** The ranks, their reading progress, and the choice of the step. */
 function RunBar({ data, answer, step, isLongestFirst }: BarProps) {
   const counts = ranks.countStates(data.ranks);
   const jobs = freshJobs(answer.progress).filter((job) => job.stage === "tables");
-  // Those that were cancelled are told, and can be resumed, with the work.
+  // The job list shows cancelled ranks and resumes them.
   const missing = counts.missing - jobs.filter((job) => job.state === "cancelled").length;
   const options = data.steps.map((name) => ({ id: ranks.stepId(name), label: stepName(ranks.stepId(name)) }));
   const all = options.length > 1 ? [{ id: ranks.ALL_STEPS, label: t("distributed.step.all") }] : [];
@@ -176,7 +175,7 @@ function stepName(step: string): string {
   return step === ranks.NO_STEP ? t("step.none") : `${t("step.label")} ${step}`;
 }
 
-/** Why the page stays empty where ranks do not talk. */
+/** Explains why the page has no communication to show. */
 function NoCommunication({ data }: { data: DistributedJson }) {
   const isRead = data.ranks.every((rank) => rank.state !== "reading");
   const text = data.ranks.length > 1 ? "distributed.none.communication" : "distributed.none.single";
@@ -193,11 +192,11 @@ interface TableProps {
   step: string;
   where: readonly Where[];
   chosen: ranks.RankLine | null;
-  /** The page says already that there is no communication. */
+  /** The page already says that there is no communication. */
   isSilent: boolean;
   columns: readonly string[];
   bar?: string;
-  /** It has no neighbour. */
+  /** True without a neighbour. */
   isWide?: boolean;
 }
 
@@ -209,7 +208,7 @@ function RankTable({ name, answer, run, step, where, chosen, isSilent, columns, 
   if (where.some((condition) => condition.column === "step")) {
     filters.push({ label: stepName(step), clear: () => setParams({ "d.step": ranks.ALL_STEPS }) });
   }
-  // Why there is nothing is said once.
+  // Give the reason only once.
   if (table.total === 0 && (isSilent || name === "transports")) return null;
   return (
     <Card
@@ -246,7 +245,7 @@ function RankTable({ name, answer, run, step, where, chosen, isSilent, columns, 
   );
 }
 
-/** Some row has a value: recorders tell unlike much of a communication. Of a page of rows nothing is known. */
+/** True if a row has a value, or the table is partial: exports differ in their communication columns. */
 function isKnown(table: TableJson, key: string): boolean {
   return table.rows < table.total || (table.data[key]?.some((value) => value !== null) ?? false);
 }

@@ -13,7 +13,7 @@ const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   unread: "?",
 };
 
-/** Every file of the result with what was read of it, and below it what was not. */
+/** Every file of the result with its content, and below it what was lost. */
 export function Files({ path, files, more }: { path: string; files: readonly DoctorFileJson[]; more: number }) {
   const known = files.filter((file) => file.state !== "unread");
   const size = known.reduce((sum, file) => sum + file.bytes, 0);
@@ -56,7 +56,7 @@ export function Files({ path, files, more }: { path: string; files: readonly Doc
   );
 }
 
-/** The files by their folder, in the order of the files. */
+/** The files by folder, in the order of the files. */
 function folders(files: readonly DoctorFileJson[]): [string, DoctorFileJson[]][] {
   const found = new Map<string, DoctorFileJson[]>();
   for (const file of files) {
@@ -103,7 +103,7 @@ function tablesText({ filled }: DoctorFileJson): string {
   return filled.map(({ table, rows }) => `${table}: ${format.integer(rows)}`).join("\n");
 }
 
-/** More tables than this are counted; their rows stand in the tooltip. */
+/** Above this number of tables they are counted; the tooltip lists their rows. */
 const MOST_TABLES = 3;
 
 function rowsText({ filled }: DoctorFileJson): string {

@@ -12,7 +12,7 @@ import { Files } from "./files";
 
 addStyle(css);
 
-/** What a result is, what became of each of its files, what it lacks, and which folders were not opened. */
+/** The state of a result: its capture settings, its files, missing data, and folders that were not opened. */
 function DoctorView({ selection }: ViewProps) {
   const view = useView<DoctorJson>("doctor", { span: selection.span });
   return (

@@ -7,14 +7,14 @@ import { communicationCores, coreParts, kernelParts } from "./parts";
 
 interface Props {
   data: KernelJson;
-  /** Null where the recorder summed up by type only. */
+  /** Null if the profiler only wrote sums by type. */
   statistic: TableJson | null;
   types: TableJson;
 }
 
 const TOPS = [3, 4, 5, 6, 7];
 const TOP = 6;
-/** Bars that are drawn apart; a ring cannot tell so many parts. */
+/** Number of bars; a ring cannot show that many parts. */
 const BARS = 20;
 
 /** Two donuts: kernels by name or type, and cores. A click on a part filters the table below. */

@@ -6,7 +6,7 @@ import type { ViewModule, ViewProps } from "../view";
 import { KernelCharts } from "./charts";
 import { KernelTables } from "./tables";
 
-/** What the device ran: by kernel, by type, by core, one by one. */
+/** The tasks of the device: by kernel, by type, by core, one by one. */
 function KernelView({ selection }: ViewProps) {
   const view = useView<KernelJson>("kernel", { span: selection.span, step: param("kernel.step") });
   useAccepted(view, "kernel.step");

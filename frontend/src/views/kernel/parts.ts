@@ -2,13 +2,13 @@ import type { CoreTime, TableJson } from "../../api/types.gen";
 import { COMMUNICATION, coreColor } from "../../base/color";
 import { formatPick, type Part, type Row } from "../../widgets";
 
-/** What a donut is drawn from. `unlisted`: what the view did not send of a long table. */
+/** Data of a donut. `unlisted`: size of the rows of a long table that the view did not send. */
 export interface Parts {
   parts: Part[];
   unlisted: { value: number; count: number };
 }
 
-/** Device time by `key` ("name" or "type"), rows of the same key together; `unknown` names those without. */
+/** Device time by `key` ("name" or "type"); `unknown` is the name of rows without one. */
 function partsBy(
   table: TableJson,
   key: "name" | "type",
@@ -33,17 +33,17 @@ export function communicationCores(cores: readonly CoreTime[]): ReadonlySet<stri
   return new Set(cores.filter((core) => core.communication).map((core) => core.core));
 }
 
-/** What the left donut is about. `communication`: its name and time where it is included. */
+/** Content of the left donut. `communication`: its name and time if included. */
 export interface Meant {
   computingNs: number;
   communication: { label: string; ns: number } | null;
   /** Cores that communicate. */
   cores: ReadonlySet<string | null>;
-  /** What names without a name, and types that are not known, are called. */
+  /** Label of unknown names and types. */
   unknown: string;
 }
 
-/** Parts of the left donut. Of a long table that came in part, the rest of the computing time is unlisted. */
+/** Parts of the left donut. For a partial table, the rest of the computing time is unlisted. */
 export function kernelParts(table: TableJson, key: "name" | "type", meant: Meant): Parts {
   const cores = table.data.core ?? [];
   const isComputing = (row: number) => !meant.cores.has((cores[row] ?? null) as string | null);
@@ -57,7 +57,7 @@ export function kernelParts(table: TableJson, key: "name" | "type", meant: Meant
   };
 }
 
-/** Communication by name or type; as one part where the table (op_statistic.csv) does not list it. */
+/** Communication by name or type; one part if the table (op_statistic.csv) does not list it. */
 function communicationParts(
   table: TableJson,
   key: "name" | "type",
@@ -76,7 +76,7 @@ export function coreParts(cores: readonly CoreTime[], hasCommunication: boolean,
     .map(({ core, total_ns: value }) => ({ id: core ?? "", label: core ?? unknown, value, color: coreColor(core) }));
 }
 
-/** What chooses the calls that a row of "Statistic" or "Type and core" sums up: its name or type, on its core. */
+/** The condition for the calls behind a row of "Statistic" or "Type and core": its name or type, on its core. */
 export function callsOf(row: Row): Record<"kernel.pick" | "kernel.core", string | null> {
   const text = (key: string) => String(row.get(key) ?? "");
   const column = typeof row.get("name") === "string" ? "name" : "type";

@@ -22,7 +22,7 @@ import { callsOf, communicationCores } from "./parts";
 const TABS = ["statistic", "types", "all", "task_time", "communication_statistic", "fusion_op"] as const;
 type Tab = (typeof TABS)[number];
 
-/** Columns of each tab to begin with; the others are in the column menu. */
+/** Initial columns of each tab; the column menu has the others. */
 const COLUMNS: Readonly<Record<Tab, readonly string[]>> = {
   statistic: [
     "name",
@@ -75,7 +75,7 @@ const BARS: Readonly<Record<Tab, string>> = {
   fusion_op: "total_bytes",
 };
 
-/** What a click on a chart or a row chose, and the core that goes with a row. */
+/** The value chosen by a click on a chart or row, and the row's core. */
 const PICKS = ["kernel.pick", "kernel.core"] as const;
 
 interface Props {
@@ -137,7 +137,7 @@ export function KernelTables({ data, tables, query, baseNs }: Props) {
   );
 }
 
-/** Value of the parameter `step` for kernels that belong to none. */
+/** Value of the parameter `step` for kernels without a step. */
 const NO_STEP = "null";
 
 function StepSelect({ steps }: { steps: KernelJson["steps"] }) {
@@ -158,7 +158,7 @@ interface DetailsProps {
   table: TableJson;
   row: Row;
   baseNs: string;
-  /** The row stands for several kernels, and these are there one by one. */
+  /** True if the row sums up several kernels that are also listed one by one. */
   hasCalls: boolean;
 }
 

@@ -13,14 +13,14 @@ import { SizeFilter } from "./size_filter";
 
 interface Props {
   data: MemoryJson;
-  /** All allocations, as the view brought them. */
+  /** All allocations of the view's answer. */
   table: TableJson;
   baseNs: string;
   span: string;
   device: string;
-  /** When the most was held. */
+  /** Time of the peak. */
   peakAt: number | null;
-  /** What is live then is shown; null: all allocations. */
+  /** Time of the listed allocations; null: all allocations. */
   liveAt: number | null;
 }
 
@@ -30,17 +30,17 @@ const COMPARED = [
   ["dur_ns", "active_dur_ns"],
 ];
 
-/** What was still held when the recording ended. */
+/** Allocations not released when the recording ended. */
 const NOT_RELEASED: readonly Where[] = [
   { column: "release_ns", value: null },
   { column: "active_release_ns", value: null },
 ];
 
-/** Every allocation, or what is held at one moment with its sum. */
+/** All allocations, or those live at one time with their sum. */
 export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt }: Props) {
   const live = useLive(span, device, liveAt);
   const shown = liveAt === null ? table : (live.table ?? table);
-  // All allocations must not stand for those that were held: until they are here, the rows come by pages.
+  // Never show all allocations as the live ones: until those are loaded, rows come by pages.
   const isUnderWay = liveAt !== null && live.table === null;
   const limits = { least: limitOf(param("m.min")), most: limitOf(param("m.max")) };
   const moment = momentParam("m.live", span);
@@ -110,13 +110,13 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
   );
 }
 
-/** A figure that depends on the release: without one the memory was still held when the recording ended. */
+/** A figure that needs the release: unknown if the memory was still held when the recording ended. */
 function released(row: Row, text: string, held: "memory.held" | "memory.held.short") {
   const isHeld = NOT_RELEASED.every(({ column }) => row.get(column) === null);
   return isHeld ? <span class="muted">{t(held)}</span> : text;
 }
 
-/** A negative size is the release of memory that was allocated before the capture. */
+/** Explains a negative size: a release of memory allocated before the capture. */
 function size(row: Row, text: string) {
   const bytes = row.get("size_bytes");
   return typeof bytes === "number" && bytes < 0 ? <span data-tip={t("memory.negative")}>{text}</span> : text;
@@ -151,7 +151,7 @@ function LiveChip({ at, table, all, onClear }: ChipProps) {
 
 function HeldChip({ table, onClear }: { table: TableJson; onClear: () => void }) {
   const held = useMemo(() => heldOf(table, NOT_RELEASED), [table]);
-  if (!held) return null; // the number of rows is told beside the table
+  if (!held) return null; // the table shows the number of rows
   const text = t("memory.live.held.chip", {
     count: format.integer(held.count),
     all: format.integer(table.total),
@@ -178,7 +178,7 @@ interface DetailsProps {
   onMoment: (at: number) => void;
 }
 
-/** All that the file says of one allocation, and a way to see what else was held then. */
+/** All figures of one allocation, and a button for the allocations live at the same time. */
 function Details({ row, table, baseNs, onMoment }: DetailsProps) {
   const at = row.get("alloc_ns");
   const name = row.get("name");

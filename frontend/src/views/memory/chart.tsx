@@ -6,11 +6,11 @@ import { useWidth } from "../../widgets/use_width";
 import { useChartInput } from "./chart_input";
 import { largestWithin, type Series, valueAt } from "./series";
 
-/** A vertical line at a moment, with a word beside it. */
+/** A labelled vertical line at a time. */
 export interface Marker {
   at: number;
   text: string;
-  /** "peak": where the most was held; "live": what the user asked for. */
+  /** "peak": at the peak; "live": at the time chosen by the user. */
   kind: "peak" | "live";
 }
 
@@ -23,7 +23,7 @@ interface Props {
   /** A range was dragged. */
   onZoom: (from: number, to: number) => void;
   onReset: () => void;
-  /** A moment was clicked. */
+  /** A time was clicked. */
   onPick?: (at: number) => void;
 }
 
@@ -32,7 +32,10 @@ const LEFT = 64;
 const RIGHT = 12;
 const TOP = 12;
 const BOTTOM = HEIGHT - 24;
-/** Step curves of sizes over time. Drag zooms, double click resets, a click picks a moment; arrows and Enter too. */
+/**
+ * Step curves of sizes over time. Drag zooms, double click resets, a click picks a time; arrow keys and Enter do the
+ * same.
+ */
 export function StepChart({ label, series, range: [from, to], markers, ...actions }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const width = useWidth(box);
@@ -96,7 +99,7 @@ function Axes({ x, y, bytes, right }: AxesProps) {
       ))}
       {ticks(x.from, x.to, time, most).map((tick) => {
         const pixel = x.pixel(tick.value);
-        const isLast = pixel > right - RIGHT; // in the middle it would stand out of the picture
+        const isLast = pixel > right - RIGHT; // in the middle it would leave the picture
         return (
           <text
             key={tick.value}
@@ -142,7 +145,7 @@ function MarkerLine({ marker, x }: { marker: Marker; x: Scale }) {
   );
 }
 
-/** All values at the moment under the pointer. */
+/** All values at the time under the pointer. */
 function Hover({ series, at, pixel, width }: { series: readonly Series[]; at: number; pixel: number; width: number }) {
   const side = pixel > width / 2 ? { right: `${width - pixel + 12}px` } : { left: `${pixel + 12}px` };
   return (

@@ -4,7 +4,7 @@ import { neighbour, type Series } from "./series";
 
 /** Less movement than this (px) is a click. */
 const CLICK_PX = 4;
-/** A second click within this time (ms) is a double click, and the first one did not mean anything. */
+/** A second click within this time (ms) makes a double click and voids the first one. */
 const DOUBLE_MS = 250;
 
 interface Actions {
@@ -14,8 +14,8 @@ interface Actions {
 }
 
 /**
- * Mouse and keys of a chart: drag zooms, double click and Escape reset, click and Enter pick a moment, arrows go from
- * record to record, "+" zooms in. `at`: the moment read, ns; `from`: where a drag began; null while there is none.
+ * Mouse and keys of a chart: drag zooms, double click and Escape reset, click and Enter pick a time, arrow keys step
+ * through the records, "+" zooms in. `at`: the hovered time, ns; `from`: start of the drag, null without one.
  */
 export function useChartInput(
   box: MutableRef<HTMLElement | null>,

@@ -5,14 +5,13 @@ import { saveCsv, savePng } from "../../base/save";
 import { t } from "../../i18n";
 import { Button, Card, Empty } from "../../widgets";
 import { type Marker, StepChart } from "./chart";
-import { curvesCsv } from "./export";
-import type { Series } from "./series";
+import { curvesCsv, type Series } from "./series";
 import type { Range } from "./zoom";
 
 interface Props {
-  /** What the curves are of, for screen readers. */
+  /** Label of the curves, for screen readers. */
   title: string;
-  /** Name of the picture and of the files that are saved. */
+  /** Name of the saved files. */
   file: string;
   /** Controls at the left of the title line. */
   tools: ComponentChildren;
@@ -22,11 +21,11 @@ interface Props {
   markers: readonly Marker[];
   onRange: (range: Range | null) => void;
   onPick?: (at: number) => void;
-  /** Behind the legend: figures that belong to the curves. */
+  /** Figures after the legend. */
   children?: ComponentChildren;
 }
 
-/** The chart with its legend (click hides a line) and what can be saved of it. */
+/** The chart with its legend (click hides a line) and export. */
 export function Curves({ title, file, tools, series, whole, range, markers, onRange, onPick, children }: Props) {
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set());
   const box = useRef<HTMLDivElement>(null);
@@ -81,13 +80,13 @@ export function Curves({ title, file, tools, series, whole, range, markers, onRa
 }
 
 interface SavesProps {
-  /** Holds the drawing. */
+  /** The element with the drawing. */
   box: { readonly current: HTMLDivElement | null };
   label: string;
   visible: readonly Series[];
 }
 
-/** The picture as PNG, its points as CSV. */
+/** Saves the picture as PNG, its points as CSV. */
 function Saves({ box, label, visible }: SavesProps) {
   return (
     <>

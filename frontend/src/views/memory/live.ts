@@ -4,7 +4,7 @@ import type { TableJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { filterRows, type Where } from "../../widgets/table/columnar";
 
-/** What is held at a moment. `bytes` null: not all sizes are here. */
+/** Allocations live at a time. `bytes` null: not all sizes are loaded. */
 export interface Live {
   table: TableJson | null;
   error: ApiError | null;
@@ -12,10 +12,10 @@ export interface Live {
 
 const NONE: Live = { table: null, error: null };
 
-/** As many rows as a table that travels whole may have. */
+/** Largest table that the server sends in one answer, rows. */
 const ROWS = 20_000;
 
-/** The allocations that are held at `at` (ns after base_ns); nothing is asked for while it is null. */
+/** The allocations live at `at` (ns after base_ns); null sends no request. */
 export function useLive(span: string, device: string, at: number | null): Live {
   const [held, setHeld] = useState<{ of: string; live: Live }>({ of: "", live: NONE });
   const latest = useRef(new Latest());
@@ -32,17 +32,17 @@ export function useLive(span: string, device: string, at: number | null): Live {
     return () => latest.current.cancel();
   }, [of, at]);
 
-  // While the next moment is under way the one before stays on screen.
+  // The previous answer stays on screen until the next one arrives.
   return at === null || held.of !== of ? NONE : held.live;
 }
 
-/** Sum of the sizes; null unless every row is here. */
+/** Sum of the sizes; null unless all rows are loaded. */
 export function sumOf(table: TableJson): number | null {
   if (table.rows < table.total) return null;
   return (table.data.size_bytes ?? []).reduce<number>((sum, size) => sum + (typeof size === "number" ? size : 0), 0);
 }
 
-/** How many rows meet the conditions, and the sum of their sizes; null unless every row is here. */
+/** Number of rows that meet the conditions, and the sum of their sizes; null unless all rows are loaded. */
 export function heldOf(table: TableJson, where: readonly Where[]): { count: number; bytes: number } | null {
   if (table.rows < table.total) return null;
   const rows = [...filterRows(table, "", where)];
@@ -50,7 +50,7 @@ export function heldOf(table: TableJson, where: readonly Where[]): { count: numb
   return { count: rows.length, bytes: rows.reduce((sum, row) => sum + Number(sizes[row] ?? 0), 0) };
 }
 
-/** A moment from the URL: ns, or "peak". */
+/** A time from the URL: ns, or "peak". */
 export function momentOf(text: string, peakAt: number | null): number | null {
   if (text === "peak") return peakAt;
   return /^-?\d+$/.test(text) ? Number(text) : null;

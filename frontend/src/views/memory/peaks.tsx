@@ -6,11 +6,11 @@ import { METRICS } from "./series";
 interface Props {
   data: MemoryJson;
   baseNs: string;
-  /** Moves the chart's marker there and lists what was held. */
+  /** Moves the chart's marker to the time and lists the live allocations. */
   onMoment: (at: number) => void;
 }
 
-/** The largest value of each component and when it was first reached. */
+/** The peak of each component and its time. */
 export function Peaks({ data, baseNs, onMoment }: Props) {
   const table = peaksTable(data.peaks);
   return (
@@ -32,7 +32,7 @@ export function Peaks({ data, baseNs, onMoment }: Props) {
 
 const isNoDevice = (key: string) => key !== "device";
 
-/** The view brings the peaks as a list; as a table they sort and read like every other. */
+/** The peaks as a table, for sorting and export. */
 export function peaksTable(peaks: readonly MemoryPeakJson[]): TableJson {
   const columns: ColumnJson[] = [text("component", t("memory.component")), text("device", t("memory.device"))];
   for (const metric of METRICS) {

@@ -1,10 +1,11 @@
 import type { CurveJson, MemoryJson, MemoryPeakJson } from "../../api/types.gen";
+import { csvText } from "../../base/csv";
 
-/** What a record says about a component. */
+/** Figures of a component in a record. */
 export type Metric = "allocated" | "reserved" | "active";
 export const METRICS: readonly Metric[] = ["allocated", "reserved", "active"];
 
-/** One line of the chart. A value holds from its time to the next; unknown values keep the one before. */
+/** One line of the chart. A value holds until the next one; unknown values keep the previous one. */
 export interface Series {
   id: string;
   label: string;
@@ -17,7 +18,7 @@ export interface Series {
   values: readonly (number | null)[];
 }
 
-/** Components that stand for all allocators, best first: both, the framework's, the graph engine's. */
+/** Components that represent all allocators, best first: both, the framework's, the graph engine's. */
 const ALLOCATORS: readonly string[] = ["PTA+GE", "MindSpore+GE", "PTA", "MindSpore", "PyTorch", "GE"];
 
 const METRIC_COLORS: Readonly<Record<Metric, string>> = {
@@ -37,7 +38,7 @@ const COMPONENT_COLORS: Readonly<Record<string, string>> = {
   WORKSPACE: "var(--c-mix)",
 };
 
-/** For modules and components that we do not know by name, in order. */
+/** Colours of unknown modules and components, in order. */
 const PALETTE: readonly string[] = [
   "var(--c-compute)",
   "var(--c-comm)",
@@ -53,13 +54,13 @@ export function componentColor(component: string, index: number): string {
   return COMPONENT_COLORS[component] ?? PALETTE[index % PALETTE.length] ?? "var(--c-free)";
 }
 
-/** The component whose curves tell what all operators hold; "" where none was recorded. */
+/** The component that represents all operators; "" if none was recorded. */
 export function mainComponent(curves: readonly { component: string }[]): string {
   const found = new Set(curves.map((curve) => curve.component));
   return ALLOCATORS.find((name) => found.has(name)) ?? "";
 }
 
-/** Name of a line; the device is told where there are several. */
+/** Name of a line, with the device if there are several. */
 function label(curve: CurveJson, text: string, devices: number): string {
   return devices > 1 && curve.device ? `${text} · ${curve.device}` : text;
 }
@@ -72,7 +73,7 @@ function line(curve: CurveJson, metric: Metric, text: string, color: string, isD
 
 const isLine = (series: Series | null): series is Series => series !== null;
 
-/** What the operators hold: allocated, reserved and active of all allocators, and what the process reserved. */
+/** Memory of the operators: allocated, reserved and active of all allocators, and reserved of the process. */
 export function operatorSeries(data: MemoryJson, words: Readonly<Record<Metric, string>>): Series[] {
   const main = mainComponent(data.curves);
   const devices = data.devices.length;
@@ -91,7 +92,7 @@ export function operatorSeries(data: MemoryJson, words: Readonly<Record<Metric, 
   return out.filter(isLine);
 }
 
-/** One line per component, of one figure. */
+/** One line per component for one figure. */
 export function componentSeries(data: MemoryJson, metric: Metric): Series[] {
   const devices = data.devices.length;
   return data.curves
@@ -101,7 +102,7 @@ export function componentSeries(data: MemoryJson, metric: Metric): Series[] {
     .filter(isLine);
 }
 
-/** Lines of the modules that held most; `count` of them. */
+/** Lines of the `count` largest modules. */
 export function moduleSeries(data: MemoryJson, count: number): Series[] {
   const largest = (curve: CurveJson) => Math.max(0, ...curve.reserved.map((value) => value ?? 0));
   return [...data.module_curves]
@@ -119,7 +120,7 @@ export function moduleSeries(data: MemoryJson, count: number): Series[] {
     .filter(isLine);
 }
 
-/** Value in force at a moment; null before the first record and after the last one's time. */
+/** Value at a time; null before the first record and after the last one. */
 export function valueAt(series: Series, moment: number): number | null {
   const { time, values } = series;
   const last = time.at(-1);
@@ -131,7 +132,7 @@ export function valueAt(series: Series, moment: number): number | null {
   return null;
 }
 
-/** Number of entries that are at or before `moment`. */
+/** Number of entries at or before `moment`. */
 export function upperBound(time: readonly number[], moment: number): number {
   let low = 0;
   let high = time.length;
@@ -143,7 +144,7 @@ export function upperBound(time: readonly number[], moment: number): number {
   return low;
 }
 
-/** Largest value that is in force anywhere within [from, to]. */
+/** Largest value within [from, to]. */
 export function largestWithin(series: readonly Series[], from: number, to: number): number {
   let largest = 0;
   for (const one of series) {
@@ -155,7 +156,7 @@ export function largestWithin(series: readonly Series[], from: number, to: numbe
   return largest;
 }
 
-/** When the allocators held most; null where nothing was recorded. */
+/** Time of the allocators' peak; null if nothing was recorded. */
 export function peakOf(peaks: readonly MemoryPeakJson[]): { component: string; bytes: number; at: number } | null {
   const main = mainComponent(peaks);
   let found: { component: string; bytes: number; at: number } | null = null;
@@ -167,12 +168,12 @@ export function peakOf(peaks: readonly MemoryPeakJson[]): { component: string; b
   return found;
 }
 
-/** Some curve was thinned, so that a closer look must be asked for. */
+/** True if a curve was thinned: zooming in then needs a request. */
 export function isThinned(data: MemoryJson): boolean {
   return [...data.curves, ...data.module_curves].some((curve) => curve.points > curve.time.length);
 }
 
-/** First and last record of all lines; null where there is none. */
+/** First and last record of all lines; null without one. */
 export function extent(series: readonly Series[]): [number, number] | null {
   const ends = series.flatMap(({ time }) => [time[0], time.at(-1)]).filter((at) => at !== undefined);
   if (ends.length === 0) return null;
@@ -180,7 +181,7 @@ export function extent(series: readonly Series[]): [number, number] | null {
   return [from, to > from ? to : from + 1];
 }
 
-/** The next record of any line after (or before) a moment. */
+/** The next record of any line after (or before) a time. */
 export function neighbour(series: readonly Series[], at: number, direction: 1 | -1): number | null {
   let best: number | null = null;
   for (const { time } of series) {
@@ -189,4 +190,12 @@ export function neighbour(series: readonly Series[], at: number, direction: 1 | 
     if (found !== undefined && (best === null || (found - best) * direction < 0)) best = found;
   }
   return best;
+}
+
+/** Records of the lines as CSV: one row per record, time in ns after base_ns, size in bytes. */
+export function curvesCsv(series: readonly Series[]): string {
+  const rows = series.flatMap(({ label, time, values }) =>
+    Array.from(time, (moment, at) => [label, moment, values[at] ?? null]),
+  );
+  return csvText(["curve", "time_ns", "bytes"], rows);
 }

@@ -9,7 +9,7 @@ export interface SizeLimits {
 
 const MIB = 1024 ** 2;
 
-/** Bytes of "512 KiB", "1.5m", "64" (MiB when no unit is said); null for nothing, undefined for what is no size. */
+/** Bytes of "512 KiB", "1.5m", "64" (MiB without a unit); null for "", undefined for invalid text. */
 export function parseSize(text: string): number | null | undefined {
   const found = /^\s*(\d+(?:[.,]\d+)?)\s*([bkmgt]?)(?:i?b)?\s*$/i.exec(text);
   if (text.trim() === "") return null;

@@ -6,7 +6,7 @@ import { limitsText, parseSize, type SizeLimits, sizeText } from "./size";
 
 interface Props {
   limits: SizeLimits;
-  /** Smallest and largest allocation there is. */
+  /** Smallest and largest allocation. */
   bounds: readonly number[] | null;
   onChange: (limits: SizeLimits) => void;
 }

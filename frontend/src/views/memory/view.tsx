@@ -16,10 +16,10 @@ import { formatRange, parseRange, type Range, useDetail } from "./zoom";
 
 type Tab = "operators" | "components" | "modules";
 const TABS: readonly Tab[] = ["operators", "components", "modules"];
-/** Modules that have a line; the table has them all. */
+/** Number of modules with a line; the table has all of them. */
 const MODULE_LINES = 10;
 
-/** What the allocators, the components and the CANN modules held over time. */
+/** Memory of the allocators, the components and the CANN modules over time. */
 export function MemoryView({ selection }: ViewProps) {
   const device = param("m.device");
   const view = useView<MemoryJson>("memory", { span: selection.span, device });
@@ -98,14 +98,14 @@ function Memory({ data, answer, span, device }: Props) {
   );
 }
 
-/** The first tab that has something to show. */
+/** The first tab with data. */
 function firstTab(data: MemoryJson, answer: ViewJson): Tab {
   const { allocations, modules } = answer.tables;
   if (data.curves.length > 0 || (allocations?.total ?? 0) > 0) return "operators";
   return data.module_curves.length > 0 || (modules?.total ?? 0) > 0 ? "modules" : "operators";
 }
 
-/** Room around a single moment, which has no width: 1 ms. */
+/** Margin around a single time: 1 ms. */
 function widened([from, to]: Range): Range {
   return to - from > 1 ? [from, to] : [from - 500_000, to + 500_000];
 }
@@ -126,7 +126,7 @@ function markersOf(tab: Tab, metric: Metric, peak: ReturnType<typeof peakOf>, li
 interface ToolsProps {
   data: MemoryJson;
   tab: Tab;
-  /** What is shown without a choice. */
+  /** The default. */
   usual: Tab;
   device: string;
   metric: Metric;

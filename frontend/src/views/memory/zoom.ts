@@ -15,8 +15,8 @@ interface Held {
 }
 
 /**
- * The data with the curves of the visible range in full detail. Until they arrive, and where nothing was thinned, the
- * curves of the whole stay. A request that fails leaves the coarse curves, which are true as far as they go.
+ * The data with detailed curves of the visible range. The coarse curves stay until those arrive, if nothing was
+ * thinned, and after a failed request.
  */
 export function useDetail(data: MemoryJson, span: string, device: string, range: Range | null): MemoryJson {
   const [held, setHeld] = useState<Held | null>(null);
@@ -42,16 +42,16 @@ export function useDetail(data: MemoryJson, span: string, device: string, range:
   return { ...data, curves: merge(data.curves, curves), module_curves: merge(data.module_curves, module_curves) };
 }
 
-/** Points that a curve may have on screen: several a pixel. */
+/** Largest number of points of a curve on screen: several per pixel. */
 const DETAIL_POINTS = 8000;
 
-/** Detailed curves in place of the coarse ones of the same component and device. */
+/** Replaces coarse curves by detailed ones of the same component and device. */
 function merge(coarse: readonly CurveJson[], fine: readonly CurveJson[]): CurveJson[] {
   const found = new Map(fine.map((curve) => [`${curve.component} ${curve.device}`, curve]));
   return coarse.map((curve) => found.get(`${curve.component} ${curve.device}`) ?? curve);
 }
 
-/** A range from the URL ("from-to" in ns); null where there is none or it is not one. */
+/** A range from the URL ("from_to" in ns); null if absent or malformed. */
 export function parseRange(text: string): Range | null {
   const found = /^(-?\d+)_(-?\d+)$/.exec(text);
   if (!found) return null;

@@ -11,14 +11,14 @@ const WIDE = "(min-width: 1900px)";
 const TOPS = [3, 4, 5, 6, 7];
 const TOP = 5;
 
-/** Which donuts are shown: all four where there is room, else those of self time. */
+/** The shown donuts: all four on a wide page, else those of self time. */
 export function useCharts(): { charts: string; metrics: readonly Metric[]; isWide: boolean } {
   const isWide = useMedia(WIDE);
   const charts = CHARTS.find((id) => id === param("operator.charts")) ?? (isWide ? "all" : "self");
   return { charts, isWide, metrics: METRICS.filter((metric) => charts === "all" || metric.endsWith(charts)) };
 }
 
-/** Two or four donuts over the same operators. A click on a part filters the table below. */
+/** Two or four donuts of the same operators. A click on a part filters the table below. */
 export function OperatorCharts({ data, table }: { data: OperatorJson; table: TableJson }) {
   const { metrics, isWide } = useCharts();
   const hasCommunication = param("operator.comm") === "1";

@@ -70,7 +70,7 @@ function OperatorView({ selection }: ViewProps) {
   );
 }
 
-/** What the rows of the table are. */
+/** The grouping of the rows. */
 function GroupChoice({ groups, group }: { groups: readonly Group[]; group: Group }) {
   return (
     <Segments
@@ -88,7 +88,7 @@ interface ApiProps {
   choice: ComponentChildren;
 }
 
-/** CANN's calls on the host, as the profiler summed them up. */
+/** CANN calls on the host, as summed by the profiler. */
 function ApiTable({ table, view, choice }: ApiProps) {
   return (
     <Card>

@@ -5,7 +5,7 @@ import type { Part } from "../../widgets";
 export const METRICS = ["device_self", "device_total", "host_self", "host_total"] as const;
 export type Metric = (typeof METRICS)[number];
 
-/** What a donut is drawn from. `calls`: of the operators in it. */
+/** Data of a donut. `calls`: of its operators. */
 export interface OperatorParts {
   parts: Part[];
   calls: number;
@@ -13,8 +13,8 @@ export interface OperatorParts {
 }
 
 /**
- * Time by operator. Without `hasCommunication` the operators that communicate are left out of all four, so that the
- * donuts are about the same calls. What a long table does not list counts as unlisted.
+ * Time by operator. Without `hasCommunication`, all four donuts exclude communication operators, so that they cover the
+ * same calls. Rows that a long table does not list count as unlisted.
  */
 export function operatorParts(
   table: TableJson,
@@ -40,7 +40,7 @@ export function operatorParts(
   return { parts, calls: count, unlisted: missing > 0 ? { value: rest, count: missing } : { value: 0, count: 0 } };
 }
 
-/** Frames as they were called, outermost first, from the file's order (innermost first, one a line). */
+/** Frames, outermost first, from the file's order (innermost first, one per line). */
 export function frames(stack: string): string[] {
   return stack
     .split("\n")

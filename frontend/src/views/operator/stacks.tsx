@@ -10,14 +10,14 @@ import { frames } from "./parts";
 interface Props {
   query: Query;
   name: string;
-  /** Only the calls of these shapes; null: of unknown shapes; undefined: all. */
+  /** Calls with these shapes only; null: unknown shapes; undefined: all. */
   shapes: Cell | undefined;
   hasStacks: boolean;
 }
 
-/** Stacks that are written out at first. */
+/** Number of stacks shown at first. */
 const FIRST = 20;
-/** Value of `input_shapes` that asks for calls without shapes. */
+/** Value of `input_shapes` for calls without shapes. */
 const NO_SHAPES = "null";
 
 /** The calls of one operator by distinct call stack, with the frames of each. */
@@ -70,7 +70,7 @@ function Stack({ row, name }: { row: Row; name: string }) {
   );
 }
 
-/** "…/torch/nn/modules/conv.py(456): forward": the last folders say enough; the tooltip has the whole path. */
+/** Shortens a path to its last folders: "…/torch/nn/modules/conv.py(456): forward"; the tooltip has the full path. */
 function shortFrame(frame: string): string {
   const at = frame.lastIndexOf(".py(");
   if (at < 0) return frame;

@@ -1,16 +1,15 @@
-/** Words of the Operator view. */
+/** Texts of the Operator view. */
 export const en = {
   "operator.device_self": "Device self",
-  "operator.device_self.help":
-    "Time on the device of the kernels that the operator itself launched, without its children.",
+  "operator.device_self.help": "Device time of the kernels that the operator launched itself, without its children.",
   "operator.device_total": "Device total",
   "operator.device_total.help":
-    "Time on the device of the operator and everything it called; a call within a call of the same operator counts once. Children count again in their parents: the sum is larger than the device's time.",
+    "Device time of the operator and everything it called; a call within a call of the same operator counts once. Children count again in their parents, so the sum exceeds device time.",
   "operator.host_self": "Host self",
-  "operator.host_self.help": "Time on the host in the operator itself, without its children.",
+  "operator.host_self.help": "Host time of the operator itself, without its children.",
   "operator.host_total": "Host total",
   "operator.host_total.help":
-    "Time on the host of the operator and everything it called; a call within a call of the same operator counts once. Children count again in their parents: the sum is larger than the time that went by.",
+    "Host time of the operator and everything it called; a call within a call of the same operator counts once. Children count again in their parents, so the sum exceeds elapsed time.",
   "operator.calls": "{count} calls",
   "operator.calls.one": "1 call",
   "operator.charts": "Charts",
@@ -19,10 +18,10 @@ export const en = {
   "operator.charts.all": "self and total",
   "operator.comm.label": "Communication",
   "operator.none.device": "None of these operators ran on a device.",
-  "operator.comm.apart": "communication apart",
-  "operator.comm.included": "communication included",
+  "operator.comm.apart": "excluding communication",
+  "operator.comm.included": "including communication",
   "operator.top": "top {count}",
-  "operator.top.label": "Parts shown apart",
+  "operator.top.label": "Number of parts",
   "operator.group": "Group by",
   "operator.group.by_name": "Operator",
   "operator.group.by_shape": "Operator + shape",
@@ -47,9 +46,9 @@ export const zh: Record<keyof typeof en, string> = {
   "operator.device_total": "Device 侧总耗时",
   "operator.device_total.help":
     "算子及其调用的全部内容在 Device 侧的时间；同一算子的嵌套调用只计一次。子算子会在父算子中重复计入，因此总和大于 Device 侧时间。",
-  "operator.host_self": "Host 自身耗时",
-  "operator.host_self.help": "算子自身在主机上的时间，不含子算子。",
-  "operator.host_total": "Host 总耗时",
+  "operator.host_self": "Host 侧自身耗时",
+  "operator.host_self.help": "算子自身在 Host 侧的时间，不含子算子。",
+  "operator.host_total": "Host 侧总耗时",
   "operator.host_total.help":
     "算子及其调用的全部内容在 Host 侧的时间；同一算子的嵌套调用只计一次。子算子会在父算子中重复计入，因此总和大于实际经过的时间。",
   "operator.calls": "{count} 次调用",
@@ -63,7 +62,7 @@ export const zh: Record<keyof typeof en, string> = {
   "operator.comm.apart": "不含通信",
   "operator.comm.included": "含通信",
   "operator.top": "前 {count} 个",
-  "operator.top.label": "单独显示的部分",
+  "operator.top.label": "显示的部分数",
   "operator.group": "分组",
   "operator.group.by_name": "算子",
   "operator.group.by_shape": "算子 + Shape",
@@ -73,8 +72,8 @@ export const zh: Record<keyof typeof en, string> = {
   "operator.stacks.none": "无调用栈",
   "operator.stacks.header": "调用栈",
   "operator.stacks.missing": "该采集结果没有调用栈：设置 with_stack=True 可以采集。",
-  "operator.stack.line": "{calls} 次调用 · 设备自身 {device} · 主机自身 {host}",
-  "operator.stack.line.one": "1 次调用 · 设备自身 {device} · 主机自身 {host}",
+  "operator.stack.line": "{calls} 次调用 · Device 自身 {device} · Host 自身 {host}",
+  "operator.stack.line.one": "1 次调用 · Device 自身 {device} · Host 自身 {host}",
   "operator.stack.unknown": "没有记录调用栈的调用",
   "operator.stack.more": "共 {all} 个调用栈，按设备时间显示前 {shown} 个",
   "operator.trace": "在 Trace 时间线中显示",

@@ -5,7 +5,7 @@ import { say, t, textOf } from "../../i18n";
 import { place } from "../../state/selection";
 import { Card } from "../../widgets";
 
-/** How this span was recorded. `hasFiles`: its files are listed, which the Doctor does itself. */
+/** The capture settings of this span. `hasFiles`: lists its files (the Doctor has its own list). */
 export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
   const profiled = place.value?.run.workers.length ?? 1;
   const facts: [string, ComponentChildren][] = [
@@ -77,7 +77,7 @@ function deviceText({ device, device_ids: ids, device_kind: kind }: CaptureJson)
 
 function rankText({ rank, rank_source: source, world_size: world }: CaptureJson, profiled: number): ComponentChildren {
   if (rank === null) return "";
-  // What the links show of the world is a lower bound, as are the ranks of the run.
+  // Ranks in the links, and ranks of the run, are lower bounds of the world size.
   const text = world === null ? String(rank) : t("overview.rank.of", { rank, world: Math.max(world, profiled) });
   const count = profiled > 1 || world !== null ? ` (${t("overview.rank.profiled", { count: profiled })})` : "";
   return <span data-tip={source ? t("overview.rank.source", { source }) : undefined}>{text + count}</span>;

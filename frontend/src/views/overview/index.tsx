@@ -1,11 +1,12 @@
-import type { OverviewJson } from "../../api/types.gen";
+import type { OverviewJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
+import { freshJobs } from "../../state/progress";
+import { isActive } from "../../state/reading";
 import { useView } from "../../state/use_view";
-import { Card, Empty, MissingList, ViewFrame } from "../../widgets";
+import { Card, Empty, JobList, MissingList, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
-import { FirstLook } from "./first_look";
 import css from "./overview.css?inline";
 import { RanksCard, useRanks } from "./ranks_card";
 import { StepBudget } from "./step_budget";
@@ -15,7 +16,7 @@ import { TopKernels, TopOperators } from "./tops";
 
 addStyle(css);
 
-/** Where the step went, how it was recorded, what took most, what is missing. */
+/** Overview: step budget, capture settings, top kernels and operators, missing data. */
 function OverviewView({ selection }: ViewProps) {
   const view = useView<OverviewJson>("overview", { span: selection.span });
   const ranks = useRanks(selection.run);
@@ -25,7 +26,7 @@ function OverviewView({ selection }: ViewProps) {
         const { tables, missing } = answer;
         const isFirst = answer.state === "reading";
         const step = chosenStep(data.steps);
-        // Their place is kept, so that nothing moves when they come.
+        // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
         const others = ranks.length > 1 && (
           <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} device={step?.device_id ?? null} />
@@ -42,7 +43,7 @@ function OverviewView({ selection }: ViewProps) {
         );
         return (
           <div class="grid">
-            {isFirst && <FirstLook answer={answer} />}
+            {isFirst && <Preliminary answer={answer} />}
             <StepBudget
               steps={data.steps}
               deviceKind={data.capture.device_kind}
@@ -70,6 +71,20 @@ function OverviewView({ selection }: ViewProps) {
         );
       }}
     </ViewFrame>
+  );
+}
+
+/** Progress above preliminary figures. */
+function Preliminary({ answer }: { answer: ViewJson }) {
+  const jobs = freshJobs(answer.progress);
+  return (
+    <section class="card first-look" aria-label={t("overview.first")}>
+      <p>
+        <strong>{t("overview.first")}</strong>{" "}
+        {t(jobs.some(isActive) ? "overview.first.reading" : "overview.first.stopped")}
+      </p>
+      <JobList jobs={jobs} />
+    </section>
   );
 }
 

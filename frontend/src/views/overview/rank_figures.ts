@@ -3,13 +3,13 @@ import type { Key } from "../../i18n";
 import { stepTotal } from "../../widgets";
 import { findStep } from "./step_choice";
 
-/** What is known of a rank's step. */
+/** Figures of a rank's step. */
 export interface RankLine {
   rank: RankStepJson;
   step: StepJson | undefined;
 }
 
-/** The same step of all ranks: another one of a rank that lacks it would only mislead. `step` null: no step has a name. */
+/** The same step of all ranks; undefined if a rank lacks it. `step` null: steps have no names. */
 export function rankLines(ranks: readonly RankStepJson[], step: string | null, device: number | null): RankLine[] {
   return ranks.map((rank) => ({
     rank,
@@ -30,7 +30,7 @@ const budget =
   ({ step }: RankLine) =>
     step ? value(step) : null;
 
-/** What the device did in the step. */
+/** Device time of the step by part. */
 const BUDGET: readonly Figure[] = [
   { id: "computing", title: "step.computing", help: "step.computing.help", value: budget((step) => step.computing) },
   {
@@ -48,7 +48,7 @@ const course =
   ({ rank }: RankLine) =>
     rank.course?.[key] ?? null;
 
-/** Recorders of old gave points of each step instead. */
+/** Points of each step, recorded by MindSpore up to 2.2 instead of device time. */
 const COURSE: readonly Figure[] = [
   { id: "gap", title: "steps.gap", help: "steps.gap.points", value: course("gap_ns") },
   { id: "fp_bp", title: "steps.fp_bp", help: "steps.fp_bp.points", value: course("fp_bp_ns") },
@@ -56,12 +56,12 @@ const COURSE: readonly Figure[] = [
   { id: "total", title: "step.time", value: course("total_ns") },
 ];
 
-/** The columns that any rank has figures for; none where no rank that is read has any. */
+/** The columns with figures of any rank; [] if no rank is ready. */
 export function figuresOf(lines: readonly RankLine[]): readonly Figure[] {
   if (lines.some((line) => line.step || line.rank.steps.length > 0)) return BUDGET;
   if (lines.some((line) => line.rank.course)) return COURSE;
   return lines.every((line) => line.rank.state === "ready") ? [] : BUDGET;
 }
 
-/** Whether the figures are those of the mean step. */
+/** True if the figures are those of the mean step. */
 export const isMean = (figures: readonly Figure[]) => figures === COURSE;

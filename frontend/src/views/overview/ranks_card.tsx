@@ -3,7 +3,7 @@ import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { hasStages, outliers, stagesOf } from "../../base/outlier";
-import { useCalm } from "../../base/use_calm";
+import { useThrottled } from "../../base/use_throttled";
 import { type Key, t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
 import { setParams } from "../../state/params";
@@ -12,20 +12,20 @@ import { isResumable, shareDone } from "../../state/reading";
 import { Card, JobControl, ProgressBar, RunProgress } from "../../widgets";
 import { type Figure, figuresOf, isMean, type RankLine, rankLines } from "./rank_figures";
 
-/** Ranks become ready one after the other; asking for each would be too much. */
-const CALM_MS = 1000;
+/** Least time (ms) between two requests while ranks become ready one after the other. */
+const REFRESH_MS = 1000;
 
-/** Steps of all ranks of a run, which the server reads without hurry; asked for again as ranks become ready. */
+/** Steps of all ranks of a run, read by the server at low priority; requested again as ranks become ready. */
 export function useRanks(run: string): readonly RankStepJson[] {
   const [held, setHeld] = useState<{ of: string; ranks: readonly RankStepJson[] }>({ of: run, ranks: [] });
   const ranks = held.of === run ? held.ranks : [];
   const { generation } = catalog.value ?? { generation: 0 };
-  const revision = useCalm(generation, CALM_MS);
+  const revision = useThrottled(generation, REFRESH_MS);
   useEffect(() => {
     const controller = new AbortController();
     getRanks(run, controller.signal).then(
       (answer) => setHeld({ of: run, ranks: answer.ranks }),
-      () => {}, // the card is an addition: without an answer it is left out
+      () => {}, // the card is optional: without an answer it is not shown
     );
     return () => controller.abort();
   }, [run, revision]);
@@ -34,25 +34,25 @@ export function useRanks(run: string): readonly RankStepJson[] {
   return ranks;
 }
 
-/** More ranks that compute long are marked in the list alone. */
+/** Stragglers beyond this number are only marked in the list. */
 const NAMED = 3;
-/** Height of a row, as overview.css has it. */
+/** Height of a row, px; same value in overview.css. */
 const ROW_PX = 26;
 
 interface Props {
   ranks: readonly RankStepJson[];
   /** The rank on screen. */
   span: string;
-  /** The step that the page is about. */
+  /** The chosen step. */
   step: string | null;
-  /** Of the ranks that recorded several devices, this one is shown. */
+  /** The shown device of ranks that recorded several. */
   device: number | null;
 }
 
 /** The same step of all ranks, in one unit. */
 export function RanksCard({ ranks, span, step, device }: Props) {
   const lines = rankLines(ranks, step, device);
-  // A rank that was recorded twice is told apart by its worker's name.
+  // The worker's name distinguishes two captures of one rank.
   const isTwice = (rank: number | null) => ranks.filter((other) => other.rank === rank).length > 1;
   const nameOf = (line: RankLine | undefined) => {
     const { rank = null, worker = "" } = line?.rank ?? {};
@@ -64,7 +64,7 @@ export function RanksCard({ ranks, span, step, device }: Props) {
   const scroller = useRef<HTMLDivElement>(null);
   const at = lines.findIndex((line) => line.rank.span === span);
   useEffect(() => {
-    // Of many ranks, the one on screen stands in the middle.
+    // Scroll the current rank to the middle of a long list.
     const box = scroller.current;
     if (box && at >= 0) box.scrollTop = (at + 1.5) * ROW_PX - box.clientHeight / 2;
   }, [at, lines.length]);
@@ -127,14 +127,14 @@ export function RanksCard({ ranks, span, step, device }: Props) {
 interface LateProps {
   line: RankLine | undefined;
   name: string;
-  /** It is compared with the ranks of its pipeline stage alone. */
+  /** True if compared within its pipeline stage only. */
   isOfStage: boolean;
-  /** ns that it computes, and that the others do on the median. */
+  /** Computing time, and the median of the others, ns. */
   value: number;
   median: number;
 }
 
-/** A rank that computes for longer than the others. */
+/** A rank that computes longer than the others. */
 function Late({ line, name, isOfStage, value, median }: LateProps) {
   const time = format.duration(value, 2);
   const share = format.share(value / median - 1, 0);
@@ -148,14 +148,14 @@ function Late({ line, name, isOfStage, value, median }: LateProps) {
   );
 }
 
-/** Which step the figures are of, and their unit. */
+/** The step of the figures, and their unit. */
 function subtitleOf(figures: readonly Figure[], step: string | null, unit: format.Unit): string {
   if (figures.length === 0) return t("overview.ranks.missing");
   if (isMean(figures)) return `${t("overview.ranks.mean")}, ${unit.name}`;
   return `${step === null ? "" : `${t("overview.ranks.sub", { step })}, `}${unit.name}`;
 }
 
-/** Reading the tables of each rank; ranks that nobody asked for are left out. */
+/** Reading jobs of the tables of each rank; skips ranks that were not requested. */
 function workOf(ranks: readonly RankStepJson[], known: readonly ProgressJson[]): ProgressJson[] {
   const tables = new Map(known.filter((job) => job.stage === "tables").map((job) => [job.span, job]));
   return ranks.flatMap(({ span, state }) => {
@@ -164,7 +164,7 @@ function workOf(ranks: readonly RankStepJson[], known: readonly ProgressJson[]):
   });
 }
 
-/** Work that was done before this page was opened; its bytes do not matter any more. */
+/** Jobs that ended before this page was opened; their bytes do not count. */
 const READ = {
   stage: "tables",
   state: "ready",
@@ -180,11 +180,11 @@ const READ = {
 interface LineProps {
   line: RankLine;
   figures: readonly Figure[];
-  /** Its reading, while it is not done. */
+  /** Its reading job, until that ends. */
   job: ProgressJson | null;
   name: string;
   isHere: boolean;
-  /** It computes much longer than the others. */
+  /** True for a straggler. */
   isLate: boolean;
   unit: format.Unit;
   decimals: number;
@@ -197,7 +197,7 @@ const STATES = {
   failed: "overview.ranks.failed",
 } as const;
 
-/** Why a rank has no figures. */
+/** The reason why a rank has no figures. */
 function whyEmpty(rank: RankStepJson, isUnread: boolean): Key {
   if (isUnread) return "overview.ranks.unread";
   return rank.steps.length > 0 ? "overview.ranks.nostep" : STATES[rank.state];

@@ -10,20 +10,20 @@ import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
   steps: readonly StepJson[];
-  /** What the devices are called: "NPU". */
+  /** Kind of device: "NPU". */
   deviceKind: string;
   source: string | null;
   isComputed: boolean;
-  /** The mean step, where only points of the steps were recorded. */
+  /** The mean step, if only points of the steps were recorded. */
   course: StepTimes | null;
-  /** The number of steps that it is the mean of. */
+  /** Number of steps in the mean. */
   courseSteps: number;
 }
 
-/** Bars that are shown at first. */
+/** Number of bars shown at first. */
 const FIRST = 12;
 
-/** The answer first: how long the step took on the device, and on what. */
+/** The duration of the step on the device, by part. */
 export function StepBudget({ steps, deviceKind, source, isComputed, course, courseSteps }: Props) {
   const [all, setAll] = useState(false);
   const chosen = chosenStep(steps);
@@ -82,7 +82,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course, cour
   );
 }
 
-/** Recorders of old gave points of each step instead of what the device did in it. */
+/** The mean step of MindSpore up to 2.2, which recorded points instead of device time. */
 function CourseBudget({ course, count }: { course: StepTimes; count: number }) {
   const parts = partsInOrder("points").flatMap(({ id, key, color }) =>
     course[key] === null
@@ -109,7 +109,7 @@ function CourseBudget({ course, count }: { course: StepTimes; count: number }) {
   );
 }
 
-/** What the bars are drawn from: one row per step and part. */
+/** The data of the bars: one row per step and part. */
 function budgetCsv(steps: readonly StepJson[]): string {
   const rows = steps.flatMap((step) =>
     budgetParts(step).map(({ id, value }) => [step.step, step.device_id, id, value]),
@@ -126,7 +126,7 @@ interface LineProps {
   onChoose: () => void;
 }
 
-/** One step of several, all on one scale. */
+/** One of several steps, all on one scale. */
 function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineProps) {
   return (
     <div class={`step-line ${hasDevices ? "has-devices" : ""}`}>

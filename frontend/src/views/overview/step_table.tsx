@@ -2,7 +2,7 @@ import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { Card, DataTable, stepTotal } from "../../widgets";
 
-/** The figures of the steps, as the file has them or computed, as a table that sorts and exports like the others. */
+/** The recorded or computed figures of the steps as a table. */
 export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; isComputed: boolean }) {
   const table = stepTable(steps);
   const times = table.columns.filter((column) => column.kind === "duration").map((column) => column.key);

@@ -5,7 +5,7 @@ import { openView } from "../../state/selection";
 import { Card, DataTable, type Row } from "../../widgets";
 import { formatState, parseState } from "../../widgets/table/state";
 
-/** The kernels that took most of the device's time; a click shows that type in the Kernel view. */
+/** The kernels with the most device time; a click shows that type in the Kernel view. */
 export function TopKernels({ table }: { table: TableJson }) {
   return (
     <Card title={t("overview.kernels")} subtitle={t("overview.kernels.sub")} actions={<OpenLink view="kernel" />}>
@@ -37,7 +37,7 @@ export function TopKernels({ table }: { table: TableJson }) {
   );
 }
 
-/** Recorders of old name the kernels only. */
+/** False if the capture only has names of kernels. */
 function hasTypes(table: TableJson): boolean {
   return table.data.type?.some((value) => value !== null) ?? false;
 }
@@ -47,7 +47,7 @@ const coreOf = (row: Row) => coreColor(row.get("core") as string | null);
 const DEVICE_TIMES = ["device_self_ns", "device_total_ns"];
 const HOST_TIMES = ["host_self_ns", "host_total_ns"];
 
-/** The operators that kept the device busiest, without one the host; a click shows the operator in its view. */
+/** The operators with the most device time, else host time; a click shows the operator in its view. */
 export function TopOperators({ table }: { table: TableJson }) {
   const isDevice = table.sort !== "host_self_ns"; // else nothing ran on a device
   const subtitle = t(isDevice ? "overview.operators.sub" : "overview.operators.sub.host");

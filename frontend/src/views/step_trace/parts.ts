@@ -7,7 +7,7 @@ export const PARTS = [
   { id: "tail", key: "tail_ns", color: "var(--c-mix)" },
 ] as const;
 
-/** In the order of time: recorded points have the gap before the step, otherwise it is the wait for the next one. */
+/** In order of time: for recorded points the gap precedes the step, otherwise it is the wait for the next one. */
 export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof PARTS)[number][] {
   const [gap, ...others] = PARTS;
   return method === "points" ? PARTS : [...others, gap];
@@ -15,7 +15,7 @@ export function partsInOrder(method: StepTraceJson["method"]): readonly (typeof 
 
 export type PartKey = (typeof PARTS)[number]["key"];
 
-/** What is left of the step besides the parts that are known, where not all are; null: nothing. */
+/** The rest of the step if some parts are unknown; null: no rest. */
 export function restOf(step: StepTimes): number | null {
   const values = PARTS.map(({ key }) => step[key]);
   if (step.total_ns === null || !values.includes(null)) return null;
@@ -23,13 +23,13 @@ export function restOf(step: StepTimes): number | null {
   return rest > 0 ? rest : null;
 }
 
-/** Communication of one stream, in the order of time. */
+/** Communication of one stream, in order of time. */
 export interface Lane {
   stream: number | null;
   reduces: Reduce[];
 }
 
-/** Operators by stream, those without one at the end. */
+/** Operators by stream; those without a stream last. */
 export function lanesOf(reduces: readonly Reduce[]): Lane[] {
   const lanes = new Map<number | null, Reduce[]>();
   for (const reduce of reduces) {
@@ -43,15 +43,15 @@ export function lanesOf(reduces: readonly Reduce[]): Lane[] {
     .sort((a, b) => (a.stream === b.stream ? 0 : order(a.stream) - order(b.stream)));
 }
 
-/** How much a figure differs from another, as a ratio; null where that cannot be told. */
+/** Relative difference of two figures; null if unknown. */
 export function differs(value: number | null, from: number | null | undefined): number | null {
   return value === null || !from ? null : value / from - 1;
 }
 
-/** By how much the recorder's average may differ from ours before it is told. */
+/** The recorded average is shown if it differs from the computed mean by more than this. */
 const TOLERANCE = 0.001;
 
-/** The recorder's own averages are others than ours: it averaged other steps. */
+/** True if the recorded averages cover other steps than the computed mean. */
 export function isOtherAverage(mean: StepTimes, recorded: StepTimes | null): boolean {
   return PARTS.some(({ key }) => Math.abs(differs(recorded?.[key] ?? null, mean[key]) ?? 0) > TOLERANCE);
 }

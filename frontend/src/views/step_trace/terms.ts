@@ -1,29 +1,29 @@
-/** Words of the Step Trace view. */
+/** Texts of the Step Trace view. */
 export const en = {
-  "steps.none": "No step is recorded here.",
+  "steps.none": "No steps recorded",
   "steps.gap": "Step gap",
-  "steps.gap.points": "From the end of the step before to the start of the forward pass: mostly waiting for data",
+  "steps.gap.points": "From the end of the previous step to the start of the forward pass: mostly waiting for data",
   "steps.gap.kernels": "From the end of the step's last kernel to the first kernel of the next step",
   "steps.fp_bp": "Forward and backward",
   "steps.fp_bp.points": "From FP_POINT to BP_POINT",
-  "steps.fp_bp.kernels": "From the first kernel to the end of the last kernel that computes",
+  "steps.fp_bp.kernels": "From the first kernel to the end of the last computing kernel",
   "steps.tail": "Tail",
   "steps.tail.points": "From BP_POINT to the end of the step: the last all-reduce and the parameter update",
-  "steps.tail.kernels": "From the end of the last kernel that computes to the end of the last of all",
+  "steps.tail.kernels": "From the end of the last computing kernel to the end of the last kernel",
   "steps.mean": "Mean",
   "steps.mean.is": "mean {time}",
-  "steps.mean.one": "step {step} alone",
+  "steps.mean.one": "step {step} only",
   "steps.capture": "This capture",
   "steps.rest": "Rest of the step",
   "steps.mean.of": "mean of {count} steps ({first} to {last})",
   "steps.mean.gaps": "step gap: mean of {count}",
   "steps.help":
-    "The parts of a step on the device, and below it what communicates meanwhile, by stream. Means leave out what is incomplete: the first step where points were recorded (no gap before it), the last where step times are computed (it ends with its last task).",
+    "The parts of a step on the device and, below them, the concurrent communication by stream. Means leave out incomplete steps: the first if points were recorded (no gap before it), the last if step times are computed (it ends with its last task).",
   "steps.method.points": "Recorded points of each step; the mean is computed from the steps, not read.",
   "steps.method.kernels":
-    "Computed from the kernels of each step: this profiler records no FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is no part of the step time.",
-  "steps.method.figures": "From {source}: without kernels nothing tells where forward and backward end.",
-  "steps.recorded": "The file's own average is of other steps than it holds, and is not used: {figures}.",
+    "Computed from the kernels of each step: this profiler records no FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is not part of step time.",
+  "steps.method.figures": "From {source}: without kernels, the end of forward and backward is unknown.",
+  "steps.recorded": "The average stored in the file covers other steps and is ignored: {figures}.",
   "steps.point.unknown": "not recorded",
   "steps.stream": "stream {stream}",
   "steps.stream.none": "communication",
@@ -34,7 +34,7 @@ export const en = {
 };
 
 export const zh: Record<keyof typeof en, string> = {
-  "steps.none": "这里没有记录 step。",
+  "steps.none": "没有记录 step",
   "steps.gap": "迭代间隙",
   "steps.gap.points": "从上一个 step 结束到前向开始：多为等待数据",
   "steps.gap.kernels": "从该 step 最后一个 kernel 结束到下一个 step 的首个 kernel",
@@ -43,7 +43,7 @@ export const zh: Record<keyof typeof en, string> = {
   "steps.fp_bp.kernels": "从第一个 kernel 到最后一个计算 kernel 结束",
   "steps.tail": "拖尾",
   "steps.tail.points": "从 BP_POINT 到 step 结束：最后的 all-reduce 和参数更新",
-  "steps.tail.kernels": "从最后一个计算 kernel 结束到所有 kernel 结束",
+  "steps.tail.kernels": "从最后一个计算 kernel 结束到最后一个 kernel 结束",
   "steps.mean": "平均",
   "steps.mean.is": "平均 {time}",
   "steps.mean.one": "仅 step {step}",

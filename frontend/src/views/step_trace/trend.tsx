@@ -14,12 +14,12 @@ interface Props {
   color: string;
   steps: readonly StepTimes[];
   mean: number | null;
-  /** Place of the chosen step; -1: none. */
+  /** Index of the chosen step; -1: none. */
   chosen: number;
   onChoose: (index: number) => void;
 }
 
-/** Top of the axis where all is 0, in ns: its ticks are whole. */
+/** Top of the axis if all values are 0, ns: gives whole ticks. */
 const LEAST = 4;
 const HEIGHT = 150;
 const LEFT = 56;
@@ -43,14 +43,14 @@ export function Trend({ id, keyName, color, steps, mean, chosen, onChoose }: Pro
   };
   const shown = over ?? chosen;
   const label = t(`steps.${id}`);
-  const told = steps[shown];
+  const current = steps[shown];
   return (
     <Card
       class="span-4"
       title={label}
       subtitle={
-        told
-          ? `${stepName(told)}: ${format.duration(told[keyName])}`
+        current
+          ? `${stepName(current)}: ${format.duration(current[keyName])}`
           : t("steps.mean.is", { time: format.duration(mean) })
       }
       chart={{
@@ -86,7 +86,7 @@ interface PlotProps {
   y: Scale;
   unit: format.Unit;
   mean: number | null;
-  /** Number of the step that is told of, -1: none. */
+  /** Index of the hovered or chosen step, -1: none. */
   shown: number;
   color: string;
   width: number;
@@ -125,7 +125,7 @@ function Plot({ steps, values, x, y, unit, mean, shown, color, width }: PlotProp
   );
 }
 
-/** A line through the known values; it is broken where one is unknown. */
+/** A line through the known values, broken at unknown ones. */
 export function linePath(
   values: readonly (number | null)[],
   x: (index: number) => number,

@@ -9,7 +9,7 @@ import type { ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
 import { stepName, Trend } from "./trend";
 
-/** The course of the steps: the gap before each, forward and backward, parameter update, all-reduces beside. */
+/** The phases of the steps: gap, forward and backward, tail; with the concurrent communication. */
 export function StepTraceView({ selection }: ViewProps) {
   const view = useView<StepTraceJson>("step_trace", {
     span: selection.span,
@@ -62,7 +62,7 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
   );
 }
 
-/** Before the step, as in the Overview. */
+/** Preparing, as in the Overview. */
 const preparingPart = (value: number): BarPart => ({
   id: "preparing",
   label: t("budget.preparing"),
@@ -72,7 +72,7 @@ const preparingPart = (value: number): BarPart => ({
   outside: true,
 });
 
-/** What is left of a step whose parts are not all known. */
+/** The rest of a step with unknown parts. */
 const REST = { id: "rest", color: "var(--c-over)" };
 
 function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes; isMean: boolean }) {
@@ -143,7 +143,7 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
   );
 }
 
-/** "mean of 5 steps (5 to 9)", and of how many the gap, where it is not known of all. */
+/** "mean of 5 steps (5 to 9)", with the number of gaps if some are unknown. */
 function meanOf(data: StepTraceJson): string {
   const counted = data.averaged;
   const [first, last] = [counted[0] ?? "–", counted[counted.length - 1] ?? "–"];
@@ -153,10 +153,10 @@ function meanOf(data: StepTraceJson): string {
   return gaps === 0 || gaps === counted.length ? text : `${text}; ${t("steps.mean.gaps", { count: gaps })}`;
 }
 
-/** More streams than this are drawn closer together. */
+/** Above this number of streams, lines are closer together. */
 const CLOSE_FROM = 10;
 
-/** The communication of the step, one line a stream, under the bar of the step. */
+/** The communication of the step, one line per stream, below the step's bar. */
 function Lanes({ data, total, children }: { data: StepTraceJson; total: number; children: ComponentChildren }) {
   const lanes = lanesOf(data.reduces);
   if (lanes.length === 0 || total <= 0) return <>{children}</>;
@@ -183,7 +183,7 @@ function Lanes({ data, total, children }: { data: StepTraceJson; total: number; 
   );
 }
 
-/** The average that the file gives where it is another than ours. */
+/** The average in the file, if it differs from the computed mean. */
 function Recorded({ step }: { step: StepTimes }) {
   const figures = PARTS.map(({ id, key }) => `${t(`steps.${id}`)} ${format.duration(step[key])}`).join(", ");
   return <p class="small">{t("steps.recorded", { figures })}</p>;

@@ -9,12 +9,12 @@ import type { Area } from "../../timeline/scene";
 /** A hit of a search. */
 export type Hit = SearchJson["hits"][number];
 
-/** Hits that one answer brings; others come when they are stepped to. */
+/** Hits per answer; further ones are loaded when the user steps to them. */
 export const SEARCH_LIMIT = 10_000;
 
 /**
- * The timeline of one reading of a trace. Where the server has another reading by now, `onStale` is called and the
- * answer never comes: what asked is asked again of the next reading.
+ * The timeline of one reading of a trace. If the server has a newer reading, `onStale` is called and the request never
+ * resolves: the caller asks again for the next reading.
  */
 export class TimelineApi {
   constructor(
@@ -47,12 +47,12 @@ export class TimelineApi {
     return this.json("chain", { id }, signal);
   }
 
-  /** Id of the slice of this name that starts at `at` or is nearest to it; null where no slice has the name. */
+  /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */
   async find(name: string, at: number, signal?: AbortSignal): Promise<number | null> {
     return (await this.json<{ id: number | null }>("find", { name, at }, signal)).id;
   }
 
-  /** Hits around the first that starts at `near` (ns) or later. */
+  /** Hits around the first one that starts at `near` (ns) or later. */
   search(text: string, near: number, signal?: AbortSignal): Promise<SearchJson> {
     return this.json("search", { q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
   }

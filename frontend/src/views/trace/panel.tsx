@@ -1,4 +1,4 @@
-/** The drawer below the rows: details of a slice, statistics of a range, or what the search found. */
+/** The panel below the rows: details of a slice, statistics of a range, hits of the search, marks. */
 
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
@@ -28,7 +28,7 @@ export function Panel({ session }: { session: TraceSession }) {
   const isOpen = session.panelOpen.value;
   const tabs = tabsOf(session);
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";
-  // With nothing to show, the hint needs one line only.
+  // Without content, the hint needs one line only.
   const isHint = shown === "slice" && session.selection.selected.value === null;
   const toggle = () => {
     session.panelOpen.value = !isOpen;
@@ -91,7 +91,7 @@ function tabsOf(session: TraceSession): Tab[] {
   return tabs;
 }
 
-/** `count`: null: not known, or not to be told. */
+/** `count` null: unknown or hidden. */
 function tab(id: PanelId, count: number | null): Tab {
   const note = count !== null && <span class="muted"> {integer(count)}</span>;
   return {
@@ -112,7 +112,7 @@ function content(session: TraceSession, shown: PanelId): ComponentChildren {
   return <SlicePanel session={session} />;
 }
 
-/** Some of the rows stay in sight. */
+/** Keeps some rows visible. */
 function mostHeight(): number {
   return Math.max(LEAST, window.innerHeight - 260);
 }

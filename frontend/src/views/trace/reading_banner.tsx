@@ -1,4 +1,4 @@
-/** Above the timeline while it shows the beginning of a trace: how much that is, and when the rest is there. */
+/** Banner above a partial trace: how much is shown, and when the rest is ready. */
 
 import type { ProgressJson } from "../../api/types.gen";
 import { bytes } from "../../base/format";

@@ -14,7 +14,7 @@ import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
 import { PendingLink } from "./link/pending_link";
-import { carriedWindow, keepSpan, rememberWindow } from "./link/span_state";
+import { inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
 import { SearchState } from "./search/search_state";
@@ -31,7 +31,7 @@ export interface Hovered {
 }
 
 export class TraceSession {
-  /** What is on show: the trace, or while it is read its beginning. */
+  /** The trace, or its beginning while it is read. */
   readonly reading: Signal<Reading>;
   readonly layout: Signal<LayoutState>;
   readonly hovered = signal<Hovered | null>(null);
@@ -39,9 +39,9 @@ export class TraceSession {
   readonly busy = signal(false);
   readonly panel = signal<PanelId>("slice");
   readonly panelOpen = signal(true);
-  /** Kinds of flows whose arrows are all shown. */
+  /** Kinds of flows with all arrows shown. */
   readonly arrows: Signal<ReadonlySet<string>>;
-  readonly said = signal("");
+  readonly announcement = signal("");
   readonly selection: Selection;
   readonly marks: Marks;
   readonly area: AreaStats;
@@ -51,11 +51,11 @@ export class TraceSession {
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   private link: LinkState;
-  /** The window that came from the span shown before; null once the user has moved it. */
-  private carried: Range | null = null;
-  private carriedText = "";
+  /** The window taken over from the previous span; null once the user has moved it. */
+  private inherited: Range | null = null;
+  private inheritedText = "";
 
-  /** `onStale`: the server has another reading; it is to be given to `renew`. */
+  /** `onStale`: the server has a newer reading, which the caller passes to `renew`. */
   constructor(
     readonly span: string,
     data: TraceJson,
@@ -69,8 +69,8 @@ export class TraceSession {
     this.link = checked.link;
     this.note.value = checked.note;
     if (!kept.range && !this.pending.link) {
-      this.carried = carriedWindow({ span, base, steps: data.steps }, homeRange(data));
-      this.link = { ...this.link, range: this.carried };
+      this.inherited = inheritedWindow({ span, base, steps: data.steps }, homeRange(data));
+      this.link = { ...this.link, range: this.inherited };
     }
     this.layout = signal(this.link.layout);
     this.arrows = signal(this.link.arrows);
@@ -85,12 +85,12 @@ export class TraceSession {
     return this.reading.value.data;
   }
 
-  /** Epoch time (ns) that all times count from. */
+  /** Epoch time (ns) of time 0. */
   get base(): string {
     return this.reading.value.base;
   }
 
-  /** A time as it is shown: "+52 148.220 µs" from the zero of all views of the span. */
+  /** Formats a time: "+52 148.220 µs" from the zero of all views of the span. */
   shownTime(ns: number): string {
     return offset(ns - this.data.zero);
   }
@@ -104,7 +104,7 @@ export class TraceSession {
       {
         settled: (view) => this.remember(view),
         picked: (bar) => {
-          this.goOn();
+          this.dismissNote();
           this.selection.pick(bar);
         },
         area: (area) => void this.setArea(area),
@@ -132,7 +132,7 @@ export class TraceSession {
 
   // Another reading of the same trace
 
-  /** Shows another reading: more of the trace, or all of it. What the user looks at stays. */
+  /** Shows another reading: more of the trace, or all of it. Keeps the user's view and selection. */
   renew(data: TraceJson, base: string): void {
     const after = { data, base };
     const migration = migrateSelection(this.reading.peek(), after);
@@ -167,7 +167,7 @@ export class TraceSession {
     return new TimelineApi(this.span, data.version, this.onStale);
   }
 
-  /** Does what could not be done before. */
+  /** Runs what waited for more of the trace. */
   private catchUp(): void {
     const { link, slice } = this.pending;
     if (slice) void this.goToName(slice.name, Number(slice.start - BigInt(this.base)));
@@ -211,13 +211,13 @@ export class TraceSession {
     await this.area.set(area);
     const stats = this.area.stats.peek();
     if (area && stats && this.area.area.peek() === area) {
-      this.said.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
+      this.announcement.value = t("trace.said.area", { duration: `${area.end - area.start} ns`, count: stats.slices });
     }
   }
 
   // Search
 
-  /** Searches; `go`: and shows the first hit after the left edge of the view. */
+  /** Searches; `go`: also shows the first hit after the left edge of the view. */
   async find(text: string, go: boolean): Promise<void> {
     this.save({ [KEYS.search]: text });
     if (!(await this.search.run(text, this.engine?.scene.view.start))) return;
@@ -225,7 +225,7 @@ export class TraceSession {
     if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
     if (this.search.error.peek()) this.fail(this.search.error.peek());
     if (text !== "" && go) await this.stepHit(1);
-    if (text !== "") this.said.value = t("trace.said.hits", { total: this.search.total.value });
+    if (text !== "") this.announcement.value = t("trace.said.hits", { total: this.search.total.value });
   }
 
   private showHits(): void {
@@ -245,7 +245,7 @@ export class TraceSession {
     if (hit) void this.selection.select(hit[0], "fit");
   }
 
-  /** Shows a slice by name, for a link from another view: the one at `time` where that is known, else the first. */
+  /** Shows a slice by name, for a link from another view: the one at `time` if known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
     const start = time === null ? null : BigInt(this.base) + BigInt(time);
     this.pending.clear();
@@ -262,10 +262,10 @@ export class TraceSession {
     }
   }
 
-  /** The slice that is meant; id null: it is not there, or not yet. */
+  /** The slice of the link; id null: not found, or not read yet. */
   private async lookUp(name: string, time: number | null, signal: AbortSignal): Promise<{ id: number | null }> {
     const id = await this.api.find(name, time ?? 0, signal);
-    // Of a trace that is read whole, the nearest slice of the name is the one that was meant.
+    // In a complete trace, the nearest slice of the name is the right one.
     if (id === null || time === null || this.data.partial === null) return { id };
     return { id: Math.abs((await this.selection.load(id)).start - time) <= 1 ? id : null };
   }
@@ -283,15 +283,15 @@ export class TraceSession {
     this.setLayout({ ...this.layout.peek(), collapsedProcesses: new Set(processes), collapsedTracks: new Set() });
   }
 
-  // What is told, and what the link carries
+  // Notes, announcements and link state
 
   say(text: string, isPassing = true): void {
     this.note.value = { text, isPassing, action: null };
-    this.said.value = text;
+    this.announcement.value = text;
   }
 
-  /** The user does something else: what was said of the action before is over. */
-  goOn(): void {
+  /** Removes the note about the previous action. */
+  dismissNote(): void {
     if (this.note.peek()?.isPassing) this.note.value = null;
   }
 
@@ -309,7 +309,7 @@ export class TraceSession {
     const given = this.pending.giveUp(changes);
     const version = data.partial === null || this.pending.link ? null : data.version;
     setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
-    keepSpan(this.span, params.peek(), this.carried === null);
+    keepSpan(this.span, params.peek(), this.inherited === null);
   }
 
   private hover(bar: HoverBar | null, x: number, y: number): void {
@@ -322,8 +322,8 @@ export class TraceSession {
     const isHome = engine.isHome(view);
     const range = { start: view.start, end: view.start + view.scale * engine.width };
     const text = isHome ? "" : formatRange(range);
-    this.carriedText ||= text;
-    if (text !== this.carriedText) this.carried = null;
+    this.inheritedText ||= text;
+    if (text !== this.inheritedText) this.inherited = null;
     rememberWindow({ span: this.span, range: isHome ? null : range, base: this.base, steps: this.data.steps });
     this.save({ [KEYS.range]: text });
   }

@@ -1,4 +1,4 @@
-/** Words of the Trace view; those of its drawer and of its keys are in files of their own. */
+/** Texts of the Trace view; those of its panel and its keys are in separate files. */
 import * as help from "./terms_help";
 import * as panels from "./terms_panels";
 
@@ -8,7 +8,7 @@ export const en = {
     "Timeline. W and S zoom, A and D move, F shows the selected slice, full stop and comma step through the row, slash searches, question mark lists all keys.",
   "trace.empty": "This trace has no events.",
   "trace.loading": "loading",
-  "trace.download": "The original trace file",
+  "trace.download": "Download the original trace file",
   "trace.keys": "W S zoom · A D move · F fit · M mark · K flag · ? keys",
   "trace.keys.tip": "All keys",
   "trace.events": "{count} events",
@@ -31,10 +31,10 @@ export const en = {
   "trace.flows": "Flows",
   "trace.flows.selection": "Flows: selection",
   "trace.flows.all": "Flows: all {kind}",
-  "trace.flows.some": "Flows: all of {count} kinds",
+  "trace.flows.some": "Flows: all ({count} kinds)",
   "trace.flows.off": "Flows: off",
   "trace.flows.about":
-    "Of the selected slice: ] and [ follow them. All: every arrow in sight; where many join, a stronger line.",
+    "Slice: arrows of the selected slice; ] and [ follow them. All: every visible arrow; merged arrows are drawn as a stronger line.",
   "trace.flows.column.slice": "Slice",
   "trace.flows.column.all": "All",
   "trace.flows.show.slice": "Show arrows of {kind} of the selected slice",
@@ -48,16 +48,16 @@ export const en = {
   "trace.flow.fwdbwd": "forward to backward",
 
   "trace.search": "Search slices",
-  "trace.search.tip": "Slices with every word in their name, in any order. Case does not count.",
+  "trace.search.tip": "Slices whose name contains every word, in any order, ignoring case.",
   "trace.search.clear": "Clear the search",
-  "trace.search.none": "no slice",
+  "trace.search.none": "no match",
   "trace.search.place": "{at} of {total}",
   "trace.search.total": "{total} found",
   "trace.search.next": "Next (Enter)",
   "trace.search.previous": "Previous (Shift Enter)",
-  "trace.search.list": "List of what was found",
+  "trace.search.list": "List the matches",
   "trace.search.some": "{from} to {to} of {total}",
-  "trace.search.later": "{name} is not read yet. It is shown once it is.",
+  "trace.search.later": "{name} is not loaded yet. It is shown once it is loaded.",
   "trace.search.missing": "The trace has no slice named {name}.",
 
   "trace.note.failed": "A part of the timeline could not be loaded: {message}",
@@ -67,10 +67,10 @@ export const en = {
   "trace.link.pins": "pinned rows ({count})",
   "trace.link.marks": "marks ({count})",
   "trace.link.and": ", ",
-  "trace.link.other": "This link holds things of {where} that are not shown here: {what}.",
+  "trace.link.other": "This link refers to {where}, which is not shown here: {what}.",
   "trace.link.open": "Open {where}",
-  "trace.link.gone": "This link holds things of a capture that was not found: {what}.",
-  "trace.link.absent": "Not found in this trace, though the link names it: {what}.",
+  "trace.link.gone": "This link refers to a capture that was not found: {what}.",
+  "trace.link.absent": "This link refers to what this trace does not contain: {what}.",
 
   "trace.hover.merged": "{count} slices merged at this zoom (total {total}, {share} of this stretch); longest:",
 
@@ -113,18 +113,18 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.flows": "连线",
   "trace.flows.selection": "连线：选中项",
   "trace.flows.all": "连线：全部 {kind}",
-  "trace.flows.some": "连线：{count} 类的全部",
+  "trace.flows.some": "连线：全部（{count} 类）",
   "trace.flows.off": "连线：关闭",
-  "trace.flows.about": "选中 slice 的连线：按 ] 和 [ 沿连线跳转。全部：视野内的所有连线，合并越多线越深。",
+  "trace.flows.about": "选中项：选中 slice 的连线，按 ] 和 [ 沿连线跳转。全部：视野内的所有连线，合并越多线越深。",
   "trace.flows.column.slice": "选中项",
   "trace.flows.column.all": "全部",
   "trace.flows.show.slice": "显示选中 slice 的 {kind} 连线",
   "trace.flows.show.all": "显示全部 {kind} 连线",
   "trace.flows.none": "该 trace 没有连线。",
 
-  "trace.flow.async_npu": "算子到 device 任务",
+  "trace.flow.async_npu": "算子到 Device 侧任务",
   "trace.flow.async_mindspore": "MindSpore 线程之间",
-  "trace.flow.HostToDevice": "CANN 下发到 device 任务",
+  "trace.flow.HostToDevice": "CANN 下发到 Device 侧任务",
   "trace.flow.async_task_queue": "Enqueue 到 Dequeue",
   "trace.flow.fwdbwd": "前向到反向",
 

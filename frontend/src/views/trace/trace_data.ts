@@ -1,4 +1,4 @@
-/** What the engine takes from one reading of a trace. */
+/** Converts a reading of a trace to the data of the engine. */
 
 import type { TraceJson } from "../../api/types.gen";
 import type { TimelineData } from "../../timeline/data";
@@ -6,7 +6,7 @@ import type { Range } from "../../timeline/scene";
 import type { TimelineApi } from "./api";
 import type { Reading } from "./selection/migrate_selection";
 
-/** From the first slice to the end of the last. */
+/** From the start of the first slice to the end of the last. */
 export function homeRange(data: TraceJson): Range {
   return { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end };
 }

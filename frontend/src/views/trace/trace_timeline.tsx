@@ -1,4 +1,4 @@
-/** The whole view: toolbar, timeline, panel. */
+/** The Trace view: toolbar, timeline, panel. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TraceJson, ViewJson } from "../../api/types.gen";
@@ -21,7 +21,7 @@ interface Props {
   span: string;
   data: TraceJson;
   answer: ViewJson;
-  /** The server has another reading of the trace: its view is to be asked for again. */
+  /** The server has a newer reading of the trace: request the view again. */
   onStale: () => void;
 }
 
@@ -32,7 +32,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   const { session, entry } = useMemo(() => {
     const entry = enterSpan(span, params.peek());
     const link = parseLink(entry.params, span, data.version);
-    const onStale = calm(() => stale.current());
+    const onStale = throttled(() => stale.current());
     return { entry, session: new TraceSession(span, data, base, link, onStale) };
   }, []);
   const root = useRef<HTMLDivElement>(null);
@@ -56,7 +56,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
     };
   }, [session]);
 
-  // After the effect above: the first reading is there already.
+  // After the effect above, which shows the first reading.
   useEffect(() => {
     if (session.reading.peek().data !== data) session.renew(data, base);
   }, [data.version, base]);
@@ -77,17 +77,17 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
       <Panel session={session} />
       <HoverTip session={session} />
       <div class="sr-only" role="status" aria-live="polite">
-        {session.said.value}
+        {session.announcement.value}
       </div>
       <KeysHelp isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
     </div>
   );
 }
 
-/** Several requests find out at once that they are stale; asking for the view again once is enough. */
+/** Time (ms) in which several stale requests cause one reload. */
 const STALE_MS = 300;
 
-function calm(task: () => void): () => void {
+function throttled(task: () => void): () => void {
   let last = Number.NEGATIVE_INFINITY;
   return () => {
     if (performance.now() - last < STALE_MS) return;
@@ -96,7 +96,7 @@ function calm(task: () => void): () => void {
   };
 }
 
-/** Whether nobody has the focus, in TensorBoard's page and in ours: then the keys may work at once. */
+/** True if no element has the focus, in TensorBoard's page and in this one: then the keys may work immediately. */
 function isFocusFree(): boolean {
   const pages = [document, parentDocument()];
   return pages.every((page) => !page || [null, page.body, window.frameElement].includes(page.activeElement));
@@ -132,7 +132,10 @@ function useFollowTheme(session: TraceSession): void {
   useEffect(() => session.engine?.themeChanged(), [mode, session]);
 }
 
-/** Links from other views: `find` (a name), `at` ("start,duration": ns since 1970, ns), a search typed elsewhere. */
+/**
+ * Handles links from other views: `find` (a name), `at` ("start,duration": ns since 1970, ns), and a search typed
+ * elsewhere.
+ */
 function useDeepLinks(session: TraceSession): void {
   const name = param("find");
   const at = param("at");
@@ -147,7 +150,7 @@ function useDeepLinks(session: TraceSession): void {
     if (name !== "" || at !== "") setParams({ find: null, at: null });
   }, [name, at]);
   useEffect(() => {
-    // The first effect may have begun a search of its own since `text` was read.
+    // The first effect may have started a search since `text` was read.
     const now = params.peek()[KEYS.search] ?? "";
     if (now !== session.search.text.peek()) void session.find(now, true);
   }, [text]);

@@ -11,7 +11,7 @@ import type { Rows } from "./rows";
 import { offsetOf, printedRows, ROW_PX, rowWindow } from "./window";
 
 export interface BodyProps {
-  /** Of the table, for the ids of its rows. */
+  /** Id of the table, for the ids of its rows. */
   id: string;
   rows: Rows;
   columns: readonly ShownColumn[];
@@ -19,17 +19,17 @@ export interface BodyProps {
   barOf: (row: Row) => number | null;
   barColor: ((row: Row) => string) | undefined;
   cell: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
-  /** Active row (keyboard and last click), and the one with open details; -1: none. */
+  /** Active row (keyboard or last click), and the row with open details; -1: none. */
   at: number;
   open: number;
   isLink: boolean;
   details: ((row: Row) => ComponentChildren) | undefined;
 }
 
-/** More rows than this scroll inside the table, and only those on screen exist. */
+/** Longer tables scroll, and only their visible rows are in the DOM. */
 export const VIRTUAL_FROM = 200;
 
-/** The rows on screen, with the details of one below it. */
+/** The visible rows, with the details of one below it. */
 export function TableBody(props: BodyProps & { scroller: { readonly current: HTMLDivElement | null } }) {
   const { rows, at, open, scroller, details } = props;
   const count = rows.count ?? 0;
@@ -52,7 +52,7 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
       element.removeEventListener("scroll", read);
     };
   }, [isVirtual, scroller]);
-  // The details have any height; what is below them moves by it.
+  // Details have a variable height, which shifts the rows below.
   useLayoutEffect(() => {
     const height = box.current?.offsetHeight ?? 0;
     if (height !== openPx) setOpenPx(height);
@@ -94,12 +94,12 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
   );
 }
 
-/** Names a row in the page: without a blank, or nothing can refer to it. */
+/** DOM id of a row, without blanks so that attributes can refer to it. */
 export function rowId(table: string, place: number): string {
   return `${table}:${place}`;
 }
 
-/** Scroll a table so that the active row can be seen; a short one with the page, a long one inside. */
+/** Scrolls the active row into view: the page for a short table, the table itself for a long one. */
 function keepInSight(
   element: HTMLDivElement | null,
   at: number,

@@ -1,17 +1,17 @@
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { holdsAll, wordsOf } from "../../base/words";
 
-/** What a cell can hold. */
+/** Value of a cell. */
 export type Cell = string | number | boolean | null;
 
-/** One row, read from columns: no object per row is made. */
+/** One row, read from the columns without creating an object per row. */
 export interface Row {
   /** Position in the table's data, for keys. */
   index: number;
   get: (key: string) => Cell;
 }
 
-/** A condition that rows must meet; "eq" when not said. null stands for "unknown": eq finds those rows. */
+/** A condition on rows; default "eq". null stands for unknown: "eq" matches such rows. */
 export interface Where {
   column: string;
   op?: "eq" | "ne" | "lt" | "le" | "gt" | "ge" | "has";
@@ -28,7 +28,7 @@ export function rowAt(data: TableJson["data"], index: number): Row {
   return { index, get: (key) => (data[key]?.[index] ?? null) as Cell };
 }
 
-/** Indexes of the rows that hold each word of `text` in any text column and meet every condition. */
+/** Indices of the rows that contain each word of `text` in any text column and meet every condition. */
 export function filterRows(table: TableJson, text: string, where: readonly Where[]): Int32Array {
   const words = wordsOf(text);
   const texts = table.columns.filter((column) => column.kind === "text").map((column) => table.data[column.key] ?? []);
@@ -52,7 +52,7 @@ function meets(found: string | number | boolean | null, { op = "eq", value }: Wh
   return op === "gt" ? found > value : found >= value;
 }
 
-/** The rows in order of a column: numbers as numbers, unknown last in both directions, ties as they stood. */
+/** The rows sorted by a column: numbers as numbers, unknown last in both directions, ties in their original order. */
 export function sortRows(rows: Int32Array, values: readonly unknown[], isText: boolean, desc: boolean): Int32Array {
   const sign = desc ? -1 : 1;
   const compare = isText ? compareText : compareNumber;
@@ -74,7 +74,7 @@ function compareNumber(a: unknown, b: unknown): number {
   return (a as number) - (b as number);
 }
 
-/** What a click on a header does: figures fall first, text rises first; then the other way; then the data's own order. */
+/** The sorting after a click on a header: descending for figures, ascending for text; then reversed; then unsorted. */
 export function nextOrder(current: Order, initial: Order, column: ColumnJson): Order {
   const first = column.kind !== "text";
   if (current.key !== column.key) return { key: column.key, desc: first };

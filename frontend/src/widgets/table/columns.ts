@@ -3,12 +3,12 @@ import * as format from "../../base/format";
 import { t, tOr } from "../../i18n";
 import type { Cell } from "./columnar";
 
-/** How the figures of one column are written: one unit and one number of decimals for all. */
+/** Format of one column: one unit and one number of decimals. */
 export interface ColumnFormat {
-  /** Title and unit, for the header. */
+  /** Title with unit, for the header. */
   header: string;
   isFigure: boolean;
-  /** What a copied cell says: as shown, with its unit and without separators of thousands; "" for unknown. */
+  /** Text of a copied cell: as shown, with its unit, without thousands separators; "" for unknown. */
   copied: (value: Cell) => string;
   text: (value: Cell) => string;
   /** All digits, for the tooltip. */
@@ -21,8 +21,8 @@ export function columnTitle(column: ColumnJson): string {
 }
 
 /**
- * Choose unit and decimals from the values at hand: those of the column, and of the columns it is compared with.
- * `baseNs`: origin of "time" columns.
+ * Chooses unit and decimals from the sampled values of the column and of the columns it is compared with. `baseNs`:
+ * origin of "time" columns.
  */
 export function columnFormat(column: ColumnJson, values: readonly unknown[], baseNs: string): ColumnFormat {
   const title = columnTitle(column);
@@ -44,7 +44,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
           return absolute === null ? t("table.unknown") : `+${format.exactDuration(value)}\n${absolute} ns`;
         },
         3,
-        format.fixed, // a moment may be close to the first
+        format.fixed, // a time may be close to the first
       );
     case "bytes":
       return scaled(title, numbers, format.tableUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
@@ -65,7 +65,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
     case "bandwidth":
       return scaled(title, numbers, { name: "GB/s", scale: 1 }, (value) => `${format.decimal(value, 9)} GB/s`);
     case "int": {
-      // Ids are names made of digits: no thousands.
+      // Ids are names made of digits: no thousands separators.
       const text =
         column.group === "identity" ? (value: format.Maybe) => String(value ?? format.UNKNOWN) : format.integer;
       return figures(title, text, text);
@@ -89,7 +89,7 @@ function scaled(
 ): ColumnFormat {
   const decimals = format.columnDecimals(values, unit.scale, most);
   const text = (value: format.Maybe) => write(format.isKnown(value) ? value / unit.scale : null, decimals);
-  // Without figures, as while they are read, there is nothing that the unit could be of.
+  // Without values, as while loading, there is no unit.
   const name = values.some(format.isKnown) ? unit.name : "";
   return figures(name ? `${title} ${name}` : title, text, full, name);
 }

@@ -99,13 +99,13 @@ export function DataTable(props: DataTableProps) {
   );
 }
 
-/** What a table scrolls in: one that must scroll sideways by itself alone, or its header would go with the page. */
+/** The scroll container. A table wider than the page gets its own, or its sticky header would scroll away. */
 function shapeOf(count: number, isWide: boolean): "tall" | "wide" | "fits" {
   if (count > VIRTUAL_FROM) return "tall";
   return isWide ? "wide" : "fits";
 }
 
-/** The rows that are here, or those of the server. */
+/** The rows of the view's answer, or those of the server. */
 function useRows({ table, query, remote }: DataTableProps, asked: RowQuery): Rows {
   const isRemote = remote === true || !isWhole(table);
   const inline = useInlineRows(table, asked);

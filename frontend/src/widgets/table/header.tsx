@@ -8,7 +8,7 @@ interface Props {
   columns: readonly ShownColumn[];
   order: Order;
   onSort: (key: string) => void;
-  /** null: the natural width again. */
+  /** null: restores the natural width. */
   onResize: (key: string, width: number | null) => void;
 }
 

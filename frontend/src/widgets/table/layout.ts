@@ -3,23 +3,23 @@ import { textWidth } from "../../base/text_width";
 import type { Cell } from "./columnar";
 import type { ColumnFormat } from "./columns";
 
-/** A column as it stands on the screen. `bar`: the strip of bars after the column `key`, without data of its own. */
+/** A laid-out column. `bar`: the strip of bars after the column `key`, without data of its own. */
 export interface ShownColumn {
   column: ColumnJson;
   format: ColumnFormat;
   bar: boolean;
-  /** Least width and the one that shows everything, px. */
+  /** Least width, and width that shows everything, px. */
   width: number;
   natural: number;
 }
 
-/** Rows that are looked at for the width of a column. */
+/** Number of sampled rows for the width of a column. */
 const SAMPLE = 200;
-/** Both sides of a cell, and the arrow of a sorted column. */
+/** Padding of a cell, and the arrow of a sorted column, px. */
 const PADDING = 17;
 const ARROW = 14;
 
-/** Width in px that fits header and sampled values, within limits. `own`: what stands in the cell of a row instead. */
+/** Width (px) that fits header and sampled values, within limits. `own`: custom content of a row's cell. */
 export function naturalWidth(
   format: ColumnFormat,
   values: readonly unknown[],
@@ -37,8 +37,8 @@ export function naturalWidth(
 }
 
 /**
- * `grid-template-columns` of a row. Texts grow to their natural width, then bars take what is left; without bars the
- * texts do.
+ * `grid-template-columns` of a row. Texts grow to their natural width, then bars take the rest; without bars, texts
+ * take it.
  */
 export function template(columns: readonly ShownColumn[]): string {
   const hasBar = columns.some((column) => column.bar);
@@ -51,12 +51,12 @@ export function template(columns: readonly ShownColumn[]): string {
     .join(" ");
 }
 
-/** Width that the names of a table have which must be scrolled anyhow, px. */
+/** Width of the name column in a table that scrolls sideways, px. */
 const NAMES = 220;
 
 /**
- * The columns in so much room, px (0: not known yet). Where they are too wide, bars give way to figures; where even so
- * the table must be scrolled, the first texts, which are names, can be read.
+ * Fits the columns to a width in px (0: unknown). If they are too wide, bars are dropped; if the table still must
+ * scroll, the first text column keeps a readable width.
  */
 export function fitting(columns: ShownColumn[], room: number): ShownColumn[] {
   if (room === 0 || totalWidth(columns) <= room) return columns;
@@ -68,7 +68,7 @@ export function fitting(columns: ShownColumn[], room: number): ShownColumn[] {
   );
 }
 
-/** Least width of the whole table. */
+/** Least width of the table. */
 export function totalWidth(columns: readonly ShownColumn[]): number {
   return columns.reduce((sum, { width }) => sum + width, 0);
 }

@@ -1,18 +1,18 @@
 import { t } from "../../i18n";
 
-/** A filter in words, and the way out of it. */
+/** The text of a filter, and a function that removes it. */
 export interface Filter {
   label: string;
   clear: () => void;
 }
 
-/** What was typed, as a filter; none where nothing was. */
+/** The filter text as a filter; none if empty. */
 export function textFilter(typed: string, clear: () => void): Filter[] {
   const text = typed.trim();
   return text === "" ? [] : [{ label: t("table.none.text", { text }), clear }];
 }
 
-/** Instead of rows: which filters leave none, each with a button that takes it away. */
+/** Shown instead of rows: the active filters, each with a button that removes it. */
 export function NoRows({ filters }: { filters: readonly Filter[] }) {
   return (
     <div class="no-rows muted">

@@ -5,39 +5,42 @@ import type { Row, Where } from "./columnar";
 import type { Filter } from "./no_rows";
 
 export interface DataTableProps {
-  /** Name for screen readers where it is not that of the card around. */
+  /** Name for screen readers; default: the title of the card. */
   name?: string;
-  /** From a view's answer. Its id ("kernel.all") is also the route of further pages and of the CSV. */
+  /** From a view's answer. Its id ("kernel.all") is also the route of further pages and the CSV. */
   table: TableJson;
-  /** The view's query (`view.query`), and more parameters that the table's route knows. */
+  /** The view's query (`view.query`), and further parameters of the table's route. */
   query: Query;
   /** Origin of "time" columns (`answer.base_ns`). */
   baseNs: string;
-  /** Rows come from the server even where the view brought them all (a query that the view was not asked with). */
+  /** Fetches rows from the server even if the view sent all of them (for another query than the view's). */
   remote?: boolean;
-  /** The table was made here: its CSV is too. */
+  /** True for a table computed in the page: its CSV is, too. */
   isLocal?: boolean;
-  /** Columns to begin with, in order; all when left out. The user can show the others. */
+  /** Initial columns in order; default: all. The user can show the others. */
   columns?: readonly string[];
-  /** Groups of columns that are read against each other, and so have one unit. */
+  /** Groups of columns that share a unit because they are compared. */
   compared?: readonly (readonly string[])[];
-  /** A strip of bars after this column, the colour of a row's bar, and rows without a bar, which set no scale. */
+  /**
+   * A strip of bars after this column, the colour of a row's bar, and rows without a bar, which do not affect the
+   * scale.
+   */
   bar?: { column: string; color?: (row: Row) => string; isApart?: (row: Row) => boolean };
-  /** Own content of cells by column; gets the formatted text. */
+  /** Custom content of cells by column; gets the formatted text. */
   cell?: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>>;
-  /** Shown below a row that was clicked. */
+  /** Details below a clicked row. */
   details?: (row: Row) => ComponentChildren;
-  /** Instead of details: what a click on a row does. */
+  /** Action of a click on a row, instead of details. */
   onOpen?: (row: Row) => void;
   /** Conditions from charts and other controls. */
   where?: readonly Where[];
-  /** The same in words, for the user whom they leave without any row. */
+  /** Labels of these conditions, shown if no row matches. */
   filters?: readonly Filter[];
-  /** Controls at the left of the filter and after it. */
+  /** Controls to the left of the filter and after it. */
   tools?: ComponentChildren;
   moreTools?: ComponentChildren;
-  /** false: rows only, without filter, column choice, count and CSV (a short excerpt). */
+  /** false: rows only, without filter, column menu, count and CSV (a short excerpt). */
   hasTools?: boolean;
-  /** What the filter's field says while empty. */
+  /** Placeholder of the filter field. */
   placeholder?: string;
 }

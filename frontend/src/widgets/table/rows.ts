@@ -4,20 +4,20 @@ import type { TableJson } from "../../api/types.gen";
 import { Lru } from "../../base/lru";
 import { filterRows, type Order, type Row, rowAt, sortRows, type Where } from "./columnar";
 
-/** The rows that fit, in order, however they come. */
+/** The rows that match, in order, from memory or from the server. */
 export interface Rows {
-  /** How many fit; null until the server has told. */
+  /** Number of matching rows; null until known. */
   count: number | null;
-  /** How many there are without any filter. */
+  /** Number of rows without any filter. */
   all: number;
-  /** A row by its place; null while its page is under way. */
+  /** A row by its index; null while its page is loading. */
   at: (place: number) => Row | null;
-  /** Say which places are on screen. */
+  /** Reports the visible rows. */
   want: (from: number, to: number) => void;
   error: ApiError | null;
-  /** Ask again for what failed. */
+  /** Retries failed requests. */
   retry: () => void;
-  /** Values that stand for the whole, to choose units and widths by. */
+  /** Sample values, to choose units and widths. */
   sample: TableJson["data"];
 }
 
@@ -29,12 +29,12 @@ export interface RowQuery {
 
 const PAGE = 200;
 
-/** Whether the view brought every row; else pages come from /api/table. */
+/** True if the view sent every row; otherwise pages come from /api/table. */
 export function isWhole(table: TableJson): boolean {
   return table.rows === table.total;
 }
 
-/** Rows of a table that is here whole: sorted and filtered in place. */
+/** Rows of a complete table: sorted and filtered in the page. */
 export function useInlineRows(table: TableJson, query: RowQuery): Rows {
   const where = JSON.stringify(query.where);
   const { key, desc } = query.order;
@@ -58,7 +58,7 @@ export function useInlineRows(table: TableJson, query: RowQuery): Rows {
   };
 }
 
-/** The parameters that make the server sort and filter as the table shows. */
+/** Query parameters for the table's sorting and filters. */
 export function serverQuery(query: RowQuery): Query {
   return {
     sort: query.order.key,
@@ -68,13 +68,13 @@ export function serverQuery(query: RowQuery): Query {
   };
 }
 
-/** Rows of a big table, fetched by pages as they come into sight. */
+/** Rows of a large table, fetched by pages when they become visible. */
 export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuery, enabled: boolean): Rows {
   const asked = { ...viewQuery, ...serverQuery(query) };
   const key = JSON.stringify(asked);
   const pages = useRef(new Lru<number, TableJson>(50));
   const pending = useRef(new Map<number, AbortController>());
-  // Not asked for again until the user says so: each answer draws the table, and that asks for what it lacks.
+  // Failed pages are retried only by the user: each answer redraws the table, which requests missing pages.
   const failed = useRef(new Set<number>());
   const [total, setTotal] = useState<number | null>(null);
   const [error, setError] = useState<ApiError | null>(null);
@@ -102,7 +102,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
   };
   useEffect(() => {
     if (!enabled) return;
-    // The count of before stays until the new one is known: the table keeps its place on the page.
+    // The previous count stays until the new one is known, so that the table keeps its height.
     pages.current.clear();
     failed.current.clear();
     fetchPage(0);
@@ -129,7 +129,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
       failed.current.clear();
       again.forEach(fetchPage);
     },
-    // The view sent the first rows in its own order; the first in the asked order may be far larger.
+    // The view sent the first rows in its own order; in the chosen order the values may be far larger.
     sample: pages.current.get(0)?.data ?? table.data,
   };
 }

@@ -1,18 +1,18 @@
 import { param, setParams } from "../../state/params";
 import type { Order } from "./columnar";
 
-/** What the user did to a table; kept in the URL under `t.<id>`. */
+/** The user's choices for a table; kept in the URL under `t.<id>`. */
 export interface TableState {
   filter: string;
-  /** null: as the data come. */
+  /** null: unsorted. */
   order: Order | null;
-  /** Visible columns in order; null: as the view chose. */
+  /** Visible columns in order; null: the view's default. */
   columns: readonly string[] | null;
   /** Widths in px of columns that were resized. */
   widths: Readonly<Record<string, number>>;
 }
 
-/** Read `q:text`, `s:-key`, `c:a,b`, `w:a=120,b=80`, separated by "~". */
+/** Parses `q:text`, `s:-key`, `c:a,b`, `w:a=120,b=80`, separated by "~". */
 export function parseState(text: string): TableState {
   const state = { filter: "", order: null as Order | null, columns: null as string[] | null, widths: {} };
   for (const part of text.split("~")) {
@@ -49,7 +49,7 @@ function parseWidths(text: string): Record<string, number> {
   return widths;
 }
 
-/** State of the table `id` and how to change it. */
+/** State of the table `id`, and a function that changes it. */
 export function useTableState(id: string): [TableState, (changes: Partial<TableState>) => void] {
   const key = `t.${id}`;
   const state = parseState(param(key));

@@ -1,15 +1,15 @@
 import { apiUrl } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { csvHeader, csvText } from "../../base/csv";
 import * as text from "../../base/format";
 import { saveCsv } from "../../base/save";
 import { t } from "../../i18n";
 import { ColumnMenu } from "./column_menu";
-import { localCsv } from "./local_csv";
 import type { DataTableProps } from "./props";
 import { type RowQuery, type Rows, serverQuery } from "./rows";
 import type { TableState } from "./state";
 
-/** A table of fewer rows needs no filter. */
+/** Tables with fewer rows have no filter. */
 const FILTER_FROM = 8;
 
 interface ToolsProps extends DataTableProps {
@@ -20,7 +20,7 @@ interface ToolsProps extends DataTableProps {
   change: (changes: Partial<TableState>) => void;
 }
 
-/** The line above a table: filter, column choice, count, CSV, and the view's own controls. */
+/** The line above a table: filter, column menu, count, CSV, and the view's own controls. */
 export function Tools({
   table,
   query,
@@ -93,4 +93,13 @@ function countText({ count, all }: Rows): string {
 /** Columns by key, in the order of the keys. */
 function columnsOf(table: TableJson, keys: readonly string[]): ColumnJson[] {
   return keys.flatMap((key) => table.columns.find((column) => column.key === key) ?? []);
+}
+
+/** All rows with these columns as CSV. */
+function localCsv(rows: Rows, columns: readonly ColumnJson[]): string {
+  const places = Array.from({ length: rows.count ?? 0 }, (_, place) => rows.at(place));
+  return csvText(
+    columns.map(csvHeader),
+    places.filter((row) => row !== null).map((row) => columns.map(({ key }) => row.get(key))),
+  );
 }

@@ -7,12 +7,12 @@ import { naturalWidth, type ShownColumn } from "./layout";
 import type { DataTableProps } from "./props";
 import type { TableState } from "./state";
 
-/** Text columns shrink to this, px. */
+/** Least width of text columns, px. */
 const LEAST_TEXT = 130;
 /** Least width of a strip of bars, px. */
 const BAR_PX = 60;
 
-/** Keys of the visible columns: the user's choice, else the view's, else all; only those that the table has. */
+/** Keys of the visible columns: the user's choice, else the view's, else all; only existing ones. */
 export function shownKeys(
   all: readonly ColumnJson[],
   chosen: readonly string[] | undefined,
@@ -24,7 +24,7 @@ export function shownKeys(
   return found.length > 0 ? found : [...has];
 }
 
-/** Values that choose a column's unit: its own, and those of all columns that it is compared with. */
+/** Values that determine a column's unit: its own, and those of columns that it is compared with. */
 export function comparedValues(
   key: string,
   sample: TableJson["data"],
@@ -47,12 +47,12 @@ export function useColumns(
       const format = columnFormat(column, comparedValues(column.key, sample, compared), baseNs);
       const own = cell?.[column.key];
       const width = naturalWidth(format, values, own && ((index, text) => own(rowAt(sample, index), text)));
-      // Texts give way first: they can be cut, figures cannot.
+      // Texts shrink first: unlike figures, they can be cut.
       const least = format.isFigure ? width : Math.min(width, LEAST_TEXT);
       found.set(column.key, { column, format, bar: false, width: least, natural: width });
     }
     return found;
-    // Titles change with the language.
+    // Titles depend on the language.
   }, [table, sample, baseNs, lang.value]);
   const shown: ShownColumn[] = [];
   for (const key of keys) {

@@ -4,10 +4,10 @@ import type { Row } from "./columnar";
 import type { Rows } from "./rows";
 
 export interface RowChoice {
-  /** Active row (keyboard and last click) and the one with open details; -1: none. */
+  /** Active row (keyboard or last click) and the row with open details; -1: none. */
   at: number;
   open: number;
-  /** No row is active any more: what stands at a place has changed. */
+  /** Resets the active row after the rows changed. */
   reset: () => void;
   onKeyDown: (event: KeyboardEvent) => void;
   onClick: (event: MouseEvent) => void;
@@ -16,10 +16,10 @@ export interface RowChoice {
 
 interface Options {
   rows: Rows;
-  /** Rows have details to open. */
+  /** True if rows have details. */
   hasDetails: boolean;
   onOpen: ((row: Row) => void) | undefined;
-  /** A change of it resets the choice. */
+  /** Key whose change resets the choice. */
   of: string;
 }
 

@@ -1,30 +1,30 @@
-/** Which rows of a long table are on screen. Pure arithmetic. */
+/** The visible rows of a long table. Pure arithmetic. */
 
 export const ROW_PX = 26;
-/** Browsers cap the height of an element (Firefox at 17.9 million px); longer tables scroll in proportion. */
+/** Browsers limit the height of an element (Firefox to 17.9 million px); longer tables scroll in proportion. */
 const MOST_PX = 15_000_000;
 /** Rows drawn beyond both edges, so that scrolling shows no gap. */
 const OVERSCAN = 12;
 
 export interface RowWindow {
-  /** First and last + 1 place to draw. */
+  /** First and last + 1 row to draw. */
   from: number;
   to: number;
-  /** Space above the first drawn row, and height of everything, px. */
+  /** Space above the first drawn row, and total height, px. */
   top: number;
   height: number;
 }
 
 /**
- * `open`: place of the row whose details of `openPx` height stand below it, or -1. A hidden container (height 0) gives
- * an empty window.
+ * `open`: index of the row with details of `openPx` height below it, or -1. A hidden container (height 0) gives an
+ * empty window.
  */
 export function rowWindow(count: number, scrollTop: number, viewPx: number, open: number, openPx: number): RowWindow {
   const real = count * ROW_PX + (open >= 0 ? openPx : 0);
   const height = Math.min(real, MOST_PX);
   const travel = height - viewPx;
   const ratio = travel > 0 ? Math.max(1, (real - viewPx) / travel) : 1;
-  // Rows that went (a filter) may leave the place that was scrolled to beyond the end, until the browser notices.
+  // After filtering, the scroll position may be beyond the end until the browser corrects it.
   const at = Math.max(0, Math.min(scrollTop, travel));
   const top = Math.max(0, Math.min(at * ratio, real - viewPx));
   const from = Math.max(0, placeAt(top, open, openPx) - OVERSCAN);
@@ -43,10 +43,10 @@ export function offsetOf(place: number, open: number, openPx: number): number {
   return place * ROW_PX + (open >= 0 && place > open ? openPx : 0);
 }
 
-/** More rows than this are not printed: some 20 pages. */
+/** Largest number of printed rows: about 20 pages. */
 export const PRINTED_ROWS = 1000;
 
-/** How many rows are printed: the first, as far as they are here; printing waits for none. */
+/** Number of printed rows: the first ones that are loaded; printing cannot wait. */
 export function printedRows(count: number, isHere: (place: number) => boolean): number {
   const most = Math.min(count, PRINTED_ROWS);
   let rows = 0;

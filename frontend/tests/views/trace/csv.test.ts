@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { toCsv } from "../../../src/views/trace/csv";
+import { tableCsv } from "../../../src/views/trace/csv_link";
 import { argument, offset } from "../../../src/views/trace/format";
 
 test("cells are quoted where they must be, formulas are disarmed, unknown is empty", () => {
   const column = (key: string, kind: "text" | "int") => ({ key, kind, title: key, doc: "", group: "" });
-  const csv = toCsv({
+  const csv = tableCsv({
     id: "x",
     columns: [column("name", "text"), column("total", "int")],
     data: { name: ['a,"b"', "=cmd()", null], total: [5, -3, null] },

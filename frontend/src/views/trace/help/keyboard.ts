@@ -8,14 +8,14 @@ export interface KeyTargets {
   openHelp(): void;
 }
 
-/** Keys that scroll, or press a button, where the focus is on something of the page outside the timeline. */
+/** Keys that scroll or press a button if the focus is outside the timeline. */
 const LOCAL = /^(Arrow|Page|Enter|Space|Backspace)/;
 
-/** Listens on the page, so that the keys work right after the view opens. Returns how to stop. */
+/** Listens on the document, so that the keys work as soon as the view opens. Returns a function that stops it. */
 export function listenKeys(session: TraceSession, targets: KeyTargets): () => void {
   const down = (event: KeyboardEvent) => {
     if (event.defaultPrevented || takesText(event.target) || document.querySelector("dialog[open]")) return;
-    if (event.code === "Escape" && document.querySelector(".popover")) return; // which it closes
+    if (event.code === "Escape" && document.querySelector(".popover")) return; // Escape closes the popover
     const root = session.engine?.root;
     const inside = event.target === document.body || (root?.contains(event.target as Node) ?? false);
     if (!inside && LOCAL.test(event.code)) return;
@@ -23,7 +23,7 @@ export function listenKeys(session: TraceSession, targets: KeyTargets): () => vo
     if (!action || !session.engine) return;
     event.preventDefault();
     event.stopPropagation();
-    if (action !== "clear") session.goOn(); // which closes it itself, and nothing else
+    if (action !== "clear") session.dismissNote(); // which closes it itself, and nothing else
     if (isHeld(action)) session.engine.press(action, event.shiftKey, event.repeat);
     else perform(session, action, targets);
   };
@@ -32,7 +32,7 @@ export function listenKeys(session: TraceSession, targets: KeyTargets): () => vo
     if (action && isHeld(action)) session.engine?.release(action);
   };
   const release = () => session.engine?.releaseAll();
-  // Before the page's own keys, which know "/" and "?" too.
+  // Capture phase: the page also uses "/" and "?".
   window.addEventListener("keydown", down, true);
   window.addEventListener("keyup", up, true);
   window.addEventListener("blur", release);
@@ -87,7 +87,7 @@ export function zoomToArea(session: TraceSession): void {
   else focus(session);
 }
 
-/** First into sight, then (when it is there already) to the full width. */
+/** Scrolls to the selection; if it is visible, fits it to the width. */
 export function focus(session: TraceSession): void {
   const { engine } = session;
   const area = session.area.area.peek();
@@ -107,7 +107,7 @@ export function focus(session: TraceSession): void {
   else engine.goTo(range, 2);
 }
 
-/** One thing at a time: the note, the range, the selection, the search. */
+/** Clears one item per call: the note, the range, the selection, the search. */
 function clear(session: TraceSession): void {
   if (session.note.peek()) session.note.value = null;
   else if (session.area.area.peek()) void session.setArea(null);

@@ -1,9 +1,9 @@
-/** The part of the view that its link carries. */
+/** The view state in a link. */
 
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
 
-/** Keys of the parameters, all under "trace." so that no other view meets them. */
+/** Keys of the parameters, prefixed with "trace." to avoid collisions with other views. */
 export const KEYS = {
   of: "trace.of",
   version: "trace.v",
@@ -20,17 +20,17 @@ export const KEYS = {
 } as const;
 
 export interface LinkState {
-  /** The reading of the trace that ids and tracks are of; "": of the whole trace. */
+  /** Version of the reading that ids and tracks belong to; "": the complete trace. */
   version: string;
-  /** What is in sight. */
+  /** The visible window. */
   range: Range | null;
-  /** What was dragged over. */
+  /** The dragged area. */
   area: Area | null;
   slice: number | null;
   search: string;
   layout: LayoutState;
   marks: Mark[];
-  /** Kinds of flows whose arrows are all shown. */
+  /** Kinds of flows with all arrows shown. */
   arrows: ReadonlySet<string>;
 }
 
@@ -38,13 +38,13 @@ function numbers(text: string): number[] {
   return text.split(",").filter(Boolean).map(Number).filter(Number.isFinite);
 }
 
-/** "start,end" with start before end; anything else is null. */
+/** Parses "start,end" with start before end; null for anything else. */
 export function parseRange(text: string): Range | null {
   const [start, end] = numbers(text);
   return start !== undefined && end !== undefined && end > start ? { start, end } : null;
 }
 
-/** "start,duration" with the start in ns since 1970, as a range in ns after `base` (ns since 1970). */
+/** Converts "start,duration" (start in ns since 1970) to a range in ns after `base` (ns since 1970). */
 export function parseMoment(text: string, base: string): Range | null {
   const match = /^(\d+)(?:,(\d+))?$/.exec(text);
   if (!match) return null;
@@ -56,7 +56,7 @@ export function formatRange({ start, end }: Range): string {
   return `${round(start)},${round(end)}`;
 }
 
-/** "start,end" of all rows, or with the numbers of its rows after it. */
+/** Parses "start,end" (all rows), or with track numbers after it. */
 export function parseArea(text: string): Area | null {
   const range = parseRange(text);
   const tracks = numbers(text).slice(2);
@@ -67,7 +67,7 @@ export function formatArea(area: Area): string {
   return [formatRange(area), ...(area.tracks ?? [])].join(",");
 }
 
-/** "start,end,name;...", by start; the name is escaped, so that it may hold anything. What cannot be read is left out. */
+/** Parses "start,end,name;...", sorted by start; names are escaped. Malformed marks are skipped. */
 export function parseMarks(text: string): Mark[] {
   return text
     .split(";")
@@ -92,14 +92,14 @@ function unescaped(text: string): string {
   }
 }
 
-/** Hundredths of a ns: enough at the closest zoom. */
+/** Formats a time with 0.01 ns: enough at the closest zoom. */
 function round(time: number): number {
   return Math.round(time * 100) / 100;
 }
 
 /**
- * State of span `span` from the parameters. What belongs to another span (ids, times) is left out, and so are ids of a
- * reading of its beginning other than `version`, the one on show.
+ * State of span `span` from the parameters. Skips ids and times of another span, and ids of a partial reading other
+ * than `version`, the current one.
  */
 export function parseLink(params: Readonly<Record<string, string>>, span: string, version = ""): LinkState {
   const get = (key: keyof typeof KEYS) => params[KEYS[key]] ?? "";
@@ -123,7 +123,7 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
   };
 }
 
-/** Parameters of the rows: what is folded, pinned and filtered. */
+/** Parameters of folded, pinned and filtered rows. */
 export function formatLayout(state: LayoutState): Record<string, string> {
   return {
     [KEYS.closed]: [...state.collapsedProcesses].join("|"),

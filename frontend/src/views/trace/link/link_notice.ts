@@ -1,4 +1,4 @@
-/** What a link asks for that is not shown, in words. */
+/** Notes about items of a link that are not shown. */
 
 import type { TraceJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
@@ -10,13 +10,13 @@ import type { ForeignState } from "./span_state";
 
 export interface Note {
   text: string;
-  /** Goes with whatever the user does next. */
+  /** Removed by the user's next action. */
   isPassing: boolean;
-  /** What the user can do about it; of an error: try again. */
+  /** The action that the note offers; for an error: retry. */
   action: { label: string; run: () => void; isError?: boolean } | null;
 }
 
-/** "a slice, 2 pinned rows, 3 marks"; "" where there is nothing of that kind. */
+/** Lists the items: "a slice, 2 pinned rows, 3 marks"; "" if there are none. */
 function contents({ slice, area, marks, layout }: Pick<LinkState, "slice" | "area" | "marks" | "layout">): string {
   const pins = layout.pinned.length;
   const parts = [
@@ -28,7 +28,7 @@ function contents({ slice, area, marks, layout }: Pick<LinkState, "slice" | "are
   return parts.filter(Boolean).join(t("trace.link.and"));
 }
 
-/** A link of another span was opened here: what it holds stays there. */
+/** Note for a link with items of another span, which are not shown here. */
 export function foreignNote({ span, params }: ForeignState): Note | null {
   const what = contents(parseLink({ ...params, [KEYS.of]: span, [KEYS.version]: "" }, span));
   if (what === "") return null;
@@ -40,7 +40,7 @@ export function foreignNote({ span, params }: ForeignState): Note | null {
   return { text: t("trace.link.other", { what, where }), isPassing: false, action };
 }
 
-/** A link of a trace while it was loading: ids of that reading say nothing of another one. */
+/** Note for ids of a partial reading, which are void in any other reading. */
 export function outdatedNote(params: Readonly<Record<string, string>>, span: string, version: string): Note | null {
   const given = params[KEYS.version] ?? "";
   if (given === "" || given === version) return null;
@@ -48,7 +48,7 @@ export function outdatedNote(params: Readonly<Record<string, string>>, span: str
   return what === "" ? null : { text: t("trace.link.absent", { what }), isPassing: false, action: null };
 }
 
-/** What a link names that this trace does not have, and the link without it. */
+/** The items that this trace lacks as a note, and the link without them. */
 export function checkLink(link: LinkState, data: TraceJson): { link: LinkState; note: Note | null } {
   const isHere = (track: number) => findTrack(data.processes, track) !== null;
   const hasSlice = link.slice === null || link.slice < data.slices;

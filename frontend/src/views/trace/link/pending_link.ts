@@ -1,4 +1,4 @@
-/** What a link asks for that is not read yet. */
+/** Link targets that are not read yet. */
 
 import { KEYS, type LinkState } from "./link";
 
@@ -11,12 +11,15 @@ interface NamedSlice {
 /** Parameters that hold ids or times of one reading. */
 const PLACE: readonly string[] = [KEYS.range, KEYS.area, KEYS.slice, KEYS.folded, KEYS.pinned];
 
-/** Waits for more of the trace: either a link, with its place and ids in the whole trace, or a slice. */
+/** Waits for more of the trace: holds a link with ids of the complete trace, or a slice. */
 export class PendingLink {
   link: LinkState | null = null;
   slice: NamedSlice | null = null;
 
-  /** Ids of the whole trace say nothing of its beginning: then they wait. Gives what can be done now. */
+  /**
+   * Keeps a link with ids of the complete trace while only the beginning is read. Returns the part that can be shown
+   * now.
+   */
   keep(link: LinkState, isBeginning: boolean): LinkState {
     const { collapsedTracks, pinned } = link.layout;
     const hasPlace = link.range || link.area || link.slice !== null || collapsedTracks.size + pinned.length > 0;
@@ -36,7 +39,7 @@ export class PendingLink {
     this.slice = null;
   }
 
-  /** Once the user goes elsewhere, the place that the link asked for is given up: changes of parameters for that. */
+  /** Drops the link's target once the user moves on; returns the changes of the parameters. */
   giveUp(changes: Record<string, string | null>): Record<string, null> {
     if (!this.link || !PLACE.some((key) => key in changes)) return {};
     this.link = null;

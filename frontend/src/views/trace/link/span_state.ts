@@ -1,6 +1,6 @@
 /**
- * What belongs to one span (window, pins, marks, selection, range) is kept by span: it is in the address while the span is
- * on show, and comes back with it. It stays as long as the browser's tab.
+ * Stores the state of each span (window, pins, marks, selection, range). The URL holds that of the current span; the
+ * others are restored when their span is shown again. Kept until the browser tab is closed.
  */
 
 import type { TraceStepJson } from "../../../api/types.gen";
@@ -10,7 +10,7 @@ import { KEYS } from "./link";
 
 type Params = Readonly<Record<string, string>>;
 
-/** Parameters that mean nothing in another span. */
+/** Parameters that are void in another span. */
 const OWN: readonly string[] = [
   KEYS.version,
   KEYS.range,
@@ -24,27 +24,27 @@ const OWN: readonly string[] = [
 const STORE = "npu_profiler.trace.spans";
 const MOST_SPANS = 50;
 
-/** What an address holds of a span other than the one it opens. */
+/** State in a URL that belongs to another span than the URL opens. */
 export interface ForeignState {
   span: string;
   params: Params;
 }
 
-/** The part of a span that is in sight, for another span to show the same. */
+/** The visible part of a span, to show the same part of another span. */
 export interface SpanWindow {
   span: string;
-  /** null: all of it. */
+  /** null: everything. */
   range: Range | null;
-  /** Epoch time (ns) that times count from. */
+  /** Epoch time (ns) of time 0. */
   base: string;
   steps: readonly TraceStepJson[];
 }
 
 const kept = new Map<string, Params>(restored());
-/** The window of the span on show last. */
+/** The window of the previous span. */
 let lastWindow: SpanWindow | null = null;
 
-/** Keeps what the address says of a span. `isWindowOwn` false: its window came from another span, and is not kept. */
+/** Stores a span's state from the URL. `isWindowOwn` false: the window came from another span and is not stored. */
 export function keepSpan(span: string, params: Params, isWindowOwn: boolean): void {
   const own = ownParams(params);
   if (!isWindowOwn) delete own[KEYS.range];
@@ -57,13 +57,13 @@ export function keepSpan(span: string, params: Params, isWindowOwn: boolean): vo
   try {
     sessionStorage.setItem(STORE, JSON.stringify([...kept]));
   } catch {
-    // forbidden or full: it is kept as long as the page
+    // storage is forbidden or full: the state lasts as long as the page
   }
 }
 
 /**
- * Parameters with which `span` opens: those of the address where they are its own, else what was kept of it. `foreign`:
- * what a link holds of another span, which nobody has seen on this page; it is kept for that span.
+ * The parameters with which `span` opens: those of the URL if they are its own, else the stored ones. `foreign`: state
+ * of another span in a link that this page has not opened yet; it is stored for that span.
  */
 export function enterSpan(span: string, params: Params): { params: Params; foreign: ForeignState | null } {
   const of = params[KEYS.of] ?? "";
@@ -76,7 +76,7 @@ export function enterSpan(span: string, params: Params): { params: Params; forei
   return { params: { ...rest, ...kept.get(span), [KEYS.of]: span }, foreign };
 }
 
-/** Changes of the address that make it hold `params`, of what belongs to a span. */
+/** Changes that make the URL hold `params`, for the parameters of a span. */
 export function spanChanges(params: Params): Record<string, string | null> {
   return Object.fromEntries([...OWN, KEYS.of].map((key) => [key, params[key] ?? null]));
 }
@@ -85,13 +85,13 @@ export function rememberWindow(window: SpanWindow): void {
   lastWindow = window;
 }
 
-/** The window of the span shown before, as a range of this one: see `migrateWindow`. */
-export function carriedWindow(to: Omit<SpanWindow, "range">, whole: Range): Range | null {
+/** The window of the previous span as a range of this one: see `migrateWindow`. */
+export function inheritedWindow(to: Omit<SpanWindow, "range">, whole: Range): Range | null {
   return lastWindow && lastWindow.span !== to.span ? migrateWindow(lastWindow, to, whole) : null;
 }
 
 /**
- * A window of one span in another one: the same time where that was recorded too, else the same place in the same step.
+ * Transfers a window from one span to another: the same time if both recorded it, else the same part of the same step.
  * `whole`: all slices of the other span.
  */
 export function migrateWindow(from: SpanWindow, to: Pick<SpanWindow, "base" | "steps">, whole: Range): Range | null {

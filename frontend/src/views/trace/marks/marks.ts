@@ -1,4 +1,4 @@
-/** Ranges and moments that the user named. */
+/** Ranges and flags that the user named. */
 
 import { type Signal, signal } from "@preact/signals";
 import { t } from "../../../i18n";
@@ -6,7 +6,7 @@ import type { Mark } from "../../../timeline/scene";
 import { formatMarks, KEYS } from "../link/link";
 import type { TraceSession } from "../session";
 
-/** Letters of a mark's name: it goes into the link, which must stay usable. */
+/** Longest name of a mark, in letters: it is part of the link. */
 const NAME = 60;
 
 export class Marks {
@@ -34,7 +34,7 @@ export class Marks {
     else this.session.say(t("trace.mark.none"));
   }
 
-  /** Marks the moment under the pointer. */
+  /** Flags the time under the pointer. */
   flag(): void {
     const moment = this.session.engine?.moment;
     if (moment !== undefined) this.add({ start: moment, end: moment, name: this.newName("trace.mark.flag") });
@@ -63,11 +63,11 @@ export class Marks {
 
   private add(mark: Mark): void {
     this.set([...this.all.peek(), mark].sort((a, b) => a.start - b.start));
-    this.session.said.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
+    this.session.announcement.value = t("trace.said.mark", { name: mark.name, start: `${mark.start} ns` });
   }
 }
 
-/** Cut between letters, never within one: half of a letter cannot stand in a link. */
+/** Cuts between code points: half of a surrogate pair is not valid in a link. */
 export function shortened(name: string): string {
   const letters = [...name];
   return letters.length > NAME ? `${letters.slice(0, NAME - 1).join("")}…` : name;

@@ -72,12 +72,12 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   );
 }
 
-/** The server gives the names with the largest totals only. */
+/** The server only returns the names with the largest totals. */
 function someNames({ rows, total }: TableJson): string {
   return t("trace.area.some", { shown: integer(rows), total: integer(total) });
 }
 
-/** The table with the names of the rows instead of their numbers. */
+/** Replaces row numbers by row names. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
   const names = new Map<unknown, string>();
   for (const track of new Set(table.data.track)) {
@@ -88,7 +88,7 @@ function withRows(session: TraceSession, table: TableJson): TableJson {
   return {
     ...table,
     id: "trace.range",
-    total: table.rows, // what is here is all that can be paged; the title says when there are more
+    total: table.rows, // only loaded rows can be paged; the title says if there are more
     columns: [...table.columns.filter((column) => column.key !== "track"), row],
     data: { ...table.data, row: (table.data.track ?? []).map((track) => names.get(track) ?? "") },
   };

@@ -15,7 +15,7 @@ export class AreaStats {
 
   constructor(private readonly api: () => TimelineApi) {}
 
-  /** Asks for the statistics of `area`. `isSame`: those on show are of it, read from less of the trace. */
+  /** Requests the statistics of `area`. `isSame`: keeps the old ones meanwhile, which cover less of the trace. */
   async set(area: Area | null, isSame = false): Promise<void> {
     this.area.value = area;
     this.error.value = "";

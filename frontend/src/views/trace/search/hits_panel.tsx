@@ -1,4 +1,4 @@
-/** What the search found, by start. */
+/** The hits of the search, by start. */
 
 import { useMemo } from "preact/hooks";
 import type { ColumnJson, TableJson } from "../../../api/types.gen";

@@ -1,4 +1,4 @@
-/** The search: its text, what was found, and where in it the user is. */
+/** State of the search: text, hits, and the current hit. */
 
 import { signal } from "@preact/signals";
 import { Latest } from "../../../base/async";
@@ -7,23 +7,23 @@ import type { Hit, TimelineApi } from "../api";
 export class SearchState {
   readonly text = signal("");
   readonly total = signal(0);
-  /** Hits that are here: those from number `first` on, by start. */
+  /** Loaded hits, by start: those from number `first` on. */
   readonly hits = signal<readonly Hit[]>([]);
   readonly first = signal(0);
-  /** Moments of all hits, as many as marks need. */
+  /** Times of all hits, thinned for the minimap. */
   readonly marks = signal<readonly number[]>([]);
   readonly names = signal<readonly string[]>([]);
-  /** Number of the hit on show, among all; -1: none yet. */
+  /** Number of the current hit among all; -1: none yet. */
   readonly at = signal(-1);
   readonly busy = signal(false);
   readonly error = signal<unknown>(null);
   private readonly request = new Latest();
-  /** Of the newest search: what `run` gives. */
+  /** Result of the newest `run`. */
   private newest: Promise<boolean> = Promise.resolve(true);
 
   constructor(private readonly api: () => TimelineApi) {}
 
-  /** Searches; brings the hits around time `near`. False: another search took its place meanwhile. */
+  /** Searches; loads the hits around time `near`. False if a newer search replaced it. */
   run(text: string, near = 0): Promise<boolean> {
     this.newest = this.ask(text, near);
     return this.newest;
@@ -55,9 +55,9 @@ export class SearchState {
     return true;
   }
 
-  /** The next (1) or previous (-1) hit, around the ends; the first time the one at or after time `from`. */
+  /** The next (1) or previous (-1) hit, wrapping around; the first call returns the one at or after time `from`. */
   async step(step: 1 | -1, from: number): Promise<Hit | null> {
-    // Enter while the text just typed is still searched for: it means these hits.
+    // Enter during a search refers to its hits: wait for them.
     if (this.busy.peek() && !(await this.newest)) return null;
     const total = this.total.peek();
     if (total === 0) return null;
@@ -70,14 +70,14 @@ export class SearchState {
     return this.show((this.at.peek() + step + total) % total);
   }
 
-  /** The hit at `index` of those that are here. */
+  /** The loaded hit at `index`. */
   open(index: number): Hit | null {
     const hit = this.hits.peek()[index] ?? null;
     if (hit) this.at.value = this.first.peek() + index;
     return hit;
   }
 
-  /** Hit number `number` of all; fetched with its neighbours where it is not here. */
+  /** Hit number `number` of all; loads it and its neighbours if necessary. */
   private async show(number: number): Promise<Hit | null> {
     const first = this.first.peek();
     const hits = this.hits.peek();
@@ -90,7 +90,7 @@ export class SearchState {
     return isNewest ? this.open(number - this.first.peek()) : null;
   }
 
-  /** Sees to it that the first hit from time `from` on is here. False: another search took its place meanwhile. */
+  /** Loads the first hit from time `from` on. False if a newer search replaced it. */
   private async bring(from: number): Promise<boolean> {
     const hits = this.hits.peek();
     const isWhole = hits.length === this.total.peek();
@@ -99,7 +99,7 @@ export class SearchState {
     return isHere || this.run(this.text.peek(), from);
   }
 
-  /** The same search in another reading of the trace, whose times differ by `shift`; stays at its hit. */
+  /** Repeats the search in another reading of the trace, with times offset by `shift`; keeps the current hit. */
   async renew(shift: number): Promise<void> {
     if (this.text.peek() === "") return;
     const hit = this.hits.peek()[this.at.peek() - this.first.peek()];

@@ -1,4 +1,4 @@
-/** How the slice came to be, and its flows as links. */
+/** The call chain of the slice, and its flows as links. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { ChainJson, FlowJson, SliceDetailJson } from "../../../api/types.gen";
@@ -117,7 +117,7 @@ function useChain(session: TraceSession, detail: SliceDetailJson): ChainJson | n
     const abort = new AbortController();
     session.api.chain(detail.id, abort.signal).then(
       (chain) => setFound({ of: detail, chain }),
-      () => {}, // the chain is an extra; the flows below are there
+      () => {}, // the chain is optional; the flows remain
     );
     return () => abort.abort();
   }, [detail]);

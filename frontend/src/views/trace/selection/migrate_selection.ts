@@ -1,4 +1,6 @@
-/** What goes over from one reading of a trace to the next: tracks by their threads, times by the epoch. Pure functions. */
+/**
+ * Migrates state from one reading of a trace to the next: tracks by their threads, times by the epoch. Pure functions.
+ */
 
 import type { ProcessJson, TraceJson } from "../../../api/types.gen";
 import { originOf } from "../../../timeline/decode";
@@ -7,17 +9,17 @@ import type { Area, FlowCurve, Range, SliceMark } from "../../../timeline/scene"
 
 export interface Reading {
   data: TraceJson;
-  /** Epoch time (ns) that its times count from. */
+  /** Epoch time (ns) of time 0. */
   base: string;
 }
 
-/** How to bring what is shown of one reading over to the next. */
+/** Maps state of one reading to the next. */
 export function migrateSelection(before: Reading, after: Reading): SelectionMigration {
   return new SelectionMigration(before, after);
 }
 
 export class SelectionMigration {
-  /** What to add to a time of the reading before, ns. */
+  /** Offset to add to a time of the previous reading, ns. */
   readonly shift: number;
   private readonly tracks: ReadonlyMap<number, number>;
 
@@ -33,13 +35,13 @@ export class SelectionMigration {
     return { ...range, start: range.start + this.shift, end: range.end + this.shift };
   }
 
-  /** A dragged area; null where none of its rows is there any more. */
+  /** A dragged area; null if none of its rows exists any more. */
   area(area: Area): Area | null {
     const tracks = area.tracks && this.some(area.tracks);
     return tracks?.length === 0 ? null : { ...this.range(area), tracks };
   }
 
-  /** Where a slice stands; its id is that of the reading before. Null where its row is not there any more. */
+  /** Position of a slice; its id is that of the previous reading. Null if its row does not exist any more. */
   slice<T extends SliceMark>(slice: T): T | null {
     const track = this.tracks.get(slice.track);
     return track === undefined ? null : { ...this.range(slice), track };
@@ -59,7 +61,7 @@ export class SelectionMigration {
     };
   }
 
-  /** A process is known by its number: its name may come late. Keys that were not there before stay for later. */
+  /** Identifies a process by its number: its name may arrive later. Keeps unknown keys for later readings. */
   private processes(keys: ReadonlySet<string>): Set<string> {
     const pids = new Map(this.before.data.processes.map((process) => [processKey(process), process.pid]));
     const now = new Map(this.after.data.processes.map((process) => [process.pid, processKey(process)]));

@@ -1,8 +1,9 @@
-/** The selected slice: its details, its flows, and the ways from it to others. */
+/** The selected slice: its details, its flows, and navigation to other slices. */
 
 import { signal } from "@preact/signals";
 import type { FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
+import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
 import { findTrack, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
@@ -10,18 +11,17 @@ import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
-import { Memo } from "./memo";
 import type { SelectionMigration } from "./migrate_selection";
 
-/** Slices whose details are kept. */
+/** Number of cached slice details. */
 const KEPT = 500;
 
-/** What a selection does to the view: nothing, bring it into sight, or fit it. */
+/** Effect of a selection on the view: none, scroll to it, or fit it. */
 export type Follow = "stay" | "sight" | "fit";
 
 export interface Selected {
   id: number;
-  /** Slices merged into the bar that was clicked. */
+  /** Number of slices merged into the clicked bar. */
   merged: number;
   detail: SliceDetailJson | null;
   flows: readonly FlowJson[];
@@ -30,24 +30,24 @@ export interface Selected {
 
 export class Selection {
   readonly selected = signal<Selected | null>(null);
-  /** Kinds whose flows are not drawn. */
+  /** Kinds with hidden flows. */
   readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
   private readonly request = new Latest();
-  private details: Memo<SliceDetailJson>;
-  private flows: Memo<FlowJson[]>;
-  /** The slice is looked for in another reading of the trace: ids that are on screen mean nothing there. */
+  private details: AnswerCache<SliceDetailJson>;
+  private flows: AnswerCache<FlowJson[]>;
+  /** True while the slice is searched in another reading: ids on screen are void there. */
   private isRenewing = false;
 
   constructor(private readonly session: TraceSession) {
     [this.details, this.flows] = memos(session.api);
   }
 
-  /** Shows slice `id`. Opens what hides its row. */
+  /** Selects slice `id`. Unfolds its row. */
   async select(id: number, follow: Follow): Promise<void> {
     if (!this.isRenewing) await this.take(id, follow, 1);
   }
 
-  /** Selects the bar that was clicked; null: none. */
+  /** Selects the clicked bar; null: none. */
   pick(bar: HoverBar | null): void {
     if (!bar) {
       this.clear();
@@ -69,7 +69,7 @@ export class Selection {
     this.request.cancel();
   }
 
-  /** Details of any slice of this span; those seen before come at once. */
+  /** Details of a slice of this span, cached. */
   load(id: number): Promise<SliceDetailJson> {
     return this.details.get(id);
   }
@@ -94,7 +94,7 @@ export class Selection {
   }
 
   private show(detail: SliceDetailJson, follow: Follow): void {
-    const { engine, said } = this.session;
+    const { engine, announcement } = this.session;
     const mark = markOf(detail);
     this.reveal(detail.track, detail.depth);
     engine?.update({ selected: mark });
@@ -103,10 +103,10 @@ export class Selection {
     if (follow !== "stay") engine?.bringIntoSight(mark, mark.track, mark.depth);
     const { name, process, thread } = detail;
     const { start, duration } = { start: `${detail.start} ns`, duration: `${detail.dur} ns` };
-    said.value = t("trace.said.slice", { name, process, thread, start, duration });
+    announcement.value = t("trace.said.slice", { name, process, thread, start, duration });
   }
 
-  /** Unfolds and unfilters until the row shows. */
+  /** Unfolds and removes filters until the row is visible. */
   private reveal(track: number, depth: number): void {
     const { processes } = this.session.data;
     const found = findTrack(processes, track);
@@ -140,7 +140,7 @@ export class Selection {
     this.session.engine?.update({ flows: flows.map(curveOf) });
   }
 
-  /** Goes to the other end of a flow of the selected slice. */
+  /** Selects the other end of a flow of the selected slice. */
   followFlow(direction: "next" | "previous"): void {
     const now = this.selected.peek();
     if (!now?.detail) return;
@@ -155,7 +155,7 @@ export class Selection {
 
   // Another reading of the trace
 
-  /** Finds the slice again; what is on screen of it stays meanwhile. `api`: of the new reading. */
+  /** Finds the slice in another reading; its details stay on screen meanwhile. `api`: of the new reading. */
   async renew(api: TimelineApi, migration: SelectionMigration): Promise<void> {
     [this.details, this.flows] = memos(api);
     const { engine } = this.session;
@@ -180,7 +180,7 @@ export class Selection {
       this.updateFlows();
       this.session.save({ [KEYS.slice]: String(detail.id) });
     } catch {
-      this.clear(); // the slice that was shown cannot be told any more
+      this.clear(); // the slice cannot be identified any more
     }
   }
 
@@ -193,8 +193,8 @@ export class Selection {
   }
 }
 
-function memos(api: TimelineApi): [Memo<SliceDetailJson>, Memo<FlowJson[]>] {
-  return [new Memo(KEPT, (id) => api.slice(id)), new Memo(KEPT, (id) => api.flows(id))];
+function memos(api: TimelineApi): [AnswerCache<SliceDetailJson>, AnswerCache<FlowJson[]>] {
+  return [new AnswerCache(KEPT, (id) => api.slice(id)), new AnswerCache(KEPT, (id) => api.flows(id))];
 }
 
 function markOf(end: SliceJson | SliceDetailJson): SliceMark {

@@ -7,13 +7,12 @@ import { copyText } from "../../../base/clipboard";
 import { integer, moment } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
 import { Empty } from "../../../widgets";
-import { argument, duration, exactDuration } from "../format";
+import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { ChainColumn, FlowList } from "./chain_column";
 import type { Selected } from "./selection";
 import { SliceLink } from "./slice_link";
-import { tensors } from "./tensors";
 
 const COPIED_MS = 1200;
 
@@ -56,7 +55,7 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
   );
 }
 
-/** What can be done with the slice, and the way to its neighbours in the row. */
+/** Actions on the slice, and navigation to its neighbours in the row. */
 function Actions({ session, detail }: { session: TraceSession; detail: SliceDetailJson }) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => setCopied(false), [detail.id]);
@@ -164,7 +163,7 @@ function Facts({ session, selected, detail }: FactsProps) {
   );
 }
 
-/** Time since the end of the slice before on the same row; null where there is none. */
+/** Time since the end of the previous slice on the same row; null without one. */
 function useGap(session: TraceSession, detail: SliceDetailJson): number | null {
   const [gap, setGap] = useState<{ of: SliceDetailJson; ns: number } | null>(null);
   useEffect(() => {
@@ -172,7 +171,7 @@ function useGap(session: TraceSession, detail: SliceDetailJson): number | null {
     let isGone = false;
     session.selection.load(detail.previous).then(
       (before) => !isGone && setGap({ of: detail, ns: detail.start - before.start - before.dur }),
-      () => {}, // the gap is an extra; the slice's own error shows where it matters
+      () => {}, // the gap is optional; errors of the slice itself are shown elsewhere
     );
     return () => {
       isGone = true;
@@ -198,7 +197,7 @@ function Fact({ name, tip, children }: { name: string; tip?: string; children: C
   );
 }
 
-/** What the table of kernels says of the slice; the trace does not know it. */
+/** Facts about the slice from the kernel table, which the trace lacks. */
 function Kernel({ facts }: { facts: KernelFactsJson }) {
   const blocks = [facts.block_dim, facts.mix_block_dim || null].filter((count) => count !== null);
   const core = [facts.core, blocks.length > 0 && t("trace.kernel.blocks", { count: blocks.map(integer).join(" + ") })];

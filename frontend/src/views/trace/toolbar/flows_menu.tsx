@@ -1,15 +1,15 @@
-/** Which arrows are drawn: those of the selected slice, or all of a kind. */
+/** Chooses the drawn arrows: those of the selected slice, or all of a kind. */
 
 import { type Key, t, tOr } from "../../../i18n";
 import { flowToken } from "../../../timeline/flow_kinds";
 import { Popover } from "../../../widgets";
 import type { TraceSession } from "../session";
-import { Face } from "./face";
+import { MenuLabel } from "./menu_label";
 
 export function FlowsMenu({ session }: { session: TraceSession }) {
   const kinds = session.data.flow_kinds;
   return (
-    <Popover label={<Face text={faceText(session)} />}>
+    <Popover label={<MenuLabel text={labelText(session)} />}>
       {() => (
         <div class="trace-menu">
           <p class="muted small">{t(kinds.length > 0 ? "trace.flows.about" : "trace.flows.none")}</p>
@@ -51,7 +51,7 @@ function Kind({ session, kind }: { session: TraceSession; kind: string }) {
   );
 }
 
-function faceText({ data, arrows, selection }: TraceSession): string {
+function labelText({ data, arrows, selection }: TraceSession): string {
   const kinds = data.flow_kinds;
   const all = kinds.filter((kind) => arrows.value.has(kind));
   if (all.length === 1) return t("trace.flows.all", { kind: all[0] ?? "" });

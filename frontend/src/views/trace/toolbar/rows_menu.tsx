@@ -1,11 +1,11 @@
-/** Folding, pinning and filtering rows without the mouse on the canvas. */
+/** Folds, pins and filters rows without the mouse on the canvas. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
 import { layOut, type ProcessItem, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
 import type { TraceSession } from "../session";
 
-/** Threads listed at most; the filter finds the others. */
+/** Largest number of listed threads; the filter finds the others. */
 const MOST = 200;
 
 export function RowsMenu({ session }: { session: TraceSession }) {

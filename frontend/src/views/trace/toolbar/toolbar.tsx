@@ -7,8 +7,8 @@ import { Popover } from "../../../widgets";
 import { downloadUrl } from "../api";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
-import { Face } from "./face";
 import { FlowsMenu } from "./flows_menu";
+import { MenuLabel } from "./menu_label";
 import { RowsMenu } from "./rows_menu";
 
 interface Props {
@@ -22,7 +22,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
   const filter = session.layout.value.filter;
   return (
     <div class="trace-tools">
-      <Popover label={<Face text={filter ? t("trace.rows.filtered", { text: filter }) : t("trace.rows")} />}>
+      <Popover label={<MenuLabel text={filter ? t("trace.rows.filtered", { text: filter }) : t("trace.rows")} />}>
         {() => <RowsMenu session={session} />}
       </Popover>
       <FlowsMenu session={session} />

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { shellWord } from "../../src/base/shell_word";
+import { shellWord } from "../../src/widgets/shell_command";
 
 test("a path is one word of a command", () => {
   expect(shellWord("/data/runs-1/a.b")).toBe("/data/runs-1/a.b");

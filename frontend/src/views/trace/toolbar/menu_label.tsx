@@ -1,5 +1,5 @@
-/** Face of a button that opens a menu. */
-export function Face({ text }: { text: string }) {
+/** Label of a button that opens a menu. */
+export function MenuLabel({ text }: { text: string }) {
   return (
     <>
       <span class="caption ellipsis trace-face">{text}</span>

@@ -5,7 +5,7 @@ interface Message {
   isReply: boolean;
 }
 
-/** Call `onReload` on every reload of TensorBoard. Without TensorBoard nothing happens. */
+/** Calls `onReload` on every reload of TensorBoard; never without TensorBoard. */
 export function followReload(onReload: () => void): void {
   if (window.parent === window) return;
   const channel = new MessageChannel();
