@@ -19,7 +19,7 @@ from tb_npu_plugin.capture.writers.dialect import Options
 
 ONE = Recipe("tiny", steps=2, options=Options(l2_cache=True))
 CLUSTER = Recipe("tiny", ranks=8, tp=2, pp=2, steps=2, sizes=Sizes(micro=3), only=(0, 3, 6))
-#: Over HCCS, PCIe and the network: four nodes of two halves; two ranks, and those behind them in the pipeline.
+#: Traffic over HCCS, PCIe and the network: four nodes with two halves each; two ranks and their next pipeline stages.
 LINKED = Recipe("tiny", ranks=32, tp=2, pp=2, steps=2, chip="910A", sizes=Sizes(micro=3), only=(5, 9, 21, 25))
 RESNET = Recipe("resnet50", ranks=2, steps=2, sizes=Sizes(layers=4, batch=8))
 

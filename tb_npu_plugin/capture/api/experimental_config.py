@@ -167,7 +167,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def _as_list(value: Any) -> Any:
-    """One text as a list of one; of equal texts the first. None: it is no list of texts."""
+    """The texts of a list without duplicates; a single text becomes a list. None if it is neither."""
     if isinstance(value, str) and value:
         return [value]
     if isinstance(value, list) and all(isinstance(item, str) for item in value):

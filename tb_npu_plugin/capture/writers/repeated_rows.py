@@ -20,8 +20,12 @@ _KINDS = 8
 
 @dataclass
 class _Kind:
-    """Steps that are alike. same: what they have in common; statements: (number of values, statement), made when the
-    second of these steps comes."""
+    """Steps with equal rows.
+
+    Attributes:
+        same: The values that all these steps share.
+        statements: (number of values, SQL statement); prepared for the second of these steps.
+    """
 
     same: Sequence[list[Any]]
     statements: list[tuple[int, str]] = field(default_factory=list)

@@ -40,7 +40,7 @@ def at_level_0(name: str) -> bool:
 
 @cache
 def written(name: str, folder: Path) -> list[tuple[tuple[Path, Path], tuple[Path, Path]]]:
-    """(folder of the timeline of the trace and the trace, those of the database) of each rank of a run."""
+    """For each rank of a run: (timeline folder, file) of the trace, and the same of the database."""
     out = []
     for number, result in enumerate(sorted(run(name)[0].glob("*_ascend_pt"))):
         output = result / "ASCEND_PROFILER_OUTPUT"

@@ -167,7 +167,7 @@ export class TraceSession {
     return new TimelineApi(this.span, data.version, this.onStale);
   }
 
-  /** Runs what waited for more of the trace. */
+  /** Opens the link or slice that waited until more of the trace was read. */
   private catchUp(): void {
     const { link, slice } = this.pending;
     if (slice) void this.goToName(slice.name, Number(slice.start - BigInt(this.base)));
