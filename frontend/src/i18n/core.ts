@@ -1,4 +1,4 @@
-/** Texts of the shell and the widgets. Terms of the field (kernel, step, rank, AI Core) stay as the vendor writes them. */
+/** Texts of the shell, the widgets and the verdicts about ranks. Terms of the field (kernel, step, rank, AI Core) stay as the vendor writes them. */
 export const en = {
   "app.name": "NPU Profiler",
 

@@ -59,9 +59,9 @@ def collectives_of(kernels: Table) -> Table:
     names = rows.text("name")
     p2p = names.isin([name for name in names.values if POINT_TO_POINT.search(name)])
     rows, names = rows.take(~p2p), names.take(~p2p)
-    ignore_progress = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
+    unknown_groups = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
     return Table(
-        _COLUMNS, {"step": rows.text("step"), "group": ignore_progress, "name": names, "elapse_ns": rows.ints("dur_ns")}
+        _COLUMNS, {"step": rows.text("step"), "group": unknown_groups, "name": names, "elapse_ns": rows.ints("dur_ns")}
     )
 
 

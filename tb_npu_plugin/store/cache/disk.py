@@ -111,7 +111,7 @@ class Cache:
     def __init__(self, root: Path | None = None, limit: int | None = None) -> None:
         self.root = root or cache_root()
         self.limit = max_bytes() if limit is None else limit
-        #: Entries with passing problems (problems.PASSING) are valid in this process only.
+        #: Entries with passing problems (problems.TRANSIENT_CODES) are valid in this process only.
         self._session = uuid.uuid4().hex
         self._full: list[Path] = []  # folders of entries on disks that ran full
         self._use(self.root)
