@@ -75,6 +75,8 @@ class Source:
                 file.seek(0)
                 yield from read(file, before.st_size)
             after = self.path.stat()
+        except BrokenPipeError:  # of `progress`: whoever wants the events is gone
+            raise
         except OSError as error:
             self._damaged("unreadable_file", Message("expected.readable_file"), error.strerror or str(error))
             return

@@ -159,12 +159,17 @@ def test_a_file_that_changes_while_it_is_read(change: Callable[[Path], None], tr
         assert not events.complete and "truncated_file" in codes
 
 
-def test_an_error_in_progress_ends_the_scan(trace: Path) -> None:
-    def cancel(_: int) -> None:
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
+def test_an_error_in_progress_ends_the_scan(error: type[BaseException], trace: Path) -> None:
+    """A closed pipe means that the server is gone: it is no error of the trace."""
 
-    with pytest.raises(KeyboardInterrupt):
-        scan_trace(trace, ProblemLog(), cancel)
+    def cancel(_: int) -> None:
+        raise error
+
+    log = ProblemLog()
+    with pytest.raises(error):
+        scan_trace(trace, log, cancel)
+    assert log.list() == []
 
 
 def test_an_error_of_the_spool_is_not_one_of_the_trace(trace: Path, tmp_path: Path) -> None:
