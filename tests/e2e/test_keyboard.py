@@ -18,7 +18,12 @@ RECORD = """() => { window.stops = []; document.addEventListener("focusin", ({ta
 PRESSES, LOOKS = 10, 15
 
 
-@pytest.mark.parametrize("view", VIEWS)
+QUICK = ("overview", "trace", "kernel", "distributed")
+
+
+@pytest.mark.parametrize(
+    "view", [view if view in QUICK else pytest.param(view, marks=pytest.mark.full) for view in VIEWS]
+)
 def test_each_stop_of_tab_has_a_name_and_shows_the_focus(open_plugin: Open, demo_server: str, view: str) -> None:
     plugin = open_plugin(demo_server)
     shell = plugin.open(view).locator("#shell")

@@ -135,7 +135,7 @@ def test_tables_load_beside_a_large_trace(open_plugin: Open, tmp_path: Path) -> 
         plugin = open_plugin(url)
         with held_reader(url, "trace_view.json") as reader:
             plugin.open("trace", wait=False)
-            reader()
+            cancelled = reader()
         plugin.frame.locator('.view-frame[data-state="reading"] [role="progressbar"]').first.wait_for()
         plugin.switch("kernel")
         assert [job["stage"] for job in jobs(plugin)] == ["trace"], "the tables do not wait for the trace"
@@ -146,6 +146,8 @@ def test_tables_load_beside_a_large_trace(open_plugin: Open, tmp_path: Path) -> 
         expect(line).to_have_count(1)
         line.get_by_role("button", name="Cancel").click()
         expect(chip).to_have_text("1 cancelled")
+        while Path(f"/proc/{cancelled}").exists():  # else it is held once more
+            plugin.page.wait_for_timeout(10)
         with held_reader(url, "trace_view.json") as reader:
             line.get_by_role("button", name="Resume").click()
             worker = reader()

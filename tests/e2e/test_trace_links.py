@@ -197,7 +197,7 @@ def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> N
     other = follow(open_plugin, demo_server, link)
     assert state_of(other) == dict.fromkeys(STATE, ""), "nothing of rank 0 is shown at rank 1"
     note = other.frame.locator(".trace-note")
-    assert re.search(r"of rank 0.*: a slice, a range, pinned rows \(2\), marks \(2\)", note.inner_text())
+    assert re.search(r"refers to rank 0.*: a slice, a range, pinned rows \(2\), marks \(2\)", note.inner_text())
     note.get_by_role("button", name="Open rank 0").click()
     other.page.wait_for_function("span => location.hash.includes(`trace.of=${span}`)", arg=ranks[0][2])
     assert state_of(other) == mine, "nothing is lost"
