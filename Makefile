@@ -35,7 +35,6 @@ needed: $(VENV)/.test
 	@sh tools/ensure_chromium.sh
 	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_torch.sh $(BIN)/python
 	@sh tools/ensure_observer.sh $(BIN)/python
-	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_programs.sh $(BIN)/python
 
 test: needed ## the tests of every commit, the browser ones included
 	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
@@ -46,6 +45,7 @@ test-quick: $(VENV)/.test ## less than a minute: no browser, no capture
 	@sh tools/frontend.sh test
 
 test-all: needed ## every test, those marked "full" included: before a release
+	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_programs.sh $(BIN)/python
 	@sh tools/ensure_firefox.sh
 	$(BIN)/python -m pytest $(AT_ONCE) -m "full or not full" $(PYTEST_ARGS)
 	@sh tools/frontend.sh test
