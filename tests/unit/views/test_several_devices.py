@@ -94,8 +94,8 @@ def test_step_trace_takes_preparing_of_the_device_and_refuses_another() -> None:
         steps(found, device="3")
     one = span(kernels=KERNELS.take(KERNELS.ints("device_id") == 2))
     assert (steps(one)["devices"], steps(one)["device"]) == ([2], None)
-    ignore_progress = span(kernels=table_of("kernels", [{"step": "1", "start_ns": 3, "dur_ns": 4}]))
-    assert (steps(ignore_progress)["devices"], steps(ignore_progress)["device"]) == ([], None)
+    single = span(kernels=table_of("kernels", [{"step": "1", "start_ns": 3, "dur_ns": 4}]))
+    assert (steps(single)["devices"], steps(single)["device"]) == ([], None)
 
 
 @pytest.mark.parametrize("tables", [{"kernels": KERNELS}, {"kernels": KERNELS, "step_trace": STEP_TRACE}])
