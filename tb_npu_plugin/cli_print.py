@@ -86,7 +86,7 @@ def view(found: Mapping[str, Any]) -> None:
     problems(console, found["problems"])
 
 
-def ingested(spans: Sequence[Mapping[str, Any]]) -> None:
+def print_ingested(spans: Sequence[Mapping[str, Any]]) -> None:
     """Print one line for each read span."""
     console = _console()
     for span in spans:
@@ -99,7 +99,7 @@ def doctor(listed: Mapping[str, Any]) -> None:
     for span in listed["spans"]:
         rank = f"rank from {span['rank_source']}" if span["rank_source"] else "rank unknown"
         console.print(f"{_title(span)}, {escape(rank)}")
-        console.print(f"  {escape(_recorded(span['capture']))}")
+        console.print(f"  {escape(_capture_line(span['capture']))}")
         for file in span["files"]:
             rows = " + ".join(f"{filled['rows']:,}" for filled in file["filled"])
             what = file["title"] if file["state"] == "unread" else rows
@@ -166,7 +166,7 @@ def _problems(count: int) -> str:
     return "1 problem" if count == 1 else f"{count:,} problems"
 
 
-def _recorded(capture: Mapping[str, Any]) -> str:
+def _capture_line(capture: Mapping[str, Any]) -> str:
     """Producer and settings of a capture."""
     parts = [
         capture["producer"],

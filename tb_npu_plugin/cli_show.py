@@ -22,7 +22,7 @@ from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view
-from tb_npu_plugin.views.availability import facts_of_span, missing
+from tb_npu_plugin.views.availability import facts_of_span, missing_data
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.table_query import TableQuery
@@ -93,8 +93,8 @@ def ingest(path: Path) -> None:
     Ctrl-C ends it; the next run goes on with what is not read yet.
     """
     with _library((path,)) as library:
-        spans = [_examined(library, *read) for read in _read(library)]
-        cli_print.ingested(spans)
+        spans = [_doctor_report(library, *read) for read in _read(library)]
+        cli_print.print_ingested(spans)
     if not spans or any(span["state"] == "failed" for span in spans):
         sys.exit(1)
 
@@ -107,7 +107,7 @@ def doctor(path: Path, as_json: bool) -> None:
     with _library((path,)) as library:
         places = _read(library)
         listed: dict[str, Any] = dict(catalog(library))
-        listed["spans"] = [_examined(library, *read) for read in places]
+        listed["spans"] = [_doctor_report(library, *read) for read in places]
         if as_json:
             _write_json(listed)
         else:
@@ -174,7 +174,7 @@ def _read(library: Library) -> list[tuple[Place, list[StageStatus]]]:
     return [(place, [status for one, status in seen if one is place]) for place in places]
 
 
-def _examined(library: Library, place: Place, seen: Sequence[StageStatus]) -> dict[str, Any]:
+def _doctor_report(library: Library, place: Place, seen: Sequence[StageStatus]) -> dict[str, Any]:
     """The doctor's report of one span. seen: see Library.open."""
     span = library.open(place, seen)
     states = {stage: library.status(place, stage).state for stage in STAGES}
@@ -191,7 +191,7 @@ def _examined(library: Library, place: Place, seen: Sequence[StageStatus]) -> di
         "capture": found["capture"],
         "files": found["files"],
         "more": found["more"],
-        "missing": missing(facts_of_span(span)),
+        "missing": missing_data(facts_of_span(span)),
         "problems": problems,
         "count": sum(problem["count"] for problem in problems),
     }

@@ -74,11 +74,11 @@ def print_view(console: Console, found: Mapping[str, Any]) -> None:
             _print_table(console, _title(key), len(value), _columns_of(value[:SHOWN_ROWS]))
         elif isinstance(value, dict):
             figures = [
-                f"{_title(name)} {_single(name, item, value)}" for name, item in value.items() if _is_plain(item)
+                f"{_title(name)} {_scalar_text(name, item, value)}" for name, item in value.items() if _is_plain(item)
             ]
             console.print(f"{_title(key)}: {escape(', '.join(figures))}")
         elif not isinstance(value, list):
-            console.print(f"{_title(key)}: {escape(_single(key, value, {}))}")
+            console.print(f"{_title(key)}: {escape(_scalar_text(key, value, {}))}")
     for name, table in found["tables"].items():
         columns = [
             PrintedColumn(column["title"], Kind(column["kind"]), table["data"][column["key"]][:SHOWN_ROWS])
@@ -89,7 +89,7 @@ def print_view(console: Console, found: Mapping[str, Any]) -> None:
 
 def _columns_of(records: Sequence[Mapping[str, Any]]) -> list[PrintedColumn]:
     keys = [key for key, value in records[0].items() if not isinstance(value, (dict, list))]
-    return [PrintedColumn(_title(key), _kind(key), [item[key] for item in records]) for key in keys]
+    return [PrintedColumn(_title(key), _kind_of(key), [item[key] for item in records]) for key in keys]
 
 
 def _print_table(console: Console, title: str, rows: int, columns: Iterable[PrintedColumn]) -> None:
@@ -107,14 +107,14 @@ def _print_table(console: Console, title: str, rows: int, columns: Iterable[Prin
     console.print(table)
 
 
-def _single(key: str, value: Any, beside: Mapping[str, Any]) -> str:
+def _scalar_text(key: str, value: Any, beside: Mapping[str, Any]) -> str:
     """A scalar with its unit; beside: the values next to it."""
     if key == "start_ns":
         zone = timezone(timedelta(minutes=beside.get("utc_offset_minutes", 0)))
         return f"{datetime.fromtimestamp(int(value) / 1e9, zone):%Y-%m-%d %H:%M:%S %Z}"
     if key == "pid":
         return str(value)
-    column = PrintedColumn("", _kind(key), [value])
+    column = PrintedColumn("", _kind_of(key), [value])
     unit = column._unit()[0] if isinstance(value, (int, float)) and not isinstance(value, bool) else ""
     return f"{column.cells()[1][0]} {unit}".rstrip()
 
@@ -143,7 +143,7 @@ def _title(key: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _kind(key: str) -> Kind | None:
+def _kind_of(key: str) -> Kind | None:
     if key in _STEP_COLUMNS:
         return _STEP_COLUMNS[key].kind
     if key in _COMMUNICATION_TIMES:

@@ -12,17 +12,17 @@ def encode_json(content: Any) -> bytes:
     """UTF-8 JSON. msgspec writes floats that are not finite as null. Lone surrogates (valid in a JSON file, not in
     UTF-8) become "?"."""
     try:
-        return msgspec.json.encode(content, enc_hook=_plain)
+        return msgspec.json.encode(content, enc_hook=_encode_other)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_encodable(content), enc_hook=_plain)
+        return msgspec.json.encode(_encodable(content), enc_hook=_encode_other)
 
 
 def to_plain(content: Any) -> Any:
     """Convert dataclasses to dicts, and numpy scalars and messages to built-in types."""
-    return msgspec.to_builtins(content, enc_hook=_plain)
+    return msgspec.to_builtins(content, enc_hook=_encode_other)
 
 
-def _plain(value: Any) -> Any:
+def _encode_other(value: Any) -> Any:
     if isinstance(value, str):
         return str(value)
     if isinstance(value, np.generic):

@@ -51,7 +51,7 @@ class Message(str):
         return Message(value["code"], **params)
 
 
-def cut(text: str, most: int) -> str:
+def shorten_data(text: str, most: int) -> str:
     """The first `most` characters of quoted data; a message is not shortened."""
     return text if isinstance(text, Message) else text[:most]
 

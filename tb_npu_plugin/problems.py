@@ -121,7 +121,7 @@ def merge_problems(*stages: Iterable[Problem]) -> list[Problem]:
         for problem in problems:
             same = next((number for number in range(before) if _is_same(out[number], problem)), None)
             if same is not None:
-                out[same] = _joined(out[same], problem)
+                out[same] = _merge(out[same], problem)
             elif problem not in out:
                 out.append(problem)
     return out
@@ -133,7 +133,7 @@ def _is_same(one: Problem, other: Problem) -> bool:
     return says[0] == says[1] and (one.found == other.found or one.where == other.where != "")
 
 
-def _joined(one: Problem, other: Problem) -> Problem:
+def _merge(one: Problem, other: Problem) -> Problem:
     """One problem with the places of both, the first one's leading. A list that ends in a count is not extended."""
     is_whole = not one.where.endswith(" more")
     places = [place for place in other.where.split(", ") if place and place not in one.where] if is_whole else []

@@ -98,11 +98,11 @@ class TextList(Sequence[str]):
             (starts[heads[low : low + _PIECES]], stops[lasts[low : low + _PIECES]])
             for low in range(0, len(heads), _PIECES)
         )
-        joined = [_joined(self.blob, *piece) for piece in pieces]
+        joined = [_join_pieces(self.blob, *piece) for piece in pieces]
         return TextList(b"".join(joined), ends)
 
 
-def _joined(blob: memoryview, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> bytes:
+def _join_pieces(blob: memoryview, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> bytes:
     """Concatenate the pieces blob[starts[i] : stops[i]] of a blob; at least one."""
     gaps, first, last = starts[1:] - stops[:-1], int(starts[0]), int(stops[-1])
     if 0 < last - first <= _PASSED * len(starts) and (gaps >= 0).all():

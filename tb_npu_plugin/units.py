@@ -35,15 +35,15 @@ def unit_of(header: str) -> str:
     return found.group(1).strip() if found else ""
 
 
-def scaled(text: str, factor: int) -> int | None:
+def scale_decimal(text: str, factor: int) -> int | None:
     """Decimal text times an integer factor, rounded half to even; None if it is not a number
     or exceeds int64. Accepts surrounding white space, a sign and an exponent.
 
-    >>> scaled("1736408883704643.212\\t", 1000)
+    >>> scale_decimal("1736408883704643.212\\t", 1000)
     1736408883704643212
-    >>> scaled("3.6500000000000004", 1000)
+    >>> scale_decimal("3.6500000000000004", 1000)
     3650
-    >>> scaled("N/A", 1000) is None
+    >>> scale_decimal("N/A", 1000) is None
     True
     """
     text = text.strip()
@@ -65,7 +65,7 @@ def scaled(text: str, factor: int) -> int | None:
     return result if abs(result) <= _INT64_MAX else None
 
 
-def number(text: str) -> float | None:
+def float_or_none(text: str) -> float | None:
     """Finite float from text; None for other text (N/A, NaN, infinities)."""
     try:
         value = float(text.strip()) if "_" not in text else math.nan
@@ -75,9 +75,9 @@ def number(text: str) -> float | None:
 
 
 def scaled_column(texts: Sequence[str], factor: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """`scaled` for a column: the integers, and a mask of the invalid texts (their integer is 0).
+    """`scale_decimal` for a column: the integers, and a mask of the invalid texts (their integer is 0).
 
-    As exact as `scaled`; common shapes are vectorized.
+    As exact as `scale_decimal`; common shapes are vectorized.
     """
     plain = _plain_ascii(texts)
     if plain:
@@ -87,13 +87,13 @@ def scaled_column(texts: Sequence[str], factor: int) -> tuple[NDArray[np.int64],
         exact = _through_floats(texts, factor)
         if exact is not None:
             return exact
-    results = [scaled(text, factor) for text in texts]
+    results = [scale_decimal(text, factor) for text in texts]
     bad = np.fromiter((value is None for value in results), np.bool_, len(results))
     return np.fromiter((value or 0 for value in results), np.int64, len(results)), bad
 
 
 def number_column(texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """`number` for a column: the floats, and a mask of the invalid texts (their float is NaN)."""
+    """`float_or_none` for a column: the floats, and a mask of the invalid texts (their float is NaN)."""
     if _plain_ascii(texts):
         try:
             values = np.fromiter(map(float, texts), np.float64, len(texts))
@@ -103,7 +103,7 @@ def number_column(texts: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np
             bad = ~np.isfinite(values)
             values[bad] = np.nan
             return values, bad
-    numbers = map(number, texts)
+    numbers = map(float_or_none, texts)
     values = np.fromiter((math.nan if value is None else value for value in numbers), np.float64, len(texts))
     return values, np.isnan(values)
 
@@ -152,6 +152,6 @@ def _through_floats(texts: Sequence[str], factor: int) -> tuple[NDArray[np.int64
     nearest = np.rint(product)
     values = nearest.astype(np.int64)
     for row in np.flatnonzero(np.abs(product - nearest) > 0.25).tolist():
-        exact = scaled(texts[row], factor)
+        exact = scale_decimal(texts[row], factor)
         values[row] = 0 if exact is None else exact
     return values, bad

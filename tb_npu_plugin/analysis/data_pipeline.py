@@ -252,7 +252,7 @@ def _findings(ops: Sequence[PipelineOp], slow: Sequence[PipelineOp], machine: fl
 
 def _cpu_of_ops(cpu: Table) -> dict[int, float]:
     """Mean of user and system time by operator, percent of one core."""
-    ids, both = cpu.ints("op_id"), _busy(cpu)
+    ids, both = cpu.ints("op_id"), _busy_percent(cpu)
     counted = known(ids) & ~np.isnan(both)
     return {int(op): float(both[counted & (ids == op)].mean()) for op in np.unique(ids[counted])}
 
@@ -264,7 +264,7 @@ def _machine(cpu: Table) -> float | None:
     return float(100.0 - idle.mean()) if len(idle) else None
 
 
-def _busy(cpu: Table) -> FloatArray:
+def _busy_percent(cpu: Table) -> FloatArray:
     return cpu.floats("user") + cpu.floats("sys")
 
 

@@ -36,7 +36,7 @@ class Groups:
     def __init__(self, keys: Sequence[Key], rows: int) -> None:
         numbers, width = np.zeros(rows, dtype=np.int64), 1
         for key in keys:
-            codes, size = _dense(key)
+            codes, size = _dense_codes(key)
             numbers, width = numbers * size + codes, width * size
             if width > max(_DENSE, rows):
                 numbers, width = _unique(numbers)
@@ -149,7 +149,7 @@ def _key(table: Table, key: str) -> Key:
     return table.text(key)
 
 
-def _dense(key: Key) -> tuple[IntArray, int]:
+def _dense_codes(key: Key) -> tuple[IntArray, int]:
     """Codes from 0 that are equal for equal keys, and the upper bound of the codes."""
     if isinstance(key, StringColumn):
         return key.codes.astype(np.int64) + 1, len(key.values) + 1

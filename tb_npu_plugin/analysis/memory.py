@@ -84,7 +84,7 @@ def curves(records: Table, points: int, start: int | None = None, end: int | Non
         component, device, count = rows.text("component")[0] or "", rows.text("device")[0], len(rows)
         rows = _range(rows, start, end)
         if len(rows) > points:
-            rows = rows.take(_thinned(rows, max(points // _ROWS_PER_BIN, 1)))
+            rows = rows.take(_thin_out(rows, max(points // _ROWS_PER_BIN, 1)))
         series = [rows.ints(key) for key in SERIES]
         out.append(Curve(component, device, count, rows.ints("time_ns"), *series))
     return out
@@ -178,7 +178,7 @@ def _range(rows: Table, start: int | None, end: int | None) -> Table:
     return rows.take(np.arange(first, min(last, len(time))))
 
 
-def _thinned(rows: Table, bins: int) -> NDArray[np.int64]:
+def _thin_out(rows: Table, bins: int) -> NDArray[np.int64]:
     """Row numbers that keep the shape of every series; `rows` are sorted by time."""
     time = rows.ints("time_ns")
     width = max(-(-int(time[-1] - time[0] + 1) // bins), 1)

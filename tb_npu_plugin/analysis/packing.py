@@ -28,7 +28,7 @@ def pack(start: IntArray, dur: IntArray) -> tuple[Int32, Int32]:
     """
     count = len(start)
     end = start + np.maximum(dur, 1)
-    depth, parent = _nested(start, end)
+    depth, parent = _pack_nested(start, end)
     inside = parent >= 0
     broken = np.zeros(count, dtype=bool)
     broken[inside] = end[inside] > end[parent[inside]]
@@ -49,7 +49,7 @@ def _open_before(start: IntArray, end: IntArray) -> NDArray[np.int64]:
     return np.arange(len(start)) - np.searchsorted(np.sort(end), start, side="right")
 
 
-def _nested(start: IntArray, end: IntArray) -> tuple[Int32, Int32]:
+def _pack_nested(start: IntArray, end: IntArray) -> tuple[Int32, Int32]:
     """Depth and parent of properly nested slices: the depth is the number of open slices."""
     depth = _open_before(start, end).astype(np.int32)
     parent = np.full(len(start), -1, dtype=np.int32)

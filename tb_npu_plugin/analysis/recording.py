@@ -49,7 +49,7 @@ def window_of(times: Sequence[IntArray]) -> Window | None:
 
     If pauses above LONGEST_PAUSE split the times, the part with the median time counts.
     """
-    extents = [extent for column in times if (extent := _extent(column)) is not None]
+    extents = [extent for column in times if (extent := _time_range(column)) is not None]
     if not extents:
         return None
     first, last = min(low for low, _ in extents), max(high for _, high in extents)
@@ -76,7 +76,7 @@ def is_short(times: IntArray, dur: IntArray) -> bool:
     return low > -MAX_TIME and high < MAX_TIME and max(high - low, longest) <= LONGEST_PAUSE
 
 
-def _extent(times: IntArray) -> tuple[int, int] | None:
+def _time_range(times: IntArray) -> tuple[int, int] | None:
     """First and last time."""
     low, high = MAX_TIME, -MAX_TIME
     for begin in range(0, len(times), _PIECE):

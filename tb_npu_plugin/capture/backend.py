@@ -222,7 +222,7 @@ def choose(backend: Backend | None) -> None:
     _chosen[:] = [] if backend is None else [backend]
 
 
-def current() -> Backend:
+def current_backend() -> Backend:
     """The backend in use: the mock device, unless another was chosen."""
     if _chosen:
         return _chosen[0]

@@ -273,11 +273,13 @@ def mock(
                 recipe = replace(recipe, steps=-(-events // events_of_a_step(recipe)))
             truth = write_run(recipe, out, jobs, report)
     except BrokenProcessPool as error:
-        raise NpuPluginError("a writing process was killed: is there enough memory?", _left(recipe, out)) from error
+        raise NpuPluginError(
+            "a writing process was killed: is there enough memory?", _describe_rest(recipe, out)
+        ) from error
     except (OSError, sqlite3.Error, MemoryError) as error:
-        raise NpuPluginError(f"cannot write {out}: {error or 'out of memory'}", _left(recipe, out)) from error
+        raise NpuPluginError(f"cannot write {out}: {error or 'out of memory'}", _describe_rest(recipe, out)) from error
     except _Stopped as stopped:
-        click.echo(f"tb-npu: stopped. {_left(recipe, out)}", err=True)
+        click.echo(f"tb-npu: stopped. {_describe_rest(recipe, out)}", err=True)
         sys.exit(128 + stopped.number)
     held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[chip].memory
     if held > memory:
@@ -318,7 +320,7 @@ def _stopped_by_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _left(recipe: Recipe, out: Path) -> str:
+def _describe_rest(recipe: Recipe, out: Path) -> str:
     """What a run that was not finished leaves."""
     count = len(complete_ranks(recipe, out))
     if not count:

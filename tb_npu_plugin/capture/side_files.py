@@ -33,10 +33,10 @@ def environment() -> dict[str, str]:
 
 def attributes(thing: object) -> dict[str, Any]:
     """The attributes of a settings object as profiler_info lists them."""
-    return _plain(getattr(thing, "__dict__", {}))
+    return _as_json_values(getattr(thing, "__dict__", {}))
 
 
-def _plain(values: Mapping[Any, Any]) -> dict[str, Any]:
+def _as_json_values(values: Mapping[Any, Any]) -> dict[str, Any]:
     """The user's values as JSON, else as text."""
     return {_text(name): _value(value) for name, value in values.items()}
 
@@ -93,7 +93,7 @@ def metadata(
     added: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Content of profiler_metadata. variables None: they go to the database."""
-    content = _plain(user)
+    content = _as_json_values(user)
     if variables is not None:
         content[ENVIRONMENT] = dict(variables)
     if groups:

@@ -83,7 +83,7 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
     framework = folder.path / layout.RAW_FRAMEWORK
     if (framework / MOCK_CAPTURE).is_file():
         if not (framework / MOCK_TRACE).is_file():
-            return report.interrupted(folder.label)
+            return report.interrupted_capture(folder.label)
         return report.never_parsed(folder.label, ANALYSE_MOCK, folder.path, needs_cann=False)
     return report.never_parsed(folder.label, format.analyse, folder.path)
 
@@ -101,9 +101,9 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
     files = files_of(parsed, prefix, format, notes)
     if not files:
-        return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty(folder.label)])
+        return FinderResult(skipped=[_never_parsed(folder, format) if raw else report.empty_result(folder.label)])
     if not layout.is_result_name(folder.name):
-        notes.append(_renamed(report.decoded(folder.name), format))
+        notes.append(_renamed_result(report.decode_name(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
     if format is MINDSPORE:
         files += files_of(
@@ -115,7 +115,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     if format is MINDSPORE and infos:
         # Processes that never initialised communication all claim rank 0; the device separates them.
         identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
-    label = report.decoded(folder.path.name)
+    label = report.decode_name(folder.path.name)
     return FinderResult(
         [
             Found(
@@ -155,7 +155,7 @@ def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _renamed(name: str, format: Format) -> Problem:
+def _renamed_result(name: str, format: Format) -> Problem:
     suffix = mindspore.SUFFIX if format is MINDSPORE else layout.RESULT_SUFFIXES[0]
     return Problem(
         "renamed_result",

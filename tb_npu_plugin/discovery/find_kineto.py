@@ -11,7 +11,7 @@ from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
 from tb_npu_plugin.discovery.kineto_head import kineto_head
-from tb_npu_plugin.discovery.report import Skipped, decoded
+from tb_npu_plugin.discovery.report import Skipped, decode_name
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
@@ -61,7 +61,7 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
         _identity(parts, head or {}),
         (file,),
         tuple(notes),
-        decoded(entry.name),
+        decode_name(entry.name),
     )
 
 
@@ -80,11 +80,11 @@ def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
     return Identity(
         rank=rank,
         rank_source=source,
-        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else decoded(worker),
-        host=decoded(by_pid.group("host")) if by_pid else None,
+        worker_name="" if layout.RANK_FOLDER.fullmatch(worker) else decode_name(worker),
+        host=decode_name(by_pid.group("host")) if by_pid else None,
         pid=int(by_pid.group("pid")) if by_pid else None,
-        stamp=_stamp(named.group("stamp") or "") if named else "",
-        node="/".join(decoded(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        stamp=_utc_digits(named.group("stamp") or "") if named else "",
+        node="/".join(decode_name(part) for part in parts[len(fold(parts)) : -1] if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 
@@ -103,7 +103,7 @@ def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[i
     return None, ""
 
 
-def _stamp(digits: str) -> str:
+def _utc_digits(digits: str) -> str:
     """UTC time digits, as in result names, of a time in ms or ns since the epoch."""
     if not digits:
         return ""

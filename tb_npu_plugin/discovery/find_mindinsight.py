@@ -31,22 +31,22 @@ Entries = Sequence["os.DirEntry[str]"]
 
 def find_mindinsight(folder: Folder) -> FinderResult | None:
     """Take a flat folder, or one with a cluster_profiler folder."""
-    if CLUSTER_FOLDER in folder.folders and not _ours(folder.entries):
+    if CLUSTER_FOLDER in folder.folders and not _declared_files(folder.entries):
         return _cluster(folder)
-    by_rank = _ours(folder.entries)
+    by_rank = _declared_files(folder.entries)
     ids = {spec.id for spec in map(MINDINSIGHT.file, _names(by_rank)) if spec is not None}
     if not ids - (set() if folder.name.startswith(FOLDER) else COMMON):
         return None
     unread = unread_of(folder.entries, "", MINDINSIGHT)
-    found = [_flat(folder, rank, entries, unread) for rank, entries in sorted(by_rank.items())]
+    found = [_find_in_flat_folder(folder, rank, entries, unread) for rank, entries in sorted(by_rank.items())]
     return FinderResult([one for one in found if one.files])
 
 
-def _flat(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
+def _find_in_flat_folder(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
     notes: list[Problem] = []
     files = _files(entries, "", notes)
     identity = _identity(rank, FILE_NAMES)
-    label = report.decoded(folder.path.name)
+    label = report.decode_name(folder.path.name)
     parts = (*folder.parts, f"rank_{rank}")
     return Found(
         MINDINSIGHT.id,
@@ -65,7 +65,7 @@ def _names(by_rank: Mapping[int, Entries]) -> list[str]:
     return [entry.name for entries in by_rank.values() for entry in entries]
 
 
-def _ours(entries: Entries) -> dict[int, list[os.DirEntry[str]]]:
+def _declared_files(entries: Entries) -> dict[int, list[os.DirEntry[str]]]:
     """The declared files of each rank (1.x: device); files without a rank belong to all."""
     by_rank: dict[int, list[os.DirEntry[str]]] = defaultdict(list)
     shared = []
@@ -122,7 +122,7 @@ def _cluster(folder: Folder) -> FinderResult | None:
             taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
             continue
         unread = unread_of(entries, prefix, MINDINSIGHT)
-        for device, own in sorted(_ours(entries).items()):
+        for device, own in sorted(_declared_files(entries).items()):
             taken.found.append(replace(_device(folder, table, hosts, host, device, own), unread=unread))
     return taken
 
@@ -135,10 +135,10 @@ def hosts_of(run: Path) -> list[str]:
 
 def _device(folder: Folder, table: RankTable, hosts: Sequence[str], host: str, device: int, entries: Entries) -> Found:
     rank, source = table.rank_of(host, device, hosts)
-    notes: list[Problem] = [_assumed(rank)] if source == ASSUMED else []
+    notes: list[Problem] = [_assumed_rank(rank)] if source == ASSUMED else []
     files = _files(entries, f"{CLUSTER_FOLDER}/{host}/{FOLDER}/", notes)
     parts = (*folder.parts, CLUSTER_FOLDER, host, f"device_{device}")
-    identity = _identity(rank, source, f"host {report.decoded(host)}")
+    identity = _identity(rank, source, f"host {report.decode_name(host)}")
     return Found(MINDINSIGHT.id, folder.path, parts, folder.parts, identity, files, tuple(notes), f"device {device}")
 
 
@@ -146,7 +146,7 @@ def _has_profiler(entry: os.DirEntry[str]) -> bool:
     return is_folder(entry) and not entry.is_symlink() and Path(entry.path, FOLDER).is_dir()
 
 
-def _assumed(rank: int) -> Problem:
+def _assumed_rank(rank: int) -> Problem:
     return Problem(
         "assumed_rank",
         HOSTS_FILE,

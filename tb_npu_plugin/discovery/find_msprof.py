@@ -12,7 +12,7 @@ from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, list_folder, unread_of
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.discovery.report import decoded
+from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import msprof
@@ -47,7 +47,7 @@ def find_msprof(folder: Folder) -> FinderResult | None:
         _identity(folder, parts),
         tuple(files),
         tuple(notes),
-        decoded(folder.path.name),
+        decode_name(folder.path.name),
         unread=unread_of(output, f"{msprof.OUTPUT_FOLDER}/", MSPROF),
     )
     return FinderResult([found], skips_subfolders=True)
@@ -93,33 +93,35 @@ def newest(files: list[FoundFile], notes: list[Problem]) -> list[FoundFile]:
         by_spec[spec.id].append(file)
     kept = []
     for own in by_spec.values():
-        last = max(own, key=_stamp)
-        pieces = [file for file in own if file is last or _whole(file) == _whole(last) is not None]
+        last = max(own, key=_export_time)
+        pieces = [
+            file for file in own if file is last or _name_without_piece(file) == _name_without_piece(last) is not None
+        ]
         notes += [_exported_twice(file) for file in own if file not in pieces]
         notes += _gaps(pieces)
-        kept += sorted(pieces, key=lambda file: _piece(file) or 0)
+        kept += sorted(pieces, key=lambda file: _piece_number(file) or 0)
     return kept
 
 
-def _piece(file: FoundFile) -> int | None:
+def _piece_number(file: FoundFile) -> int | None:
     spec = MSPROF.file(file.name)
     return None if spec is None else spec.piece(file.name)
 
 
-def _whole(file: FoundFile) -> str | None:
+def _name_without_piece(file: FoundFile) -> str | None:
     """Name that the pieces of a split file share; None for other files."""
-    number = _piece(file)
+    number = _piece_number(file)
     return None if number is None else file.relative.replace(f"{msprof.PIECE_MARK}{number}", "", 1)
 
 
 def _gaps(pieces: list[FoundFile]) -> list[Problem]:
     """A problem for each missing piece of a split file."""
-    there = {number for number in map(_piece, pieces) if number is not None}
+    there = {number for number in map(_piece_number, pieces) if number is not None}
     lost = max(there) + 1 - len(there) if there else 0
-    return [_incomplete(pieces[0], lost, len(there))] if lost else []
+    return [_missing_piece(pieces[0], lost, len(there))] if lost else []
 
 
-def _stamp(file: FoundFile) -> tuple[str, str]:
+def _export_time(file: FoundFile) -> tuple[str, str]:
     found = _STAMP.findall(file.name)
     return (found[-1] if found else "", file.name)
 
@@ -138,11 +140,11 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
         host=None,
         pid=None,
         stamp=(named.group("time") or "") if named else "",
-        node="/".join(decoded(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decode_name(part) for part in above if layout.NODE_FOLDER.fullmatch(part)),
     )
 
 
-def _incomplete(file: FoundFile, lost: int, there: int) -> Problem:
+def _missing_piece(file: FoundFile, lost: int, there: int) -> Problem:
     return Problem(
         "missing_piece",
         file.relative,

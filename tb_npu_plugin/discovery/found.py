@@ -42,7 +42,7 @@ class Folder:
 
     def label_of(self, name: str) -> str:
         """Path of an entry for display."""
-        return report.decoded(name if self.label == "." else f"{self.label}/{name}")
+        return report.decode_name(name if self.label == "." else f"{self.label}/{name}")
 
     @property
     def folders(self) -> list[str]:
@@ -122,7 +122,7 @@ def files_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format, n
             continue
         relative = prefix + entry.name
         if entry.name.endswith(".gz") and entry.name[:-3] in names:
-            notes.append(_twice(relative))
+            notes.append(_duplicate_file(relative))
             continue
         found = found_file(entry, relative, spec.stages, notes, spec.fallback)
         if found is not None:
@@ -140,11 +140,11 @@ def found_file(
     """The file with its size and time; None for a folder and for an unusable file, which is added to `notes`."""
     try:
         if not entry.is_file():
-            notes.append(_gone(relative, kind_of(entry)))
+            notes.append(_unreadable_file(relative, kind_of(entry)))
             return None
         status = entry.stat()
     except OSError as error:
-        notes.append(_gone(relative, error.strerror or str(error)))
+        notes.append(_unreadable_file(relative, error.strerror or str(error)))
         return None
     return FoundFile(relative, status.st_size, modified_ns(entry.path, status), stages, fallback)
 
@@ -174,7 +174,7 @@ def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) 
             more += 1
             continue
         try:
-            files.append((report.printable(prefix + entry.name), entry.stat().st_size))
+            files.append((report.printable_name(prefix + entry.name), entry.stat().st_size))
         except OSError:
             continue  # removed since the folder was listed
     return Unread(tuple(files), more)
@@ -188,10 +188,10 @@ def list_folder(folder: Path) -> list[os.DirEntry[str]]:
 
 def display_path(name: str, parts: Sequence[str]) -> str:
     """A path below a logdir for display, prefixed with the logdir's name in --logdir_spec."""
-    return report.decoded("/".join((*((name,) if name else ()), *parts)))
+    return report.decode_name("/".join((*((name,) if name else ()), *parts)))
 
 
-def _twice(relative: str) -> Problem:
+def _duplicate_file(relative: str) -> Problem:
     return Problem(
         "duplicate_file",
         relative,
@@ -204,7 +204,7 @@ def _twice(relative: str) -> Problem:
     )
 
 
-def _gone(relative: str, found: str) -> Problem:
+def _unreadable_file(relative: str, found: str) -> Problem:
     return Problem(
         "unreadable_file",
         relative,

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
-from tb_npu_plugin.discovery.report import decoded
+from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.discovery.timeouts import read_file
 from tb_npu_plugin.schema import mindspore
 
@@ -90,7 +90,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         worker = name[: -len(layout.suffix_of(name))]
     if layout.RANK_FOLDER.fullmatch(worker):
         worker = ""
-    worker = decoded(worker)
+    worker = decode_name(worker)
     by_pid = layout.WORKER_PID.fullmatch(worker)
     own = [*parts[len(run) : -1], name]
     rank, source = _rank(folder, own, infos)
@@ -102,7 +102,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
         host=by_pid.group("host") if by_pid else (worker or None),
         pid=int(by_pid.group("pid")) if by_pid else None,
         stamp=(found.group("time") if found else (stamped.group("time") if stamped else "")) or "",
-        node="/".join(decoded(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
+        node="/".join(decode_name(part) for part in parts[len(run) : -1] if layout.NODE_FOLDER.fullmatch(part)),
         window=window_of(own),
     )
 
@@ -168,12 +168,12 @@ def _read_info(path: str, size: int, mtime_ns: int) -> Info:
     nested = content.get(mindspore.MS_INFO)
     nested = nested if isinstance(nested, dict) else {}
     return Info(
-        _number(content.get(mindspore.RANK_ID, nested.get(mindspore.RANK_ID))),
-        _number(nested.get(mindspore.DEVICE_ID)),
+        _int_or_none(content.get(mindspore.RANK_ID, nested.get(mindspore.RANK_ID))),
+        _int_or_none(nested.get(mindspore.DEVICE_ID)),
         mindspore.PARAMETERS in content,
     )
 
 
-def _number(value: object) -> int | None:
+def _int_or_none(value: object) -> int | None:
     text = str(value).strip()
     return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None

@@ -23,7 +23,7 @@ def kineto_head(path: str, size: int, mtime_ns: int) -> dict[str, Any] | None:
     """The members before the events of the file's JSON object; None without events. Size and time only serve as cache
     key. Raises OSError for an unreadable file, Stalled if the file system does not respond."""
     try:
-        data = run_with_timeout(FILE_LIMIT, path, lambda: _beginning(path))
+        data = run_with_timeout(FILE_LIMIT, path, lambda: _read_head(path))
     except zlib.error:
         return None
     end = data.find(_MARK)
@@ -36,7 +36,7 @@ def kineto_head(path: str, size: int, mtime_ns: int) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _beginning(path: str) -> bytes:
+def _read_head(path: str) -> bytes:
     """The decompressed file up to its events, or its first MAX_HEAD bytes; empty if the JSON is a list."""
     out = b""
     with open_regular(path) as file:

@@ -63,7 +63,7 @@ def _ranks(path: Path) -> dict[tuple[str, int], int]:
     found: dict[tuple[str, int], int] = {}
     for server in _list(content, "server_list"):
         for device in _list(server, "device"):
-            number, rank = (_whole(device, key) for key in ("device_id", "rank_id"))
+            number, rank = (_int_or_none(device, key) for key in ("device_id", "rank_id"))
             if number is not None and rank is not None:
                 found[str(server.get("server_id", "")), number] = rank
     return found
@@ -74,7 +74,7 @@ def _list(value: object, key: str) -> list[dict[str, object]]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _whole(value: dict[str, object], key: str) -> int | None:
+def _int_or_none(value: dict[str, object], key: str) -> int | None:
     text = str(value.get(key, "")).strip()
     return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
 

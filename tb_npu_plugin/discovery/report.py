@@ -10,14 +10,14 @@ from pathlib import Path
 from tb_npu_plugin.messages import Message
 
 
-def decoded(path: str) -> str:
+def decode_name(path: str) -> str:
     """A file name as text; invalid UTF-8 is replaced."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def printable(path: str) -> str:
-    """As `decoded`, and control characters and bidirectional marks are replaced: the name may come from anybody."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in decoded(path))
+def printable_name(path: str) -> str:
+    """As `decode_name`, and control characters and bidirectional marks are replaced: the name may come from anybody."""
+    return "".join(sign if sign.isprintable() else "\ufffd" for sign in decode_name(path))
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) ->
 
 def python_command(call: str, folder: Path) -> str:
     """The shell command that runs Python code on a folder. call: the code, with {path} between its quotes."""
-    path = decoded(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
+    path = decode_name(str(folder)).replace("\\", "\\\\").replace('"', '\\"')
     return f"python3 -c {shlex.quote(call.format(path=path))}"
 
 
-def interrupted(path: str) -> Skipped:
+def interrupted_capture(path: str) -> Skipped:
     """A capture of the mock device that still runs or was killed before it wrote its data."""
     return Skipped(
         path,
@@ -69,11 +69,11 @@ def never_exported(path: str, command: str, folder: Path) -> Skipped:
         path,
         Message("skipped.never_exported"),
         Message("action.export_with_cann"),
-        command.format(path=shlex.quote(decoded(str(folder)))),
+        command.format(path=shlex.quote(decode_name(str(folder)))),
     )
 
 
-def empty(path: str) -> Skipped:
+def empty_result(path: str) -> Skipped:
     """A result folder without readable files."""
     return Skipped(
         path,
@@ -137,7 +137,7 @@ def not_a_folder(path: str) -> Skipped:
     return Skipped(path, Message("skipped.not_a_folder"), Message("action.copy_folder"))
 
 
-def dangling(path: str) -> Skipped:
+def dangling_link(path: str) -> Skipped:
     """A dangling symbolic link."""
     action = Message("action.restore_target")
     return Skipped(path, Message("skipped.dangling_link"), action, is_profile=False)

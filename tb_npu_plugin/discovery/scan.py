@@ -46,10 +46,10 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
             # If the logdir is itself a result, the run is its parent folder.
             home = folder if all(found.parts for found in walk.found) else walk.found[0].folder.parent
             label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
-            label = report.decoded(label)
+            label = report.decode_name(label)
             run = token("r", name, *parts)
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
-    runs.sort(key=lambda run: natural(run.label))
+    runs.sort(key=lambda run: natural_key(run.label))
     return Scan(tuple(runs), tuple(skipped))
 
 
@@ -67,7 +67,7 @@ def _own_runs(found: Sequence[Found]) -> list[Found]:
     ]
 
 
-def natural(text: str) -> list[tuple[bool, int, str]]:
+def natural_key(text: str) -> list[tuple[bool, int, str]]:
     """Sort key that puts rank10 after rank9."""
     return [(part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in re.split(r"(\d+)", text)]
 
@@ -105,14 +105,14 @@ def _workers(run: str, spans: Iterable[FoundSpan]) -> list[FoundWorker]:
             key = () if group is groups[0] else (_origin(group[0].identity),)
             own = group if len(groups) == 1 else [_with_shared_rank(span, rank, len(groups)) for span in group]
             workers.append(_worker(token("w", run, f"rank {rank}", *key), own, len(groups) > 1))
-    for process in sorted(by_process, key=natural):
+    for process in sorted(by_process, key=natural_key):
         workers.append(_worker(token("w", run, "process", process), by_process[process]))
     return workers
 
 
 def _worker(worker: str, spans: list[FoundSpan], shared: bool = False) -> FoundWorker:
     """shared: other processes have the same rank."""
-    spans = sorted(spans, key=lambda span: (span.identity.stamp, natural(span.path)))
+    spans = sorted(spans, key=lambda span: (span.identity.stamp, natural_key(span.path)))
     first = spans[0].identity
     process = _origin(first) if shared else _process(first)
     label = process or "worker"

@@ -58,7 +58,7 @@ class Walk:
                 self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
             return
         try:
-            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._look(folder, parts))
+            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._apply_finders(folder, parts))
         except FileNotFoundError:
             return  # removed since its parent was listed
         except OSError as error:
@@ -75,13 +75,13 @@ class Walk:
             closed |= taken.closed
         if any(taken.skips_subfolders for taken in all_taken):
             return
-        self._below(parts, [entry for entry in entries if entry.name not in closed], above)
+        self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed], above)
         if len(self.found) + len(self.skipped) > before:
             return
         if layout.is_result_name(here.name):
-            self.skipped.append(report.empty(here.label))
+            self.skipped.append(report.empty_result(here.label))
 
-    def _look(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
+    def _apply_finders(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
         """The folder and the results of its finders, up to the first with `skips_subfolders`. Raises OSError."""
         here = Folder(folder, parts, self._label(parts), list_folder(folder))
         all_taken = []
@@ -93,14 +93,16 @@ class Walk:
                     break
         return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
 
-    def _below(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]) -> None:
+    def _walk_subfolders(
+        self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]
+    ) -> None:
         """Walk the folders among the entries, links included."""
         for entry in entries:
             place = (*parts, entry.name)
             try:
                 if not entry.is_dir():
                     if entry.is_symlink() and not os.path.exists(entry.path):  # noqa: PTH110 (hot loop)
-                        self.skipped.append(report.dangling(self._label(place)))
+                        self.skipped.append(report.dangling_link(self._label(place)))
                     continue
                 node = run_with_timeout(FILE_LIMIT, entry.path, partial(_node, Path(entry.path)))
             except OSError as error:
@@ -127,7 +129,7 @@ def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skip
             continue
         label = folder.label_of(entry.name)
         try:
-            skipped = _unusable(entry, label)
+            skipped = _skip_reason(entry, label)
         except OSError as error:
             skipped = report.unreadable(label, error, is_file=True)
         if skipped is not None:
@@ -135,7 +137,7 @@ def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skip
     return out
 
 
-def _unusable(entry: os.DirEntry[str], label: str) -> Skipped | None:
+def _skip_reason(entry: os.DirEntry[str], label: str) -> Skipped | None:
     """Raises OSError."""
     name = entry.name
     is_trace = kineto.HANDLER_NAME.fullmatch(name) is not None

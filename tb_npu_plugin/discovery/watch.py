@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import Place, Scan
-from tb_npu_plugin.discovery.report import printable
+from tb_npu_plugin.discovery.report import printable_name
 from tb_npu_plugin.discovery.scan import scan
 
 logger = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class Watcher:
 
     def _update(self) -> Scan:
         started = time.monotonic()
-        found = self._scanner(self.logdirs, self._note)
+        found = self._scanner(self.logdirs, self._wake)
         with self._lock:
             if found != self._scan:
                 # Set the places first: readers take no lock and look up spans of the new scan.
@@ -131,13 +131,13 @@ class Watcher:
                 spans = [span for worker in run.workers for span in worker.spans]
                 logger.info(
                     "found run %s: %d workers, %d captures, %.1f MB",
-                    printable(run.label),
+                    printable_name(run.label),
                     len(run.workers),
                     len(spans),
                     sum(span.bytes for span in spans) / 1e6,
                 )
 
-    def _note(self) -> None:
+    def _wake(self) -> None:
         self._seen = True
         self._known.set()
 

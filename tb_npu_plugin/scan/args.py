@@ -73,11 +73,11 @@ def read_object(data: bytes) -> dict[str, Any] | None:
 def decode(data: bytes) -> dict[str, Any] | None:
     """Args as an object; None if the bytes are not one. Accepts NaN, N/A and control characters. Numbers that float64
     or JavaScript cannot hold exactly are returned as texts."""
-    found = _decoded(data)
-    return _decoded(tokens.repaired(data)) if found is None else found
+    found = _decode(data)
+    return _decode(tokens.repair_object(data)) if found is None else found
 
 
-def _decoded(data: bytes) -> dict[str, Any] | None:
+def _decode(data: bytes) -> dict[str, Any] | None:
     try:
         found = _DECODER.decode(data.decode("utf-8", "replace"))
     except (ValueError, RecursionError):

@@ -69,7 +69,7 @@ def read_columns(
         keys: At most 8 keys.
     """
     reader = _reader(keys)
-    columns = [np.full(int(np.count_nonzero(wanted & bit)), NULL_INT) for bit in _bits(keys)]
+    columns = [np.full(int(np.count_nonzero(wanted & bit)), NULL_INT) for bit in _key_bits(keys)]
     filled = [0] * len(keys)
     for begin in range(0, len(wanted) if args is not None else 0, _PIECE):
         rows = np.flatnonzero(wanted[begin : begin + _PIECE]) + begin
@@ -80,7 +80,7 @@ def read_columns(
             chosen = present[first:last]
             values[chosen] = _read_rows(reader, data, places[chosen], sizes[chosen], bits[chosen], keys)
             _write_texts(reader, keys)
-        for key, bit in enumerate(_bits(keys)):
+        for key, bit in enumerate(_key_bits(keys)):
             part = values[np.flatnonzero(bits & bit), key]
             columns[key][filled[key] : filled[key] + len(part)] = part
             filled[key] += len(part)
@@ -88,7 +88,7 @@ def read_columns(
     return ArgsColumns(columns, ends)
 
 
-def _bits(keys: Sequence[Key]) -> list[np.uint8]:
+def _key_bits(keys: Sequence[Key]) -> list[np.uint8]:
     return [np.uint8(1 << number) for number in range(len(keys))]
 
 
@@ -105,7 +105,7 @@ def _read_rows(
         row += done
         if row < len(offsets):
             start = int(offsets[row]) - base
-            values[row] = _slow(reader, data[start : start + int(lengths[row])], int(wanted[row]), keys)
+            values[row] = _read_row(reader, data[start : start + int(lengths[row])], int(wanted[row]), keys)
             row += 1
     return values
 
@@ -127,7 +127,7 @@ def _write_texts(reader: Reader, keys: Sequence[Key]) -> None:
             key.texts.write(reader.take(number))
 
 
-def _slow(reader: Reader, data: bytes, wanted: int, keys: Sequence[Key]) -> list[int]:
+def _read_row(reader: Reader, data: bytes, wanted: int, keys: Sequence[Key]) -> list[int]:
     """The values of one row, read with read_object."""
     found = (read_object(data) or {}) if wanted else {}
     out = [NULL_INT] * len(keys)

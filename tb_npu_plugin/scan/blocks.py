@@ -93,15 +93,15 @@ class Blocks:
         last = min(first + source.CHUNK, self._size)
         stop = min(last + SEARCHED, self._size)
         read = walker.read(self._file, first, stop - first)
-        begin = self._cut(walker, 0, read) if first else 0
-        end = self._cut(walker, min(last - first, read), read)
+        begin = self._block_start(walker, 0, read) if first else 0
+        end = self._block_start(walker, min(last - first, read), read)
         final = last == self._size or first + read < stop  # the file may have been truncated
         if final:
             end = read
         return Block(self._file, walker, first, first + min(begin, end), first + end, min(last - first, read), final)
 
     @staticmethod
-    def _cut(walker: Walker, start: int, read: int) -> int:
+    def _block_start(walker: Walker, start: int, read: int) -> int:
         """Start of the block at or after `start`; `start` if none is found."""
         cut = walker.cut(start, min(start + SEARCHED, read))
         return start if cut < 0 else cut

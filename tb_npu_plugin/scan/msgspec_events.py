@@ -140,7 +140,7 @@ def decode(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
         return None
 
 
-def strict(loose: LooseEvent) -> Event:
+def to_strict(loose: LooseEvent) -> Event:
     """The same event with the fields that can be converted."""
     return Event(
         ph=json_text(bytes(loose.ph)) or "",

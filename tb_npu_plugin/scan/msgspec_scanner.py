@@ -27,7 +27,7 @@ from tb_npu_plugin.scan.msgspec_events import (
     Rows,
     decode,
     phase_code,
-    strict,
+    to_strict,
 )
 from tb_npu_plugin.scan.prelude import find_events
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
@@ -47,7 +47,7 @@ _MAX_LEVELS = 8
 
 
 class Scanner:
-    """State of one scan; call `scan`. A faster scanner overrides `_take` and falls back to it."""
+    """State of one scan; call `scan`. A faster scanner overrides `_add_events` and falls back to it."""
 
     name = "msgspec"
 
@@ -99,9 +99,9 @@ class Scanner:
             self._started = True
             buffer = self._drop(buffer, start)
         if not self._ended:
-            buffer = self._take(buffer, final)
+            buffer = self._add_events(buffer, final)
         if final and not self._ended:  # the last events, or damaged ones
-            buffer = self._slow(buffer, True)
+            buffer = self._add_damaged(buffer, True)
         return buffer
 
     def _peek_if_due(self) -> None:
@@ -132,7 +132,7 @@ class Scanner:
             return 0
         return found.start
 
-    def _take(self, buffer: bytes, final: bool) -> bytes:
+    def _add_events(self, buffer: bytes, final: bool) -> bytes:
         """Add the events of `buffer`, which starts between two events. Returns the unread rest."""
         if final:
             end = buffer.rfind(b"]")  # the end of the list, unless text follows it
@@ -142,7 +142,7 @@ class Scanner:
         end, following = _last_separator(buffer)
         if end > 0 and self._add_list(buffer, end):
             return self._drop(buffer, following)
-        return self._slow(buffer, final)
+        return self._add_damaged(buffer, final)
 
     def _add_list(self, buffer: bytes, end: int) -> bool:
         """Add all events up to `end`. Returns False if the text is not a valid list of events."""
@@ -154,8 +154,8 @@ class Scanner:
         self._add(events, text)
         return True
 
-    def _slow(self, buffer: bytes, final: bool) -> bytes:
-        """As `_take`, for damaged text or a wrong cut."""
+    def _add_damaged(self, buffer: bytes, final: bool) -> bytes:
+        """As `_add_events`, for damaged text or a wrong cut."""
         plain = tokens.without_controls(buffer)
         ends = tokens.TokenEnds(plain)
         segment = tokens.Segment(plain, ends, final, MAX_EVENT)
@@ -166,7 +166,7 @@ class Scanner:
                 self._bad_event(plain, start, end)
                 continue
             found = plain[start:end]
-            fine = tokens.repaired(found)  # per object: in damaged text, string bounds are known only within one
+            fine = tokens.repair_object(found)  # per object: in damaged text, string bounds are known only within one
             if fine != found:
                 repaired = repaired or bytearray(plain)
                 repaired[start:end] = fine
@@ -187,7 +187,7 @@ class Scanner:
             return
         loose = decode(ONE_LOOSE, data)
         if loose is not None:
-            events.append(strict(loose))
+            events.append(to_strict(loose))
             return
         # A missing brace may have joined it with its neighbours: only the text before the next event is lost.
         following = tokens.RESUME.search(data) if level < _MAX_LEVELS else None

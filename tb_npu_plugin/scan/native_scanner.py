@@ -134,23 +134,23 @@ class NativeScanner(Scanner):
         self._native.add_walked(block.walker)
         return self._offset
 
-    def _take(self, buffer: bytes, final: bool) -> bytes:
+    def _add_events(self, buffer: bytes, final: bool) -> bytes:
         position = 0
         for _ in range(_MAX_ODD):
-            stop, position, end = self._walk(buffer, position)
+            stop, position, end = self._scan_native(buffer, position)
             if stop != _ODD:
                 break
-            position += self._odd(buffer, position, end)
+            position += self._scan_odd_event(buffer, position, end)
         buffer = self._drop(buffer, position)
         if stop == _ENDED:
             self._ended = True
         elif stop == _WAIT:
-            return self._slow(buffer, final) if len(buffer) > MAX_EVENT else buffer
+            return self._add_damaged(buffer, final) if len(buffer) > MAX_EVENT else buffer
         else:
-            buffer = super()._take(buffer, final)
+            buffer = super()._add_events(buffer, final)
         return buffer
 
-    def _walk(self, buffer: bytes, position: int) -> tuple[int, int, int]:
+    def _scan_native(self, buffer: bytes, position: int) -> tuple[int, int, int]:
         """Read in C from `position` on. Returns (stop reason, position, end of the odd event there)."""
         stop = _FULL
         while stop == _FULL:
@@ -165,11 +165,11 @@ class NativeScanner(Scanner):
             self._native.add_walked(self._native.walker)
         return stop, position, end
 
-    def _odd(self, buffer: bytes, start: int, end: int) -> int:
+    def _scan_odd_event(self, buffer: bytes, start: int, end: int) -> int:
         """Read one event in Python. Returns the number of bytes read."""
         offset = self._offset
         self._offset += start
-        rest = self._slow(buffer[start:end], False)
+        rest = self._add_damaged(buffer[start:end], False)
         self._offset = offset
         return end - start - len(rest)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, TypeVar
 
-from tb_npu_plugin.messages import Message, cut
+from tb_npu_plugin.messages import Message, shorten_data
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.scan.events import TraceEvents
 
@@ -42,7 +42,7 @@ class Source:
         self, code: str, where: str, expected: str, found: str, lost: str, action: str = _REREAD, count: int = 1
     ) -> None:
         """Report a defect of this file, or `count` defects of a kind with the place of one."""
-        self._log.add(Problem(code, self.path.name, where, expected, cut(found, 120), lost, action, count))
+        self._log.add(Problem(code, self.path.name, where, expected, shorten_data(found, 120), lost, action, count))
 
     def progress(self, count: int) -> None:
         """`count` more bytes of the file were read."""
@@ -59,7 +59,7 @@ class Source:
 
     def chunks(self) -> Iterator[tuple[bytes, bool]]:
         """(piece, whether it is the last); all but the last have at least CHUNK bytes. Reports progress."""
-        pieces = self.guarded(self._pieces)
+        pieces = self.guarded(self._read_pieces)
         piece = next(pieces, None)
         while piece is not None:
             following = next(pieces, None)
@@ -78,7 +78,7 @@ class Source:
         except BrokenPipeError:  # of `progress`: whoever wants the events is gone
             raise
         except OSError as error:
-            self._damaged("unreadable_file", Message("expected.readable_file"), error.strerror or str(error))
+            self._report_damage("unreadable_file", Message("expected.readable_file"), error.strerror or str(error))
             return
         if _identity(before) != _identity(after):
             self.problem(
@@ -89,7 +89,7 @@ class Source:
                 Message("lost.concurrent_events"),
             )
 
-    def _pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
+    def _read_pieces(self, file: IO[bytes], size: int) -> Iterator[bytes]:
         """Pieces of the first `size` bytes; a file that grows would never end."""
         if self.compressed:
             stream = self._gunzip(file, size)
@@ -112,11 +112,11 @@ class Source:
             try:
                 parts.append(member.decompress(data, CHUNK))
             except zlib.error as error:
-                self._damaged("broken_gzip", Message("expected.sound_gzip"), str(error))
+                self._report_damage("broken_gzip", Message("expected.sound_gzip"), str(error))
                 break
             unpacked += len(parts[-1])
             if unpacked > unpacked_limit(size):
-                self._damaged("broken_gzip", Message("expected.trace_gzip"), BOMB)
+                self._report_damage("broken_gzip", Message("expected.trace_gzip"), BOMB)
                 break
             data = member.unconsumed_tail
             if member.eof:
@@ -126,11 +126,11 @@ class Source:
                 yield b"".join(parts)
                 parts = []
         if not self.failed and not member.eof:
-            self._damaged("truncated_gzip", Message("expected.complete_gzip"), Message("found.end_of_file"))
+            self._report_damage("truncated_gzip", Message("expected.complete_gzip"), Message("found.end_of_file"))
         if parts:
             yield b"".join(parts)
 
-    def _damaged(self, code: str, expected: str, found: str) -> None:
+    def _report_damage(self, code: str, expected: str, found: str) -> None:
         self.failed = True
         self.problem(code, "", expected, found, Message("lost.timeline_rest"))
 

@@ -34,7 +34,7 @@ class TextTable:
         hashes = np.fromiter(map(self._hash_of, texts), dtype=np.int64, count=len(texts))
         out = self._find(hashes)
         for place in np.flatnonzero(out != _FREE).tolist():
-            out[place] = self._checked(int(out[place]), texts[place])
+            out[place] = self._index_of_text(int(out[place]), texts[place])
         new = np.flatnonzero(out == _FREE)
         if not len(new):
             return out
@@ -42,7 +42,7 @@ class TextTable:
         chosen = new[np.sort(first)]
         out[chosen] = self._add([texts[place] for place in chosen.tolist()], hashes[chosen])
         for place in np.setdiff1d(new, chosen).tolist():
-            out[place] = self._checked(int(self._find(hashes[place : place + 1])[0]), texts[place])
+            out[place] = self._index_of_text(int(self._find(hashes[place : place + 1])[0]), texts[place])
         return out
 
     def copy(self) -> TextList:
@@ -68,7 +68,7 @@ class TextTable:
             rows, slots = rows[on], (slots[on] + 1) & mask
         return out
 
-    def _checked(self, index: int, text: str) -> int:
+    def _index_of_text(self, index: int, text: str) -> int:
         """The index of a text whose hash equals that of the text at `index`."""
         encoded = text.encode("utf-8", "replace")
         if self._blob[self._ends[index] : self._ends[index + 1]] == encoded:
@@ -94,11 +94,11 @@ class TextTable:
             while 2 * len(self) > len(self._slots):
                 self._slots = np.zeros(2 * len(self._slots), dtype=np.int32)
             self._slots[:] = _FREE
-            self._place(known)
-        self._place(indices)
+            self._fill_slots(known)
+        self._fill_slots(indices)
         return indices
 
-    def _place(self, indices: NDArray[np.int32]) -> None:
+    def _fill_slots(self, indices: NDArray[np.int32]) -> None:
         """Put texts into free slots. There must be enough."""
         mask = len(self._slots) - 1
         slots = self._hashes[indices] & mask

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan.events import no_time
 from tb_npu_plugin.tables import NULL_INT, IntArray
-from tb_npu_plugin.units import TIME_UNITS, scaled
+from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 _UNIT = TIME_UNITS["us"]  # ts and dur of a trace are microseconds
 _DIGITS = 18  # always fit int64
@@ -20,7 +20,7 @@ _TIE = 1e-3
 def from_json(value: bytes) -> int:
     """ns of one JSON value in us: a number or a number in quotes. NULL_INT for anything else."""
     text = value.strip(b' \t\r\n"').decode("ascii", "replace")
-    result = scaled(text, _UNIT)
+    result = scale_decimal(text, _UNIT)
     return NULL_INT if result is None else result
 
 
@@ -66,7 +66,7 @@ def _same_length(values: Sequence[bytes], length: int) -> IntArray:
     return out
 
 
-def _number(value: bytes) -> float:
+def _float_or_nan(value: bytes) -> float:
     try:
         return float(value)
     except ValueError:
@@ -79,7 +79,7 @@ def durations(values: Sequence[bytes]) -> tuple[IntArray, NDArray[np.float32]]:
     try:
         micros = np.array([float(value) if value else np.nan for value in values], dtype=np.float64)
     except ValueError:  # some are texts, null or objects
-        micros = np.array([_number(bytes(value)) for value in values], dtype=np.float64)
+        micros = np.array([_float_or_nan(bytes(value)) for value in values], dtype=np.float64)
         text = np.isnan(micros) & np.array([bool(value) for value in values])
     with np.errstate(over="ignore"):  # 1e308: none
         nanos = micros * _UNIT

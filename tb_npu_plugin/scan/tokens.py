@@ -183,7 +183,7 @@ def without_controls(data: bytes) -> bytes:
     return data.translate(_TO_SPACE)
 
 
-def repaired(data: bytes) -> bytes:
+def repair_object(data: bytes) -> bytes:
     """One object with text that JSON forbids replaced. Keeps the length.
 
     NaN, Infinity and N/A become short texts, which are read as unknown. Invalid UTF-8 and lone surrogates become "?".

@@ -116,6 +116,6 @@ def base_of(header: str) -> str:
     return header[: header.rindex("(")].strip() if unit_of(header) in _UNITS else header
 
 
-def folded(header: str) -> str:
+def normalise_header(header: str) -> str:
     """Common form of the spellings of a header: no unit, lower case, "_" as space."""
     return " ".join(base_of(header).lower().replace("_", " ").split())

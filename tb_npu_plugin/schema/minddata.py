@@ -155,6 +155,6 @@ LEGACY_FILES = (PIPELINE, PIPELINE_PROFILING, SUMMARY, BATCHES, DEVICE_WAIT, CPU
 MINDDATA_FILES = (DATASET, *LEGACY_FILES)
 
 
-def named(file: ResultFile, rank: int) -> str:
+def name_for_rank(file: ResultFile, rank: int) -> str:
     """File name for a rank."""
     return file.name.replace("_0.", f"_{rank}.")

@@ -43,9 +43,9 @@ _INTERCONNECTION = Condition("--sys-interconnection-profiling=on", Message("writ
 _MEMORY = Condition("--sys-hardware-mem=on, or --ge-api", Message("written.msprof_memory"))
 
 
-def _like(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
+def _exported(file: ResultFile, stem: str, condition: Condition) -> ResultFile:
     """The same table from a file `{stem}_{export time}.csv`, optionally with a device number before the time."""
-    return dataclasses.replace(file, name=f"{stem}_*.csv", pattern=named(stem), condition=condition)
+    return dataclasses.replace(file, name=f"{stem}_*.csv", pattern=exported_name(stem), condition=condition)
 
 
 def _of_cann(file: ResultFile) -> ResultFile:
@@ -56,7 +56,7 @@ def _of_cann(file: ResultFile) -> ResultFile:
     return dataclasses.replace(file, columns=(DEVICE_ID, *columns))
 
 
-def named(stem: str, end: str = "csv") -> re.Pattern[str]:
+def exported_name(stem: str, end: str = "csv") -> re.Pattern[str]:
     """File names `{stem}_{time}.{end}`, or for pieces `{stem}_slice_0_{time}.{end}`, `{stem}_slice_1_{time}.{end}`."""
     return re.compile(rf"{stem}(?:_\d+)*(?:{PIECE_MARK}(?P<{PIECE}>0|[1-9]\d{{0,5}}))?(?:_\d+)*\.{end}")
 
@@ -96,7 +96,7 @@ _ITERATION_HEADERS = {
 ITERATIONS = ResultFile(
     id="msprof_iterations",
     name="step_trace_*.csv",
-    pattern=named("step_trace"),
+    pattern=exported_name("step_trace"),
     title="Iterations",
     condition=Condition("--task-time=on", Message("written.msprof_graphs")),
     columns=tuple(
@@ -112,7 +112,7 @@ ITERATIONS = ResultFile(
 FUSION_OP = ResultFile(
     id="fusion_op",
     name="fusion_op_*.csv",
-    pattern=named("fusion_op"),
+    pattern=exported_name("fusion_op"),
     title="Fused operators",
     condition=Condition("--task-time=l1", Message("written.msprof_graphs")),
     columns=(
@@ -137,7 +137,7 @@ FUSION_OP = ResultFile(
 COMMUNICATION_STATISTIC = ResultFile(
     id="communication_statistic",
     name="communication_statistic_*.csv",
-    pattern=named("communication_statistic"),
+    pattern=exported_name("communication_statistic"),
     title="Communication statistic",
     condition=Condition("--hccl=on, or --task-time=on", Message("written.msprof_ranks")),
     columns=(
@@ -148,18 +148,18 @@ COMMUNICATION_STATISTIC = ResultFile(
 )
 
 MSPROF_FILES: tuple[ResultFile, ...] = (
-    dataclasses.replace(TRACE_VIEW, name="msprof_*.json", pattern=named("msprof", "json"), condition=_DEFAULT),
-    _like(KERNELS, "op_summary", _AICORE),
-    _like(OP_STATISTIC, "op_statistic", _AICORE),
-    _like(API_STATISTIC, "api_statistic", _API),
-    _like(TASK_TIME, "task_time", _DEFAULT),
-    _like(_of_cann(OP_MEMORY), "operator_memory", _MEMORY),
-    _like(_of_cann(MEMORY_RECORD), "memory_record", _MEMORY),
-    _like(MODULE_MEMORY, "npu_module_mem", _MEMORY),
-    _like(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", Message("written.msprof_ai_cpu"))),
-    _like(L2_CACHE, "l2_cache", Condition("--l2=on", Message("written.msprof_l2_cache"))),
+    dataclasses.replace(TRACE_VIEW, name="msprof_*.json", pattern=exported_name("msprof", "json"), condition=_DEFAULT),
+    _exported(KERNELS, "op_summary", _AICORE),
+    _exported(OP_STATISTIC, "op_statistic", _AICORE),
+    _exported(API_STATISTIC, "api_statistic", _API),
+    _exported(TASK_TIME, "task_time", _DEFAULT),
+    _exported(_of_cann(OP_MEMORY), "operator_memory", _MEMORY),
+    _exported(_of_cann(MEMORY_RECORD), "memory_record", _MEMORY),
+    _exported(MODULE_MEMORY, "npu_module_mem", _MEMORY),
+    _exported(DATA_PREPROCESS, "aicpu", Condition("--aicpu=on", Message("written.msprof_ai_cpu"))),
+    _exported(L2_CACHE, "l2_cache", Condition("--l2=on", Message("written.msprof_l2_cache"))),
     ITERATIONS,
-    *(_like(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
+    *(_exported(file, file.id, _IO if file.condition is SYS_IO else _INTERCONNECTION) for file in LINK_FILES),
     FUSION_OP,
     COMMUNICATION_STATISTIC,
     MSPROF_DATABASE,

@@ -47,7 +47,7 @@ START, END = "start_ns", "end_ns"
 MOMENTS = (START, END, "time_ns", "alloc_ns", "release_ns", "active_release_ns")
 
 
-def _need(key: str, *columns: str, content: Content = Content.INT) -> Field:
+def _required(key: str, *columns: str, content: Content = Content.INT) -> Field:
     return Field(key, columns, content, required=True)
 
 
@@ -67,12 +67,12 @@ def _text(key: str, *columns: str) -> Field:
     return Field(key, columns, Content.TEXT)
 
 
-STRING_IDS = Select("STRING_IDS", (_need("id", "id"), _text("value", "value")))
-API_TYPE_NAMES = Select("ENUM_API_TYPE", (_need("id", "id"), _text("value", "name")))
-MODULE_NAMES = Select("ENUM_MODULE", (_need("id", "id"), _text("value", "name")))
-DATA_TYPE_NAMES = Select("ENUM_HCCL_DATA_TYPE", (_need("id", "id"), _text("value", "name")))
-LINK_TYPE_NAMES = Select("ENUM_HCCL_LINK_TYPE", (_need("id", "id"), _text("value", "name")))
-TRANSPORT_NAMES = Select("ENUM_HCCL_TRANSPORT_TYPE", (_need("id", "id"), _text("value", "name")))
+STRING_IDS = Select("STRING_IDS", (_required("id", "id"), _text("value", "value")))
+API_TYPE_NAMES = Select("ENUM_API_TYPE", (_required("id", "id"), _text("value", "name")))
+MODULE_NAMES = Select("ENUM_MODULE", (_required("id", "id"), _text("value", "name")))
+DATA_TYPE_NAMES = Select("ENUM_HCCL_DATA_TYPE", (_required("id", "id"), _text("value", "name")))
+LINK_TYPE_NAMES = Select("ENUM_HCCL_LINK_TYPE", (_required("id", "id"), _text("value", "name")))
+TRANSPORT_NAMES = Select("ENUM_HCCL_TRANSPORT_TYPE", (_required("id", "id"), _text("value", "name")))
 RANK_DEVICE = Select("RANK_DEVICE_MAP", (_int("rank", "rankId"), _int("device_id", "deviceId")))
 NPU_INFO = Select("NPU_INFO", (_int("device_id", "id"), _text("name", "name")))
 HOST_INFO = Select("HOST_INFO", (_text("host", "hostName"),))
@@ -81,11 +81,11 @@ META_DATA = Select("META_DATA", (_text("name", "name"), _text("value", "value"))
 TASK = Select(
     "TASK",
     (
-        _need("start_ns", "startNs"),
-        _need("end_ns", "endNs"),
+        _required("start_ns", "startNs"),
+        _required("end_ns", "endNs"),
         _int("device_id", "deviceId"),
         _int("connection", "connectionId"),
-        _need("id", "globalTaskId"),
+        _required("id", "globalTaskId"),
         _int("pid", "globalPid"),
         _string("kind", "taskType"),
         _int("context_id", "contextId"),
@@ -97,8 +97,8 @@ TASK = Select(
 COMPUTE_TASK = Select(
     "COMPUTE_TASK_INFO",
     (
-        _need("name", "name", content=Content.STRING),
-        _need("id", "globalTaskId"),
+        _required("name", "name", content=Content.STRING),
+        _required("id", "globalTaskId"),
         _int("block_dim", "blockNum", "blockDim"),
         _int("mix_block_dim", "mixBlockNum", "mixBlockDim"),
         _string("core", "taskType"),
@@ -116,9 +116,9 @@ COMPUTE_TASK = Select(
 COMMUNICATION_OP = Select(
     "COMMUNICATION_OP",
     (
-        _need("name", "opName", content=Content.STRING),
-        _need("start_ns", "startNs"),
-        _need("end_ns", "endNs"),
+        _required("name", "opName", content=Content.STRING),
+        _required("start_ns", "startNs"),
+        _required("end_ns", "endNs"),
         _int("connection", "connectionId"),
         _string("group", "groupName"),
         _int("op", "opId"),
@@ -132,7 +132,7 @@ COMMUNICATION_OP = Select(
 COMMUNICATION_TASK = Select(
     "COMMUNICATION_TASK_INFO",
     (
-        _need("id", "globalTaskId"),
+        _required("id", "globalTaskId"),
         _string("kind", "taskType"),
         _int("plane", "planeId"),
         _string("group", "groupName"),
@@ -147,44 +147,50 @@ COMMUNICATION_TASK = Select(
         _float("bandwidth", "bandwidth"),
     ),
 )
-METRICS = Select("TASK_PMU_INFO", (_need("task", "globalTaskId"), _need("name", "name"), _float("value", "value")))
+METRICS = Select(
+    "TASK_PMU_INFO", (_required("task", "globalTaskId"), _required("name", "name"), _float("value", "value"))
+)
 CANN_API = Select(
     "CANN_API",
     (
-        _need("start_ns", "startNs"),
-        _need("end_ns", "endNs"),
-        _need("level", "type"),
+        _required("start_ns", "startNs"),
+        _required("end_ns", "endNs"),
+        _required("level", "type"),
         _int("thread", "globalTid"),
         _int("connection", "connectionId"),
-        _need("name", "name", content=Content.STRING),
+        _required("name", "name", content=Content.STRING),
     ),
 )
 PYTORCH_API = Select(
     "PYTORCH_API",
     (
-        _need("start_ns", "startNs"),
-        _need("end_ns", "endNs"),
+        _required("start_ns", "startNs"),
+        _required("end_ns", "endNs"),
         _int("thread", "globalTid"),
         _int("connection", "connectionId"),
-        _need("name", "name", content=Content.STRING),
+        _required("name", "name", content=Content.STRING),
         _int("sequence", "sequenceNumber"),
         _int("forward_thread", "fwdThreadId"),
         _string("input_types", "inputDtypes"),
         _string("input_shapes", "inputShapes"),
         _int("chain", "callchainId"),
-        _need("kind", "type"),
+        _required("kind", "type"),
     ),
 )
-CONNECTIONS = Select("CONNECTION_IDS", (_need("id", "id"), _need("connection", "connectionId")))
-CALL_CHAINS = Select("PYTORCH_CALLCHAINS", (_need("id", "id"), _string("frame", "stack"), _need("depth", "stackDepth")))
-STEP_TIME = Select("STEP_TIME", (_need("id", "id"), _need("start_ns", "startNs"), _need("end_ns", "endNs")))
-GC_RECORD = Select("GC_RECORD", (_need("start_ns", "startNs"), _need("end_ns", "endNs"), _int("thread", "globalTid")))
+CONNECTIONS = Select("CONNECTION_IDS", (_required("id", "id"), _required("connection", "connectionId")))
+CALL_CHAINS = Select(
+    "PYTORCH_CALLCHAINS", (_required("id", "id"), _string("frame", "stack"), _required("depth", "stackDepth"))
+)
+STEP_TIME = Select("STEP_TIME", (_required("id", "id"), _required("start_ns", "startNs"), _required("end_ns", "endNs")))
+GC_RECORD = Select(
+    "GC_RECORD", (_required("start_ns", "startNs"), _required("end_ns", "endNs"), _int("thread", "globalTid"))
+)
 
 MEMORY_RECORD = Select(
     "MEMORY_RECORD",
     (
-        _need("component", "component", content=Content.STRING),
-        _need("time_ns", "timestamp"),
+        _required("component", "component", content=Content.STRING),
+        _required("time_ns", "timestamp"),
         _int("allocated_bytes", "totalAllocated"),
         _int("reserved_bytes", "totalReserved"),
         _int("active_bytes", "totalActive"),
@@ -195,9 +201,9 @@ MEMORY_RECORD = Select(
 OP_MEMORY = Select(
     "OP_MEMORY",
     (
-        _need("name", "name", content=Content.STRING),
-        _need("size_bytes", "size"),
-        _need("alloc_ns", "allocationTime"),
+        _required("name", "name", content=Content.STRING),
+        _required("size_bytes", "size"),
+        _required("alloc_ns", "allocationTime"),
         _int("release_ns", "releaseTime"),
         _int("active_release_ns", "activeReleaseTime"),
         _int("dur_ns", "duration"),
@@ -215,18 +221,18 @@ OP_MEMORY = Select(
 NPU_MEMORY = Select(
     "NPU_MEM",
     (
-        _need("place", "type", content=Content.STRING),
+        _required("place", "type", content=Content.STRING),
         _int("ddr", "ddr"),
         _int("hbm", "hbm"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         _int("device_id", "deviceId"),
     ),
 )
 MODULE_MEMORY = Select(
     "NPU_MODULE_MEM",
     (
-        _need("module", "moduleId"),
-        _need("time_ns", "timestampNs"),
+        _required("module", "moduleId"),
+        _required("time_ns", "timestampNs"),
         _int("reserved_bytes", "totalReserved"),
         _int("device_id", "deviceId"),
     ),
@@ -235,7 +241,7 @@ HBM = Select(
     "HBM",
     (
         _int("device_id", "deviceId"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         _float("bandwidth", "bandwidth"),
         _int("bank", "hbmId"),
         _string("way", "type"),
@@ -246,14 +252,14 @@ LLC = Select(
     (
         _int("device_id", "deviceId"),
         _int("bank", "llcId"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         _float("hit_rate", "hitRate"),
         _float("throughput", "throughput"),
         _string("way", "mode"),
     ),
 )
 AICORE_FREQ = Select(
-    "AICORE_FREQ", (_int("device_id", "deviceId"), _need("time_ns", "timestampNs"), _float("mhz", "freq"))
+    "AICORE_FREQ", (_int("device_id", "deviceId"), _required("time_ns", "timestampNs"), _float("mhz", "freq"))
 )
 _PACKETS = tuple(
     field
@@ -269,7 +275,7 @@ _PACKETS = tuple(
 )
 _NETWORK = (
     _int("device_id", "deviceId"),
-    _need("time_ns", "timestampNs"),
+    _required("time_ns", "timestampNs"),
     _float("bandwidth", "bandwidth"),
     *_PACKETS,
     _int("port", "funcId"),
@@ -279,7 +285,7 @@ PCIE = Select(
     "PCIE",
     (
         _int("device_id", "deviceId"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         *(
             _float(f"{key}_{end.lower()}", f"{name}{end}")
             for key, (name, _) in PCIE_KINDS.items()
@@ -291,7 +297,7 @@ HCCS = Select(
     "HCCS",
     (
         _int("device_id", "deviceId"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         *(_float(key, name) for key, (name, _) in HCCS_KINDS.items()),
     ),
 )
@@ -299,12 +305,12 @@ HCCS = Select(
 ACC_PMU = Select(
     "ACC_PMU",
     (
-        _need("acc", "accId"),
+        _required("acc", "accId"),
         _int("read_bandwidth", "readBwLevel"),
         _int("write_bandwidth", "writeBwLevel"),
         _int("read_ost", "readOstLevel"),
         _int("write_ost", "writeOstLevel"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         _int("device_id", "deviceId"),
     ),
 )
@@ -313,7 +319,7 @@ SOC_BANDWIDTH = Select(
     (
         _int("l2_buffer", "l2BufferBwLevel"),
         _int("mata", "mataBwLevel"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
         _int("device_id", "deviceId"),
     ),
 )
@@ -321,20 +327,20 @@ QOS = Select(
     "QOS",
     (
         _int("device_id", "deviceId"),
-        _need("event", "eventName", content=Content.STRING),
+        _required("event", "eventName", content=Content.STRING),
         _float("bandwidth", "bandwidth"),
-        _need("time_ns", "timestampNs"),
+        _required("time_ns", "timestampNs"),
     ),
 )
 MEMCPY = Select(
-    "MEMCPY_INFO", (_need("id", "globalTaskId"), _int("size", "size"), _int("operation", "memcpyOperation"))
+    "MEMCPY_INFO", (_required("id", "globalTaskId"), _int("size", "size"), _int("operation", "memcpyOperation"))
 )
-MEMCPY_OPERATIONS = Select("ENUM_MEMCPY_OPERATION", (_need("id", "id"), _text("value", "name")))
+MEMCPY_OPERATIONS = Select("ENUM_MEMCPY_OPERATION", (_required("id", "id"), _text("value", "name")))
 MSTX = Select(
     "MSTX_EVENTS",
     (
-        _need("start_ns", "startNs"),
-        _need("end_ns", "endNs"),
+        _required("start_ns", "startNs"),
+        _required("end_ns", "endNs"),
         _int("type", "eventType"),
         _string("message", "message"),
         _int("thread", "globalTid"),
@@ -342,7 +348,7 @@ MSTX = Select(
         _int("connection", "connectionId"),
     ),
 )
-MSTX_TYPES = Select("ENUM_MSTX_EVENT_TYPE", (_need("id", "id"), _text("value", "name")))
+MSTX_TYPES = Select("ENUM_MSTX_EVENT_TYPE", (_required("id", "id"), _text("value", "name")))
 
 # analysis.db
 STEP_TRACE = Select(
@@ -362,7 +368,7 @@ STEP_TRACE = Select(
     ),
 )
 _COMM_OP = (
-    _need("name", "hccl_op_name", content=Content.TEXT),
+    _required("name", "hccl_op_name", content=Content.TEXT),
     _text("group", "group_name"),
     _text("step", "step"),
     _text("kind", "type"),
@@ -383,7 +389,7 @@ COMM_BANDWIDTH = Select(
     "CommAnalyzerBandwidth",
     (
         *_COMM_OP,
-        _need("transport", "transport_type", "band_type", content=Content.TEXT),
+        _required("transport", "transport_type", "band_type", content=Content.TEXT),
         _float("size_mb", "transit_size"),
         _float("time_ms", "transit_time"),
         _float("bandwidth", "bandwidth"),

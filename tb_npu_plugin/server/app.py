@@ -92,7 +92,7 @@ class App:
     def serve(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """WSGI entry."""
         request = Request(environ)
-        response = respond.guarded(self._route, request)
+        response = respond.respond_to(self._route, request)
         return response(environ, start_response)
 
     def _route(self, request: Request) -> Response:

@@ -101,7 +101,7 @@ def is_gone(request: Request) -> Callable[[], bool]:
     return is_closed
 
 
-def guarded(handler: Callable[[Request], Response], request: Request) -> Response:
+def respond_to(handler: Callable[[Request], Response], request: Request) -> Response:
     """The handler's response, or an error response."""
     try:
         return handler(request)

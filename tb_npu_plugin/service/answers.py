@@ -16,7 +16,7 @@ from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.views.availability import missing
+from tb_npu_plugin.views.availability import missing_data
 from tb_npu_plugin.views.base import View, ViewInput, ViewJson, ViewResult, ViewTable
 from tb_npu_plugin.views.tables_json import inline_tables
 
@@ -156,7 +156,7 @@ def _view_json(
         "data": data,
         "tables": inline_tables(request.view.id, result) if result is not None else {},
         "problems": [problem.as_json() for problem in problems],  # type: ignore[misc]
-        "missing": missing(request.facts, request.view.id),
+        "missing": missing_data(request.facts, request.view.id),
         "progress": request.progress,
     }
 

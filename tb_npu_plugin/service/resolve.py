@@ -106,12 +106,12 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], read_ahea
 
 def _find_places(library: Library, view: View, params: Mapping[str, str]) -> list[Place]:
     if view.scope == "run":
-        return ranks.first_spans(library.run_places(_required(params, "run")), params.get("span", ""))
+        return ranks.first_spans(library.run_places(_required_param(params, "run")), params.get("span", ""))
     names = ("baseline", "experimental") if view.scope == "diff" else ("span",)
-    return [library.place(_required(params, name)) for name in names]
+    return [library.place(_required_param(params, name)) for name in names]
 
 
-def _required(params: Mapping[str, str], name: str) -> str:
+def _required_param(params: Mapping[str, str], name: str) -> str:
     value = params.get(name, "")
     if not value:
         raise BadRequest(Message("error.no_parameter", name=name), Message("hint.catalog"))

@@ -68,7 +68,7 @@ class Library:
         check_settings()
         self.watcher = watcher
         self.cache = cache or open_cache()
-        self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._finished, process)
+        self.pool = Pool(self.cache, worker_count() if workers is None else workers, self._drop_preview, process)
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
         self._keys: dict[tuple[str, Stage], tuple[str, str]] = {}
@@ -346,7 +346,7 @@ class Library:
                 self._growing.discard(stage)
                 self._events += 1
 
-    def _finished(self, job: Job) -> None:
+    def _drop_preview(self, job: Job) -> None:
         with self._lock:
             self._events += 1
             preview = self._previews.pop(job.span, "") if job.stage == "trace" and job.preview is None else ""

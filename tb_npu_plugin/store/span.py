@@ -183,7 +183,7 @@ class Span:
 
     def _note_damage(self, folder: Path, table: str, error: Exception) -> None:
         logger.warning("cache entry %s: %s", folder, error)
-        self._damage.append(_damaged(table, str(error)))
+        self._damage.append(_damaged_cache(table, str(error)))
 
     def _capture(self) -> Capture:
         """Capture settings of the files; folder names supply what the files lack."""
@@ -209,7 +209,7 @@ def recorded_capture(tables: Entry) -> Capture:
 msgspec.convert({}, Capture)
 
 
-def _damaged(table: str, found: str) -> Problem:
+def _damaged_cache(table: str, found: str) -> Problem:
     return Problem(
         "damaged_cache",
         "",

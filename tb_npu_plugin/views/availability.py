@@ -119,7 +119,7 @@ def is_available(view: View, facts: SpanFacts) -> bool:
     return all(any(table in facts.tables for table in group) for group in view.needs)
 
 
-def missing(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
+def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]:
     """Data that a capture lacks, for one view, or for all (view None, or a view of WHOLE_CAPTURE_VIEWS)."""
     chosen = None if view in WHOLE_CAPTURE_VIEWS else view
     read = facts.tables - facts.rebuilt

@@ -62,7 +62,7 @@ def cluster(spans: Sequence[SpanData]) -> tuple[Optional[ClusterJson], dict[str,
         return None, {}
     job = {key: value for span in spans for key, value in span.capture.distributed_args.items()}
     mode, stages, world = (job.get(key) for key in ("parallel_mode", "pipeline_stages", "world_size"))
-    courses = [_course(span, world, stages) for span in spans]
+    courses = [_rank_course(span, world, stages) for span in spans]
     links = [link for span, one in zip(spans, courses) for link in _links(span, one)]
     found: list[ClusterFinding] = []
     for basis in ("mean", "recorded"):
@@ -77,7 +77,7 @@ def cluster(spans: Sequence[SpanData]) -> tuple[Optional[ClusterJson], dict[str,
     return data, {"trajectory": ViewTable(_table(spans, courses))}
 
 
-def _course(span: SpanData, world: Any, stages: Any) -> analysis.RankCourse:
+def _rank_course(span: SpanData, world: Any, stages: Any) -> analysis.RankCourse:
     rank = span.capture.rank
     stage = analysis.stage_of(rank, world, stages)
     return analysis.course(rank, stage, span.table("iterations"), span.table("parallel_times"))

@@ -84,7 +84,7 @@ def build(source: ViewInput) -> ViewResult:
         "bottleneck": found.bottleneck,
         "machine_cpu": found.machine_cpu,
         "findings": list(found.findings),
-        "remarks": _remarks(span),
+        "remarks": _remarks_json(span),
         "loader": _loader(span),
         "sources": list(dict.fromkeys(file for name in PIPELINE for file in span.rows_by_file(name))),
     }
@@ -102,7 +102,7 @@ def queue(source: ViewInput) -> ViewTable:
     return ViewTable(samples.take(samples.ints("op_id") == int(text)), "time_ns", desc=False)
 
 
-def _remarks(span: SpanData) -> list[PipelineRemarkJson]:
+def _remarks_json(span: SpanData) -> list[PipelineRemarkJson]:
     table = span.table("minddata_remarks")
     if table is None:
         return []

@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     ClassTimes,
     by_class,
     class_times,
-    mean,
+    mean_classes,
     runs_in,
     starts_in,
 )
@@ -28,7 +28,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.steps import are_computed, averaged, budgets_of
+from tb_npu_plugin.views.steps import are_computed, averaged_of_span, budgets_of
 
 
 class DiffSideJson(TypedDict):
@@ -110,7 +110,7 @@ class _Side:
     @cached_property
     def averaged(self) -> list[Step]:
         """Rows that enter the mean step."""
-        return averaged(self.span, self.steps)
+        return averaged_of_span(self.span, self.steps)
 
     def rows(self, step: str) -> list[Step]:
         """Rows of one step."""
@@ -207,7 +207,7 @@ def _chosen(choices: Sequence[_Comparison], step: str) -> _Comparison:
 
 def _step_json(choice: _Comparison, before: _Side, after: _Side) -> DiffStepJson:
     sides = [
-        mean([side.classes[row.step, row.device_id] for row in rows], by)
+        mean_classes([side.classes[row.step, row.device_id] for row in rows], by)
         for side, rows, by in zip((before, after), choice.rows, choice.by)
     ]
     counts = [len({row.step for row in rows}) for rows in choice.rows]

@@ -68,7 +68,7 @@ def build(source: ViewInput) -> ViewResult:
     data: DoctorJson = {
         "path": span.path,
         "capture": capture_json(span),
-        "files": [*(_file(span, file) for file in span.files), *(_unread(*file) for file in span.unread.files)],
+        "files": [*(_file(span, file) for file in span.files), *(_unused_file(*file) for file in span.unread.files)],
         "more": span.unread.more,
         "others": [_json(problem) for problem in span.problems if not _of_any(problem, span.files)],
     }
@@ -77,7 +77,7 @@ def build(source: ViewInput) -> ViewResult:
 
 def _file(span: SpanData, file: str) -> DoctorFileJson:
     spec = FORMATS[span.format].file(file.rpartition("/")[2])
-    filled = _filled(span, file, spec)
+    filled = _filled_tables(span, file, spec)
     problems = [problem for problem in span.problems if _is_of(problem, file)]
     return {
         "file": file,
@@ -90,7 +90,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
     }
 
 
-def _unread(file: str, size: int) -> DoctorFileJson:
+def _unused_file(file: str, size: int) -> DoctorFileJson:
     title = other_title(file.rpartition("/")[2])
     return {
         "file": file,
@@ -115,7 +115,7 @@ def _views(spec: ResultFile | None, filled: Sequence[FilledJson]) -> list[str]:
     )
 
 
-def _filled(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:
+def _filled_tables(span: SpanData, file: str, spec: ResultFile | None) -> list[FilledJson]:
     """Rows read from a file, by table; a table counts for its source file."""
     if spec is None:
         return []

@@ -92,21 +92,23 @@ def build(source: ViewInput) -> ViewResult:
     if device and device not in names:
         raise BadRequest(Message("error.device", device=repr(device[:80])), Message("hint.device_all"))
     records, modules, allocations = (analysis.of_device(part, device) for part in (records, modules, allocations))
-    start, end = (_moment(source, name, base) for name in ("t0", "t1"))
+    start, end = (_time_param(source, name, base) for name in ("t0", "t1"))
     if start is not None and end is not None and start > end:
         raise BadRequest(Message("error.times", t0=start - base, t1=end - base), Message("hint.times"))
-    points = min(_number(source, "points") or DEFAULT_POINTS, MAX_POINTS)
+    points = min(_int_param(source, "points") or DEFAULT_POINTS, MAX_POINTS)
     sizes = analysis.bounds([allocations.ints("size_bytes")])
     data: MemoryJson = {
         "devices": names,
         "curves": [_curve_json(curve, base) for curve in analysis.curves(records, points, start, end)],
-        "module_curves": [_curve_json(curve, base) for curve in analysis.curves(_used(modules), points, start, end)],
+        "module_curves": [
+            _curve_json(curve, base) for curve in analysis.curves(_modules_in_use(modules), points, start, end)
+        ],
         "peaks": [_peak_json(peak, base) for peak in analysis.peaks(records)],
         "range_ns": _range(records, modules, allocations, base),
         "size_range": sizes,
         "fragmentation_at_peak": analysis.fragmentation(records),
     }
-    live = _moment(source, "live_at", base)
+    live = _time_param(source, "live_at", base)
     held = allocations if live is None else analysis.live_at(allocations, live)
     tables = {
         "allocations": ViewTable(held, "size_bytes"),
@@ -115,7 +117,7 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, tables, base)
 
 
-def _used(modules: Table) -> Table:
+def _modules_in_use(modules: Table) -> Table:
     """Samples of modules that held memory at any time: most of the 77 or so never do, and only appear in the table."""
     used = modules.text("component").take(modules.ints("reserved_bytes") > 0).tolist()
     return modules.take(modules.text("component").isin(name for name in used if name is not None))
@@ -160,12 +162,12 @@ def _peak_json(peaks: analysis.ComponentPeaks, base: int) -> MemoryPeakJson:
     }
 
 
-def _moment(source: ViewInput, name: str, base: int) -> int | None:
-    offset = _number(source, name)
+def _time_param(source: ViewInput, name: str, base: int) -> int | None:
+    offset = _int_param(source, name)
     return None if offset is None else base + offset
 
 
-def _number(source: ViewInput, name: str) -> int | None:
+def _int_param(source: ViewInput, name: str) -> int | None:
     text = source.params.get(name, "")
     if not text:
         return None

@@ -51,7 +51,7 @@ def build(source: ViewInput) -> ViewResult:
     span = source.spans[0]
     operators = span.table("operators")
     if operators is None:  # only CANN calls were recorded
-        return ViewResult(_nothing(span), recorded_tables("operator", span), span.base_ns)
+        return ViewResult(_empty_answer(span), recorded_tables("operator", span), span.base_ns)
     totals = analysis.totals(operators)
     data: OperatorJson = {
         "calls": len(operators),
@@ -78,7 +78,7 @@ def _order(operators: Table) -> str:
     return "device_self_ns" if (operators.ints("device_self_ns") > 0).any() else "host_self_ns"
 
 
-def _nothing(span: SpanData) -> OperatorJson:
+def _empty_answer(span: SpanData) -> OperatorJson:
     return {
         "calls": 0,
         "source": span.source("operators"),

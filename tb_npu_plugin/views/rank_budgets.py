@@ -160,7 +160,7 @@ def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     longest: dict[Optional[str], int] = {}
     every = [budget for budgets in ranks for budget in budgets]
     for budget in every:
-        longest[budget["step"]] = max(longest.get(budget["step"], 0), _whole(budget))
+        longest[budget["step"]] = max(longest.get(budget["step"], 0), _sum_of_parts(budget))
     if not any(_may_idle(budget, _LEAST_IDLE * longest[budget["step"]]) for budget in every):
         return
     for line, budgets in zip(lines, ranks):
@@ -201,7 +201,7 @@ def _use_recurring_times(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
                 budget["longest_communication"] = nth_largest(times, nth)
 
 
-def _whole(budget: RankBudgetJson) -> int:
+def _sum_of_parts(budget: RankBudgetJson) -> int:
     parts = (budget["computing"], budget["communication_not_overlapped"], budget["copying"], budget["free"])
     return sum(part or 0 for part in parts)
 

@@ -34,7 +34,7 @@ class StepTraceJson(TypedDict):
     steps: list[StepTimes]
     """All steps, by time."""
     mean: StepTimes
-    """Mean of the steps in `averaged`."""
+    """Mean of the steps in the field `averaged`."""
     averaged: list[Optional[str]]
     """Steps that enter the mean."""
     recorded: Optional[StepTimes]
@@ -83,7 +83,7 @@ def build(source: ViewInput) -> ViewResult:
         "device": device,
         "method": trace.method,
         "steps": [_times(step, span.base_ns) for step in trace.steps],
-        "mean": _times(analysis.mean(counted), 0),
+        "mean": _times(analysis.mean_step(counted), 0),
         "averaged": [step.step for step in counted],
         "recorded": None if trace.recorded is None else _times(trace.recorded, 0),
         "chosen": None if chosen is None else chosen.step,
@@ -100,7 +100,7 @@ def mean_course(span: SpanData) -> tuple[StepTimes | None, int]:
     if iterations is None or not len(iterations):
         return None, 0
     trace = analysis.from_iterations(iterations, span.table("iteration_reduces"))
-    return (_times(analysis.mean(trace.averaged), 0) if trace.steps else None), len(trace.averaged)
+    return (_times(analysis.mean_step(trace.averaged), 0) if trace.steps else None), len(trace.averaged)
 
 
 def _devices(span: SpanData) -> list[int]:

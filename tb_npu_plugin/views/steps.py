@@ -57,10 +57,10 @@ def budgets_of(span: SpanData) -> list[analysis.Step]:
     return _steps(span)[0]
 
 
-def averaged(span: SpanData, steps: Sequence[analysis.Step]) -> list[analysis.Step]:
+def averaged_of_span(span: SpanData, steps: Sequence[analysis.Step]) -> list[analysis.Step]:
     """The members of `steps` (all steps of a span) that enter the mean step."""
     source: analysis.StepSource = "computed" if are_computed(span) else "recorded"
-    return [steps[at] for at in analysis.averaged([step.device_id for step in steps], source)]
+    return [steps[at] for at in analysis.averaged_steps([step.device_id for step in steps], source)]
 
 
 def _steps(span: SpanData) -> tuple[list[analysis.Step], str | None]:
@@ -85,7 +85,7 @@ def are_computed(span: SpanData) -> bool:
 def elapsed_steps(span: SpanData) -> int | None:
     """Time from the start of the first step to the end of the last, ns, by host marks. Without marks, of the device
     that took longest, including the preparing of its first step. None if unknown."""
-    marked = _marked(span)
+    marked = _marked_time(span)
     if marked is not None:
         return marked
     by_device: dict[int | None, int | None] = {}
@@ -98,7 +98,7 @@ def elapsed_steps(span: SpanData) -> int | None:
     return max(known) if known and len(known) == len(times) else None
 
 
-def _marked(span: SpanData) -> int | None:
+def _marked_time(span: SpanData) -> int | None:
     """Time from the first mark to the end of the last, from the table of marks, else from the timeline."""
     marks = span.table("step_marks")
     if marks is not None and len(marks):

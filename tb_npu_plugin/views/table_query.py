@@ -64,14 +64,14 @@ def parse_query(params: Mapping[str, Sequence[str]]) -> TableQuery:
         sort=one("sort") or None,
         desc=one("desc") in ("1", "true"),
         filter=filter,
-        where=tuple(map(_where, where)),
-        offset=_natural(one("offset"), "offset", 0),
-        limit=min(_natural(one("limit"), "limit", DEFAULT_LIMIT), MAX_LIMIT),
+        where=tuple(map(_parse_condition, where)),
+        offset=_parse_count(one("offset"), "offset", 0),
+        limit=min(_parse_count(one("limit"), "limit", DEFAULT_LIMIT), MAX_LIMIT),
         columns=tuple(name for name in one("columns").split(",") if name),
     )
 
 
-def _where(text: str) -> Where:
+def _parse_condition(text: str) -> Where:
     parts = text.split(":", 2)
     if len(parts) != 3 or parts[1] not in OPERATORS:
         raise BadRequest(
@@ -80,7 +80,7 @@ def _where(text: str) -> Where:
     return Where(*parts)
 
 
-def _natural(text: str, name: str, default: int) -> int:
+def _parse_count(text: str, name: str, default: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 16):
@@ -111,7 +111,7 @@ def matching_rows(table: Table, base_ns: int, query: TableQuery) -> Rows | None:
     for word in query.filter.split():
         mask &= _contains_anywhere(table, word)
     for condition in query.where:
-        mask &= _holds(table, base_ns, condition)
+        mask &= _matches(table, base_ns, condition)
     return np.flatnonzero(mask)
 
 
@@ -123,14 +123,14 @@ def ordered_rows(table: Table, rows: Rows | None, sort: str, desc: bool, start: 
         values, is_known = values[rows], is_known[rows]
     certain = None if is_known.all() else np.flatnonzero(is_known)
     keys = values if certain is None else values[certain]
-    order = _ordered(-keys if desc else keys, start, min(stop, len(keys)))
+    order = _sorted_range(-keys if desc else keys, start, min(stop, len(keys)))
     if certain is not None:
         unknown = np.flatnonzero(~is_known)[max(start - len(keys), 0) : max(stop - len(keys), 0)]
         order = np.concatenate([certain[order], unknown])
     return order if rows is None else rows[order]
 
 
-def _ordered(keys: NDArray[Any], start: int, stop: int) -> Rows:
+def _sorted_range(keys: NDArray[Any], start: int, stop: int) -> Rows:
     """Positions start to stop of a stable sort; sorts only this range."""
     if start >= stop:
         return np.zeros(0, dtype=np.int64)
@@ -181,7 +181,7 @@ def _contains(text: StringColumn, needle: str) -> Mask:
     return np.asarray(hits[text.codes], dtype=np.bool_)  # code -1 (unknown) indexes the last entry
 
 
-def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
+def _matches(table: Table, base_ns: int, condition: Where) -> Mask:
     check_column(table, condition.column)
     data = table.data[condition.column]
     kind = table.column(condition.column).kind
@@ -194,7 +194,7 @@ def _holds(table: Table, base_ns: int, condition: Where) -> Mask:
         if condition.op not in ("eq", "ne"):
             raise BadRequest(Message("error.no_value"), Message("hint.no_value"))
         return ~is_known if condition.op == "eq" else is_known
-    wanted = _number(condition.value)
+    wanted = _parse_number(condition.value)
     if kind is Kind.TIME:
         data = data - base_ns  # adding base_ns to a fraction would round it to some 100 ns
     compare = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
@@ -214,7 +214,7 @@ def _text_holds(data: StringColumn, condition: Where) -> Mask:
     return equal if condition.op == "eq" else is_known & ~equal
 
 
-def _number(text: str) -> Union[int, float]:
+def _parse_number(text: str) -> Union[int, float]:
     try:
         value = int(text) if len(text) < 19 else float(text)
     except ValueError:

@@ -77,11 +77,11 @@ def _csv_header(column: Column) -> str:
 def _csv_pieces(table: Table) -> Iterator[bytes]:
     for first in range(0, len(table), CSV_ROWS):
         some = table.take(np.arange(first, min(first + CSV_ROWS, len(table))))
-        columns = (map(_disarmed, _json_values(some, column, 0)) for column in some.columns)
+        columns = (map(_escape_formula, _json_values(some, column, 0)) for column in some.columns)
         yield _csv_lines(zip(*columns))
 
 
-def _disarmed(value: Any) -> Any:
+def _escape_formula(value: Any) -> Any:
     """The value, with an apostrophe before text that a spreadsheet would run as a formula."""
     is_formula = isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _NUMBER.fullmatch(value)
     return f"'{value}" if is_formula else value

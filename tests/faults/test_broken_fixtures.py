@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.service.catalog import span_facts
-from tb_npu_plugin.views.availability import facts_of_span, missing, view_states
+from tb_npu_plugin.views.availability import facts_of_span, missing_data, view_states
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
 from tests.faults.conftest import runs, span_ids
@@ -82,6 +82,6 @@ def test_lists_and_views_agree_on_what_is_missing(browser: Browser) -> None:
             listed, read = span_facts(library, place), facts_of_span(library.open(place))
             assert view_states(listed) == view_states(read), run["label"]
             for view in VIEWS:
-                assert missing(listed, view.id) == missing(read, view.id), run["label"]
+                assert missing_data(listed, view.id) == missing_data(read, view.id), run["label"]
             lost += len(listed.unusable)
     assert lost > 20

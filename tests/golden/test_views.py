@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.views.availability import facts_of_span, is_available, missing
+from tb_npu_plugin.views.availability import facts_of_span, is_available, missing_data
 from tb_npu_plugin.views.base import TableJson, View, ViewInput
 from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.tables_json import inline_tables
@@ -34,7 +34,7 @@ def spans(fixture: str) -> list[TestSpan]:
 def answer(view: View, found: list[TestSpan]) -> dict[str, Any]:
     chosen = {"span": found[:1], "run": found, "diff": [found[0], found[-1]]}[view.scope]
     facts = facts_of_span(chosen[0])
-    lacking = [entry["file"] for entry in missing(facts, view.id)]
+    lacking = [entry["file"] for entry in missing_data(facts, view.id)]
     if not is_available(view, facts):
         return {"missing": lacking}
     result = view.build(ViewInput(chosen, {}))

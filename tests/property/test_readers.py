@@ -15,7 +15,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import NULL_INT, Table
-from tb_npu_plugin.units import scaled, scaled_column
+from tb_npu_plugin.units import scale_decimal, scaled_column
 
 #: Text of any kind that UTF-8 can hold, spiced with what CSV gives a meaning.
 CELL = st.text(
@@ -73,7 +73,7 @@ def test_figures_are_exact(figures: list[Decimal], factor: int) -> None:
     texts = [str(figure) for figure in figures]
     values, bad = scaled_column(texts, factor)
     for text, value, wrong in zip(texts, values.tolist(), bad.tolist()):
-        assert (None if wrong else value) == scaled(text, factor)
+        assert (None if wrong else value) == scale_decimal(text, factor)
         if not wrong and abs(Decimal(text).adjusted()) < 20:
             assert abs(Decimal(text) * factor - value) <= Decimal("0.5")
 

@@ -9,7 +9,7 @@ from copy import deepcopy
 import pytest
 
 from tb_npu_plugin.json_encoding import encode_json
-from tb_npu_plugin.messages import CATALOGUE, Message, cut, messages_of
+from tb_npu_plugin.messages import CATALOGUE, Message, messages_of, shorten_data
 from tb_npu_plugin.problems import Problem
 from tests.conftest import ROOT
 
@@ -58,7 +58,7 @@ def test_json_has_the_english_text() -> None:
 
 
 def test_data_are_cut_and_messages_are_not() -> None:
-    assert cut("abcdef", 3) == "abc" and cut(Message("lost.row"), 3) == "This row."
+    assert shorten_data("abcdef", 3) == "abc" and shorten_data(Message("lost.row"), 3) == "This row."
 
 
 def test_problem_keeps_its_messages() -> None:

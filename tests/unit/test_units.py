@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 import numpy as np
 import pytest
 
-from tb_npu_plugin.units import number, number_column, scaled, scaled_column, unit_of
+from tb_npu_plugin.units import float_or_none, number_column, scale_decimal, scaled_column, unit_of
 
 
 @pytest.mark.parametrize(
@@ -25,17 +25,17 @@ from tb_npu_plugin.units import number, number_column, scaled, scaled_column, un
     ],
 )
 def test_scaled_is_exact(text: str, factor: int, expected: int) -> None:
-    assert scaled(text, factor) == expected
+    assert scale_decimal(text, factor) == expected
 
 
 @pytest.mark.parametrize("text", ["", "N/A", "nan", "inf", "-Infinity", "1_000", "1,5", "0x10", "9" * 30, "1e999999"])
 def test_what_is_no_figure_is_none(text: str) -> None:
-    assert scaled(text, 1000) is None
+    assert scale_decimal(text, 1000) is None
 
 
 @pytest.mark.parametrize("text", ["", "N/A", "nan", "inf", "1_0", "1,5"])
 def test_number_refuses(text: str) -> None:
-    assert number(text) is None
+    assert float_or_none(text) is None
 
 
 def test_unit_of_reads_the_last_brackets_only() -> None:
@@ -63,7 +63,7 @@ def test_unit_of_reads_the_last_brackets_only() -> None:
 def test_columns_agree_with_single_figures(texts: list[str]) -> None:
     for factor in (1, 1000, 1024, 10**6):
         values, bad = scaled_column(texts, factor)
-        singles = [scaled(text, factor) for text in texts]
+        singles = [scale_decimal(text, factor) for text in texts]
         assert values.dtype == np.int64
         assert [None if wrong else value for value, wrong in zip(values.tolist(), bad.tolist())] == singles
 
@@ -78,4 +78,4 @@ def test_number_column_agrees_with_number() -> None:
 
 def test_half_even_is_what_decimal_does() -> None:
     for text in ("2.5", "3.5", "-2.5"):
-        assert scaled(text, 1) == int(Decimal(text).to_integral_value(rounding=ROUND_HALF_EVEN))
+        assert scale_decimal(text, 1) == int(Decimal(text).to_integral_value(rounding=ROUND_HALF_EVEN))

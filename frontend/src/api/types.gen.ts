@@ -1086,7 +1086,7 @@ export interface StepTraceJson {
   method: "points" | "kernels" | "figures";
   /** All steps, by time. */
   steps: StepTimes[];
-  /** Mean of the steps in `averaged`. */
+  /** Mean of the steps in the field `averaged`. */
   mean: StepTimes;
   /** Steps that enter the mean. */
   averaged: (string | null)[];

@@ -39,7 +39,7 @@ def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]
     elapse, count = rows.ints("elapse_ns"), groups.count()
     order = np.lexsort((elapse, groups.of_row))
     firsts = np.cumsum(count) - count
-    usable = (count > 1) & (groups.count_of(_repeated(groups, owner)) == 0)
+    usable = (count > 1) & (groups.count_of(_has_earlier_row(groups, owner)) == 0)
     last, next_one = order[firsts[usable]], order[firsts[usable] + 1]
     waited = np.zeros(len(rows), dtype=np.int64)
     waited[last] = elapse[next_one] - elapse[last]
@@ -70,7 +70,7 @@ def _collectives(ops: Table) -> Table:
     return Table(_COLUMNS, {**{key: rows.text(key) for key in _KEYS[:-1]}, "elapse_ns": rows.ints("elapse_ns")})
 
 
-def _repeated(groups: Groups, owner: IntArray) -> NDArray[np.bool_]:
+def _has_earlier_row(groups: Groups, owner: IntArray) -> NDArray[np.bool_]:
     """Rows whose rank has an earlier row of the same name."""
     _, first = np.unique(groups.of_row * (owner.max(initial=0) + 1) + owner, return_index=True)
     out = np.ones(len(owner), dtype=np.bool_)

@@ -57,14 +57,14 @@ def _directions(table: Table | None, kinds: Mapping[str, tuple[str, str]]) -> It
     """Rows of known modes, except latencies."""
     if table is None:
         return
-    known = {_folded(mode): key for key, (_, mode) in kinds.items() if key != files.LATENCY}
+    known = {_normalise_mode(mode): key for key, (_, mode) in kinds.items() if key != files.LATENCY}
     for number, mode in enumerate(table.text("mode").tolist()):
-        key = known.get(_folded(mode or ""))
+        key = known.get(_normalise_mode(mode or ""))
         factor = _UNITS.get(unit_of(mode or ""))
         if key is None or factor is None:
             continue
         way, _, packets = key.partition("_")
-        figures = {name: _scaled(_figure(table, column, number), factor) for name, column in _FIGURES.items()}
+        figures = {name: _scale(_figure(table, column, number), factor) for name, column in _FIGURES.items()}
         yield {"way": _WAYS[way], "packets": packets or None, **figures}
 
 
@@ -91,7 +91,7 @@ def _ports(table: Table | None) -> Iterable[dict[str, Any]]:
             }
 
 
-def _folded(mode: str) -> str:
+def _normalise_mode(mode: str) -> str:
     """The mode without unit and spaces, which differ between releases."""
     return mode.partition("(")[0].strip().lower()
 
@@ -101,5 +101,5 @@ def _figure(table: Table, key: str, row: int) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _scaled(value: float | None, factor: float) -> float | None:
+def _scale(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor

@@ -152,7 +152,7 @@ def split(ops: Table) -> Split:
     values = time_parts(ops)
     elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
     longest = int(values["elapse_ns"].max(initial=NULL_INT))
-    incomplete = int(_incomplete(values).sum())
+    incomplete = int(_count_incomplete(values).sum())
     return Split(elapse, transit, wait, sync, idle, incomplete, longest=None if longest == NULL_INT else longest)
 
 
@@ -169,7 +169,7 @@ def without_rollups(bandwidth: Table) -> Table:
 
 def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
     """One row per step, kind, operator and group (OPS_COLUMNS)."""
-    keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), _stems(ops.text("name")), ops.text("group")]
+    keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), _base_names(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
     times = time_parts(ops)
     size, link_time = _traffic_of(ops, bandwidth)
@@ -187,7 +187,7 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
             "avg_elapse_ns": groups.mean(times["elapse_ns"]),
             "avg_transit_ns": groups.mean(times["transit_ns"]),
             "bandwidth": ratio(sizes, groups.sum(link_time)),
-            "incomplete": groups.sum(_incomplete(times)),
+            "incomplete": groups.sum(_count_incomplete(times)),
         },
     )
 
@@ -207,7 +207,7 @@ def transports(bandwidth: Table, rank: int | None) -> Table:
             "size_bytes": sizes,
             "time_ns": times,
             "bandwidth": ratio(sizes, times),
-            "large_packet_ratio": _weighted(rows, groups),
+            "large_packet_ratio": _weighted_ratio(rows, groups),
         },
     )
 
@@ -218,7 +218,7 @@ def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
     table = table.take(table.text("stat").equals(TOTAL))
     table = table.take(known(table.ints("src")) & known(table.ints("dst")))
     text = {key: table.text(key).tolist() for key in ("step", "group", "op_type", "transport")}
-    size, time = _plain(table.ints("size_bytes")), _plain(table.ints("time_ns"))
+    size, time = _to_list(table.ints("size_bytes")), _to_list(table.ints("time_ns"))
     src, dst = table.ints("src").tolist(), table.ints("dst").tolist()
     speed = ratio(table.ints("size_bytes"), table.ints("time_ns")).tolist()
     calls = {} if ops is None else _calls(ops)
@@ -271,18 +271,18 @@ def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray
     return size, time
 
 
-def _incomplete(times: dict[str, IntArray]) -> IntArray:
+def _count_incomplete(times: dict[str, IntArray]) -> IntArray:
     """1 for each operator with an unknown time, else 0. Idle is unknown if any other time is."""
     return (~known(times["idle_ns"])).astype(np.int64)
 
 
-def _stems(names: StringColumn) -> StringColumn:
+def _base_names(names: StringColumn) -> StringColumn:
     index: dict[str, int] = {}
     lookup = [index.setdefault(base_name(name), len(index)) for name in names.values] + [-1]
     return StringColumn(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))
 
 
-def _weighted(rows: Table, groups: Groups) -> FloatArray:
+def _weighted_ratio(rows: Table, groups: Groups) -> FloatArray:
     ratios, sizes = rows.floats("large_packet_ratio"), rows.ints("size_bytes")
     certain = ~np.isnan(ratios)
     weight = np.bincount(groups.of_row[certain], weights=sizes[certain], minlength=len(groups))
@@ -296,5 +296,5 @@ def _constant(value: int | None, rows: int) -> IntArray:
     return np.full(rows, NULL_INT if value is None else value, dtype=np.int64)
 
 
-def _plain(values: IntArray) -> list[int | None]:
+def _to_list(values: IntArray) -> list[int | None]:
     return [None if value == NULL_INT else value for value in values.tolist()]

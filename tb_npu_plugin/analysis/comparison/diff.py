@@ -54,12 +54,12 @@ def operators(baseline: Table, experimental: Table, by: Divisors = SUMS) -> Tabl
     calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
     columns: list[Column] = [_NAME, *_calls_columns(by)]
     data: dict[str, Data] = {
-        "name": _either(sides[0].text("name"), sides[1].text("name"), rows),
+        "name": _keys_of_either(sides[0].text("name"), sides[1].text("name"), rows),
         "baseline_calls": calls[0],
         "experimental_calls": calls[1],
     }
     for key, column in zip(TIMES, TIME_COLUMNS):
-        times = [_at(_times(side.ints(key), steps), picked) for side, picked, steps in zip(sides, rows, by)]
+        times = [_values_or_zero(_times(side.ints(key), steps), picked) for side, picked, steps in zip(sides, rows, by)]
         added = _difference_columns(key.removesuffix("_ns"), column.title)
         columns += added
         data.update(zip((entry.key for entry in added), _differences(*times)))
@@ -72,9 +72,11 @@ def kernels(baseline: Table, experimental: Table, by_type: bool = False, by: Div
     sides = [_kernel_sums(table, by_type) for table in (baseline, experimental)]
     keys = [[side.text(column.key) for column in _KEYS] for side in sides]
     rows = outer_join(*keys)
-    times = [_at(_times(side.ints("dur_ns"), steps), picked) for side, picked, steps in zip(sides, rows, by)]
+    times = [
+        _values_or_zero(_times(side.ints("dur_ns"), steps), picked) for side, picked, steps in zip(sides, rows, by)
+    ]
     calls = [_calls(side.ints("calls"), picked, by, steps) for side, picked, steps in zip(sides, rows, by)]
-    labels = [_either(before, after, rows) for before, after in zip(*keys)]
+    labels = [_keys_of_either(before, after, rows) for before, after in zip(*keys)]
     named = Table(_KEYS, {column.key: label for column, label in zip(_KEYS, labels)})
     added = _difference_columns("", "")
     return Table(
@@ -165,7 +167,7 @@ def _differences(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray,
     return before, after, difference, ratio(difference, before), StringColumn(changed, ["slower", "faster"])
 
 
-def _at(values: IntArray, rows: IntArray) -> IntArray:
+def _values_or_zero(values: IntArray, rows: IntArray) -> IntArray:
     """Values at the given rows; 0 where the row is -1, as the side did not call it."""
     return np.append(values, 0)[rows]
 
@@ -177,7 +179,7 @@ def _times(values: IntArray, steps: int) -> IntArray:
 
 def _calls(values: IntArray, rows: IntArray, by: Divisors, steps: int) -> Data:
     """Calls at the given rows; floats if either side is divided."""
-    calls = _at(values, rows)
+    calls = _values_or_zero(values, rows)
     return calls if by == SUMS else calls / steps
 
 
@@ -186,7 +188,7 @@ def _calls_columns(by: Divisors) -> list[Column]:
     return [replace(column, kind=kind) for column in _CALLS]
 
 
-def _either(left: StringColumn, right: StringColumn, rows: tuple[IntArray, IntArray]) -> StringColumn:
+def _keys_of_either(left: StringColumn, right: StringColumn, rows: tuple[IntArray, IntArray]) -> StringColumn:
     """Key of each joined row, from either side."""
     picked: NDArray[np.bool_] = rows[0] >= 0
     lefts, rights = left.tolist(), right.tolist()

@@ -78,7 +78,7 @@ def class_times(
     return ClassTimes(times, calls, sum(times.values()) if complete else None)
 
 
-def mean(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
+def mean_classes(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
     """Mean of `count` steps, in ns. Rounding keeps the sum: the classes sum to the total exactly."""
     totals = [step.total for step in steps if step.total is not None]
     complete = len(totals) == len(steps) > 0
@@ -91,13 +91,13 @@ def mean(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
     before = reach = 0
     for name in (name for name in CLASSES if name in sums and (complete or name != IDLE)):
         reach += sums[name]
-        times[name] = divided(reach, count) - before
+        times[name] = divide_rounded(reach, count) - before
         before += times[name]
     means = {name: number / count for name, number in calls.items()}
     return ClassTimes(times, means, sum(times.values()) if complete else None)
 
 
-def divided(time: int, by: int) -> int:
+def divide_rounded(time: int, by: int) -> int:
     """time / by, rounded to ns."""
     return (2 * time + by) // (2 * by)
 

@@ -84,13 +84,13 @@ def split_function_name(name: str) -> tuple[str, str]:
     "void at::native::reduce_kernel<512, F>(F)" gives "reduce_kernel" and "512, F".
     """
     if name.startswith("_Z"):
-        return _mangled(name)
+        return _split_mangled(name)
     text = _NAMED.sub("", name)
     depth, begin = 0, 0
     for at, letter in enumerate(text):
         if letter == "<":
             if depth == 0:
-                end = _closing(text, at)
+                end = _closing_bracket(text, at)
                 if text[end + 1 : end + 3] != "::":  # otherwise an enclosing class
                     return text[begin:at], text[at + 1 : end]
             depth += 1
@@ -103,7 +103,7 @@ def split_function_name(name: str) -> tuple[str, str]:
     return text[begin:], ""
 
 
-def _closing(text: str, opening: int) -> int:
+def _closing_bracket(text: str, opening: int) -> int:
     """Index of the bracket that closes the one at `opening`; the end of the text without one."""
     depth = 0
     for at in range(opening, len(text)):
@@ -113,7 +113,7 @@ def _closing(text: str, opening: int) -> int:
     return len(text)
 
 
-def _mangled(name: str) -> tuple[str, str]:
+def _split_mangled(name: str) -> tuple[str, str]:
     """The same for a mangled name: _ZN2at6native13reduce_kernelILi512E..."""
     at, own = len(re.match(r"_ZN?K?", name)[0]), name  # type: ignore[index]
     while found := re.compile(r"\d+").match(name, at):

@@ -149,7 +149,7 @@ def _statistic(kernels: Table, keys: tuple[Column, ...], share: bool) -> Table:
         "max_ns": found.most["dur_ns"],
         "avg_ns": divide_half_even(total, found.known["dur_ns"]),
     }
-    shares = _share(total, ~communicates & ~text_key(found, "core").isin(COPIES))
+    shares = _share_of_sum(total, ~communicates & ~text_key(found, "core").isin(COPIES))
     if not share:
         table = Table((*keys, CALLS, TOTAL, MIN, AVG, MAX), data).take(~communicates)
         return table.with_columns([(RATIO, 100 * shares[~communicates])])
@@ -169,7 +169,7 @@ def _communicates(found: GroupByResult) -> NDArray[np.bool_]:
     return text_key(found, "core").isin(COMMUNICATION_CORES)
 
 
-def _share(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:
+def _share_of_sum(total: IntArray, rows: NDArray[np.bool_]) -> FloatArray:
     """Share of each total in the sum of these rows; unknown in other rows, and if the sum is 0."""
     out = np.full(len(total), np.nan)
     rows = rows & known(total)

@@ -50,7 +50,7 @@ def parents(self_ns: IntArray, total_ns: IntArray) -> NDArray[np.int64]:
     rows: list[int] = []
     left: list[int] = []  # for each of `rows`: ns of its remaining children
     for row in range(len(totals)):
-        while left and (left[-1] <= 0 or totals[row] > left[-1] + _slack(row - rows[-1])):
+        while left and (left[-1] <= 0 or totals[row] > left[-1] + _rounding_tolerance(row - rows[-1])):
             rows.pop()
             left.pop()
         if left:
@@ -62,6 +62,6 @@ def parents(self_ns: IntArray, total_ns: IntArray) -> NDArray[np.int64]:
     return out
 
 
-def _slack(rows: int) -> int:
+def _rounding_tolerance(rows: int) -> int:
     """Tolerance for the rounding of this number of figures, ns."""
     return min(rows, 10)

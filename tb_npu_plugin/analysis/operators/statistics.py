@@ -100,12 +100,12 @@ def is_communication(operators: Table) -> NDArray[np.bool_]:
 
 def by_name(operators: Table) -> Table:
     """One row per name."""
-    return _grouped(operators, (NAME,))
+    return _group(operators, (NAME,))
 
 
 def by_shape(operators: Table) -> Table:
     """One row per name and input shapes."""
-    return _grouped(operators, (NAME, SHAPES))
+    return _group(operators, (NAME, SHAPES))
 
 
 def by_stack(operators: Table) -> Table:
@@ -132,12 +132,12 @@ def totals(operators: Table) -> Totals:
     found = group_rows(operators, GroupByQuery(("name", NESTED), TIMES))
     communicates = is_communication(Table((NAME,), {"name": text_key(found, "name")}))
     return Totals(
-        {key: known_sum(_counted(found, key, SAME_NAME)) for key in TIMES},
+        {key: known_sum(_values_to_sum(found, key, SAME_NAME)) for key in TIMES},
         known_sum(found.total["device_self_ns"][communicates]),
     )
 
 
-def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
+def _group(operators: Table, keys: tuple[Column, ...]) -> Table:
     """Nested calls of a group add to its self times and calls, not to its total times."""
     names = tuple(key.key for key in keys)
     inner = SAME_NAME if len(keys) == 1 else SAME_SHAPES
@@ -146,7 +146,7 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
     stacks = group_rows(operators, GroupByQuery(names, distinct=("call_stack",)))
     texts = [text_key(found, name) for name in names]
     groups = Groups(texts, len(found.first))
-    sums = {key: groups.sum(_counted(found, key, inner)) for key in (*TIMES, *AICORE)}
+    sums = {key: groups.sum(_values_to_sum(found, key, inner)) for key in (*TIMES, *AICORE)}
     first = {name: text.take(groups.first) for name, text in zip(names, texts)}
     data: dict[str, StringColumn | IntArray | FloatArray] = {
         **first,
@@ -162,7 +162,7 @@ def _grouped(operators: Table, keys: tuple[Column, ...]) -> Table:
     return Table((*keys, CALLS, *TIME_COLUMNS, *shares, COMMUNICATION, STACKS, INCOMPLETE), data)
 
 
-def _counted(found: GroupByResult, key: str, inner: int) -> IntArray:
+def _values_to_sum(found: GroupByResult, key: str, inner: int) -> IntArray:
     """Times to sum; 0 for total times of calls nested to this degree."""
     nested = found.keys[NESTED]
     if "total" not in key or isinstance(nested, StringColumn):  # hand-made tables may lack the column

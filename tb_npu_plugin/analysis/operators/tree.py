@@ -69,10 +69,10 @@ def rebuild(events: OperatorEvents) -> OperatorTimes:
         parent,
         without_children(parent, events.op_dur),
         events.op_dur,
-        _whole(device_self),
-        _whole(with_children(parent, device_self)),
-        _whole(aicore_self),
-        _whole(with_children(parent, aicore_self)),
+        _round_to_ns(device_self),
+        _round_to_ns(with_children(parent, device_self)),
+        _round_to_ns(aicore_self),
+        _round_to_ns(with_children(parent, aicore_self)),
     )
 
 
@@ -113,7 +113,9 @@ def launched_by(events: OperatorEvents) -> tuple[NDArray[np.int64], NDArray[np.i
     return parent, np.where(entry >= 0, owner[entry], -1) if len(owner) else entry
 
 
-def nested(parent: NDArray[np.int64], dur: IntArray, device_self: IntArray, aicore_self: IntArray) -> OperatorTimes:
+def nested_times(
+    parent: NDArray[np.int64], dur: IntArray, device_self: IntArray, aicore_self: IntArray
+) -> OperatorTimes:
     """Times of operators with known parents, from their durations and device self times, ns."""
     return OperatorTimes(
         parent,
@@ -209,7 +211,7 @@ def with_children(parent: NDArray[np.int64], own: IntArray) -> IntArray:
     return totals
 
 
-def _whole(parts: IntArray) -> IntArray:
+def _round_to_ns(parts: IntArray) -> IntArray:
     """Units of 1/FRACTION ns to ns, rounded half to even."""
     whole, rest = np.divmod(parts, FRACTION)
     up = (rest * 2 > FRACTION) | ((rest * 2 == FRACTION) & (whole % 2 == 1))

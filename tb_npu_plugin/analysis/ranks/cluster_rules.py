@@ -112,7 +112,7 @@ def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[Lin
     if mode == "pipeline":
         found += _pipeline(ranks)
     else:
-        found.append(_share("communication", ranks, ranks, "communication_alone_ns", None))
+        found.append(_check_share("communication", ranks, ranks, "communication_alone_ns", None))
     return [one for one in found if one is not None]
 
 
@@ -192,12 +192,14 @@ def _pipeline(ranks: Sequence[RankFigures]) -> list[ClusterFinding | None]:
     for rank in ranks:
         if rank.stage is not None:
             stages[rank.stage].append(rank)
-    found = [_share("between_stages", ranks, ranks, "receive_alone_ns", None)]
-    found += [_share("within_stage", own, own, "collective_alone_ns", stage) for stage, own in sorted(stages.items())]
+    found = [_check_share("between_stages", ranks, ranks, "receive_alone_ns", None)]
+    found += [
+        _check_share("within_stage", own, own, "collective_alone_ns", stage) for stage, own in sorted(stages.items())
+    ]
     return [*found, _stage_flops(stages)]
 
 
-def _share(
+def _check_share(
     rule: Rule, ranks: Sequence[RankFigures], whole: Sequence[RankFigures], key: str, stage: int | None
 ) -> ClusterFinding | None:
     """Share of one kind of communication in computing and all communication. The possible gain is the excess over the

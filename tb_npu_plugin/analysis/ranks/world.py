@@ -40,7 +40,7 @@ class WorldRanks:
 def world_size(captures: Sequence[Capture]) -> int | None:
     """Ranks of the job, from distributed_args or else the groups; None if neither is recorded. At least the number that
     the captures show."""
-    told = [_whole(capture.distributed_args.get("world_size")) or 0 for capture in captures]
+    told = [_int_or_none(capture.distributed_args.get("world_size")) or 0 for capture in captures]
     grouped = [
         rank + 1
         for capture in captures
@@ -49,7 +49,7 @@ def world_size(captures: Sequence[Capture]) -> int | None:
         if rank is not None
     ]
     size = max(told, default=0) or max(grouped, default=0)
-    return max(size, _shown(captures)) if size else None
+    return max(size, _least_world_size(captures)) if size else None
 
 
 def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | None]) -> int | None:
@@ -57,7 +57,7 @@ def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | 
     size = world_size(captures)
     if size is not None:
         return size
-    highest = [_shown(captures) - 1] if _shown(captures) > 1 else []
+    highest = [_least_world_size(captures) - 1] if _least_world_size(captures) > 1 else []
     for table in link_tables:
         if table is not None:
             ends = np.concatenate([table.ints("src"), table.ints("dst")])
@@ -65,7 +65,7 @@ def least_world_size(captures: Sequence[Capture], link_tables: Sequence[Table | 
     return max(highest) + 1 if highest else None
 
 
-def _shown(captures: Sequence[Capture]) -> int:
+def _least_world_size(captures: Sequence[Capture]) -> int:
     """Lower bound of the job's ranks: the number of captures, or the highest rank among them."""
     ranks = {capture.rank for capture in captures if capture.rank is not None}
     return max(len(ranks), max(ranks, default=-1) + 1)
@@ -78,12 +78,12 @@ def pipeline_stage(capture: Capture) -> int | None:
     A pipeline group with fewer ranks than stages only joins two neighbours: its positions are not stages.
     """
     told = capture.distributed_args
-    stages = _whole(told.get(STAGES))
+    stages = _int_or_none(told.get(STAGES))
     for group in capture.groups.values():
         if group.get("group_name") == PIPELINE and not 0 < len(_ranks(group)) < (stages or 0):
-            place = _whole(group.get("group_rank"))
+            place = _int_or_none(group.get("group_rank"))
             return None if place is None else place + 1
-    return stage_of(capture.rank, _whole(told.get("world_size")), stages)
+    return stage_of(capture.rank, _int_or_none(told.get("world_size")), stages)
 
 
 def _sources(links: Table) -> list[tuple[str | None, int]]:
@@ -96,8 +96,8 @@ def _sources(links: Table) -> list[tuple[str | None, int]]:
 
 def _ranks(group: Mapping[str, Any]) -> list[int | None]:
     ranks = group.get("global_ranks")
-    return [_whole(rank) for rank in ranks] if isinstance(ranks, list) else []
+    return [_int_or_none(rank) for rank in ranks] if isinstance(ranks, list) else []
 
 
-def _whole(value: object) -> int | None:
+def _int_or_none(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None

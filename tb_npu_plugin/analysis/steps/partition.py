@@ -72,10 +72,10 @@ def from_step_trace(table: Table) -> list[Step]:
     found = [
         Step(
             step=steps[row],
-            device_id=_known(devices[row]),
-            start_ns=_known(starts[row]),
-            lead_ns=_known(leads[row]),
-            **{name: _known(values[row]) for name, values in figures.items()},
+            device_id=_int_or_none(devices[row]),
+            start_ns=_int_or_none(starts[row]),
+            lead_ns=_int_or_none(leads[row]),
+            **{name: _int_or_none(values[row]) for name, values in figures.items()},
         )
         for row in range(len(table))
     ]
@@ -109,7 +109,7 @@ def _order(step: Step) -> tuple[int, int, str]:
     return step.start_ns or 0, len(name), name
 
 
-def averaged(devices: Sequence[int | None], source: StepSource) -> list[int]:
+def averaged_steps(devices: Sequence[int | None], source: StepSource) -> list[int]:
     """Indices of the steps that enter the mean, given the device of each step; steps of a device are sorted by time.
 
     With recorded times, all enter. A device's last computed step is incomplete, as it ends with its last task. The
@@ -131,7 +131,7 @@ def extents_of(kernels: Table) -> dict[tuple[int | None, str | None], tuple[int,
     groups = Groups([devices, steps], len(kernels))
     firsts, lasts = groups.min(starts).tolist(), groups.max(starts + kernels.ints("dur_ns")).tolist()
     return {
-        (_known(devices[row]), steps[int(row)]): extent
+        (_int_or_none(devices[row]), steps[int(row)]): extent
         for row, extent in zip(groups.first.tolist(), zip(firsts, lasts))
     }
 
@@ -163,7 +163,7 @@ def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
     last_end = groups.max(start + named.ints("dur_ns"))[order[-1]]
     bounds = np.append(firsts[order], last_end)
     figures = _figures(kernels, bounds)
-    device = _known(named.ints("device_id")[0])
+    device = _int_or_none(named.ints("device_id")[0])
     return [
         Step(
             step=steps[int(groups.first[group])],
@@ -204,5 +204,5 @@ def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
     }
 
 
-def _known(value: np.int64) -> int | None:
+def _int_or_none(value: np.int64) -> int | None:
     return None if value == NULL_INT else int(value)

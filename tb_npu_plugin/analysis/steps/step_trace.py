@@ -84,7 +84,7 @@ class StepTrace:
     @property
     def averaged(self) -> list[StepTimes]:
         """Steps that enter the mean."""
-        return [self.steps[at] for at in budgets.averaged([None] * len(self.steps), self.source)]
+        return [self.steps[at] for at in budgets.averaged_steps([None] * len(self.steps), self.source)]
 
 
 def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
@@ -98,7 +98,7 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
     }
     names = table.text("step").tolist()
     for row, name in enumerate(names):
-        start, total, gap, fp_bp, tail, average = (_known(values[row]) for values in columns.values())
+        start, total, gap, fp_bp, tail, average = (_int_or_none(values[row]) for values in columns.values())
         if average:
             recorded = StepTimes(None, None, total, gap, fp_bp, tail, None)
             continue
@@ -106,7 +106,7 @@ def from_iterations(table: Table, reduces: Table | None) -> StepTrace:
             gap = None  # no step ends before the first one
         own = lanes.get(name)
         found[name] = [] if own is None or start is None else _reduces(own, start)
-        steps.append(StepTimes(name, start, total, gap, fp_bp, tail, None if own is None else _busy(own)))
+        steps.append(StepTimes(name, start, total, gap, fp_bp, tail, None if own is None else _busy_time(own)))
     return StepTrace("points", "points", steps, found, recorded)
 
 
@@ -130,7 +130,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
         reached = start + total
         lanes = own[one.step].take(is_communication(own[one.step]))
         found[one.step] = _reduces(lanes, start)
-        fp_bp, tail = _course(own[one.step], start, reached)
+        fp_bp, tail = _forward_backward_and_tail(own[one.step], start, reached)
         gap = None if fp_bp is None or tail is None else total - fp_bp - tail
         is_last = number == len(computed) - 1  # no next step
         steps.append(
@@ -150,7 +150,7 @@ def from_kernels(kernels: Table, figures: Table | None, are_computed: bool) -> S
     return StepTrace("kernels", "recorded" if has_times else "computed", steps, found)
 
 
-def _course(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
+def _forward_backward_and_tail(rows: Table, start: int, end: int) -> tuple[int | None, int | None]:
     """Forward and backward, and the tail, ns, of the kernels between two times; unknown without computing kernels."""
     rows = rows.take(known(rows.ints("start_ns")) & known(rows.ints("dur_ns")))
     first = int(np.clip(rows.ints("start_ns").min(initial=end), start, end))
@@ -173,7 +173,7 @@ def from_figures(figures: Table) -> StepTrace:
     return StepTrace("figures", "recorded", steps, {})
 
 
-def mean(steps: Sequence[StepTimes]) -> StepTimes:
+def mean_step(steps: Sequence[StepTimes]) -> StepTimes:
     """Mean of each figure over the steps with a known value, rounded to ns."""
     values = {key: round_mean([getattr(step, key) for step in steps]) for key in FIGURES}
     return StepTimes(None, None, **values)
@@ -216,7 +216,7 @@ def _reduces(rows: Table, begin: int) -> list[Reduce]:
     ]
 
 
-def _busy(rows: Table) -> int:
+def _busy_time(rows: Table) -> int:
     start: IntArray = rows.ints("start_ns")
     return intervals.union(start, start + rows.ints("dur_ns")).total
 
@@ -230,5 +230,5 @@ def round_mean(values: Sequence[int | None]) -> int | None:
     return whole + (2 * rest > len(certain) or (2 * rest == len(certain) and whole % 2 == 1))
 
 
-def _known(value: np.int64) -> int | None:
+def _int_or_none(value: np.int64) -> int | None:
     return None if value == NULL_INT else int(value)

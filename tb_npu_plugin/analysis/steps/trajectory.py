@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Optional
 
-from tb_npu_plugin.analysis.steps.partition import averaged
+from tb_npu_plugin.analysis.steps.partition import averaged_steps
 from tb_npu_plugin.analysis.steps.step_trace import round_mean
 from tb_npu_plugin.tables import NULL_INT, Table
 
@@ -55,13 +55,18 @@ def course(rank: int | None, stage: int | None, iterations: Table | None, parall
     count = max(len(steps) for steps, _ in both)
     names = [] if iterations is None else [step for step in iterations.text("step").tolist() if step is not None]
     steps = [
-        Row("step", names[at] if at < len(names) else str(at + 1), 1, _merged([_at(steps, at) for steps, _ in both]))
+        Row(
+            "step",
+            names[at] if at < len(names) else str(at + 1),
+            1,
+            _merge([_row_or_empty(steps, at) for steps, _ in both]),
+        )
         for at in range(count)
     ]
-    used = [steps[at] for at in averaged([None] * count, "points")]
+    used = [steps[at] for at in averaged_steps([None] * count, "points")]
     means = {key: round_mean([row.figures.get(key) for row in used]) for key in FIGURES}
     rows = [Row("mean", None, len(used), means)]
-    recorded = _merged([average for _, average in both if average])
+    recorded = _merge([average for _, average in both if average])
     if recorded:
         rows.append(Row("recorded", None, 0, recorded))
     return RankCourse(rank, stage, [*rows, *steps])
@@ -84,9 +89,9 @@ def _columns(table: Table | None, keys: Sequence[str]) -> tuple[list[Figures], F
     return steps, next((row for row, average in zip(rows, is_average) if average == 1), {})
 
 
-def _at(rows: Sequence[Figures], at: int) -> Figures:
+def _row_or_empty(rows: Sequence[Figures], at: int) -> Figures:
     return rows[at] if at < len(rows) else {}
 
 
-def _merged(parts: Sequence[Figures]) -> dict[str, int | None]:
+def _merge(parts: Sequence[Figures]) -> dict[str, int | None]:
     return {key: value for part in parts for key, value in part.items()}

@@ -150,7 +150,7 @@ class ActionController:
         if isinstance(problem, OSError) and problem.filename is None and action is not Do.READY:
             problem.filename = self._capture.prof_path or None  # a failed write has no file name
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
-        text = f"Profiling failed in {action.value}: {messages.explained(problem)}"
+        text = f"Profiling failed in {action.value}: {messages.describe_error(problem)}"
         text += "" if text.endswith((".", "?", "!")) else "."
         messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
         if action is not Do.READY:
@@ -164,4 +164,4 @@ class ActionController:
         try:
             getattr(self._observer, name)()
         except Exception as problem:  # the user's object
-            messages.error(f"execution_trace_observer.{name}() failed: {messages.explained(problem)}")
+            messages.error(f"execution_trace_observer.{name}() failed: {messages.describe_error(problem)}")

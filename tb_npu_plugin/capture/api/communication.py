@@ -15,7 +15,7 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture.api import ranks, session
 from tb_npu_plugin.capture.api.hooks import Patches
-from tb_npu_plugin.capture.api.messages import guarded
+from tb_npu_plugin.capture.api.messages import never_raises
 
 _GROUP = ("torch.distributed.distributed_c10d", "ProcessGroup")
 #: Methods of ProcessGroup; which of them there are depends on the version.
@@ -62,7 +62,7 @@ class CommunicationNotes:
         """Wrap the functions."""
         module, name = _GROUP
         for method in _COLLECTIVES:
-            self._patches.replace(module, f"{name}.{method}", _noted)
+            self._patches.replace(module, f"{name}.{method}", _record_calls)
         for method in _BETWEEN_TWO:
             self._patches.replace(module, f"{name}.{method}", _noted_with_peer)
         if not _is_compiled():
@@ -95,7 +95,7 @@ _reported: set[str] = set()
 _here = threading.local()
 
 
-def _noted(method: Callable[..., Any]) -> Callable[..., Any]:
+def _record_calls(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(group: Any, *args: Any, **kwargs: Any) -> Any:
         return _run(method, None, group, *args, **kwargs)
@@ -119,7 +119,7 @@ def _run(method: Callable[..., Any], peer: int | None, group: Any, *args: Any, *
         work = method(group, *args, **kwargs)
     finally:
         _report(start, max(start, time.time_ns()), group, peer)  # the clock may be set back
-    if work is not None and session.current() is not None:
+    if work is not None and session.current_session() is not None:
         _works[id(work)] = start
     return work
 
@@ -174,9 +174,9 @@ def _noted_parallel(forward: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-@guarded()
+@never_raises()
 def _report(start: int, end: int | None, group: Any, peer: int | None) -> None:
-    found, name = session.current(), ranks.communicator(group)
+    found, name = session.current_session(), ranks.communicator(group)
     if found is None or name is None:
         return
     if name not in _reported:  # it may be newer than the capture
@@ -185,15 +185,15 @@ def _report(start: int, end: int | None, group: Any, peer: int | None) -> None:
     found.recorder.communication(start, end, name, peer)
 
 
-@guarded()
+@never_raises()
 def _report_batch(start: int) -> None:
-    found = session.current()
+    found = session.current_session()
     if found is not None:
         found.recorder.batch(start, max(start, time.time_ns()))
 
 
-@guarded()
+@never_raises()
 def _report_wait(start: int | None) -> None:
-    found = session.current()
+    found = session.current_session()
     if found is not None and start is not None:
         found.recorder.waited(time.time_ns(), start)

@@ -60,24 +60,24 @@ def _texts(field: str) -> tuple[Rule, Rule]:
     )
 
 
-def _among(value: Any, allowed: set[str]) -> bool:
+def _is_one_of(value: Any, allowed: set[str]) -> bool:
     return isinstance(value, str) and value in allowed
 
 
-def _number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float))
 
 
 RULES: tuple[Rule, ...] = (
     Rule(
         "_profiler_level",
-        lambda c: not _among(c._profiler_level, supported_profiler_level()),
+        lambda c: not _is_one_of(c._profiler_level, supported_profiler_level()),
         "Invalid parameter profiler_level, reset it to ProfilerLevel.Level0.",
         lambda c: ProfilerLevel.Level0,
     ),
     Rule(
         "_aic_metrics",
-        lambda c: not _among(c._aic_metrics, supported_ai_core_metrics()),
+        lambda c: not _is_one_of(c._aic_metrics, supported_ai_core_metrics()),
         "Invalid parameter aic_metrics, reset it to default.",
         lambda c: AiCMetrics.AiCoreNone if c._profiler_level in _WITHOUT_METRICS else AiCMetrics.PipeUtilization,
     ),
@@ -94,7 +94,7 @@ RULES: tuple[Rule, ...] = (
     _bool("record_op_args"),
     Rule(
         "_export_type",
-        lambda c: not c._export_type or not all(_among(item, supported_export_type()) for item in c._export_type),
+        lambda c: not c._export_type or not all(_is_one_of(item, supported_export_type()) for item in c._export_type),
         "Invalid parameter export_type, reset it to text.",
         lambda c: [ExportType.Text],
     ),
@@ -107,7 +107,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "_gc_detect_threshold",
-        lambda c: c._gc_detect_threshold is not None and not _number(c._gc_detect_threshold),
+        lambda c: c._gc_detect_threshold is not None and not _is_number(c._gc_detect_threshold),
         "Parameter gc_detect_threshold is not int or float type, reset it to default.",
         lambda c: None,
     ),
@@ -133,13 +133,13 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "_mstx_domain_include",
-        lambda c: messages.truth(c._mstx_domain_include) and not c._uses_marks(),
+        lambda c: messages.truth_of(c._mstx_domain_include) and not c._uses_marks(),
         "mstx_domain_include is only valid when mstx or msprof_tx is True.",
         lambda c: [],
     ),
     Rule(
         "_mstx_domain_exclude",
-        lambda c: messages.truth(c._mstx_domain_exclude) and not c._uses_marks(),
+        lambda c: messages.truth_of(c._mstx_domain_exclude) and not c._uses_marks(),
         "mstx_domain_exclude is only valid when mstx or msprof_tx is True.",
         lambda c: [],
     ),
@@ -159,7 +159,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "_host_sys",
-        lambda c: not all(_among(item, set(values(HostSystem))) for item in c._host_sys),
+        lambda c: not all(_is_one_of(item, set(values(HostSystem))) for item in c._host_sys),
         "Invalid parameter host_sys, reset it to empty.",
         lambda c: [],
     ),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api.messages import guarded, warn
+from tb_npu_plugin.capture.api.messages import never_raises, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 
 
-def _nothing(prof: Any) -> None:
+def _ignore(prof: Any) -> None:
     """The handler when msprof drives the profiling."""
 
 
-@guarded(lambda: _nothing)
+@never_raises(lambda: _ignore)
 def tensorboard_trace_handler(
     dir_name: str | None = None,
     worker_name: str | None = None,

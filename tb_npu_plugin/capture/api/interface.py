@@ -91,7 +91,7 @@ class _ProfInterface:
     # -- one capture ---------------------------------------------------------------------------------
     def sample_step(self) -> None:
         """The step that begins is the last before a capture without a warm-up."""
-        recorder = backend.current().recorder()
+        recorder = backend.current_backend().recorder()
         try:
             recorder.sample(self._current_settings(), self.stepping)
         except Exception as problem:  # the capture works without it
@@ -119,7 +119,7 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = self._current_settings()
-            recorder = ahead or backend.current().recorder()
+            recorder = ahead or backend.current_backend().recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
@@ -154,7 +154,7 @@ class _ProfInterface:
         self._termination.hold()
         self._close()
         self._required_recorder().stop()
-        self._leave()
+        self._restore()
 
     def finalize_trace(self) -> None:
         """Write what was recorded, profiler_info and profiler_metadata."""
@@ -199,7 +199,7 @@ class _ProfInterface:
 
     def give_up(self) -> None:
         """After a failure: discard the recorder. Recorded data stay on disk for analyse; a folder without data is deleted."""
-        self._leave()
+        self._restore()
         recorder, self._recorder = self._recorder, None
         folder, self.prof_path = self.prof_path, ""
         if recorder is not None:
@@ -225,7 +225,7 @@ class _ProfInterface:
         if self._recorder is not None:
             session.end(self._recorder)
 
-    def _leave(self) -> None:
+    def _restore(self) -> None:
         """Detach the recorder and restore replaced functions."""
         self._close()
         self._marks.stop()
@@ -300,7 +300,7 @@ class _ProfInterface:
             "schedule": side_files.attributes(self.schedule),
             **{name: getattr(self, name) for name in SWITCHES},
         }
-        versions = backend.current().versions
+        versions = backend.current_backend().versions
         experimental = side_files.attributes(self.experimental_config)
         content = side_files.info(common, experimental, self._start_info, end, versions, ranks.rank_id())
         side_files.write_info(Path(self.prof_path), content)

@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.api.actions import ActionController, Do
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.interface import _ProfInterface
-from tb_npu_plugin.capture.api.messages import finalizing, guarded, warn
+from tb_npu_plugin.capture.api.messages import is_finalizing, never_raises, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.backend import HostSwitches
 
@@ -91,14 +91,14 @@ class _KinetoProfile:
             raise
 
     def __del__(self) -> None:
-        if not finalizing() and hasattr(self, "_process"):
+        if not is_finalizing() and hasattr(self, "_process"):
             self._clean_up_own()
 
     def _clean_up_own(self) -> None:
         if self._process == os.getpid():  # a forked process has a copy; the files belong to its parent
             self._clean_up()
 
-    @guarded()
+    @never_raises()
     def _clean_up(self) -> None:
         if self.prof_if.recording:
             self.action_controller.run((Do.STOP, Do.FINALIZE))
@@ -117,7 +117,7 @@ class _KinetoProfile:
     def _is_under_way(self) -> bool:
         return self.prof_if.recording
 
-    @guarded()
+    @never_raises()
     def start(self) -> None:
         """Record from now."""
         if self._is_copy("start"):
@@ -128,7 +128,7 @@ class _KinetoProfile:
         PLACE.configure(export_only=True)
         self.action_controller.run((Do.INIT, Do.START))
 
-    @guarded()
+    @never_raises()
     def stop(self) -> None:
         """Stop recording; the data are ready for export."""
         if self._is_copy("stop"):
@@ -138,24 +138,24 @@ class _KinetoProfile:
             return
         self.action_controller.run((Do.STOP, Do.FINALIZE))
 
-    @guarded()
+    @never_raises()
     def add_metadata(self, key: str, value: str) -> None:
         """Add a text to the metadata of this capture."""
         metadata.add(self.metadata, key, value)
 
-    @guarded()
+    @never_raises()
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add the value of a JSON text to the metadata of this capture."""
         metadata.add_json(self.metadata, key, value)
 
-    @guarded()
+    @never_raises()
     def export_chrome_trace(self, output_path: str) -> None:
         """Write the trace of the last capture to a .json file."""
         if not str(output_path).endswith(".json"):
             raise ValueError("Invalid parameter output_path, which must be a json file.")
         self.prof_if.analyse(exports.CHROME_TRACE, str(output_path))
 
-    @guarded()
+    @never_raises()
     def export_stacks(self, output_path: str, metric: str = exports.CPU_TIME) -> None:
         """Write the call stacks of the last capture with their times, as flamegraph.pl reads them."""
         if not self.prof_if.with_stack:
@@ -175,7 +175,7 @@ class _KinetoProfile:
             warn(f"The file of export_stacks must be a .log file, it is written to {path}.")
         self.prof_if.analyse(exports.STACKS, str(path), metric=metric)
 
-    @guarded()
+    @never_raises()
     def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
         """Write the memory of a device over time, by category."""
         missing = self.prof_if.missing_for_memory_timeline()
@@ -186,18 +186,18 @@ class _KinetoProfile:
         device = device or (exports.DEFAULT_DEVICE if has_npu else "cpu")
         self.prof_if.analyse(exports.MEMORY_TIMELINE, str(output_path), device=device)
 
-    @guarded()
+    @never_raises()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
         """Set the function that returns the ids of the next captures."""
         self.prof_if.trace_ids.set_callback(callback)
 
-    @guarded(str)
+    @never_raises(str)
     def get_trace_id(self) -> str:
         """The id of the last capture; "" before the first."""
         return self.prof_if.trace_id
 
     @classmethod
-    @guarded()
+    @never_raises()
     def enable_profiler_in_child_thread(
         cls,
         record_shapes: bool = False,
@@ -207,7 +207,7 @@ class _KinetoProfile:
         with_modules: bool = False,
     ) -> None:
         """Record the calling thread as well; the profiler must be recording."""
-        found = session.current()
+        found = session.current_session()
         if found is None:
             warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
             return
@@ -215,9 +215,9 @@ class _KinetoProfile:
         found.recorder.enable_child_thread(switches)
 
     @classmethod
-    @guarded()
+    @never_raises()
     def disable_profiler_in_child_thread(cls) -> None:
         """Stop recording the calling thread."""
-        found = session.current()
+        found = session.current_session()
         if found is not None:
             found.recorder.disable_child_thread()

@@ -54,7 +54,7 @@ def reason(problem: BaseException) -> str:
         return type(problem).__name__
 
 
-def explained(problem: BaseException) -> str:
+def describe_error(problem: BaseException) -> str:
     """The text of an exception with its hint, if it has one; with its type, if Python raised it."""
     if isinstance(problem, NpuPluginError):
         return f"{problem.message}. {problem.hint}" if problem.hint else problem.message
@@ -68,7 +68,7 @@ def driven_by_msprof() -> bool:
     return any(os.environ.get(name) for name in MSPROF_VARIABLES)
 
 
-def guarded(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
+def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
     """The decorated function never raises: an exception becomes one ERROR line and the answer is `result()`.
 
     Nothing happens while msprof profiles the process. KeyboardInterrupt and SystemExit pass.
@@ -102,12 +102,12 @@ def warn_msprof() -> None:
         warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
 
 
-def finalizing() -> bool:
+def is_finalizing() -> bool:
     """The interpreter is shutting down: destructors must not run."""
     return sys.is_finalizing()
 
 
-def truth(value: Any) -> bool:
+def truth_of(value: Any) -> bool:
     """bool(value); True if that fails, as for a tensor of several numbers."""
     try:
         return bool(value)

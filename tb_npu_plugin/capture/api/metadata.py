@@ -15,7 +15,7 @@ LONGEST_TEXT = 4096
 LARGEST_METADATA = 50 * 1024
 
 
-def _accepted(metadata: dict[str, Any], key: Any, value: Any) -> bool:
+def _is_valid(metadata: dict[str, Any], key: Any, value: Any) -> bool:
     if not isinstance(key, str) or not isinstance(value, str):
         warn("The key and value of metadata must be string. Skip this metadata.")
         return False
@@ -49,13 +49,13 @@ def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
 
 def add(metadata: dict[str, Any], key: Any, value: Any) -> None:
     """Add a text."""
-    if _accepted(metadata, key, value):
+    if _is_valid(metadata, key, value):
         _store(metadata, key, value)
 
 
 def add_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
     """Add the value of a JSON text."""
-    if not _accepted(metadata, key, value):
+    if not _is_valid(metadata, key, value):
         return
     try:
         parsed = json.loads(value, parse_constant=_refuse, parse_float=_float)

@@ -11,7 +11,7 @@ from typing import Any, Callable, TypeVar, cast
 
 from tb_npu_plugin.capture.api import session
 from tb_npu_plugin.capture.api.hooks import Patches
-from tb_npu_plugin.capture.api.messages import guarded, truth
+from tb_npu_plugin.capture.api.messages import never_raises, truth_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
@@ -41,7 +41,7 @@ def _stream_id(stream: Any) -> int | None:
     return None
 
 
-def _usable(function: str, message: Any, stream: Any, domain: Any) -> bool:
+def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
     """The arguments are fine; otherwise warns."""
     wrong = ""
     if not isinstance(message, str) or not message:
@@ -57,19 +57,19 @@ def _usable(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 
 def _open(message: str, stream: Any, domain: str) -> int:
-    number, found = session.next_id(), session.current()
+    number, found = session.next_id(), session.current_session()
     if found is not None and found.settings.records_domain(domain):
         found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
     return number
 
 
 def _close(number: int) -> None:
-    found = session.current()
+    found = session.current_session()
     if found is not None and found.settings.mstx:
         found.recorder.range_end(number)
 
 
-def _stack(domain: str) -> list[int]:
+def _open_ranges(domain: str) -> list[int]:
     """Open ranges of this thread and domain."""
     if not hasattr(_stacks, "open"):
         _stacks.open = {}
@@ -81,21 +81,21 @@ class mstx:
     """Marks and ranges. With a stream they are made on the host and on the device."""
 
     @staticmethod
-    @guarded()
+    @never_raises()
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
-        found = session.current()
-        if _usable("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
+        found = session.current_session()
+        if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
             found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
 
     @staticmethod
-    @guarded(int)
+    @never_raises(int)
     def range_start(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> int:
         """Open a range, which any thread may close by its id; 0: wrong arguments."""
-        return _open(message, stream, domain) if _usable("range_start", message, stream, domain) else 0
+        return _open(message, stream, domain) if _are_valid("range_start", message, stream, domain) else 0
 
     @staticmethod
-    @guarded()
+    @never_raises()
     def range_end(range_id: int, domain: str = DEFAULT_DOMAIN) -> None:
         """Close a range."""
         if not isinstance(range_id, int):
@@ -107,23 +107,23 @@ class mstx:
             _close(range_id)
 
     @staticmethod
-    @guarded(lambda: -1)
+    @never_raises(lambda: -1)
     def range_push(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> int:
         """Open a range inside those of this thread; its depth from 0, or -1: wrong arguments."""
-        if not _usable("range_push", message, stream, domain):
+        if not _are_valid("range_push", message, stream, domain):
             return -1
-        stack = _stack(domain)
+        stack = _open_ranges(domain)
         stack.append(_open(message, stream, domain))
         return len(stack) - 1
 
     @staticmethod
-    @guarded(lambda: -1)
+    @never_raises(lambda: -1)
     def range_pop(domain: str = DEFAULT_DOMAIN) -> int:
         """Close the innermost range of this thread; its depth, or -1 where none is open."""
         if not isinstance(domain, str) or not domain:
             warnings.warn("Invalid domain for mstx.range_pop func. Please input valid domain string.", stacklevel=3)
             return -1
-        stack = _stack(domain)
+        stack = _open_ranges(domain)
         if not stack:
             return -1
         _close(stack.pop())
@@ -165,7 +165,7 @@ class mstx:
         def __call__(self, function: F) -> F:
             """As a decorator."""
             name = getattr(function, "__name__", type(function).__name__)  # a partial has none
-            message = self._message if truth(self._message) else name
+            message = self._message if truth_of(self._message) else name
             return mstx.mstx_range(message, self._stream, self._domain)(function)
 
 

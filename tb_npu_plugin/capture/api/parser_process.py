@@ -65,7 +65,7 @@ def run_parser(
     folder: Path, out: Path, types: Sequence[str], report: Report | None, children: Children | None = None
 ) -> None:
     """Run the parser in a child process and report its progress. ParseFailed with its reason."""
-    command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current().parser]
+    command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current_backend().parser]
     command += [str(folder), str(out), *types]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     reason = ""

@@ -18,7 +18,7 @@ from typing import Any
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
-from tb_npu_plugin.capture.api.messages import error, guarded, info, warn
+from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
 from tb_npu_plugin.capture.api.parser_process import Children, run_parser
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
 from tb_npu_plugin.capture.api.progress_bar import FAILED, Bars, Report
@@ -66,7 +66,7 @@ def find_results(path: Path) -> list[Path]:
     return [path] if is_result(path) else sorted(child for child in path.iterdir() if is_result(child))
 
 
-@guarded()
+@never_raises()
 def analyse(
     profiler_path: str, max_process_number: int = DEFAULT_PROCESSES, export_type: str | list[str] | None = None
 ) -> None:
@@ -113,7 +113,7 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
         parse_folder(folder, None, bars.add(folder.name))
 
 
-@guarded()
+@never_raises()
 def _parse_one(
     folder: Path, types: Sequence[str] | None, report: Report | None, mode: str, children: Children | None = None
 ) -> None:
@@ -137,7 +137,7 @@ def parse_folder(
     children: Children | None = None,
 ) -> bool:
     """Parse one folder into its ASCEND_PROFILER_OUTPUT; False, and an error message, on failure."""
-    with _locked(folder):
+    with _lock(folder):
         return _parse_folder(folder, types, report, mode, children or Children())
 
 
@@ -148,7 +148,7 @@ def _parse_folder(
     info(f"Start parsing profiling data in {mode} mode at: {folder}")
     recorded = side_files.read_info(folder)
     try:
-        with _replaced(folder / OUTPUT_FOLDER) as out:
+        with _replacing(folder / OUTPUT_FOLDER) as out:
             run_parser(folder, out, types or recorded_types(recorded), report, children)
             (out / DONE_FILE).touch()
     except (OSError, NpuPluginError) as problem:
@@ -165,7 +165,7 @@ def _parse_folder(
 
 
 @contextmanager
-def _replaced(folder: Path) -> Iterator[Path]:
+def _replacing(folder: Path) -> Iterator[Path]:
     """Yields an empty folder that replaces `folder` on success; on failure the old result stays. Removes temporary folders
     of killed processes."""
     for left in folder.parent.glob(f"{folder.name}{_PART}*"):
@@ -183,7 +183,7 @@ def _replaced(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes: they would delete what this one writes."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)

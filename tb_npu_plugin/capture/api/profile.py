@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.messages import guarded, truth, warn
+from tb_npu_plugin.capture.api.messages import never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.api.schedule import StepActions, default_schedule, records_without_warmup
 
@@ -66,11 +66,11 @@ class profile(_KinetoProfile):
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
 
-    @guarded(lambda: ProfilerAction.NONE)
+    @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
         return self._step_actions.of(self.schedule, self.step_num)
 
-    @guarded()
+    @never_raises()
     def _clean_up(self) -> None:
         if self._started and not self.stopped:
             self.stop()
@@ -84,7 +84,7 @@ class profile(_KinetoProfile):
             warn(f"on_trace_ready called {function}() of its profile, which takes no effect there!")
         return self.action_controller.in_handler
 
-    @guarded()
+    @never_raises()
     def start(self) -> None:
         """Begin with the action of the current step."""
         if self._is_copy("start") or self._is_in_handler("start"):
@@ -100,7 +100,7 @@ class profile(_KinetoProfile):
         self.action_controller.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
         self._begin_step()
 
-    @guarded()
+    @never_raises()
     def stop(self) -> None:
         """End: what is being recorded is written and handed to on_trace_ready."""
         if self.stopped or self._is_copy("stop"):
@@ -115,7 +115,7 @@ class profile(_KinetoProfile):
             self.prof_if.drop_sample()
             self._step_actions.sum_up()
 
-    @guarded()
+    @never_raises()
     def step(self) -> None:
         """The next step begins."""
         if self.stopped:
@@ -165,6 +165,6 @@ def _callable(name: str, value: Any) -> Any:
     """The value where it can be called, else None; a warning for one that stands for something."""
     if callable(value):
         return value
-    if truth(value):
+    if truth_of(value):
         warn(f"{name} is not Callable, set by default.")
     return None

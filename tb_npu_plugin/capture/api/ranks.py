@@ -11,7 +11,7 @@ from typing import Any
 _DIGITS = 9
 
 
-def _distributed() -> Any:
+def _initialized_distributed() -> Any:
     """torch.distributed where it is initialized, else None. Imports nothing."""
     module = sys.modules.get("torch.distributed")
     return module if module is not None and module.is_available() and module.is_initialized() else None
@@ -22,11 +22,11 @@ def rank_id() -> int | str | None:
     written = os.environ.get("RANK", "")
     if _is_count(written):
         return written
-    distributed = _distributed()
+    distributed = _initialized_distributed()
     return None if distributed is None else int(distributed.get_rank())
 
 
-def number() -> int:
+def rank_or_minus_one() -> int:
     """The rank; -1 where it is not known, as in torch_npu."""
     found = rank_id()
     return -1 if found is None else int(found)
@@ -34,7 +34,7 @@ def number() -> int:
 
 def world_size() -> int:
     """Ranks of the whole run; 1 where that is not known."""
-    distributed = _distributed()
+    distributed = _initialized_distributed()
     if distributed is not None:
         return int(distributed.get_world_size())
     written = os.environ.get("WORLD_SIZE", "")
@@ -51,7 +51,7 @@ def groups() -> dict[str, Any]:
 
     The name of a communicator is equal on all of its ranks.
     """
-    distributed = _distributed()
+    distributed = _initialized_distributed()
     if distributed is None:
         return {}
     world = distributed.distributed_c10d._world
@@ -73,7 +73,7 @@ def groups() -> dict[str, Any]:
 def communicator(group: Any) -> str | None:
     """Name of the communicator of a group of torch.distributed, or of that with this name; None: it is none of this
     process."""
-    distributed = _distributed()
+    distributed = _initialized_distributed()
     names = {} if distributed is None else distributed.distributed_c10d._world.pg_names
     if isinstance(group, str):
         group = next((known for known, name in names.items() if name == group), None)

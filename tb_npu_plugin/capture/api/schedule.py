@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api.enums import ProfilerAction
-from tb_npu_plugin.capture.api.messages import error, explained, warn
+from tb_npu_plugin.capture.api.messages import describe_error, error, warn
 
 #: Parameter → smallest allowed value, fallback. None: any int.
 _RULES: dict[str, tuple[int | None, int]] = {
@@ -82,7 +82,7 @@ class StepActions:
             self._failed += 1
             if self._failed == 1:
                 error(
-                    f"The schedule failed for step {step}, steps for which it fails are not recorded: {explained(problem)}"
+                    f"The schedule failed for step {step}, steps for which it fails are not recorded: {describe_error(problem)}"
                 )
             return ProfilerAction.NONE
 

@@ -34,7 +34,7 @@ def end(recorder: Recorder) -> None:
         _current[:] = [session for session in _current if session.recorder is not recorder]
 
 
-def current() -> Session | None:
+def current_session() -> Session | None:
     """The one that records now."""
     found = _current[:1]  # one read: another thread may end it
     return found[0] if found else None

@@ -10,7 +10,7 @@ from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import ranks
 from tb_npu_plugin.capture.api.enums import ProfilerActivity, supported_activities
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.messages import reason, truth, warn
+from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
 #: Of HostSwitches, of the arguments of profile() and of profiler_info.
@@ -30,7 +30,7 @@ def checked_bool(name: str, value: Any) -> bool:
 def checked_activities(activities: Any) -> set[ProfilerActivity]:
     """The activities; all if there are none, and (with a warning) if one is invalid."""
     try:
-        found = list(activities) if truth(activities) else []
+        found = list(activities) if truth_of(activities) else []
     except Exception:  # the user's object; reported below
         found = [None]
     if any(not isinstance(item, ProfilerActivity) for item in found):

@@ -38,12 +38,12 @@ class Termination:
         """Handle the signals that have no other handler. Only the main thread can."""
         self._keep, self._process, self._held, self._pending = keep, os.getpid(), False, 0
         for number in _SIGNALS:
-            self._take(number, signal.SIG_DFL, self._end)
+            self._install(number, signal.SIG_DFL, self._end)
 
     def hold(self) -> None:
         """The capture is being stopped: defer signals until stop()."""
         self._held = True
-        self._take(signal.SIGINT, signal.default_int_handler, self._wait)
+        self._install(signal.SIGINT, signal.default_int_handler, self._wait)
 
     @property
     def is_pending(self) -> bool:
@@ -62,9 +62,9 @@ class Termination:
         if pending == signal.SIGINT:
             raise KeyboardInterrupt
         if pending:
-            self._leave(pending)
+            self._raise_default(pending)
 
-    def _take(self, number: int, theirs: Any, ours: Callable[[int, FrameType | None], None]) -> None:
+    def _install(self, number: int, theirs: Any, ours: Callable[[int, FrameType | None], None]) -> None:
         if threading.current_thread() is threading.main_thread() and signal.getsignal(number) is theirs:
             self._taken[number] = theirs  # first: Ctrl-C may come before the next line
             signal.signal(number, ours)
@@ -77,7 +77,7 @@ class Termination:
 
     def _end(self, number: int, frame: FrameType | None) -> None:
         if self._keep is None or self._process != os.getpid():  # a forked process, or no capture runs
-            self._leave(number)
+            self._raise_default(number)
         elif self._held:
             self._pending = number
         else:
@@ -86,9 +86,9 @@ class Termination:
                 self._keep()
             except Exception as problem:  # the process ends whatever it is
                 error(f"The capture could not be kept: {reason(problem)}")
-            self._leave(number)
+            self._raise_default(number)
 
     @staticmethod
-    def _leave(number: int) -> None:
+    def _raise_default(number: int) -> None:
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from tb_npu_plugin.capture.api.messages import explained
+from tb_npu_plugin.capture.api.messages import describe_error
 from tb_npu_plugin.capture.backend import Progress, load_parser
 
 _SECONDS_BETWEEN_REPORTS = 0.1
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
         shutil.rmtree(out, ignore_errors=True)
         os._exit(1)  # without flushing stdout
     except Exception as problem:  # the parent process prints it
-        reporter.say("error", explained(problem))
+        reporter.say("error", describe_error(problem))
         return 1
     reporter.say("done")
     return 0

@@ -58,7 +58,7 @@ def _begin(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> Non
         begin(*arguments)
 
 
-def _alone() -> bool:
+def _is_orphan() -> bool:
     """The first process is gone."""
     first = multiprocessing.parent_process()
     return first is not None and not first.is_alive()
@@ -66,7 +66,7 @@ def _alone() -> bool:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """SIGINT of a terminal, which is not for this process, or of _watch."""
-    if _alone():
+    if _is_orphan():
         raise SystemExit(1)
 
 
@@ -88,5 +88,5 @@ def _do(work: Callable[..., None], *arguments: object) -> None:
     try:
         work(*arguments)
     finally:
-        if _alone():  # the pool would wait for more work for ever
+        if _is_orphan():  # the pool would wait for more work for ever
             os._exit(1)

@@ -131,7 +131,7 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
                 write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
         else:
             _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
-    truth = _truth(recipe, cluster, truths)
+    truth = _truth_json(recipe, cluster, truths)
     _write_truth(out, truth)
     return truth
 
@@ -193,7 +193,7 @@ def write_rank(
 ) -> None:
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with gc_paused(), _whole(_folder(recipe, cluster, rank, out)):
+    with gc_paused(), _remove_on_error(_folder(recipe, cluster, rank, out)):
         _write_segments(recipe, cluster, process, segments, out, progress)
 
 
@@ -202,7 +202,7 @@ def _write_shared(
 ) -> list[Truth]:
     """write_only_rank; where there are two cores, another process writes one share of it: simulating twice takes less
     than writing both one after the other."""
-    with _whole(_folder(recipe, cluster, rank, out)):
+    with _remove_on_error(_folder(recipe, cluster, rank, out)):
         if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
             return write_only_rank(recipe, cluster, rank, out, progress)
         with writing_processes(1) as pool:
@@ -212,7 +212,7 @@ def _write_shared(
 
 def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
     cluster = recipe.cluster()
-    with _whole(_folder(recipe, cluster, rank, out)):
+    with _remove_on_error(_folder(recipe, cluster, rank, out)):
         write_only_rank(recipe, cluster, rank, out, share="trace")
 
 
@@ -285,7 +285,7 @@ def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
 
 
 @contextmanager
-def _whole(folder: Path) -> Iterator[None]:
+def _remove_on_error(folder: Path) -> Iterator[None]:
     """What is written into the folder is complete, or not there: half a result would be taken for a whole one."""
     try:
         yield
@@ -311,7 +311,7 @@ def _write(rank: int) -> None:
     write_rank(recipe, cluster, table, rank, out)
 
 
-def _truth(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
+def _truth_json(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
     layout = cluster.layout
     pipeline = {"data_pipeline": data_truth(cluster)} if recipe.options.data_process else {}
     return {

@@ -149,7 +149,7 @@ class _Stage:
             self._backward(last=number == micro - 1)
             self._send("pp-")
         self._optimizer()
-        self._loss()
+        self._read_loss()
         return p
 
     # -- parts of a step ----------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class _Stage:
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
 
-    def _loss(self) -> None:
+    def _read_loss(self) -> None:
         p = self._p
         p.read_loss(2, BF16, ("aten::item", "aten::_local_scalar_dense"))
         p.free(self._input)

@@ -92,11 +92,11 @@ def _shared(op: CommOp) -> _Shared:
     return found
 
 
-def _ms(ns: int) -> float:
+def _ms_of(ns: int) -> float:
     return ns / 1e6
 
 
-def _ns(durs: list[int], places: list[int]) -> int:
+def _sum_ns(durs: list[int], places: list[int]) -> int:
     return sum([durs[place] for place in places])
 
 
@@ -116,8 +116,8 @@ def ratio(part: float, transit: float) -> float:
 def times_of(op: CommOp) -> Json:
     """Main plane only: transit is the moves, wait the waits, synchronization the waits before the first move."""
     durs = op.planes.durs
-    transit, wait, sync = (_ms(_ns(durs, places)) for places in _shared(op).main(op.main))
-    elapse = _ms(op.dur)
+    transit, wait, sync = (_ms_of(_sum_ns(durs, places)) for places in _shared(op).main(op.main))
+    elapse = _ms_of(op.dur)
     return {
         schema.START: op.start / 1000,
         schema.ELAPSE: elapse,
@@ -136,7 +136,7 @@ def bandwidths_of(op: CommOp, links: tuple[str, ...] = TRANSPORTS) -> Json:
     out: Json = {}
     for link in links:
         found = transports[link]
-        time = _ms(_ns(durs, found.places))
+        time = _ms_of(_sum_ns(durs, found.places))
         out[link] = {
             schema.SIZE: found.size or 0,
             schema.TRANSIT: time or 0,
@@ -164,7 +164,7 @@ class Moved(NamedTuple):
 
     def entry(self, name: Optional[str]) -> Json:
         """Figures of communication_matrix.json, with the operator's name where there is one."""
-        size, time = self.size / 1e6, _ms(self.dur)
+        size, time = self.size / 1e6, _ms_of(self.dur)
         out = {
             schema.TRANSPORT: self.transport,
             schema.SIZE: size,
@@ -178,7 +178,7 @@ def links_of(op: CommOp) -> dict[tuple[int, int], Moved]:
     """What one operator moved, by link."""
     name, durs = op.name, op.planes.durs
     return {
-        ends: Moved(name, transport, size, _ns(durs, places))
+        ends: Moved(name, transport, size, _sum_ns(durs, places))
         for ends, (transport, size, places) in _shared(op).links.items()
     }
 

@@ -106,11 +106,11 @@ class DeviceTables:
             _NO_ID,
         )
         computing = np.array([info is not None for info in infos])
-        self._computed(list(compress(infos, computing)), ids[computing])
+        self._add_compute_tasks(list(compress(infos, computing)), ids[computing])
         if self._pmu:
             self._count(kernels, durs, ids)
 
-    def _computed(self, infos: list[Row], ids: Ints) -> None:
+    def _add_compute_tasks(self, infos: list[Row], ids: Ints) -> None:
         """Rows of COMPUTE_TASK_INFO."""
 
         def write() -> None:

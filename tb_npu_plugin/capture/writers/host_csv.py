@@ -8,7 +8,7 @@ from operator import mul
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, by_start
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import cell, us
+from tb_npu_plugin.capture.writers.text import cell, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.trace import STEP_MARK
 
@@ -58,9 +58,11 @@ class Operators:
             if text:
                 total = totals[number]
                 device = (
-                    f"{us(op.device)},{us(total)},{us(op.on_aicore)},{us(on_aicore[number])}" if total else "0,0,0,0"
+                    f"{us_text(op.device)},{us_text(total)},{us_text(op.on_aicore)},{us_text(on_aicore[number])}"
+                    if total
+                    else "0,0,0,0"
                 )
-                lines.append(f"{text},{us(selfs[number])},{us(op.end - op.start)},{device}")
+                lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
         return lines
 
     def _static(self, info: OpInfo) -> str:
@@ -117,6 +119,6 @@ class Apis:
             level = dialect.cann_level if level == "hccl" else level
             variance = (count * squares - total * total) / (count * count) / 1e6
             mean = round(total / count / 1000, 3)
-            figures = f"{us(total)},{count},{mean},{us(least)},{us(most)},{round(variance, 3)}"
+            figures = f"{us_text(total)},{count},{mean},{us_text(least)},{us_text(most)},{round(variance, 3)}"
             file.write([f"{lead}{level},{cell(name)},{figures}"])
         file.close()

@@ -189,7 +189,7 @@ class HostTables:
                 (links, links),
                 ids.T,
             )
-            self._database.add_columns("PYTORCH_API", *(_mixed(*pair) for pair in both), *_NO_OP, _QUEUE)
+            self._database.add_columns("PYTORCH_API", *(_interleave(*pair) for pair in both), *_NO_OP, _QUEUE)
 
         def rows(place: int, values: Sequence[str]) -> list[Row]:
             link, *times = values
@@ -237,6 +237,6 @@ def _pairs(sequences: Ints, backward: Ints) -> tuple[Ints, Ints]:
     return places, np.concatenate([both, both])
 
 
-def _mixed(left: Ints, right: Ints) -> Ints:
+def _interleave(left: Ints, right: Ints) -> Ints:
     """One of each by turns."""
     return np.stack([left, right], axis=1).ravel()

@@ -126,7 +126,10 @@ class MemoryTables:
     def _blocks(self, blocks: Sequence[Allocation]) -> None:
         name, size, engine = columns(blocks, "name", "size", "graph_engine")
         at, *ends = arrays(blocks, "at", "release", "active_release", none=NULL_INT)
-        sizes = [*columns(blocks, "before.allocated", "before.reserved", "before.active"), *_after(blocks)]
+        sizes = [
+            *columns(blocks, "before.allocated", "before.reserved", "before.active"),
+            *_sizes_after_release(blocks),
+        ]
 
         def id_of(place: int) -> int:
             return self._engine[_engine_name(name[place])] if engine[place] else self._memory[name[place]]
@@ -181,7 +184,7 @@ def _engine_name(name: str) -> str:
     return name.removeprefix("cann::")
 
 
-def _after(blocks: Sequence[Allocation]) -> list[list[Any]]:
+def _sizes_after_release(blocks: Sequence[Allocation]) -> list[list[Any]]:
     """Sizes after the release; None for blocks that are held."""
     if NULL_INT in arrays(blocks, "release", none=NULL_INT)[0]:
         none = (None, None, None)

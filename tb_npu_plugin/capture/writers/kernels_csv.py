@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Ta
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.overlap import StepFinder, Windows
-from tb_npu_plugin.capture.writers.text import cell, shapes_cell, us
+from tb_npu_plugin.capture.writers.text import cell, shapes_cell, us_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
 Launch = Union[Task, CommOp]
@@ -58,7 +58,7 @@ class Kernels:
             start, dur = launch.start, launch.dur
             wait = 0 if previous is None or previous > start else start - previous
             previous = start + dur
-            wait_text = f"{wait / 1000:.6f}" if fixed else us(wait)
+            wait_text = f"{wait / 1000:.6f}" if fixed else us_text(wait)
             times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
             line = self._compute(launch, times) if isinstance(launch, Task) else self._communication(launch, times)
             if with_step:

@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import stamp
+from tb_npu_plugin.capture.writers.text import time_text
 from tb_npu_plugin.schema import link_files as schema
 from tb_npu_plugin.schema import trace_events as words
 
@@ -28,7 +28,7 @@ _NONE = Moved(0, 0, 0)
 _SECOND = 1_000_000_000
 
 
-def mb(rate: float) -> float:
+def mb_per_s(rate: float) -> float:
     """MB/s of bytes per second."""
     return round(rate / schema.LINK_MB, 3)
 
@@ -63,11 +63,14 @@ def pcie_rates(sample: LinkSample) -> dict[str, tuple[int, int, int]]:
 def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
     """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
     if sample.link == words.HCCS:
-        return {name: {key: mb(rate(sample, way))} for name, (key, way) in words.HCCS_COUNTERS.items()}
+        return {name: {key: mb_per_s(rate(sample, way))} for name, (key, way) in words.HCCS_COUNTERS.items()}
     if sample.link == words.PCIE:
         rates = pcie_rates(sample)
         return {
-            name: {words.PCIE_SENT: _shown(sent, rates), words.PCIE_RECEIVED: _shown(received, rates)}
+            name: {
+                words.PCIE_SENT: _rate_or_latency(sent, rates),
+                words.PCIE_RECEIVED: _rate_or_latency(received, rates),
+            }
             for name, (sent, received) in words.PCIE_COUNTERS.items()
         }
     out: dict[str, Mapping[str, float]] = {}
@@ -78,12 +81,12 @@ def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
     return out
 
 
-def _shown(kind: str, rates: Mapping[str, tuple[int, int, int]]) -> float:
+def _rate_or_latency(kind: str, rates: Mapping[str, tuple[int, int, int]]) -> float:
     """MB/s, or us of a latency."""
     if not kind:
         return 0
     value = rates[kind][2]
-    return value / 1000 if kind == schema.LATENCY else mb(value)
+    return value / 1000 if kind == schema.LATENCY else mb_per_s(value)
 
 
 def _use(bytes_a_second: float, speed: int) -> float:
@@ -116,7 +119,7 @@ class Network:
         speed, count = port_speed(self._output), self._count
         uses = {way: _use(total / count, speed) for way, total in self._rate.items()}
         rates = {way: round(total / count, 3) for way, total in self._packets.items()}
-        cells = [stamp(self._at), speed]
+        cells = [time_text(self._at), speed]
         for way in ("rx", "tx"):
             cells += [uses[way], rates[way], 0.0, 0.0]
         _write(self._output, spec.id, [[*cells, 0]])
@@ -156,7 +159,12 @@ class Hccs:
     def close(self) -> None:
         """Write the file."""
         rows = [
-            [schema.HCCS_KINDS[way][1], mb(found.most), mb(found.least), mb(found.total / found.count)]
+            [
+                schema.HCCS_KINDS[way][1],
+                mb_per_s(found.most),
+                mb_per_s(found.least),
+                mb_per_s(found.total / found.count),
+            ]
             for way, found in self._ranges.items()
             if found.count
         ]
@@ -183,7 +191,7 @@ class Pcie:
         rows = []
         for kind, sums in self._sums.items() if self._count else ():
             means = [total / self._count for total in sums]
-            cells = [round(mean / 1000, 3) if kind == schema.LATENCY else mb(mean) for mean in means]
+            cells = [round(mean / 1000, 3) if kind == schema.LATENCY else mb_per_s(mean) for mean in means]
             rows.append([schema.PCIE_KINDS[kind][1], *cells])
         _write(self._output, schema.PCIE.id, rows)
 

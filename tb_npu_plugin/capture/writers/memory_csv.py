@@ -5,7 +5,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import Rows, cell, mb, stamp, us
+from tb_npu_plugin.capture.writers.text import Rows, cell, mb_text, time_text, us_text
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
@@ -58,22 +58,22 @@ class Allocations:
 
     def _line(self, block: Allocation) -> str:
         at, release, active = block.at, block.release, block.active_release
-        dur = stamp(None if release is None else release - at)
+        dur = time_text(None if release is None else release - at)
         if block.graph_engine and release is not None:  # msprof's own way of writing
-            dur = us(release - at)
-        front = f"{cell(block.name)},{block.size / 1024},{stamp(at)},{stamp(release)}"
+            dur = us_text(release - at)
+        front = f"{cell(block.name)},{block.size / 1024},{time_text(at)},{time_text(release)}"
         before, after = self._totals(block.before), self._totals(block.after)
         if not self._active:
             return f"{front},{dur},{before},{after},{self._device}"
-        active_dur = stamp(None if active is None else active - at)
+        active_dur = time_text(None if active is None else active - at)
         stream = "" if block.graph_engine else str(STREAM)
-        return f"{front},{stamp(active)},{dur},{active_dur},{before},{after},{stream},{self._device}"
+        return f"{front},{time_text(active)},{dur},{active_dur},{before},{after},{stream},{self._device}"
 
     def _totals(self, totals: Totals | None) -> str:
         if totals is None:
             return ",," if self._active else ","
-        text = f"{mb(totals.allocated)},{mb(totals.reserved)}"
-        return f"{text},{mb(totals.active)}" if self._active else text
+        text = f"{mb_text(totals.allocated)},{mb_text(totals.reserved)}"
+        return f"{text},{mb_text(totals.active)}" if self._active else text
 
 
 class MemoryRecord:
@@ -93,7 +93,9 @@ class MemoryRecord:
         """Take the totals of one segment."""
         if self._output.options.npu:
             app = [
-                self._line("APP", stamp(s.at), None, s.size, None) for s in segment.modules if s.component == "PROCESS"
+                self._line("APP", time_text(s.at), None, s.size, None)
+                for s in segment.modules
+                if s.component == "PROCESS"
             ]
             self._file.add(app)
         self._pending += segment.totals
@@ -105,7 +107,7 @@ class MemoryRecord:
         del self._pending[: len(ready)]
         lines: list[str] = []
         for now in ready:
-            at = stamp(now.at)
+            at = time_text(now.at)
             line = self._line(now.component, at, now.allocated, now.reserved, now.active)
             if now.component == WORKSPACE:
                 self._workspace.add([line])
@@ -129,9 +131,9 @@ class MemoryRecord:
 
     def _line(self, component: str, at: str, allocated: int | None, reserved: int, active: int | None) -> str:
         if not self._active:
-            return f"{component},{at},{mb(allocated)},{mb(reserved)},{self._device}"
+            return f"{component},{at},{mb_text(allocated)},{mb_text(reserved)},{self._device}"
         stream = "" if component in ("APP", "GE") else str(STREAM)
-        return f"{component},{at},{mb(allocated)},{mb(reserved)},{mb(active)},{stream},{self._device}"
+        return f"{component},{at},{mb_text(allocated)},{mb_text(reserved)},{mb_text(active)},{stream},{self._device}"
 
 
 class Modules:
@@ -148,7 +150,7 @@ class Modules:
         """Keep the samples: the file goes by component."""
         for sample in segment.modules:
             if sample.component != "PROCESS":
-                line = f"{self._lead}{sample.component},{stamp(sample.at)},{mb(sample.size)},{self._device}"
+                line = f"{self._lead}{sample.component},{time_text(sample.at)},{mb_text(sample.size)},{self._device}"
                 if sample.component not in self._parts:
                     self._parts[sample.component] = self._file.part()
                 self._parts[sample.component].add([line])

@@ -28,14 +28,14 @@ def variant_of(dur: Any) -> Any:
     return (dur * 40_503 >> 8) % VARIANTS
 
 
-def around(kernel: Kernel, variant: int) -> float:
+def core_time_share(kernel: Kernel, variant: int) -> float:
     """What `core_time` asks for."""
     mean = _AROUND_CUBE if kernel.core in ("AI_CORE", "MIX_AIC") else _AROUND
     return mean * (1 + _DIFFERS * (Random(f"{kernel.name}/{variant}").random() - 0.5))
 
 
 def core_time(dur: Any, beside: Any) -> Any:
-    """ns, with a fraction, that the cores take of a launch of `dur` ns; or columns of them. beside: of `around`."""
+    """ns, with a fraction, that the cores take of a launch of `dur` ns; or columns of them. beside: of `core_time_share`."""
     return dur - beside * dur / (dur + _HALF)
 
 
@@ -62,7 +62,7 @@ def _text(text: str) -> Cell:
     return "text", text, 0.0
 
 
-def _share(value: float) -> Cell:
+def _share_text(value: float) -> Cell:
     return _text(str(round(value, 3)))
 
 
@@ -79,20 +79,20 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     if name == f"{unit}_{names.TIME}":
         return "time", "", round(pipes[unit], 3)
     if name == f"{unit}_ratio":
-        return _share(pipes[unit])
+        return _share_text(pipes[unit])
     if name == "icache_miss_rate":
-        return _share(min(0.9, pipes["icache"]))
+        return _share_text(min(0.9, pipes["icache"]))
     if name == "memory_bound":
-        return _share(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
+        return _share_text(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
     if name == names.CUBE_UTILIZATION:
         return "use", "", 100 * min(1.0, kernel.block / process.cube_cores)
     if name.endswith(names.GIGABYTES_A_SECOND):
         if vector and process.split and name.startswith("l0c"):  # the vector core has none
             return "rate", "", 0.0
-        return "rate", "", part * _moved(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
+        return "rate", "", part * _bytes_of_bandwidth(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
     if name.endswith(names.KILOBYTES):
-        carried = _carried(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split)
-        return _share(part * carried / 1024)
+        carried = _bytes_between(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split)
+        return _share_text(part * carried / 1024)
     if name.endswith(("hit", "allocate")):
         return _text(str(int(part * _lines(name, kernel))))
     return _arithmetic(name, kernel)
@@ -118,10 +118,10 @@ def _arithmetic(name: str, kernel: Kernel) -> Cell:
         "vec_bank_cflt_ratio": pipes["vec"] * 0.08,
         "vec_resc_cflt_ratio": pipes["vec"] * 0.02,
     }
-    return _share(shares[name])
+    return _share_text(shares[name])
 
 
-def _moved(name: str, kernel: Kernel) -> float:
+def _bytes_of_bandwidth(name: str, kernel: Kernel) -> float:
     """Bytes behind a bandwidth: those of global memory, and what its buffers pass on."""
     work = kernel.work
     place, _, way = name.partition("_read" if "_read" in name else "_write")
@@ -135,7 +135,7 @@ def _moved(name: str, kernel: Kernel) -> float:
     return float(size) * factors[place]
 
 
-def _carried(name: str, kernel: Kernel, vector: bool, split: bool) -> float:
+def _bytes_between(name: str, kernel: Kernel, vector: bool, split: bool) -> float:
     """Bytes between two places. On split chips the cube core has no UB and the vector core no L1 and L0C."""
     work = kernel.work
     unit = "UB" if vector else "L0C" if split else ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.records import Segment, Task, by_start
 from tb_npu_plugin.capture.simulation.work import Work
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import cell, stamp
+from tb_npu_plugin.capture.writers.text import cell, time_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
 
@@ -53,7 +53,7 @@ class AiCpu:
         for task in self._sorted.take(tasks, before):
             parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
             figures = ",".join(str(ns / self._unit) for ns in parts)
-            front = f"{self._lead}{stamp(task.start)},{cell(task.kernel.type)}"
+            front = f"{self._lead}{time_text(task.start)},{cell(task.kernel.type)}"
             self._file.write([f"{front},{figures},{task.stream},{task.task}"])
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class L2Cache:
             number, core = self._number, task.kernel.core
             self._number += 1
             if number >= 0 and ("CORE" in core or core.startswith("MIX")):
-                victims = _victims(task.kernel.work)
+                victims = _victim_rate(task.kernel.work)
                 lines.append(f"{self._lead}{task.stream},{task.task},N/A,{victims},{cell(task.kernel.name)}")
         self._file.add(lines)
 
@@ -93,7 +93,7 @@ class L2Cache:
         self._file.close()
 
 
-def _victims(work: Work) -> float:
+def _victim_rate(work: Work) -> float:
     """Lines that the L2 cache gave up, by lines that were asked for: few where all of them are there (as in the public
     sample of a real 910B: 0.00004 to 0.2)."""
     moved = work.read + work.written
@@ -118,7 +118,7 @@ class TaskTime:
         for task in self._sorted.take(tasks, before):
             kernel = task.kernel
             front = f"{self._lead}{cell(kernel.name)},{kernel.core or kernel.hardware},{task.stream},{task.task}"
-            lines.append(f"{front},{self._dur(task.dur)},{stamp(task.start)},{stamp(task.end)}")
+            lines.append(f"{front},{self._dur(task.dur)},{time_text(task.start)},{time_text(task.end)}")
         self._file.add(lines)
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ def _intervals(records: Sequence[Any]) -> Intervals:
     return np.stack([starts, starts + durs], axis=1)
 
 
-def merged(intervals: Intervals) -> Intervals:
+def merge(intervals: Intervals) -> Intervals:
     """Merge intervals that overlap or touch; sorted."""
     if not len(intervals):
         return intervals
@@ -38,7 +38,7 @@ def merged(intervals: Intervals) -> Intervals:
     return np.stack([intervals[first, 0], ends[np.append(first[1:], len(ends)) - 1]], axis=1)
 
 
-def minus(left: list[Interval], right: list[Interval]) -> list[Interval]:
+def subtract(left: list[Interval], right: list[Interval]) -> list[Interval]:
     """Parts of `left` outside `right`; both merged and sorted."""
     out, first = [], 0
     for start, end in left:
@@ -69,7 +69,7 @@ class Overlap:
         computes = np.array([kernel.core != "" for kernel in kernels], dtype=bool)
         self._computing = np.concatenate([self._computing, _intervals(segment.tasks)[computes]])
         self._communication = np.concatenate([self._communication, _intervals(segment.comm)])
-        return self._rows(self._settled(segment.until))
+        return self._rows(self._end_of_settled(segment.until))
 
     def finish(self) -> OverlapRows:
         """The remaining rows."""
@@ -83,22 +83,22 @@ class Overlap:
             (int(open_[:, 0].min()) for open_ in (self._computing, self._communication) if len(open_)), default=1 << 63
         )
 
-    def _settled(self, until: int) -> int:
+    def _end_of_settled(self, until: int) -> int:
         """Start of the busy time that goes on at `until`, or `until`."""
         until = min(until, (1 << 63) - 1)
-        busy = merged(np.concatenate([self._computing, self._communication]))
+        busy = merge(np.concatenate([self._computing, self._communication]))
         last = int(np.searchsorted(busy[:, 0], until)) - 1
         return int(busy[last, 0]) if last >= 0 and busy[last, 1] >= until else until
 
     def _rows(self, before: int) -> OverlapRows:
         done = []
         for open_ in (self._computing, self._communication):
-            done.append(merged(open_[open_[:, 0] < before]))
+            done.append(merge(open_[open_[:, 0] < before]))
         self._computing, self._communication = (
             open_[open_[:, 0] >= before] for open_ in (self._computing, self._communication)
         )
         computing, communication = done
-        busy = merged(np.concatenate(done))
+        busy = merge(np.concatenate(done))
         if not len(busy):
             return NO_ROWS
         ends = busy[:-1, 1] if self._idle_since is None else np.append(self._idle_since, busy[:-1, 1])
@@ -106,7 +106,7 @@ class Overlap:
         self._idle_since = int(busy[-1, 1])
         alone: list[Interval] = []
         if len(communication):
-            alone = minus(*(list(zip(*each.T.tolist())) for each in (communication, computing)))
+            alone = subtract(*(list(zip(*each.T.tolist())) for each in (communication, computing)))
         kinds = computing, communication, np.array(alone, dtype=np.int64).reshape(-1, 2), free
         numbers = np.repeat(np.arange(len(kinds)), [len(kind) for kind in kinds])
         rows = np.column_stack([np.concatenate(kinds), numbers])

@@ -70,10 +70,10 @@ class PlaneTables:
             known = self._known[pattern] = {}
         found = known.get((stream, op.main))
         if found is None:
-            found = known[stream, op.main] = self._made(pattern.tasks, stream, op.main)
+            found = known[stream, op.main] = self._make_parts(pattern.tasks, stream, op.main)
         return found
 
-    def _made(self, tasks: Sequence[PlaneTask], stream: int, main: int) -> list[_Part]:
+    def _make_parts(self, tasks: Sequence[PlaneTask], stream: int, main: int) -> list[_Part]:
         # ids are given in the order of rows
         texts = [(self._text[_KINDS.get(task.name, "SDMA")], self._text[task.name]) for task in tasks]
         ends = [0, *range(_FRONT + _ROWS, len(tasks), _ROWS), len(tasks)]
@@ -97,7 +97,7 @@ class PlaneTables:
         """Of TASK. Values: connection, number of the operator, id of the first task; start and end of each task."""
         rows = [
             (
-                *_two(4, not row),
+                *_two_placeholders(4, not row),
                 self._device,
                 "?1",
                 f"?3+{row}",
@@ -118,7 +118,7 @@ class PlaneTables:
         rows, is_first = [], True
         for row, (task, name) in enumerate(zip(tasks, names)):
             notify, type_ = notify_id(task), data_type_of(task, "")
-            size, rate = _two(6, is_first) if task.size else (0, 0)
+            size, rate = _two_placeholders(6, is_first) if task.size else (0, 0)
             is_first = is_first and not task.size
             rows.append(
                 (
@@ -143,6 +143,6 @@ class PlaneTables:
         return self._database.statement("COMMUNICATION_TASK_INFO", rows)
 
 
-def _two(first: int, is_first: bool) -> tuple[str, str]:
+def _two_placeholders(first: int, is_first: bool) -> tuple[str, str]:
     """Two values behind those so far, addressed by their number."""
     return (f"?{first}", f"?{first + 1}") if is_first else ("?", "?")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 
-def stamp(ns: int | None) -> str:
+def time_text(ns: int | None) -> str:
     """An absolute time or a long duration: us with three decimals and the TAB that guards it; empty for None."""
     if ns is None:
         return ""
@@ -22,13 +22,13 @@ def stamp(ns: int | None) -> str:
     return f"{digits[:-3]}.{digits[-3:]}\t"
 
 
-def us(ns: float) -> str:
+def us_text(ns: float) -> str:
     """A duration as Python writes a float of us."""
     return str(ns / 1000) if ns else "0"
 
 
 @lru_cache(1 << 16)  # the same totals come back in every step
-def mb(size: int | None) -> str:
+def mb_text(size: int | None) -> str:
     """MB, exact in binary; empty for None."""
     return "" if size is None else str(size / 1048576)
 
@@ -54,7 +54,7 @@ class CsvFile:
         self._path, self._header, self.newline = path, buffer.getvalue(), newline
         self._file: BinaryIO | None = None
 
-    def _opened(self) -> BinaryIO:
+    def _open(self) -> BinaryIO:
         if self._file is None:
             self._file = self._path.open("wb")
             self._file.write(self._header.encode())
@@ -62,7 +62,7 @@ class CsvFile:
 
     def write(self, lines: Sequence[str]) -> None:
         """Append rows: cells joined by commas, quoted where needed, without line end."""
-        file = self._opened()
+        file = self._open()
         if lines:
             file.write((self.newline.join(lines) + self.newline).encode())
 
@@ -79,7 +79,7 @@ class CsvFile:
         """Append the rows of a part and empty it."""
         if rows.file.tell():
             rows.file.seek(0)
-            shutil.copyfileobj(rows.file, self._opened(), 1 << 20)
+            shutil.copyfileobj(rows.file, self._open(), 1 << 20)
         rows.file.close()
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OVERLAP, OverlapRows
 from tb_npu_plugin.capture.writers.trace_planes import PlaneEvents
-from tb_npu_plugin.capture.writers.trace_text import Clock, quoted
+from tb_npu_plugin.capture.writers.trace_text import Clock, quote
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, TASK_KEYS, args_of
 
@@ -80,8 +80,8 @@ class DeviceEvents:
         hccl = call.level == "hccl"
         prefix = self._dialect.cann_prefix if hccl else CALL_PREFIX[call.level]
         level = self._dialect.cann_level if hccl else call.level
-        front = f'{{"name": {quoted(prefix + call.name)}, "pid": {self._pids["CANN"]}, "tid": '
-        return front, (quoted(call.mode), quoted(level), quoted(call.name), quoted(call.item))
+        front = f'{{"name": {quote(prefix + call.name)}, "pid": {self._pids["CANN"]}, "tid": '
+        return front, (quote(call.mode), quote(level), quote(call.name), quote(call.item))
 
     def _arrive(self, at: int, pid: int, tid: int, id_: str) -> Timed:
         return at, (
@@ -100,7 +100,7 @@ class DeviceEvents:
             kernel, stream, start = task.kernel, task.stream, task.start
             text = kernels.get(kernel)
             if text is None:
-                text = kernels[kernel] = f'{{"name": {quoted(kernel.name)}, "pid": {pid}, "tid": '
+                text = kernels[kernel] = f'{{"name": {quote(kernel.name)}, "pid": {pid}, "tid": '
             size = ""
             if detailed and task.size:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
@@ -131,7 +131,7 @@ class DeviceEvents:
             out.append(
                 (
                     op.start,
-                    f'{{"name": {quoted(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
+                    f'{{"name": {quote(op.name)}, "pid": {pid}, "tid": {base}, "ts": {ts(op.start)}, '
                     f'"dur": {op.dur / 1000}, "args": {args}, "ph": "X"}}',
                 )
             )
@@ -205,9 +205,9 @@ class DeviceEvents:
         return [
             (
                 mark.start,
-                f'{{"name": {quoted(mark.message)}, "pid": {pid}, "tid": {mark.tid}, "ts": {ts(mark.start)}, '
+                f'{{"name": {quote(mark.message)}, "pid": {pid}, "tid": {mark.tid}, "ts": {ts(mark.start)}, '
                 f'"dur": {(mark.end - mark.start) / 1000}, "args": '
-                f'{trace_events.MSTX_ARGS.format(quoted(mark.kind), quoted(mark.domain))}, "ph": "X"}}',
+                f'{trace_events.MSTX_ARGS.format(quote(mark.kind), quote(mark.domain))}, "ph": "X"}}',
             )
             for mark in segment.marks
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.records import OpInfo, Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.trace_text import Clock, event, meta, quoted
+from tb_npu_plugin.capture.writers.trace_text import Clock, event, meta, quote
 
 _SEPARATOR = ";\r\n"
 _QUOTE = '"'
@@ -35,10 +35,10 @@ class HostEvents:
     def _static(self, info: OpInfo) -> tuple[str, str]:
         args = ""
         if self._options.shapes and info.types:  # a single number has no sizes
-            args += f', "Input Dims": {quoted(info.shapes)}, "Input type": {quoted(info.types)}'
+            args += f', "Input Dims": {quote(info.shapes)}, "Input type": {quote(info.types)}'
         if self._options.stack and info.stack:
-            args += f', "Call stack": {quoted(_SEPARATOR.join(info.stack))}'
-        return f'{{"ph": "X", "name": {quoted(info.name)}, "pid": {self._pid}, "tid": ', args + "}}"
+            args += f', "Call stack": {quote(_SEPARATOR.join(info.stack))}'
+        return f'{{"ph": "X", "name": {quote(info.name)}, "pid": {self._pid}, "tid": ', args + "}}"
 
     def queue(self, segment: Segment) -> tuple[list[str], list[str]]:
         """Enqueues and dequeues, each with its end of the flow."""
@@ -47,7 +47,7 @@ class HostEvents:
         for item in segment.queue:
             name = names.get(item.name)
             if name is None:
-                name = names[item.name] = quoted("@" + item.name)[1:]
+                name = names[item.name] = quote("@" + item.name)[1:]
             number, tid, at = item.correlation, item.op.tid, ts(item.start)
             enqueues.append(
                 f'{{"ph": "X", "name": "Enqueue{name if with_names else _QUOTE}, "pid": {pid}, "tid": {tid}, '
@@ -87,7 +87,7 @@ class HostEvents:
         for call in segment.python:
             name = names.get(call.name)
             if name is None:
-                name = names[call.name] = quoted("@" + call.name)[1:]
+                name = names[call.name] = quote("@" + call.name)[1:]
             module = "" if call.module is None else f', "Python module id": {call.module}'
             out.append(
                 f'{{"ph": "X", "name": "{name[1:]}, "pid": {pid}, "tid": {call.tid}, "ts": {ts(call.start)}, '

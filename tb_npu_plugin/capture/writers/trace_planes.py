@@ -54,11 +54,11 @@ class PlaneEvents:
         found = known.get((row, type_))
         if found is None:
             found = known[row, type_] = [
-                self._made(task, place, row, type_) for place, task in enumerate(pattern.tasks)
+                self._make_texts(task, place, row, type_) for place, task in enumerate(pattern.tasks)
             ]
         return found
 
-    def _made(self, task: PlaneTask, place: int, row: int, data_type: str) -> _Texts:
+    def _make_texts(self, task: PlaneTask, place: int, row: int, data_type: str) -> _Texts:
         args = _ARGS % (
             f'"{notify_id(task) & _UNSIGNED}"',
             estimated_us(task),

@@ -24,7 +24,7 @@ def numeric_ts(ns: int) -> str:
     return repr(ns / 1000)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """JSON text of a name; the vendor does not escape what is outside ASCII."""
     return json.dumps(text, ensure_ascii=False)
 

@@ -86,7 +86,7 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
                     "unexpected_shape", f"{step}, {key}, {rank}", expected=Message("expected.object"), found=str(value)
                 )
                 continue
-            entries[int(rank)].append(entry_of(step, _kind(key), key, value))
+            entries[int(rank)].append(entry_of(step, _kind_of(key), key, value))
     parts = {rank: flat_tables(own, report) for rank, own in sorted(entries.items())}
     out: Tables = {}
     for name in ("comm_ops", "comm_bandwidth", "comm_packets"):
@@ -99,7 +99,7 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
 def _links(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
     """Read cluster_communication_matrix.json: ranks of a group -> step -> type-statistic@group -> link -> figures."""
     for step, key, links in _inner(content, report):
-        yield entry_of(step, _kind(key), key, links)
+        yield entry_of(step, _kind_of(key), key, links)
 
 
 def _inner(content: dict[str, Any], report: FileReport) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -110,5 +110,5 @@ def _inner(content: dict[str, Any], report: FileReport) -> Iterator[tuple[str, s
                 yield step, key, value
 
 
-def _kind(key: str) -> str:
+def _kind_of(key: str) -> str:
     return "p2p" if cluster.POINT_TO_POINT.search(key.partition("@")[0]) else "collective"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.tables import NULL_INT
-from tb_npu_plugin.units import number, scaled
+from tb_npu_plugin.units import float_or_none, scale_decimal
 
 Mask = NDArray[np.bool_]
 
@@ -35,8 +35,8 @@ def _int_of(cell: Any) -> int | None:
     if isinstance(cell, int):
         return cell
     if isinstance(cell, float):
-        return scaled(repr(cell), 1)
-    return scaled(cell.decode("utf-8", "replace"), 1) if isinstance(cell, bytes) else None
+        return scale_decimal(repr(cell), 1)
+    return scale_decimal(cell.decode("utf-8", "replace"), 1) if isinstance(cell, bytes) else None
 
 
 def floats_of(cells: Sequence[Any]) -> tuple[NDArray[np.float64], Mask]:
@@ -57,7 +57,7 @@ def floats_of(cells: Sequence[Any]) -> tuple[NDArray[np.float64], Mask]:
 def _float_of(cell: Any) -> float:
     if isinstance(cell, (int, float)):
         return float(cell)
-    value = number(cell.decode("utf-8", "replace")) if isinstance(cell, bytes) else None
+    value = float_or_none(cell.decode("utf-8", "replace")) if isinstance(cell, bytes) else None
     return float("nan") if value is None else value
 
 

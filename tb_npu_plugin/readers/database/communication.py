@@ -12,7 +12,7 @@ from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import NULL_INT, Table
-from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scaled
+from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scale_decimal
 
 _MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
 _STEP = re.compile(r"step(\d*)")
@@ -23,13 +23,13 @@ def comm_ops(rows: Rows) -> Table:
     exports."""
     out = RowBuilder(names.COMM_OPS_COLUMNS)
     figures = _columns(rows, "elapse_ms", "transit_ms", "wait_ms", "sync_ms", "idle_ms")
-    for who, start, times in zip(_who(rows), rows.floats("start_us").tolist(), figures):
-        elapse, transit, wait, sync, idle = (_ns(value, _MS) for value in times)
+    for who, start, times in zip(_identities(rows), rows.floats("start_us").tolist(), figures):
+        elapse, transit, wait, sync, idle = (_exact_figure(value, _MS) for value in times)
         if elapse is not None and transit is not None and wait is not None:
             idle = elapse - transit - wait
         out.add(
             *who,
-            _ns(start, _US),
+            _exact_figure(start, _US),
             elapse,
             transit,
             wait,
@@ -46,12 +46,20 @@ def comm_bandwidth(rows: Rows) -> Table:
     out = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
     seen = set()
-    for who, transport, values in zip(_who(rows), rows.texts("transport"), figures):
+    for who, transport, values in zip(_identities(rows), rows.texts("transport"), figures):
         if (*who, transport) not in seen:
             seen.add((*who, transport))
             size, time, speed, large = values
             rollup = int(transport in names.ROLLUP_TRANSPORTS)
-            out.add(*who, transport, rollup, _ns(size, _MB), _ns(time, _MS), _known(speed), _known(large))
+            out.add(
+                *who,
+                transport,
+                rollup,
+                _exact_figure(size, _MB),
+                _exact_figure(time, _MS),
+                _float_or_none(speed),
+                _float_or_none(large),
+            )
     return out.table()
 
 
@@ -60,9 +68,9 @@ def comm_packets(rows: Rows) -> Table:
     out = RowBuilder(names.COMM_PACKETS_COLUMNS)
     figures = _columns(rows, "packet_mb", "packets_ms")
     counts = rows.ints("count").tolist()
-    for who, transport, (packet, time), count in zip(_who(rows), rows.texts("transport"), figures, counts):
+    for who, transport, (packet, time), count in zip(_identities(rows), rows.texts("transport"), figures, counts):
         if count not in (0, NULL_INT):  # rows without packets only name a transport
-            out.add(*who, transport, _ns(packet, _MB), count, _ns(time, _MS))
+            out.add(*who, transport, _exact_figure(packet, _MB), count, _exact_figure(time, _MS))
     return out.table()
 
 
@@ -72,7 +80,9 @@ def comm_links(rows: Rows) -> Table:
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth")
     ends = zip(rows.ints("src").tolist(), rows.ints("dst").tolist())
     texts = zip(rows.texts("transport"), rows.texts("op_name"))
-    for (step, kind, name, group), (src, dst), (transport, op_name), values in zip(_who(rows), ends, texts, figures):
+    for (step, kind, name, group), (src, dst), (transport, op_name), values in zip(
+        _identities(rows), ends, texts, figures
+    ):
         op_type, dash, stat = name.rpartition("-")
         size, time, speed = values
         out.add(
@@ -84,15 +94,15 @@ def comm_links(rows: Rows) -> Table:
             None if src == NULL_INT else src,
             None if dst == NULL_INT else dst,
             _text(transport),
-            _ns(size, _MB),
-            _ns(time, _MS),
-            _known(speed),
+            _exact_figure(size, _MB),
+            _exact_figure(time, _MS),
+            _float_or_none(speed),
             _text(op_name),
         )
     return out.table()
 
 
-def _who(rows: Rows) -> Iterator[tuple[str | None, str | None, str, str | None]]:
+def _identities(rows: Rows) -> Iterator[tuple[str | None, str | None, str, str | None]]:
     """Yield (step, kind, name, group) of each row."""
     for step, kind, name, group in zip(*(rows.texts(key) for key in ("step", "kind", "name", "group"))):
         yield step_of(step), _text(kind), name or "", _text(group)
@@ -108,12 +118,12 @@ def _columns(rows: Rows, *keys: str) -> Iterator[tuple[float, ...]]:
     return zip(*(rows.floats(key).tolist() for key in keys))
 
 
-def _ns(value: float, factor: int) -> int | None:
+def _exact_figure(value: float, factor: int) -> int | None:
     """Return a figure in ns or bytes, from its shortest digits, as if read from a text file."""
-    return None if math.isnan(value) else scaled(repr(value), factor)
+    return None if math.isnan(value) else scale_decimal(repr(value), factor)
 
 
-def _known(value: float) -> float | None:
+def _float_or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 

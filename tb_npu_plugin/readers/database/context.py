@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.readers.database.source import Rows, Source, spooled
+from tb_npu_plugin.readers.database.source import Rows, Source, spool_column
 from tb_npu_plugin.readers.database.strings import Strings, find_rows
 from tb_npu_plugin.readers.shared.reading import Show, ignore_preview
 from tb_npu_plugin.readers.shared.spool import Spool
@@ -131,7 +131,9 @@ class Context:
         """Return the framework calls of one kind ("op", "queue", "trace") by start; ties keep the table's order."""
         chosen = np.flatnonzero(np.isin(self.torch.ints("kind"), schema.TORCH_KINDS[kind]))
         chosen = chosen[np.argsort(self.torch.ints("start_ns")[chosen], kind="stable")]
-        return Rows(len(chosen), {key: spooled(self.spool, values[chosen]) for key, values in self.torch.data.items()})
+        return Rows(
+            len(chosen), {key: spool_column(self.spool, values[chosen]) for key, values in self.torch.data.items()}
+        )
 
     def links(self, rows: Rows) -> tuple[IntArray, IntArray]:
         """Return (row, connection) pairs of framework calls; a call may have several connections."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.metrics import metric_columns
-from tb_npu_plugin.readers.database.source import Rows, spooled
+from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.steps import steps_of_kernels
 from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.readers.database.windows import assign_steps
@@ -74,24 +74,26 @@ class _KernelRows:
 
     def task_ids(self) -> IntArray:
         """globalTaskId of each row."""
-        return _at(self._context.tasks.ints("id"), self.task)
+        return _values_or_null(self._context.tasks.ints("id"), self.task)
 
     def columns(self) -> dict[str, Data]:
         context, compute, comm, spool = self._context, self._context.compute, self._context.comm, self._context.spool
         strings = context.strings
         duration = self._end - self.start
-        devices = self._either(context.devices(context.tasks), context.comm_devices)
+        devices = self._of_op_or_task(context.devices(context.tasks), context.comm_devices)
         out: dict[str, Data] = {
-            "start_ns": spooled(spool, self.start),
-            "dur_ns": spooled(spool, duration),
-            "wait_ns": spooled(spool, self._wait(devices)),
-            "device_id": spooled(spool, devices),
+            "start_ns": spool_column(spool, self.start),
+            "dur_ns": spool_column(spool, duration),
+            "wait_ns": spool_column(spool, self._wait(devices)),
+            "device_id": spool_column(spool, devices),
             "task_id": self._of_task("task_id"),
             "stream_id": self._of_task("stream_id"),
             "context_id": self._of_task("context_id", unset=NO_ID),
             "model_id": self._models(),
-            "block_dim": spooled(spool, np.where(self.op >= 0, 0, _at(compute.ints("block_dim"), self.info))),
-            "mix_block_dim": spooled(spool, _at(compute.ints("mix_block_dim"), self.info)),
+            "block_dim": spool_column(
+                spool, np.where(self.op >= 0, 0, _values_or_null(compute.ints("block_dim"), self.info))
+            ),
+            "mix_block_dim": spool_column(spool, _values_or_null(compute.ints("mix_block_dim"), self.info)),
             "name": self._text(compute, comm, "name"),
             "type": self._text(compute, comm, "type"),
         }
@@ -116,20 +118,24 @@ class _KernelRows:
             wait[rows[1:]] = np.maximum(self.start[rows[1:]] - self._end[rows[:-1]], 0)
         return wait
 
-    def _either(self, of_task: IntArray, of_comm: IntArray) -> IntArray:
-        return np.where(self.op >= 0, _at(of_comm, self.op), _at(of_task, self.task))
+    def _of_op_or_task(self, of_task: IntArray, of_comm: IntArray) -> IntArray:
+        return np.where(self.op >= 0, _values_or_null(of_comm, self.op), _values_or_null(of_task, self.task))
 
     def _of_task(self, key: str, unset: int = NULL_INT) -> IntArray:
-        values = _at(self._context.tasks.ints(key), self.task)
-        return spooled(self._context.spool, np.where(values == unset, NULL_INT, values))
+        values = _values_or_null(self._context.tasks.ints(key), self.task)
+        return spool_column(self._context.spool, np.where(values == unset, NULL_INT, values))
 
     def _models(self) -> IntArray:
         """Return model ids; for a communication operator that of its first task."""
         models = self._context.tasks.ints("model_id")
-        return spooled(self._context.spool, self._either(models, _at(models, self._context.comm_tasks)))
+        return spool_column(
+            self._context.spool, self._of_op_or_task(models, _values_or_null(models, self._context.comm_tasks))
+        )
 
     def _text(self, compute: Rows, comm: Rows, key: str) -> StringColumn:
-        ids = np.where(self.op >= 0, _at(comm.ints(key), self.op), _at(compute.ints(key), self.info))
+        ids = np.where(
+            self.op >= 0, _values_or_null(comm.ints(key), self.op), _values_or_null(compute.ints(key), self.info)
+        )
         strings = self._context.strings
         return strings.names(ids) if key == "name" else strings.column(ids)
 
@@ -145,7 +151,7 @@ class _KernelRows:
         return take_text(self._context.spool, StringColumn(codes, values), np.arange(len(codes)))
 
 
-def _at(values: IntArray, rows: NDArray[np.int64]) -> IntArray:
+def _values_or_null(values: IntArray, rows: NDArray[np.int64]) -> IntArray:
     """Return the values at rows, NULL_INT for row -1."""
     if not len(values):
         return np.full(len(rows), NULL_INT, dtype=np.int64)

@@ -29,13 +29,13 @@ def read_network(context: Context, select: Select, file: ResultFile) -> dict[str
     out = RowBuilder(file.columns)
     for device, port, chosen in _groups(context, rows, rows.ints("port")):
         times = rows.ints("time_ns")[chosen]
-        speed = _first(rows.floats("bandwidth")[chosen])
+        speed = _first_known(rows.floats("bandwidth")[chosen])
         cells: list[float | None] = []
         for way in ("rx", "tx"):
-            rate, packets = (_mean(rows.floats(f"{way}_{key}")[chosen]) for key in ("rate", "packet_rate"))
+            rate, packets = (_mean_of_known(rows.floats(f"{way}_{key}")[chosen]) for key in ("rate", "packet_rate"))
             use = None if rate is None or not speed else round(rate * 100 / speed, _DIGITS)
-            counted = _most(rows.ints(f"{way}_packets")[chosen])
-            lost = (_share(rows.ints(f"{way}_{key}")[chosen], counted) for key in ("errors", "dropped"))
+            counted = _max_known(rows.ints(f"{way}_packets")[chosen])
+            lost = (_percent_of_packets(rows.ints(f"{way}_{key}")[chosen], counted) for key in ("errors", "dropped"))
             cells += [use, packets if packets is None else round(packets, _DIGITS), *lost]
         known = None if speed is None else speed * BANDWIDTH_UNITS["B/s"]
         out.add(device, int(times.max()), known, *cells, port)
@@ -51,7 +51,7 @@ def read_hccs(context: Context) -> dict[str, Table]:
             values = rows.floats(key)[chosen]
             values = values[~np.isnan(values)]
             if len(values):
-                figures = (float(values.max()), float(values.min()), _mean(values))
+                figures = (float(values.max()), float(values.min()), _mean_of_known(values))
                 out.add(device, mode, *(_figure(figure, key) for figure in figures))
     return {files.HCCS.id: out.table()} if len(rows) else {}
 
@@ -62,7 +62,7 @@ def read_pcie(context: Context) -> dict[str, Table]:
     out = RowBuilder(files.PCIE.columns)
     for device, _, chosen in _groups(context, rows):
         for key, (_, mode) in files.PCIE_KINDS.items():
-            figures = [_mean(rows.floats(f"{key}_{end}")[chosen]) for end in ("min", "max", "avg")]
+            figures = [_mean_of_known(rows.floats(f"{key}_{end}")[chosen]) for end in ("min", "max", "avg")]
             if any(figure is not None for figure in figures):
                 out.add(device, mode, *(_figure(figure, key) for figure in figures))
     return {files.PCIE.id: out.table()} if len(rows) else {}
@@ -84,24 +84,24 @@ def _figure(value: float | None, key: str) -> float | None:
     return None if value is None else round(value / (1000 if key == files.LATENCY else files.LINK_MB), _DIGITS)
 
 
-def _mean(values: FloatArray) -> float | None:
+def _mean_of_known(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.sum()) / len(known) if len(known) else None
 
 
-def _first(values: FloatArray) -> float | None:
+def _first_known(values: FloatArray) -> float | None:
     known = values[~np.isnan(values)]
     return float(known[0]) if len(known) else None
 
 
-def _most(values: IntArray) -> int | None:
+def _max_known(values: IntArray) -> int | None:
     known = values[values != NULL_INT]
     return int(known.max()) if len(known) else None
 
 
-def _share(values: IntArray, packets: int | None) -> float | None:
+def _percent_of_packets(values: IntArray, packets: int | None) -> float | None:
     """Return the percentage of packets; 0 without packets, as in text exports."""
-    found = _most(values)
+    found = _max_known(values)
     if found is None or packets is None:
         return None
     return round(found * 100 / packets, _DIGITS) if packets else 0.0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.source import Rows, spooled
+from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.strings import Strings, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.core import ResultFile
@@ -30,12 +30,12 @@ def read_op_memory(context: Context) -> dict[str, Table]:
     order = np.argsort(engine, kind="stable")
     names = context.strings.names(ids)
     if engine.any():
-        names = _prefixed(names, engine)
+        names = _add_engine_prefix(names, engine)
     data: dict[str, Data] = {"name": take_text(context.spool, names, order), "device": _devices(context, rows, order)}
     return {"op_memory": _table(context, OP_MEMORY, rows, order, data)}
 
 
-def _prefixed(names: StringColumn, engine: NDArray[np.bool_]) -> StringColumn:
+def _add_engine_prefix(names: StringColumn, engine: NDArray[np.bool_]) -> StringColumn:
     """Add the prefix that text exports give to names of the graph engine."""
     count = len(names.values)
     values = [*names.values, *(schema.GRAPH_ENGINE_PREFIX + name for name in names.values)]
@@ -59,7 +59,7 @@ def read_memory_record(context: Context) -> dict[str, Table]:
     codes = np.concatenate([np.zeros(len(chosen), dtype=np.int32), components.codes[order] + np.int32(1)])
 
     def both(of_app: IntArray, key: str) -> IntArray:
-        return spooled(context.spool, np.concatenate([of_app, rows.ints(key)[order]]))
+        return spool_column(context.spool, np.concatenate([of_app, rows.ints(key)[order]]))
 
     none = np.full(len(chosen), NULL_INT, dtype=np.int64)
     devices = np.concatenate([context.devices(app)[chosen], context.devices(rows)[order]])
@@ -70,7 +70,7 @@ def read_memory_record(context: Context) -> dict[str, Table]:
         "reserved_bytes": both(app.ints("hbm")[chosen], "reserved_bytes"),
         "active_bytes": both(none, "active_bytes"),
         "stream": both(none, "stream"),
-        "device": _named(devices),
+        "device": _device_names(devices),
     }
     return {"memory_record": Table(MEMORY_RECORD.columns, data)}
 
@@ -88,7 +88,7 @@ def read_module_memory(context: Context) -> dict[str, Table]:
     order = order[names.codes[order] >= 0]
     data: dict[str, Data] = {
         "component": take_text(context.spool, names, order),
-        "device_id": spooled(context.spool, context.devices(rows)[order]),
+        "device_id": spool_column(context.spool, context.devices(rows)[order]),
         "device": _devices(context, rows, order),
     }
     return {"module_memory": _table(context, MODULE_MEMORY, rows, order, data)}
@@ -98,16 +98,16 @@ def _table(context: Context, file: ResultFile, rows: Rows, order: Index, data: d
     """Return a table of the declared columns: those in `data`, the others from `rows` by key."""
     for column in file.columns:
         if column.key not in data and rows.has(column.key):
-            data[column.key] = spooled(context.spool, rows.ints(column.key)[order])
+            data[column.key] = spool_column(context.spool, rows.ints(column.key)[order])
     columns = tuple(column for column in file.columns if column.key in data)
     return Table(columns, {column.key: data[column.key] for column in columns})
 
 
 def _devices(context: Context, rows: Rows, order: Sequence[int] | Index) -> StringColumn:
-    return _named(context.devices(rows)[order])
+    return _device_names(context.devices(rows)[order])
 
 
-def _named(devices: IntArray) -> StringColumn:
+def _device_names(devices: IntArray) -> StringColumn:
     """Return device names as in text exports: "NPU:0"."""
     found, code = np.unique(devices, return_inverse=True)
     return StringColumn(

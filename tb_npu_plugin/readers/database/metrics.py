@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.source import spooled, unknown_floats
+from tb_npu_plugin.readers.database.source import spool_column, unknown_floats
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.metrics import header_of, metric_column
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind
@@ -23,7 +23,7 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
     columns: dict[int, np.ndarray[Any, Any]] = {}
 
     def take(chunk: dict[str, Any]) -> None:
-        rows = _found(ordered, chunk["task"])
+        rows = _find_rows(ordered, chunk["task"])
         found, first = np.unique(chunk["name"], return_index=True)
         for name in found[np.argsort(first)].tolist():
             if name not in columns:
@@ -31,23 +31,23 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
             mine = (chunk["name"] == name) & (rows >= 0)
             columns[name][rows[mine]] = chunk["value"][mine]
 
-    ordered = _ordered(task_ids)
+    ordered = _sort_ids(task_ids)
     context.source.chunks(schema.METRICS, (), take)
     out: list[tuple[Column, Data]] = []
     for id_, values in columns.items():
         name = context.strings.text(id_)
         if name is not None and not name.startswith(schema.NO_SUCH_UNIT):
             column, data = _column(name, values)
-            out.append((column, spooled(context.spool, data)))
+            out.append((column, spool_column(context.spool, data)))
     return out
 
 
-def _ordered(ids: IntArray) -> tuple[IntArray, IntArray]:
+def _sort_ids(ids: IntArray) -> tuple[IntArray, IntArray]:
     order = np.argsort(ids, kind="stable")
     return ids[order], order
 
 
-def _found(ordered: tuple[IntArray, IntArray], wanted: IntArray) -> IntArray:
+def _find_rows(ordered: tuple[IntArray, IntArray], wanted: IntArray) -> IntArray:
     keys, order = ordered
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where((keys[at] == wanted) & (wanted != NULL_INT), order[at], -1)

@@ -50,7 +50,7 @@ def open_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connection
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="tb-npu-db-") if state.needs_copy else nullcontext("") as folder:
-        connection = _connected(path, state, folder, report)
+        connection = _connect(path, state, folder, report)
         try:
             yield connection
         finally:
@@ -102,7 +102,7 @@ def _log_of(path: Path, end: str) -> Path:
     return path.with_name(path.name + end)
 
 
-def _connected(path: Path, state: _State, folder: str, report: FileReport) -> sqlite3.Connection | None:
+def _connect(path: Path, state: _State, folder: str, report: FileReport) -> sqlite3.Connection | None:
     """Connect to the file itself, or to a copy of it and its logs in `folder`."""
     mode = "mode=ro&immutable=1"
     try:

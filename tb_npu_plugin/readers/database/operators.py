@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tb_npu_plugin.analysis.operators.nesting import codes, nesting
-from tb_npu_plugin.analysis.operators.tree import nested
+from tb_npu_plugin.analysis.operators.tree import nested_times
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
-from tb_npu_plugin.readers.database.source import Rows, spooled
+from tb_npu_plugin.readers.database.source import Rows, spool_column
 from tb_npu_plugin.readers.database.strings import find_rows, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.registry import TABLES
@@ -35,22 +35,22 @@ def read_operators(context: Context) -> dict[str, Table]:
     copies = find_copies(context, ops)
     tasks = context.tasks
     np.add.at(device, copies.op, (tasks.ints("end_ns") - tasks.ints("start_ns"))[copies.task])
-    times = nested(copies.parent, ops.ints("end_ns") - start, device, device if aicore is None else aicore)
+    times = nested_times(copies.parent, ops.ints("end_ns") - start, device, device if aicore is None else aicore)
     marks = np.array([STEP_MARK in value for value in names.values] + [False])
     rows = np.flatnonzero(~marks[names.codes])
     data: dict[str, Data] = {
         "name": take_text(spool, names, rows),
         "input_shapes": take_text(spool, strings.column(ops.ints("input_shapes"), unquote=True), rows),
         "call_stack": take_text(spool, call_stacks(context, ops.ints("chain")), rows),
-        "host_self_ns": spooled(spool, times.host_self[rows]),
-        "host_total_ns": spooled(spool, times.host_total[rows]),
-        "device_self_ns": spooled(spool, times.device_self[rows]),
-        "device_total_ns": spooled(spool, times.device_total[rows]),
-        "nested": spooled(spool, nesting(copies.parent, codes(names), ops.ints("input_shapes"))[rows]),
+        "host_self_ns": spool_column(spool, times.host_self[rows]),
+        "host_total_ns": spool_column(spool, times.host_total[rows]),
+        "device_self_ns": spool_column(spool, times.device_self[rows]),
+        "device_total_ns": spool_column(spool, times.device_total[rows]),
+        "nested": spool_column(spool, nesting(copies.parent, codes(names), ops.ints("input_shapes"))[rows]),
     }
     if cores_known:
-        data["device_self_aicore_ns"] = spooled(spool, times.device_self_aicore[rows])
-        data["device_total_aicore_ns"] = spooled(spool, times.device_total_aicore[rows])
+        data["device_self_aicore_ns"] = spool_column(spool, times.device_self_aicore[rows])
+        data["device_total_aicore_ns"] = spool_column(spool, times.device_total_aicore[rows])
     columns = tuple(column for column in TABLES["operators"] if column.key in data)
     return {"operators": Table(columns, data)}
 

@@ -41,7 +41,7 @@ def with_database_settings(
         with open_database(path, FileReport(ProblemLog(), relative)) as connection:
             if connection is not None:
                 try:
-                    return _completed(
+                    return _complete(
                         capture, Source(connection, FileReport(ProblemLog(), relative), Spool()), path.name
                     )
                 except sqlite3.DatabaseError:
@@ -49,7 +49,7 @@ def with_database_settings(
     return capture
 
 
-def _completed(capture: Capture, source: Source, name: str) -> Capture:
+def _complete(capture: Capture, source: Source, name: str) -> Capture:
     rows = source.read(schema.META_DATA)
     content = {key: _value(value) for key, value in zip(rows.texts("name"), rows.texts("value")) if key}
     ranks = [rank for rank in source.read(schema.RANK_DEVICE).ints("rank").tolist() if rank >= 0]

@@ -42,14 +42,14 @@ class RecordingWindow:
     def window(self, *times: IntArray) -> Window | None:
         """Return the window to check these times against; None if the database has no times."""
         if self._window is None and not self._is_exact:
-            self._window = window_of([self._sampled(column) for column in self._time_columns()])
+            self._window = window_of([self._sample_times(column) for column in self._time_columns()])
         window = self._window
         if not self._is_exact and (window is None or any(window.strays(column).any() for column in times)):
             self._window = window_of([self._all_times(column) for column in self._time_columns()])
             self._is_exact = True
         return self._window
 
-    def _sampled(self, time_column: TimeColumn) -> IntArray:
+    def _sample_times(self, time_column: TimeColumn) -> IntArray:
         """Return the times of _SAMPLES evenly spaced rows."""
         table, column = time_column
         with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
@@ -164,7 +164,7 @@ class Source:
         for select in selects:
             if select.table in self.tables:
                 with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
-                    ((last,),) = self._connection.execute(f"SELECT MAX(rowid) FROM {_quoted(select.table)}")
+                    ((last,),) = self._connection.execute(f"SELECT MAX(rowid) FROM {_quote(select.table)}")
                     total += last if isinstance(last, int) else 0
         return total
 
@@ -178,7 +178,7 @@ class Source:
         known = self._columns.get(select.table)
         if known is None:
             try:
-                rows = self._connection.execute(f"PRAGMA table_info({_quoted(select.table)})").fetchall()
+                rows = self._connection.execute(f"PRAGMA table_info({_quote(select.table)})").fetchall()
             except sqlite3.DatabaseError:
                 rows = []
             known = {str(text_of(row[1])).lower(): str(text_of(row[1])) for row in rows}
@@ -222,7 +222,7 @@ class Source:
         total = 0
         try:
             with gc_paused():
-                for rows in self._fetched(select, shown):
+                for rows in self._fetch(select, shown):
                     chunk = self._chunk(select, fields, rows)
                     total += len(next(iter(chunk.values())))
                     take(chunk)
@@ -233,8 +233,8 @@ class Source:
         self._checked.update((select.table, name) for _, name in fields)
         return total
 
-    def _fetched(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
-        cursor = self._connection.execute(f"SELECT {shown} FROM {_quoted(select.table)}")
+    def _fetch(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
+        cursor = self._connection.execute(f"SELECT {shown} FROM {_quote(select.table)}")
         while rows := cursor.fetchmany(CHUNK_ROWS):
             yield rows
 
@@ -243,7 +243,7 @@ class Source:
         out: dict[str, Any] = {}
         dropped = np.zeros(len(rows), dtype=np.bool_)
         for (field, name), column in zip(fields, cells):
-            values, bad = _converted(field, column)
+            values, bad = _convert(field, column)
             out[field.key] = values
             unknown = bad
             if field.required:
@@ -252,7 +252,7 @@ class Source:
             if unknown.any():
                 self._report(select, field, name, column, unknown)
         dropped |= self._backwards(select, fields, cells, out, dropped)
-        dropped |= self._outside(select, fields, cells, out, dropped)
+        dropped |= self._drop_outside(select, fields, cells, out, dropped)
         if dropped.any():
             kept = np.flatnonzero(~dropped)
             out = {
@@ -283,7 +283,7 @@ class Source:
             wrong |= found
         return wrong
 
-    def _outside(
+    def _drop_outside(
         self,
         select: Select,
         fields: list[tuple[Field, str]],
@@ -312,7 +312,7 @@ class Source:
     def _time_columns(self) -> list[TimeColumn]:
         """Return the columns that date the rows: the start, or the only time."""
         return [
-            (_quoted(select.table), _quoted(name))
+            (_quote(select.table), _quote(name))
             for select in SELECTS
             if select.table in self.tables
             for field in select.fields
@@ -353,7 +353,7 @@ class _ColumnReader:
         return self._texts if self._values is None else self._values.values()
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -361,11 +361,11 @@ def _expression(field: Field, name: str) -> str:
     """Return the SQL expression of a column, with NULL_INT for NULL: numpy converts columns of one type fast. SQLite
     parses -2**63 as a float, hence the subtraction."""
     if field.content in (Content.INT, Content.STRING) and not field.required:
-        return f"ifnull({_quoted(name)}, (-9223372036854775807 - 1))"
-    return _quoted(name)
+        return f"ifnull({_quote(name)}, (-9223372036854775807 - 1))"
+    return _quote(name)
 
 
-def _converted(field: Field, cells: tuple[Any, ...]) -> tuple[Any, Mask]:
+def _convert(field: Field, cells: tuple[Any, ...]) -> tuple[Any, Mask]:
     if field.content is Content.TEXT:
         return [text_of(cell) for cell in cells], np.zeros(len(cells), dtype=np.bool_)
     return floats_of(cells) if field.content is Content.FLOAT else ints_of(cells)
@@ -377,7 +377,7 @@ def _unknown(values: Any) -> Mask:
     return np.asarray(np.isnan(values) if values.dtype.kind == "f" else values == NULL_INT)
 
 
-def spooled(spool: Spool, values: NDArray[Any]) -> NDArray[Any]:
+def spool_column(spool: Spool, values: NDArray[Any]) -> NDArray[Any]:
     """Move a finished column to a file if it is long."""
     column = spool.column(values.dtype)
     column.append(values)

@@ -39,7 +39,7 @@ def op_statistic(kernels: Table, communication: str) -> dict[str, Table]:
             count,
             total,
             int(groups.least[group]),
-            _mean(total, count),
+            _mean_ns(total, count),
             int(groups.most[group]),
             round(total * 100 / total_ns, 3) if total_ns else 0.0,
         )
@@ -69,7 +69,7 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
             names[row],
             total,
             count,
-            _mean(total, count),
+            _mean_ns(total, count),
             int(groups.least[group]),
             int(groups.most[group]),
             round(variance, 3),
@@ -77,7 +77,7 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
     return {"api_statistic": rows.table()}
 
 
-def _mean(total: int, count: int) -> int:
+def _mean_ns(total: int, count: int) -> int:
     """Return the mean in ns, rounded as in text exports: us with three decimals."""
     return round(round(total / count / 1000, 3) * 1000)
 

@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START, STEP_TRACE, STEP_TRACE_UNIT
 from tb_npu_plugin.tables import NULL_INT, Data, Kind, StringColumn, Table, from_lists
-from tb_npu_plugin.units import TIME_UNITS, scaled
+from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 
 def read_step_trace(source: Source) -> dict[str, Table]:
@@ -32,7 +32,9 @@ def step_table(rows: Rows) -> Table:
         if column.kind is Kind.TEXT:
             data[column.key] = StringColumn.of(map(step_of, rows.texts(column.key)))
         elif column.kind is Kind.DURATION:
-            values = [scaled(repr(value), TIME_UNITS[STEP_TRACE_UNIT]) for value in rows.floats(column.key).tolist()]
+            values = [
+                scale_decimal(repr(value), TIME_UNITS[STEP_TRACE_UNIT]) for value in rows.floats(column.key).tolist()
+            ]
             data[column.key] = np.array([NULL_INT if value is None else value for value in values], dtype=np.int64)
         else:
             data[column.key] = rows.ints(column.key)

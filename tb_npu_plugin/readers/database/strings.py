@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.database.source import Source, spooled
+from tb_npu_plugin.readers.database.source import Source, spool_column
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.torch_npu_db import NO_ID
@@ -66,9 +66,9 @@ class Strings:
     def text(self, id_: int) -> str | None:
         """Return the text of one id; None if missing."""
         place = int(self._places(np.array([id_], dtype=np.int64))[0])
-        return None if place < 0 else self._at(place)
+        return None if place < 0 else self._text_at(place)
 
-    def _at(self, place: int) -> str:
+    def _text_at(self, place: int) -> str:
         start, end = self._texts.ends[place : place + 2].tolist()
         text = bytes(self._texts.blob[start:end]).decode("utf-8", "surrogateescape")
         if is_damaged(text):
@@ -102,10 +102,10 @@ class Strings:
         code_of_place = np.full(len(self._texts) + 1, -2, dtype=np.int32)  # -2: not seen; last entry: no text
         code_of_place[-1] = -1
         values: dict[str, int] = {}
-        for piece in _pieces(ids):
+        for piece in _split(ids):
             places = self._places(piece)
             for place in _by_first_use(places[code_of_place[places] == -2]):
-                text = self._at(place)
+                text = self._text_at(place)
                 if not raw:
                     text = text.strip()
                     if unquote and len(text) > 1 and text[0] == text[-1] == '"':
@@ -121,7 +121,7 @@ def _by_first_use(places: NDArray[np.int64]) -> list[int]:
     return [int(place) for place in found[np.argsort(first)]]
 
 
-def _pieces(values: IntArray) -> Iterator[IntArray]:
+def _split(values: IntArray) -> Iterator[IntArray]:
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 
@@ -133,7 +133,7 @@ def take_text(spool: Spool, text: StringColumn, rows: NDArray[np.int64]) -> Stri
     order = order[order >= 0]
     new = np.full(len(text.values) + 1, -1, dtype=np.int32)  # last entry: unknown
     new[order] = np.arange(len(order), dtype=np.int32)
-    return StringColumn(spooled(spool, new[codes]), [text.values[code] for code in order.tolist()])
+    return StringColumn(spool_column(spool, new[codes]), [text.values[code] for code in order.tolist()])
 
 
 def find_rows(keys: IntArray, values: IntArray) -> NDArray[np.int64]:

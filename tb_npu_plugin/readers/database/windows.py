@@ -43,7 +43,7 @@ def launch_times(context: Context, connections: IntArray) -> IntArray:
     of its CANN call; NULL_INT for none."""
     calls = context.calls
     call = find_rows(calls.ints("connection"), connections)
-    times = np.where(call >= 0, calls.ints("start_ns")[call], NULL_INT) if len(calls) else _none(connections)
+    times = np.where(call >= 0, calls.ints("start_ns")[call], NULL_INT) if len(calls) else _unknown_like(connections)
     ops = context.torch_of_kind("op")
     row, connection = context.links(ops)
     op = find_rows(connection, connections)
@@ -53,5 +53,5 @@ def launch_times(context: Context, connections: IntArray) -> IntArray:
     return times
 
 
-def _none(like: IntArray) -> IntArray:
+def _unknown_like(like: IntArray) -> IntArray:
     return np.full(len(like), NULL_INT, dtype=np.int64)

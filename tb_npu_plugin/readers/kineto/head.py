@@ -117,17 +117,17 @@ def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], in
     """As scan.scan_trace, with times since the epoch."""
     report, is_packed = FileReport(log, path.name), path.name.endswith(".gz")
     stated = _head(path).get(kineto.BASE_TIME)
-    base = _moment(_stated_behind(path) if stated is None and not is_packed else stated, report)
+    base = _read_base_time(_stated_behind(path) if stated is None and not is_packed else stated, report)
     peek = into.peek
     if peek is not None:
-        into = dataclasses.replace(into, peek=lambda events: peek(_timed(events, base)))
+        into = dataclasses.replace(into, peek=lambda events: peek(_add_base(events, base)))
     events = scan_trace(path, log, progress, into)
     if stated is None and is_packed and not _has_dates(events):  # costs unpacking the file again
-        base = _moment(_stated_behind(path), report)
-    return _timed(events, base)
+        base = _read_base_time(_stated_behind(path), report)
+    return _add_base(events, base)
 
 
-def _moment(stated: Any, report: FileReport) -> int:
+def _read_base_time(stated: Any, report: FileReport) -> int:
     """Return the base of times, ns since the epoch; 0 if not recorded, as times are absolute then. Report an invalid
     base."""
     if type(stated) is int and 0 <= stated < _MAX_BASE:
@@ -167,7 +167,7 @@ def _has_dates(events: TraceEvents) -> bool:
     return bool(len(times)) and int(times.max()) > _THIS_CENTURY
 
 
-def _timed(events: TraceEvents, base: int) -> TraceEvents:
+def _add_base(events: TraceEvents, base: int) -> TraceEvents:
     """Add the base to all times, and hide the event that ends the window."""
     ends = [code for code, name in enumerate(events.names) if name == kineto.WINDOW_END]
     if ends:

@@ -53,10 +53,10 @@ def read_kernels(selected: SelectedEvents, steps: Steps) -> tuple[Table, Index]:
 
 def _is_shown(column: Column, data: dict[str, Data]) -> bool:
     """Whether the column has a known value or identifies the rows."""
-    return column.group in ("identity", "time") or _known(data[column.key])
+    return column.group in ("identity", "time") or _has_known_value(data[column.key])
 
 
-def _known(data: Data) -> bool:
+def _has_known_value(data: Data) -> bool:
     if isinstance(data, StringColumn):
         return bool((data.codes >= 0).any())
     return bool((data != NULL_INT).any()) if data.dtype == np.int64 else bool((~np.isnan(data)).any())

@@ -46,12 +46,12 @@ def read_memory(selected: SelectedEvents, operators: Operators) -> dict[str, Tab
         "reserved_bytes": reserved,
         "device": devices,
     }
-    taken, freed = _paired(devices.codes.astype(np.int64), address, size)
+    taken, freed = _pair_releases(devices.codes.astype(np.int64), address, size)
     ended = freed >= 0
     release = np.where(ended, time[freed], NULL_INT)
     owner = operators.at(time[taken], threads(selected, rows[taken]))
     allocations: dict[str, Data] = {
-        "name": _named(selected, operators, owner),
+        "name": _operator_names(selected, operators, owner),
         "size_bytes": size[taken],
         "alloc_ns": time[taken],
         "release_ns": release,
@@ -82,7 +82,7 @@ def _devices(kind: IntArray, number: IntArray) -> StringColumn:
     return StringColumn.of(words[code] for code in np.ravel(place).tolist())
 
 
-def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, Index]:
+def _pair_releases(device: Index, address: IntArray, size: IntArray) -> tuple[Index, Index]:
     """Return the allocations and the release of each, or -1: the next event of the address, if it releases it. Releases
     of memory allocated before the recording are left out. Events must be ordered by time."""
     usable = known(address) & known(size) & (size != 0)
@@ -98,7 +98,7 @@ def _paired(device: Index, address: IntArray, size: IntArray) -> tuple[Index, In
     return taken, released[taken]
 
 
-def _named(selected: SelectedEvents, operators: Operators, owner: Index) -> StringColumn:
+def _operator_names(selected: SelectedEvents, operators: Operators, owner: Index) -> StringColumn:
     """Return the names of the allocating operators; unknown outside operators."""
     if not len(operators.rows):
         return StringColumn(np.full(len(owner), -1, dtype=np.int32), [])

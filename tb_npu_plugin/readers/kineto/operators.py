@@ -71,7 +71,7 @@ class Operators(NestedEvents):
             if found is not None:
                 shapes.add(place, bytes(found.dims) or bytes(found.older_dims))
                 stacks.add(place, bytes(found.stack))
-        recorded = stacks.text(len(self.rows), _stack)
+        recorded = stacks.text(len(self.rows), _frames_text)
         return {
             "input_shapes": shapes.text(len(self.rows), _shapes),
             "call_stack": recorded if recorded.values else call_stacks(self._selected, self),
@@ -103,7 +103,7 @@ class _TextColumn:
 
 def _shapes(raw: bytes) -> str | None:
     """Return "4,8;8,8;" for [[4, 8], [8, 8], []], as NPU profilers write shapes; None if no input has a shape."""
-    value = _decoded(raw)
+    value = _decode(raw)
     if isinstance(value, str):
         return value or None
     if not isinstance(value, list) or not any(value):
@@ -111,7 +111,7 @@ def _shapes(raw: bytes) -> str | None:
     return ";".join(_shape(item) for item in value)
 
 
-def _decoded(raw: bytes) -> Any:
+def _decode(raw: bytes) -> Any:
     """Return the decoded JSON; None if it is invalid."""
     try:
         return msgspec.json.decode(raw)
@@ -127,9 +127,9 @@ def _shape(value: Any) -> str:
     return f"[{' '.join(_shape(item) for item in value)}]" if nested else ",".join(map(str, value))
 
 
-def _stack(raw: bytes) -> str | None:
+def _frames_text(raw: bytes) -> str | None:
     """Return the frames, which are separated by semicolons, one per FRAME_END."""
-    value = _decoded(raw)
+    value = _decode(raw)
     if not isinstance(value, str):
         return None
     return FRAME_END.join(frame for part in value.split(";") if (frame := part.strip())) or None

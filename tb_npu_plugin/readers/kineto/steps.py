@@ -51,12 +51,12 @@ class Steps:
         of all threads if the thread has no marks, as for the backward pass."""
         out = np.full(len(times), -1, dtype=np.int64)
         marked = np.isin(thread, self.thread)
-        self._place(out, np.arange(len(self.start)), np.flatnonzero(~marked), times)
+        self._set_innermost(out, np.arange(len(self.start)), np.flatnonzero(~marked), times)
         for one in np.unique(thread[marked]).tolist():
-            self._place(out, np.flatnonzero(self.thread == one), np.flatnonzero(thread == one), times)
+            self._set_innermost(out, np.flatnonzero(self.thread == one), np.flatnonzero(thread == one), times)
         return StringColumn(np.append(self.names.codes, -1)[out].astype(np.int32), self.names.values)
 
-    def _place(self, out: Index, marks: Index, rows: Index, times: IntArray) -> None:
+    def _set_innermost(self, out: Index, marks: Index, rows: Index, times: IntArray) -> None:
         """Set `out` to the innermost of `marks` at the times in `rows`."""
         if not len(marks) or not len(rows):
             return
@@ -78,7 +78,7 @@ def budgets(kernels: Table, steps: Steps) -> Table:
     from the step's mark to its first task on the GPU."""
     marks = dict(zip(reversed(steps.names.tolist()), reversed(steps.start.tolist())))  # first mark of each name
     found = [
-        replace(step, copying=step.copying or 0, preparing=_since(marks.get(step.step), step.start_ns))
+        replace(step, copying=step.copying or 0, preparing=_time_since(marks.get(step.step), step.start_ns))
         for step in analysis.from_kernels(kernels)
     ]
     rows = [asdict(step) for step in found]
@@ -86,6 +86,6 @@ def budgets(kernels: Table, steps: Steps) -> Table:
     return from_lists(columns, {column.key: [row[column.key] for row in rows] for column in columns})
 
 
-def _since(mark: int | None, start: int | None) -> int | None:
+def _time_since(mark: int | None, start: int | None) -> int | None:
     """Return the time since the mark; unknown if the clocks of host and GPU disagree."""
     return None if mark is None or start is None or start < mark else start - mark

@@ -163,7 +163,7 @@ class _TablesBuilder:
                 shown = tables.LOCAL if src == dst else transport
                 self._links.add(
                     step.step,
-                    _kind(kind),
+                    _kind_of(kind),
                     kind,
                     "total",
                     None,
@@ -180,7 +180,7 @@ class _TablesBuilder:
         cost = self._figures.amount(value[1], self._unit, f"{where}, cost")
         wait = self._figures.amount(value[2], self._unit, f"{where}, wait")
         # The elapsed time is not recorded: it may include idle time besides cost and wait.
-        self._ops.add(step, _kind(kind), name, None, None, None, cost, wait, None, None, None, None)
+        self._ops.add(step, _kind_of(kind), name, None, None, None, cost, wait, None, None, None, None)
         moved: dict[str, list[int]] = defaultdict(lambda: [0, 0])
 
         def refuse(found: Any) -> None:
@@ -201,9 +201,9 @@ class _TablesBuilder:
                 moved[transport][1] += time
         for transport, (size, time) in moved.items():
             self._bandwidth.add(
-                step, _kind(kind), name, None, transport, 0, size, time, size / time if time else None, None
+                step, _kind_of(kind), name, None, transport, 0, size, time, size / time if time else None, None
             )
 
 
-def _kind(type: str) -> str:
+def _kind_of(type: str) -> str:
     return "p2p" if type.lower() in _P2P else "collective"

@@ -116,7 +116,7 @@ def read_framework(reading: Reading) -> Tables:
                 *(text(cells, place[key]) for key in ("full_name", "type", "kernel", "subgraph")),
                 *(rows.integer(cells, place[key], 1, line) for key in ("stream_id", "block_dim")),
                 *(
-                    _listed(info, side, word)
+                    _join_property(info, side, word)
                     for side in (names.INPUT, names.OUTPUT)
                     for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)
                 ),
@@ -124,9 +124,9 @@ def read_framework(reading: Reading) -> Tables:
     return {FRAMEWORK: out.table()}
 
 
-def _listed(info: dict[str, Any], side: str, word: str) -> str | None:
+def _join_property(info: dict[str, Any], side: str, word: str) -> str | None:
     """Return one property of all inputs or outputs in order, separated by ";"."""
-    keys = sorted((key for key in info if key.startswith(side)), key=_number)
+    keys = sorted((key for key in info if key.startswith(side)), key=_index_in)
     values = [str(info[key].get(word, "")) for key in keys if isinstance(info[key], dict)]
     return (
         ";".join(value[len(names.TYPE_PREFIX) :] if value.startswith(names.TYPE_PREFIX) else value for value in values)
@@ -134,7 +134,7 @@ def _listed(info: dict[str, Any], side: str, word: str) -> str | None:
     )
 
 
-def _number(key: str) -> int:
+def _index_in(key: str) -> int:
     found = _INDEX.search(key)
     return int(found.group(1)[:9]) if found else 0
 
@@ -158,11 +158,11 @@ def read_flops(reading: Reading) -> Tables:
             cube, vector = values[:half], values[half:] or [0.0] * half
             # The utilization of vector cores refers to another peak: it is not added.
             used = cube[2] if half == 3 else None
-            out.add(text(cells, 0), _plus(cube[0], vector[0]), _plus(cube[1], vector[1]), used)
+            out.add(text(cells, 0), _sum_or_none(cube[0], vector[0]), _sum_or_none(cube[1], vector[1]), used)
     return {FLOPS: out.table()}
 
 
-def _plus(left: float | None, right: float | None) -> float | None:
+def _sum_or_none(left: float | None, right: float | None) -> float | None:
     return None if left is None or right is None else left + right
 
 
@@ -256,10 +256,10 @@ def _report_unmatched(tables: Tables, log: ProblemLog) -> None:
 
 def _work_of(name: str | None, by_work: dict[str | None, int]) -> int | None:
     """Return the FLOPs row of an operator; some versions omit the scope in its name there."""
-    return by_work.get(name, by_work.get(_short(name)))
+    return by_work.get(name, by_work.get(_short_name(name)))
 
 
-def _short(name: str | None) -> str:
+def _short_name(name: str | None) -> str:
     return (name or "").rpartition("/")[2]
 
 
@@ -273,7 +273,7 @@ def _totals(tables: Tables) -> Table | None:
     by_work = _rows_by_name(flops)
     out = RowBuilder(names.OP_TOTALS_COLUMNS)
     labels = ops.text("name").tolist()
-    avg, calls = (_plain(ops.ints(key)) for key in ("avg_ns", "calls"))
+    avg, calls = (_to_list(ops.ints(key)) for key in ("avg_ns", "calls"))
     total = [None if a is None or c is None else a * c for a, c in zip(avg, calls)]
     total_ns = sum(value for value in total if value is not None)
     known_of = {key: _values(framework, key) for key in (column.key for column in _FRAMEWORK) if key != "name"}
@@ -283,7 +283,7 @@ def _totals(tables: Tables) -> Table | None:
         details = {key: None if place is None else values[place] for key, values in known_of.items()}
         out.add(
             name,
-            details["type"] or _type_in(_short(name)),
+            details["type"] or _type_in(_short_name(name)),
             names.AI_CORE,
             calls[row],
             total[row],
@@ -323,9 +323,9 @@ def _values(table: Table | None, key: str) -> list[Any]:
     if isinstance(data, StringColumn):
         return data.tolist()
     if table.column(key).kind.is_int:
-        return _plain(table.ints(key))
+        return _to_list(table.ints(key))
     return [value if value == value else None for value in table.floats(key).tolist()]
 
 
-def _plain(values: IntArray) -> list[int | None]:
+def _to_list(values: IntArray) -> list[int | None]:
     return [None if value == _NULL else value for value in values.tolist()]

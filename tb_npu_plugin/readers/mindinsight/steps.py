@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import mindinsight_steps as names
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.units import TIME_UNITS, scaled
+from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 #: Line number of the first step in ascend_cluster_analyse.
 _FIRST_STEP = 2
@@ -50,7 +50,7 @@ def read_step_trace(reading: Reading) -> Tables:
             report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
             return {}
         found = _reduces(rows.header)
-        rows.report_unknown_headers(_known(found))
+        rows.report_unknown_headers(_known_headers(found))
         count = 0
         for line, cells in rows.lines:
             if _add_step(rows, cells, line, positions, steps):
@@ -79,8 +79,8 @@ def _add_step(rows: CsvRows, cells: list[str], line: int, positions: dict[str, i
         if not is_number(step) or start is None or end is None or end < start:
             rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
             return False
-        fp = _inside(rows.report, "fp_point", fp, start, end, line)
-        bp = _inside(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
+        fp = _point_in_step(rows.report, "fp_point", fp, start, end, line)
+        bp = _point_in_step(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
         # The first step has no previous end: its start is missing, or is the start of forward.
         computed = (end - start, _difference(fp, start), _difference(bp, fp), _difference(end, bp))
         for name, stated, ours in zip(
@@ -97,14 +97,14 @@ def _add_step(rows: CsvRows, cells: list[str], line: int, positions: dict[str, i
                 )
         total = computed[0]
         interval, fp_bp, tail = (
-            _plausible(stated, total) if ours is None else ours
+            _fitting_part(stated, total) if ours is None else ours
             for stated, ours in zip((interval, fp_bp, tail), computed[1:])
         )
     out.add(None if is_average else step, int(is_average), start, end, total, fp, bp, interval, fp_bp, tail)
     return not is_average
 
 
-def _inside(report: FileReport, name: str, point: int | None, start: int, end: int, line: int) -> int | None:
+def _point_in_step(report: FileReport, name: str, point: int | None, start: int, end: int, line: int) -> int | None:
     """Return the point if it lies in its step, else None and a problem: durations from it would be negative."""
     if point is None or start <= point <= end:
         return point
@@ -112,7 +112,7 @@ def _inside(report: FileReport, name: str, point: int | None, start: int, end: i
     return None
 
 
-def _plausible(stated: int | None, total: int) -> int | None:
+def _fitting_part(stated: int | None, total: int) -> int | None:
     """Return the recorded part of a step if it fits into the step, else None."""
     return stated if stated is not None and 0 <= stated <= total else None
 
@@ -131,11 +131,11 @@ def _reduces(header: list[str]) -> list[_Reduce]:
             header.index(name + suffix) if name + suffix in header else None
             for suffix in (names.REDUCE_START, names.REDUCE_END)
         )
-        found.append(_Reduce(name, matched.group("name"), scaled(matched.group("stream"), 1), start, end))
+        found.append(_Reduce(name, matched.group("name"), scale_decimal(matched.group("stream"), 1), start, end))
     return found
 
 
-def _known(found: list[_Reduce]) -> set[str]:
+def _known_headers(found: list[_Reduce]) -> set[str]:
     """Return the headers that are read: those of points, and of all-reduces with start and end."""
     reduces = {reduce.header for reduce in found if reduce.start is not None and reduce.end is not None}
     points = {name for column in names.ITERATIONS_COLUMNS for name in column.headers}
@@ -172,11 +172,11 @@ def read_points(reading: Reading) -> Tables:
         if not isinstance(item, dict):
             report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
             continue
-        rows.add(step, _first(item, names.FP_KEYS, report), _first(item, names.BP_KEYS, report))
+        rows.add(step, _first_operator(item, names.FP_KEYS, report), _first_operator(item, names.BP_KEYS, report))
     return {"step_points": rows.table()}
 
 
-def _first(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> str | None:
+def _first_operator(item: dict[str, Any], keys: tuple[str, ...], report: FileReport) -> str | None:
     """Return the operator under the first key found."""
     value = next((item[key] for key in keys if key in item), None)
     if value is None or isinstance(value, str):

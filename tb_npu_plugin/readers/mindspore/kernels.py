@@ -19,8 +19,10 @@ def with_short_names(kernels: Table) -> Table:
     parts = [split(value) for value in names.values]
     if not any(scope for _, scope in parts) and all(short == value for (short, _), value in zip(parts, names.values)):
         return kernels
-    renamed = Table(kernels.columns, {**kernels.data, "name": recoded(names, [short for short, _ in parts])})
-    return renamed.with_columns([(FULL_NAME, names), (SCOPE, recoded(names, [scope or None for _, scope in parts]))])
+    renamed = Table(kernels.columns, {**kernels.data, "name": replace_texts(names, [short for short, _ in parts])})
+    return renamed.with_columns(
+        [(FULL_NAME, names), (SCOPE, replace_texts(names, [scope or None for _, scope in parts]))]
+    )
 
 
 def split(name: str) -> tuple[str, str]:
@@ -38,7 +40,7 @@ def split(name: str) -> tuple[str, str]:
     return kernel, parts[2] if len(parts) == 3 else ""
 
 
-def recoded(column: StringColumn, values: Sequence[str | None]) -> StringColumn:
+def replace_texts(column: StringColumn, values: Sequence[str | None]) -> StringColumn:
     """Replace the distinct texts of a column; None is unknown."""
     text = StringColumn.of(values)
     codes = np.append(text.codes, np.int32(-1))  # code -1 is the last entry

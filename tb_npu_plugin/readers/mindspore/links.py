@@ -56,11 +56,11 @@ def _sum_by_type(links: Table, types: dict[str, str]) -> Table:
     texts = [links.text(key).tolist() for key in _KEYS]
     ends = links.ints("src").tolist(), links.ints("dst").tolist()
     sums: dict[tuple[Any, ...], list[int | None]] = {}
-    figures = zip(_known(links.ints("size_bytes")), _known(links.ints("time_ns")))
+    figures = zip(_to_list(links.ints("size_bytes")), _to_list(links.ints("time_ns")))
     for (step, kind, name, group, transport), src, dst, (size, time) in zip(zip(*texts), *ends, figures):
         key = (step, kind, types[name or ""], group, src, dst, transport)
         before = sums.get(key, [0, 0])
-        sums[key] = [_plus(before[0], size), _plus(before[1], time)]
+        sums[key] = [_sum_or_none(before[0], size), _sum_or_none(before[1], time)]
     rows = RowBuilder(COMM_LINKS_COLUMNS)
     for (step, kind, name, group, src, dst, transport), (size, time) in sums.items():
         speed = None if size is None or not time else size / time
@@ -69,10 +69,10 @@ def _sum_by_type(links: Table, types: dict[str, str]) -> Table:
     return rows.table()
 
 
-def _known(values: IntArray) -> list[int | None]:
+def _to_list(values: IntArray) -> list[int | None]:
     return [None if value == NULL_INT else value for value in values.tolist()]
 
 
-def _plus(left: int | None, right: int | None) -> int | None:
+def _sum_or_none(left: int | None, right: int | None) -> int | None:
     """Return the sum; None if one is unknown."""
     return None if left is None or right is None else left + right

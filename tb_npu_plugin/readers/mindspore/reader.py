@@ -58,7 +58,7 @@ def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")
         if "step_marks" in out:
-            kernels = steps.checked(kernels, out["step_marks"], report)
+            kernels = steps.remove_impossible_steps(kernels, out["step_marks"], report)
         out["kernels"] = with_short_names(kernels)
     if "memory_record" in out:
         out["memory_record"] = memory.without_zeros(out["memory_record"])

@@ -13,7 +13,7 @@ import numpy as np
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
-from tb_npu_plugin.readers.mindspore.kernels import recoded
+from tb_npu_plugin.readers.mindspore.kernels import replace_texts
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import StringColumn, Table
 
@@ -21,7 +21,7 @@ from tb_npu_plugin.tables import StringColumn, Table
 _WHOLE = "0"
 
 
-def checked(kernels: Table, marks: Table, report: FileReport) -> Table:
+def remove_impossible_steps(kernels: Table, marks: Table, report: FileReport) -> Table:
     """Remove the step of kernels counted to the last step that ran before it began: they cannot have been launched in
     it. Kernels after the end of the last step may have been launched in it, and stay."""
     if not len(marks) or not kernels.has("step"):
@@ -49,4 +49,4 @@ def without_whole(table: Table) -> Table:
     steps = table.text("step")
     if set(steps.values) != {_WHOLE}:
         return table
-    return replace(table, data={**table.data, "step": recoded(steps, [None])})
+    return replace(table, data={**table.data, "step": replace_texts(steps, [None])})

@@ -12,7 +12,7 @@ from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import msprof as names
-from tb_npu_plugin.schema.core import folded
+from tb_npu_plugin.schema.core import normalise_header
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, REDUCES_COLUMNS
 from tb_npu_plugin.tables import NULL_INT, Table, known
 from tb_npu_plugin.units import TIME_UNITS, unit_of
@@ -41,8 +41,10 @@ def read_iterations(reading: Reading) -> Tables:
     with open_rows(reading) as rows:
         if rows is None:
             return {}
-        positions = {folded(header): place for place, header in reversed(list(enumerate(rows.header)))}
-        missing = [name for name in (names.ITERATION_ID, names.ITERATION_END) if folded(name) not in positions]
+        positions = {normalise_header(header): place for place, header in reversed(list(enumerate(rows.header)))}
+        missing = [
+            name for name in (names.ITERATION_ID, names.ITERATION_END) if normalise_header(name) not in positions
+        ]
         if missing:
             report.add("missing_column", "line 1", expected=", ".join(missing), found=", ".join(rows.header))
             return {}
@@ -55,7 +57,9 @@ def read_iterations(reading: Reading) -> Tables:
 def _row(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int]) -> _Row | None:
     """Return the iteration of a line; None, and a problem, if it is invalid."""
     place = {
-        column.key: positions.get(folded(column.headers[0])) for column in names.ITERATIONS.columns if column.headers
+        column.key: positions.get(normalise_header(column.headers[0]))
+        for column in names.ITERATIONS.columns
+        if column.headers
     }
     figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
     number, end, total = text(cells, place["step"]), figures["end_ns"], figures["total_ns"]
@@ -64,7 +68,7 @@ def _row(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int]) 
         return None
     figures["start_ns"] = figures["fp_ns"] if total is None else end - total
     starts, durations = (
-        [i for i, header in enumerate(rows.header) if folded(header) == folded(name)]
+        [i for i, header in enumerate(rows.header) if normalise_header(header) == normalise_header(name)]
         for name in (names.REDUCE_START, names.REDUCE_DURATION)
     )
     reduces = []
@@ -72,7 +76,7 @@ def _row(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int]) 
         start, duration = _time(rows, cells, start_place, line), _duration(rows, cells, duration_place, line)
         if start is not None and duration is not None:
             reduces.append((start, duration))
-    device, model = (text(cells, positions.get(folded(name))) for name in (names.DEVICE, names.MODEL))
+    device, model = (text(cells, positions.get(normalise_header(name))) for name in (names.DEVICE, names.MODEL))
     return _Row((device, model), number, figures, reduces)
 
 

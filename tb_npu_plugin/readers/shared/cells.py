@@ -21,7 +21,7 @@ from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
 from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, StringColumn
-from tb_npu_plugin.units import number, number_column, scaled_column
+from tb_npu_plugin.units import float_or_none, number_column, scaled_column
 
 #: Cells without a value.
 MISSING = frozenset(("", "N/A"))
@@ -160,12 +160,12 @@ class TextCells:
         codes = self._column.values()
         if as_figures and figures is not None:
             by_code = np.append(figures, np.nan)  # code -1 is the last entry
-            return column, _converted(codes, self._spool.column(np.float64), lambda part: by_code[part])
+            return column, _convert(codes, self._spool.column(np.float64), lambda part: by_code[part])
         if self._packed is not None:
             same = self._packed.same()
             if same is not None:
                 by_code = np.append(same, np.int32(-1))
-                codes = _converted(codes, self._spool.column(np.int32), lambda part: by_code[part])
+                codes = _convert(codes, self._spool.column(np.int32), lambda part: by_code[part])
         return replace(column, kind=Kind.TEXT), StringColumn(codes, values)
 
     def _pack(self) -> None:
@@ -234,7 +234,7 @@ class NumberCells:
             return values, bad
         if self._is_int:
             values, bad = scaled_column(texts, int(self.field.factor))
-            return values, bad if self.accepts(values) else bad | self._impossible(values)
+            return values, bad if self.accepts(values) else bad | self._impossible_times(values)
         floats, bad = number_column(texts)
         return floats * self.field.factor, bad
 
@@ -246,9 +246,9 @@ class NumberCells:
 
     def accepts(self, values: NDArray[Any]) -> bool:
         """Whether all values, unknown ones included, are in the column's range."""
-        return not (self.has_limits and self._impossible(values).any())
+        return not (self.has_limits and self._impossible_times(values).any())
 
-    def _impossible(self, values: NDArray[np.int64]) -> Mask:
+    def _impossible_times(self, values: NDArray[np.int64]) -> Mask:
         """Mask of times at or before 1970 (broken rows hold 0), or of negative and TOO_LONG durations."""
         if self.field.column.kind is Kind.TIME:
             return np.asarray((values <= 0) & (values != NULL_INT))
@@ -264,9 +264,9 @@ class NumberCells:
         values = self._column.values()
         if self.field.guess is not Guess.FRACTIONS:
             return self.field.column, values
-        if not all(map(_are_whole, _pieces(values))):
+        if not all(map(_are_whole, _split(values))):
             return replace(self.field.column, kind=Kind.FLOAT), values
-        return self.field.column, _converted(values, self._spool.column(np.int64), _whole)
+        return self.field.column, _convert(values, self._spool.column(np.int64), _to_ints)
 
 
 Cells = Union[TextCells, NumberCells]
@@ -279,15 +279,13 @@ def create_cells(field: Field, spool: Spool) -> Cells:
     return NumberCells(field, spool)
 
 
-def _pieces(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _split(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
     return (values[start : start + _PIECE] for start in range(0, len(values), _PIECE))
 
 
-def _converted(
-    values: NDArray[Any], out: GrowingColumn, convert: Callable[[NDArray[Any]], NDArray[Any]]
-) -> NDArray[Any]:
+def _convert(values: NDArray[Any], out: GrowingColumn, convert: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
     """Convert a column piece by piece into `out`, and return its values."""
-    for piece in _pieces(values):
+    for piece in _split(values):
         out.append(convert(piece))
     return out.values()
 
@@ -298,7 +296,7 @@ def _are_whole(values: NDArray[np.float64]) -> bool:
     return not ((known != np.rint(known)).any() or np.abs(known).max(initial=0.0) > _FLOAT_WHOLE)
 
 
-def _whole(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def _to_ints(values: NDArray[np.float64]) -> NDArray[np.int64]:
     unknown = np.isnan(values)
     return np.where(unknown, NULL_INT, np.where(unknown, 0.0, values).astype(np.int64))
 
@@ -311,5 +309,5 @@ def is_whole(text: str) -> bool:
     """Whether the number has no fraction: "3", "3.0", "1e3". True also for text that is not a number."""
     if text.isdigit():
         return True
-    value = number(text)
+    value = float_or_none(text)
     return value is None or value == int(value)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.schema.core import ResultFile, base_of, folded, normalise
+from tb_npu_plugin.schema.core import ResultFile, base_of, normalise, normalise_header
 from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.tables import Column, Kind
 from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
@@ -31,11 +31,11 @@ class Field:
 
 def find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
     """Return the columns to read, in the file's order; None, and a problem, if a required one is missing."""
-    known = {folded(spelling): column for column in spec.columns for spelling in column.headers}
+    known = {normalise_header(spelling): column for column in spec.columns for spelling in column.headers}
     found: dict[str, Field] = {}
     unknown: list[tuple[int, str]] = []
     for index, text in enumerate(map(normalise, header)):
-        column = known.get(folded(text))
+        column = known.get(normalise_header(text))
         if column is None:
             unknown.append((index, text))
         elif column.key in found:

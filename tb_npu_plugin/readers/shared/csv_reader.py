@@ -24,7 +24,7 @@ from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
 from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY
 from tb_npu_plugin.tables import Kind, Table, known
-from tb_npu_plugin.units import number
+from tb_npu_plugin.units import float_or_none
 
 
 def read_csv(reading: Reading, spec: ResultFile) -> Table | None:
@@ -155,7 +155,7 @@ def _report_cells(
         elif declared.required:
             code = "bad_required_cell"
         else:
-            code = "bad_cell" if number(cell) is not None or not _is_float(cell) else "not_a_number"
+            code = "bad_cell" if float_or_none(cell) is not None or not _is_float(cell) else "not_a_number"
         report.add(code, f"line {chunk.lines[row]}, {name}", found=cell.strip(), kind=declared.key)
 
 
@@ -175,6 +175,6 @@ def _report_rounded(column: Cells, cells: tuple[str, ...], chunk: Chunk, report:
         return
     declared = column.field.column
     for row, cell in enumerate(cells):
-        if "e" in cell.lower() and number(cell) is not None:
+        if "e" in cell.lower() and float_or_none(cell) is not None:
             where = f"line {chunk.lines[row]}, {declared.headers[0]}"
             report.add("precision_lost", where, found=cell.strip(), kind=declared.key)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import Column, Table, from_lists
-from tb_npu_plugin.units import number, scaled
+from tb_npu_plugin.units import float_or_none, scale_decimal
 
 #: Durations (ns), sizes (bytes) and counts are invalid from here on: no capture takes a hundred days, and JavaScript
 #: rounds larger numbers.
@@ -25,7 +25,7 @@ class Figures:
         """Return the figure times `factor` (ns or bytes per unit), rounded to an integer."""
         if value is None:
             return None
-        result = scaled(value, factor) if isinstance(value, str) else None
+        result = scale_decimal(value, factor) if isinstance(value, str) else None
         if result is None:
             self._report_unknown(value, where)
         return result
@@ -42,7 +42,7 @@ class Figures:
         """Return the figure as a float."""
         if value is None:
             return None
-        result = number(value) if isinstance(value, str) else None
+        result = float_or_none(value) if isinstance(value, str) else None
         if result is None:
             self._report_unknown(value, where)
         return result

@@ -55,8 +55,8 @@ class NativeRows:
         self._lines = lines
         self._columns = columns
         self._limited = [column for column in columns if isinstance(column, NumberCells) and column.has_limits]
-        kinds = {column.field.index: _kind(column) for column in columns}
-        cells = tuple((*kinds.get(index, (_SKIP, 1.0, 0)), _encoded(cell)) for index, cell in enumerate(header))
+        kinds = {column.field.index: _native_kind(column) for column in columns}
+        cells = tuple((*kinds.get(index, (_SKIP, 1.0, 0)), _encode(cell)) for index, cell in enumerate(header))
         most = max(1, min(csv_rows.MAX_CELL, source.MAX_LINE - 1))
         self._rows: _csv.Rows = _csv.Rows(secrets.randbits(64), csv_rows.CHUNK_ROWS, most, cells)
 
@@ -78,7 +78,7 @@ class NativeRows:
         """Parse a chunk. Returns its numbers of rows (0 if C refuses it) and lines."""
         for column in self._columns:
             if isinstance(column, TextCells) and (column.is_full or column.has_many_indices):
-                self._forget(column)
+                self._forget_texts(column)
         lines = self._lines
         while True:
             status, end, rows, count = self._rows.read(lines.data, lines.at)
@@ -88,7 +88,7 @@ class NativeRows:
                 lines.at = end
                 return rows, count
             for column in self._columns:
-                self._forget(column)
+                self._forget_texts(column)
             return 0, 0
 
     def _add(self, column: Cells) -> None:
@@ -107,7 +107,7 @@ class NativeRows:
         """Whether no value of the chunk must be reported."""
         return all(column.accepts(self._values(column)) for column in self._limited)
 
-    def _forget(self, column: Cells) -> None:
+    def _forget_texts(self, column: Cells) -> None:
         """Start the text indices of a column from 0 again, here and in C."""
         if isinstance(column, TextCells):
             column.forget_indices()
@@ -124,7 +124,7 @@ def can_parse(columns: Sequence[Cells]) -> bool:
     )
 
 
-def _kind(column: Cells) -> tuple[int, float, int]:
+def _native_kind(column: Cells) -> tuple[int, float, int]:
     field = column.field
     if isinstance(column, TextCells):
         return _TEXT, 1.0, field.column.required
@@ -133,7 +133,7 @@ def _kind(column: Cells) -> tuple[int, float, int]:
     return _WHOLE if field.column.kind is Kind.INT else _INT, int(field.factor), field.column.required
 
 
-def _encoded(cell: str) -> bytes | None:
+def _encode(cell: str) -> bytes | None:
     """Return the cell as UTF-8; None for a damaged one, which C never accepts."""
     try:
         return cell.encode("utf-8")

@@ -63,13 +63,13 @@ class _Gunzip(gzip.GzipFile):
 
     def read(self, size: int | None = -1) -> bytes:
         """As that of GzipFile."""
-        return self._checked(super().read(size))
+        return self._check_limit(super().read(size))
 
     def read1(self, size: int = -1) -> bytes:
         """As that of GzipFile."""
-        return self._checked(super().read1(size))
+        return self._check_limit(super().read1(size))
 
-    def _checked(self, data: bytes) -> bytes:
+    def _check_limit(self, data: bytes) -> bytes:
         self._left -= len(data)
         if self._left < 0:
             raise OSError(BOMB)

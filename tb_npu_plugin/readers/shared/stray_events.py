@@ -33,7 +33,7 @@ def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path
     window = window_of([events.ts])
     if window is None or not any(wrong.any() for wrong in _wrong(events, window)):
         return events
-    window = window_of([np.where(_timed(events.phase), events.ts, NULL_INT)])
+    window = window_of([np.where(_is_timed(events.phase), events.ts, NULL_INT)])
     if window is None:
         return events
     wrong = np.concatenate(list(_wrong(events, window)))
@@ -61,8 +61,8 @@ def _wrong(events: TraceEvents, window: Window) -> Iterator[Mask]:
         piece = slice(first, first + _PIECE)
         start, dur, phase = events.ts[piece], events.dur[piece], events.phase[piece]
         wrong = window.strays(start) | (window.late_ends(start, dur) & (phase == ord("X")))
-        yield wrong & _timed(phase) if wrong.any() else wrong
+        yield wrong & _is_timed(phase) if wrong.any() else wrong
 
 
-def _timed(phase: NDArray[np.uint8]) -> Mask:
+def _is_timed(phase: NDArray[np.uint8]) -> Mask:
     return np.isin(phase, [ord(letter) for letter in _TIMED])

@@ -23,7 +23,7 @@ _START, _DURATION = "start_ns", "dur_ns"
 
 def window_of_tables(tables: Mapping[str, Table]) -> Window | None:
     """Return the time window of the recording, from the tables of a span; None if unknown."""
-    return window_of([table.ints(column.key) for table in tables.values() for column in _leading(table)])
+    return window_of([table.ints(column.key) for table in tables.values() for column in _dating_columns(table)])
 
 
 def times_within(tables: Mapping[str, Table]) -> list[IntArray]:
@@ -49,7 +49,7 @@ def _times(table: Table) -> list[Column]:
     return [column for column in table.columns if column.kind is Kind.TIME]
 
 
-def _leading(table: Table) -> list[Column]:
+def _dating_columns(table: Table) -> list[Column]:
     """Return the columns that date a row: the required times, or else the first one."""
     times = _times(table)
     return [column for column in times if column.required] or times[:1]
@@ -58,7 +58,7 @@ def _leading(table: Table) -> list[Column]:
 def _without_strays(table: Table, window: Window, report: FileReport) -> Table:
     dropped = np.zeros(len(table), dtype=np.bool_)
     changed: dict[str, IntArray] = {}
-    leading = _leading(table)
+    leading = _dating_columns(table)
     for column in _times(table):
         times = table.ints(column.key)
         wrong = window.strays(times)

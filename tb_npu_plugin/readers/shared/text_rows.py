@@ -103,7 +103,7 @@ def open_rows(reading: Reading) -> Iterator[CsvRows | None]:
             report.add("empty_file")
             yield None
             return
-        names = [cell.strip() for cell in _sound(header, "line 1", report)]
+        names = [cell.strip() for cell in _repair_cells(header, "line 1", report)]
         yield CsvRows(names, _lines(reader, source, report), report, Figures(report), source)
 
 
@@ -111,12 +111,12 @@ def _lines(reader: RowReader, source: LineCounter, report: FileReport) -> Iterat
     for chunk in reader.chunks():
         for line, cells in zip(chunk.lines, chunk.rows):
             source.rows += 1
-            yield line, _sound(cells, f"line {line}", report)
+            yield line, _repair_cells(cells, f"line {line}", report)
     if not source.rows:
         report.add("no_rows")
 
 
-def _sound(cells: list[str], where: str, report: FileReport) -> list[str]:
+def _repair_cells(cells: list[str], where: str, report: FileReport) -> list[str]:
     """Repair damaged cells and report them."""
     if not is_damaged("".join(cells)):
         return cells

@@ -56,7 +56,7 @@ class Totals:
 
     def _expect(self, key: _Key, info: Any, factor: int) -> None:
         figure = info.get(key[3]) if isinstance(info, dict) else None
-        value = self._figures.integer(figure, factor, f"{_where(key)}, {key[3]}")
+        value = self._figures.integer(figure, factor, f"{_place_of(key)}, {key[3]}")
         if value is not None:
             self._expected[key] = value
 
@@ -67,13 +67,13 @@ class Totals:
             if key not in self._unknown and abs(stated - computed) > _TOLERANCE:
                 self._report.add(
                     "inconsistent",
-                    f"{_where(key)}, {key[3]}",
+                    f"{_place_of(key)}, {key[3]}",
                     expected=Message("expected.operator_sum", value=computed),
                     found=str(stated),
                     kind="total",
                 )
 
 
-def _where(key: _Key) -> str:
+def _place_of(key: _Key) -> str:
     step, kind, transport, _ = key
     return ", ".join(part for part in (f"step {step or '?'}", kind, names.COMM_TOTAL, transport) if part)

@@ -21,7 +21,7 @@ from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.units import TIME_UNITS, scaled
+from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 _MS = TIME_UNITS["ms"]
 #: Number of columns of minddata_ops that only the summary fills.
@@ -158,7 +158,7 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
 
 def _interval(report: FileReport, value: Any) -> int | None:
     """Return the sampling interval in ns; None if it is missing, or, with a problem, not a number."""
-    found = scaled(str(value), _MS)
+    found = scale_decimal(str(value), _MS)
     if found is None and value is not None:
         report.add("not_a_number", files.RAW_INTERVAL, found=str(value))
     return found

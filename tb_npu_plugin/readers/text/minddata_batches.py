@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
-from tb_npu_plugin.units import TIME_UNITS, scaled
+from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 
 #: Intermediate tables: the batches of one queue, for minddata_batches.
 HOST, DEVICE = "_host_batches", "_device_batches"
@@ -38,7 +38,7 @@ def read_device_queue(reading: Reading) -> Tables:
             cells = content.split()
             if not cells:
                 continue
-            parsed = _parsed(cells)
+            parsed = _parse(cells)
             if parsed is None:
                 report.add("short_row", f"line {line}", expected=_EXPECTED, found=content.strip())
                 continue
@@ -53,12 +53,12 @@ def read_device_queue(reading: Reading) -> Tables:
     return _unless_empty(HOST, rows, report)
 
 
-def _parsed(cells: list[str]) -> tuple[int, dict[str, int]] | None:
+def _parse(cells: list[str]) -> tuple[int, dict[str, int]] | None:
     """Return (batch, figures) of a line; None if it is invalid."""
     if not 4 <= len(cells) <= 5 or not all(cell.isdecimal() and len(cell) < 16 for cell in cells[:3]):
         return None
     kind, second, batch = map(int, cells[:3])
-    value = scaled(cells[3], _MS if kind == files.TIME_RECORD else 1)
+    value = scale_decimal(cells[3], _MS if kind == files.TIME_RECORD else 1)
     if value is None or value < 0:
         return None
     if kind == files.QUEUE_RECORD:
@@ -81,8 +81,8 @@ def read_device_wait(reading: Reading) -> Tables:
             cells = content.split()
             if not cells or cells[0] == files.WAIT_HEADER:
                 continue
-            start, end = (scaled(cell, unit) for cell in (cells[1:3] if len(cells) > 2 else ("", "")))
-            size = scaled(cells[3], 1) if len(cells) > 3 else None
+            start, end = (scale_decimal(cell, unit) for cell in (cells[1:3] if len(cells) > 2 else ("", "")))
+            size = scale_decimal(cells[3], 1) if len(cells) > 3 else None
             is_batch = cells[0].startswith(files.WAIT)
             is_valid = start is not None and end is not None and size is not None and start <= end and size >= 0
             # The profiler writes zeros if it cannot decode its raw data.

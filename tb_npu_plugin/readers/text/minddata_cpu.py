@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import minddata as files
 from tb_npu_plugin.schema import minddata_tables as names
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.units import TIME_UNITS, number
+from tb_npu_plugin.units import TIME_UNITS, float_or_none
 
 
 def read_cpu(reading: Reading) -> dict[str, Table]:
@@ -48,7 +48,7 @@ class _Samples:
     def detect_base(self, machine: dict[str, Any]) -> None:
         """Detect whether the first sample is the base: its shares are all 0, those of a real sample add up to 100."""
         first = [values[0] for values in self._series(machine).values() if values]
-        self._has_base = bool(first) and all(isinstance(one, str) and number(one) == 0 for one in first)
+        self._has_base = bool(first) and all(isinstance(one, str) and float_or_none(one) == 0 for one in first)
 
     def add(self, scope: str, op_id: int | None, info: dict[str, Any]) -> None:
         """Add the series of one scope."""

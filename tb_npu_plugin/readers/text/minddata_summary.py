@@ -38,12 +38,12 @@ def read_summary(reading: Reading) -> Tables:
     if text is None:
         return {}
     is_csv = ".csv" in reading.path.suffixes
-    content = _transposed(text, report) if is_csv else load_object(text, report, exact=True)
+    content = _read_transposed(text, report) if is_csv else load_object(text, report, exact=True)
     if content is None:
         return {}
     remarks = RowBuilder(names.MINDDATA_REMARKS_COLUMNS)
     for key, kind in sorted(zip(files.REMARKS, _KINDS), key=lambda pair: _KINDS.index(pair[1]) < 2):
-        for item in _listed(content.get(key)):
+        for item in _as_list(content.get(key)):
             if isinstance(item, str) and item.strip():
                 remarks.add(kind, item.strip())
     if files.SUMMARY_IDS not in content:
@@ -52,7 +52,7 @@ def read_summary(reading: Reading) -> Tables:
     return {"minddata_remarks": remarks.table(), FIGURES: _figures(content, report, not is_csv or _ends_a_line(text))}
 
 
-def _transposed(text: str, report: FileReport) -> dict[str, Any]:
+def _read_transposed(text: str, report: FileReport) -> dict[str, Any]:
     csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
     out: dict[str, Any] = {}
     try:
@@ -70,7 +70,7 @@ def _ends_a_line(text: str) -> bool:
     return text.endswith(("\n", "\r"))
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
@@ -78,11 +78,11 @@ def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Tab
     """Return one row per operator. -1 is unknown; a single value belongs to the first operator, the pipeline's end.
     is_whole: the file is not truncated, so a short list is a defect."""
     figures = Figures(report)
-    ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _listed(content.get(files.SUMMARY_IDS))]
+    ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _as_list(content.get(files.SUMMARY_IDS))]
     lists: dict[str, list[Any]] = {"op_id": ids}
     for column in _COLUMNS[1:]:
         key = files.SUMMARY_FIGURES.get(column.key) or files.SUMMARY_TIMES[column.key]
-        items = _listed(content.get(key))
+        items = _as_list(content.get(key))
         if is_whole and key in content and column.key in files.SUMMARY_FIGURES and len(items) != len(ids):
             report.add(
                 "unexpected_shape",

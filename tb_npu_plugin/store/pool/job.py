@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.messages import Message, cut
+from tb_npu_plugin.messages import Message, shorten_data
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import TORCH_NPU
@@ -74,7 +74,7 @@ class Job:
 
     def problem_of(self, code: str, found: str, action: str) -> Problem:
         """The problem that reports why the job failed."""
-        return Problem(code, "", "", Message("expected.complete_reading"), cut(found, 300), self.lost, action)
+        return Problem(code, "", "", Message("expected.complete_reading"), shorten_data(found, 300), self.lost, action)
 
     @property
     def bytes_total(self) -> int:

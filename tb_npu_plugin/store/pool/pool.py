@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.discovery.report import printable
+from tb_npu_plugin.discovery.report import printable_name
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.cache.disk import RETRY_AFTER, Cache
 from tb_npu_plugin.store.pool.budget import memory_budget, needed_memory, unpacked_bytes
@@ -87,13 +87,13 @@ class Pool:
             if present is not None:
                 if job.urgent and present.state == "waiting" and not present.urgent:
                     present.urgent = True
-                    self._push(present)  # `_take` skips its older place in the queue
+                    self._push(present)  # `_take_job` skips its older place in the queue
                 return present
             if self._closed:
                 return job
             self._jobs[job.key] = job
             self._push(job)
-            self._hire()
+            self._start_thread()
             return job
 
     def cancel(self, key: str) -> Job | None:
@@ -107,7 +107,7 @@ class Pool:
             del self._jobs[key]
             process = self._running.get(job)
             self._changed.notify_all()  # the next job may fit the budget now
-            self._hire()  # idle threads may have ended meanwhile
+            self._start_thread()  # idle threads may have ended meanwhile
             if process is not None:
                 process.kill()  # within the lock, before it can get another job
         return job
@@ -146,7 +146,7 @@ class Pool:
         heapq.heappush(self._queue, (job.order(), next(self._sequence), job))
         self._changed.notify()
 
-    def _hire(self) -> None:
+    def _start_thread(self) -> None:
         """Start a thread if the queue has more jobs than idle threads."""
         # A notified thread counts as idle until it wakes, so it may be counted for several jobs. A pool thread that
         # calls this takes the next job itself.
@@ -156,12 +156,12 @@ class Pool:
             self._threads.add(thread)
             thread.start()
 
-    def _next(self) -> Job | None:
+    def _next_job(self) -> Job | None:
         """The next job. Waits up to IDLE seconds; None then, and the thread ends."""
         with self._changed:
             limit = time.monotonic() + IDLE
             while not self._closed:
-                job = self._take()
+                job = self._take_job()
                 if job is not None:
                     return job
                 left = limit - time.monotonic()
@@ -173,7 +173,7 @@ class Pool:
             self._threads.discard(threading.current_thread())
             return None
 
-    def _take(self) -> Job | None:
+    def _take_job(self) -> Job | None:
         """The first job of the queue, if it fits the budget beside the running ones. Smaller jobs do not overtake it,
         or it might wait forever."""
         while self._queue:
@@ -194,7 +194,7 @@ class Pool:
         """Body of a thread: runs jobs in one worker process."""
         process: Process | None = None
         while True:
-            job = self._next()
+            job = self._next_job()
             if job is None:
                 break
             for attempt in range(1, TRIES + 1):
@@ -203,7 +203,7 @@ class Pool:
                     process = self._read_without_skipped(process, job)
                 except Exception as error:  # the thread must go on with the next job
                     if not isinstance(error, RequestFailed):
-                        self._forget(process)
+                        self._close_process(process)
                         process = None
                     if self._try_again(job, error, attempt):
                         logger.warning("%s: %s; trying once more", job.folder, error)
@@ -211,7 +211,7 @@ class Pool:
                     self._fail(job, error)
                 break
             self._finish(job)
-        self._forget(process)
+        self._close_process(process)
 
     def _read_without_skipped(self, process: Process, job: Job) -> Process:
         """Run a job; if the watchdog stops it at a file, repeat it without that file. Returns the last process."""
@@ -220,7 +220,7 @@ class Pool:
                 self._read(process, job)
                 return process
             except WorkerStopped as error:
-                self._forget(process)
+                self._close_process(process)
                 if not self._skip(job, error.verdict):
                     raise
                 process = self._start()
@@ -259,7 +259,7 @@ class Pool:
             self._processes.add(process)
         return process
 
-    def _forget(self, process: Process | None) -> None:
+    def _close_process(self, process: Process | None) -> None:
         if process is not None:
             with self._changed:
                 self._processes.discard(process)
@@ -297,7 +297,7 @@ class Pool:
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
             rows = sum(count or 0 for count in meta.get("rows", {}).values())
             seconds = time.monotonic() - job.started
-            where = printable(f"{job.worker} ({job.folder})")
+            where = printable_name(f"{job.worker} ({job.folder})")
             logger.info("loaded %s of %s: %d rows, %.1f s", job.stage, where, rows, seconds)
         finally:
             self._cache.discard(out)
@@ -335,7 +335,7 @@ class Pool:
             del self._running[job]
             if job.state == "ready":
                 self._jobs.pop(job.key, None)
-            self._hire()
+            self._start_thread()
             self._changed.notify_all()
         if job.state != "cancelled":
             self.drop_preview(job)

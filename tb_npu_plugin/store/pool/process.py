@@ -112,7 +112,7 @@ class WorkerProcess:
                 on_message(message)
         except (BrokenPipeError, ValueError):
             pass  # the process ended, perhaps within a line
-        raise WorkerKilled(self._ending())
+        raise WorkerKilled(self._describe_exit())
 
     def _lines(self) -> Iterator[str]:
         """Lines of its output. A killed process that does not exit, as it waits for a disk, is abandoned."""
@@ -149,7 +149,7 @@ class WorkerProcess:
             with suppress(subprocess.TimeoutExpired):  # it waits for a disk and exits when that answers
                 self._child.wait(timeout=EXIT_TIMEOUT)
 
-    def _ending(self) -> str:
+    def _describe_exit(self) -> str:
         self.close()
         code = self._child.returncode
         if code is None:

@@ -109,7 +109,7 @@ def run(request: Request, send: Send) -> dict[str, Any]:
     log = ProblemLog()
     progress = Progress(send)
     facts = _tables(request, log, progress) if request.stage == "tables" else _trace(request, log, progress)
-    changed = [file.relative for file in request.files if _changed(request.folder / file.relative, file.mtime_ns)]
+    changed = [file.relative for file in request.files if _has_changed(request.folder / file.relative, file.mtime_ns)]
     reported = {problem.file for problem in log.list() if problem.code == "file_changed"}
     log.extend([_file_changed(relative) for relative in changed if relative not in reported])
     return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
@@ -192,7 +192,7 @@ class _Tables:
             "rows": {name: len(table) for name, table in self.tables.items()},
             "sources": {**first, **sources},
             "parts": parts,
-            "start_ns": _first(times_within(self.tables)),
+            "start_ns": _earliest_time(times_within(self.tables)),
             "steps": _steps(self.tables.get("step_trace")),
         }
 
@@ -214,15 +214,15 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
     columns = request.out / COLUMNS_FOLDER
     columns.mkdir()
     found, format = _Tables(request, log, progress), FORMATS[request.format]
-    _guarded(_settings_file(request), log, found.read_settings)
+    _read_or_report(_settings_file(request), log, found.read_settings)
     for number, file in enumerate(request.files):
         progress.begin(file.relative)
         spec, left = format.file(file.name), [other.size for other in request.files[number:]]
         if spec is None or not spec.settings:
-            _guarded(file.relative, log, partial(found.read, left=left))
+            _read_or_report(file.relative, log, partial(found.read, left=left))
         progress.end(file.size)
         found.show_first_look(left[1:])
-    _guarded("", log, found.finish)
+    _read_or_report("", log, found.finish)
     _write(request.out, found.tables)
     shutil.rmtree(columns)  # mapped columns stay readable
     return found.facts()
@@ -247,7 +247,7 @@ def _settings_file(request: Request) -> str:
     return next((relative for spec, relative in known if spec is not None and spec.settings), "")
 
 
-def _first(columns: Iterable[IntArray]) -> int | None:
+def _earliest_time(columns: Iterable[IntArray]) -> int | None:
     """The earliest time, ns since the epoch."""
     real = [times[times > 0] for times in columns]  # broken rows hold 0
     return min((int(times.min()) for times in real if len(times)), default=None)
@@ -280,7 +280,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
             if not any(problem.severity == "error" for problem in found.list()):
                 raise  # otherwise these errors give the reason
 
-    built = _guarded(file.relative, log, build) and not is_empty
+    built = _read_or_report(file.relative, log, build) and not is_empty
     # The builder reports file names; problems need paths relative to the result folder.
     places = {one.name: one.relative for one in request.files}
     log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
@@ -296,7 +296,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
     return {"timeline": True, "rows": rows, "stored": stored, "base_ns": timeline.base_ns}
 
 
-def _guarded(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
+def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None]) -> bool:
     """Read one file. Returns False and logs a Problem if it cannot be read."""
     try:
         read(relative)
@@ -340,7 +340,7 @@ def _steps(table: Table | None) -> list[str]:
     return [] if table is None else list(dict.fromkeys(step for step in table.text("step").tolist() if step))
 
 
-def _changed(path: Path, mtime_ns: int) -> bool:
+def _has_changed(path: Path, mtime_ns: int) -> bool:
     try:
         return modified_ns(str(path), path.stat()) != mtime_ns
     except OSError:

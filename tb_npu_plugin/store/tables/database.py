@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.store.cache.memory import MemoryCache
-from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quoted, stored_sql
+from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quote, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
 from tb_npu_plugin.texts import natural_key
@@ -62,7 +62,7 @@ def read_table(path: Path, table_id: str, memory: MemoryCache) -> Table | None:
         declared = cursor.execute(sql, [table_id]).fetchall()
         if not declared:
             return [], 0
-        ((rows,),) = cursor.execute(f"select count(*) from raw.{quoted(table_id)}").fetchall()
+        ((rows,),) = cursor.execute(f"select count(*) from raw.{quote(table_id)}").fetchall()
         return declared, rows
 
     declared, rows = run_query(memory, path, read_columns)
@@ -78,7 +78,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
     codes: dict[str, NDArray[np.int32]] = {}  # by text column: new code of each old code
     for position, column in enumerate(table.columns):
         data = table.data[column.key]
-        key = quoted(column.key)
+        key = quote(column.key)
         if isinstance(data, StringColumn):
             dictionary = f"raw.{dictionary_name(table_id, column.key)}"
             codes[column.key] = _write_dictionary(connection, dictionary, data.values)
@@ -99,7 +99,7 @@ def _write(connection: duckdb.DuckDBPyConnection, table_id: str, table: Table) -
                 len(data.values) if isinstance(data, StringColumn) else None,
             ],
         )
-    name = quoted(table_id)
+    name = quote(table_id)
     for start in range(0, max(len(table), 1), _ROWS_AT_ONCE):
         how = f"insert into raw.{name}" if start else f"create table raw.{name} as"
         part = {column.key: _part(table, column.key, start, codes) for column in table.columns}
@@ -129,7 +129,7 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
     """Write texts in natural order. Returns the new code of each old code; index -1 (unknown) gives -1."""
     connection.execute("create temp table words (old integer, value varchar, key varchar)")
     start = 0
-    for words in _pieces(values):
+    for words in _word_batches(values):
         part = {
             "old": np.arange(start, start + len(words), dtype=np.int32),
             "value": _objects(words),
@@ -149,7 +149,7 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
     return codes
 
 
-def _pieces(values: Sequence[str]) -> Iterator[list[str]]:
+def _word_batches(values: Sequence[str]) -> Iterator[list[str]]:
     """Batches of texts, with lone surrogates replaced, as DuckDB rejects them."""
     rest = iter(values)
     while words := [word.encode("utf-8", "replace").decode() for word in islice(rest, _WORDS_AT_ONCE)]:

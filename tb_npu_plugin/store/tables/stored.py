@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.store.cache.memory import MemoryCache
-from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary_name, group_by_sql, quoted
+from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary_name, group_by_sql, quote
 from tb_npu_plugin.tables import (
     Column,
     Data,
@@ -39,7 +39,7 @@ T = TypeVar("T")
 def run_query(memory: MemoryCache, path: Path, query: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
     """Run `query` on a file. Raises duckdb.Error for a damaged file and records it in `memory`. Thread-safe."""
     try:
-        connection = memory.connections.get(path, lambda: _opened(path))
+        connection = memory.connections.get(path, lambda: _open(path))
         with connection.cursor() as cursor:
             return query(cursor)
     except duckdb.Error as error:
@@ -47,7 +47,7 @@ def run_query(memory: MemoryCache, path: Path, query: Callable[[duckdb.DuckDBPyC
         raise
 
 
-def _opened(path: Path) -> duckdb.DuckDBPyConnection:
+def _open(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path), read_only=True, config=READ_SETTINGS)
 
 
@@ -156,7 +156,7 @@ class FileColumns(StoredColumns):
         self._words = {
             key: StoredDictionary(memory, path, dictionary_name(table, key), size) for key, size in sizes.items()
         }
-        self._table = f"raw.{quoted(table)}"
+        self._table = f"raw.{quote(table)}"
 
     def __getitem__(self, key: str) -> Data:
         if key not in self._columns:
@@ -191,7 +191,7 @@ class FileColumns(StoredColumns):
     def first(self, key: str, desc: bool, count: int) -> IntArray | None:
         """See StoredColumns."""
         way = "desc" if desc else "asc"
-        sql = f"select rowid as row from {self._table} order by {quoted(key)} {way} nulls last, rowid limit {count}"
+        sql = f"select rowid as row from {self._table} order by {quote(key)} {way} nulls last, rowid limit {count}"
         found = run_query(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())
         return np.asarray(found["row"], dtype=np.int64)
 

@@ -59,7 +59,7 @@ class Arrows:
     left_out: int = 0
 
 
-def _merged(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
+def _merge(arrows: Arrows, rows: Rows, shift: int) -> Arrows:
     """Merge arrows whose ends are in the same rows and bins of 2^shift ns. The first arrow represents them."""
     from_bin, to_bin = _bins(rows, arrows.source, shift), _bins(rows, arrows.target, shift)
     key = from_bin * (int(to_bin.max(initial=0)) + 1) + to_bin
@@ -95,7 +95,7 @@ def _save_kind(files: Sequence[ColumnFile], flows: Flows, kind: int, rows: Rows)
             most = _MAX_SHARE * len(arrows.source)
             if _sources(rows, arrows.source, shift) > most:
                 continue
-            merged = _merged(arrows, rows, shift)
+            merged = _merge(arrows, rows, shift)
             if len(merged.source) > most:
                 continue
             arrows = merged
@@ -170,7 +170,7 @@ class ArrowLevels:
             coarser = min((one for one in levels if one > shift), default=EVERYTHING)
             spans = levels[level].within(t0 >> shift << shift, -(-t1 >> shift) << shift)
             if sum(span.stop - span.start for span in spans) <= _READ_FACTOR * most or shift >= EVERYTHING:
-                found = _merged(levels[level].read(*spans), rows, shift)
+                found = _merge(levels[level].read(*spans), rows, shift)
                 if len(found.source) <= most or shift >= EVERYTHING:
                     return _limit(found, most)
             shift = coarser

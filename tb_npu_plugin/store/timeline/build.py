@@ -31,7 +31,14 @@ from tb_npu_plugin.store.timeline.open import ARGS_BLOB
 from tb_npu_plugin.store.timeline.operators import read_operators, write_operators
 from tb_npu_plugin.store.timeline.previews import Previews
 from tb_npu_plugin.store.timeline.slices import Slices, make_slices
-from tb_npu_plugin.store.timeline.tracks import Track, distinct_tracks, ordered, read_names, track_keys, track_of_key
+from tb_npu_plugin.store.timeline.tracks import (
+    Track,
+    distinct_tracks,
+    order_tracks,
+    read_names,
+    track_keys,
+    track_of_key,
+)
 from tb_npu_plugin.tables import Table
 
 Index = NDArray[np.int64]
@@ -54,13 +61,13 @@ class BuildProgress:
     def read(self, count: int) -> None:
         """`count` more bytes of the file were read."""
         self._read += count
-        self._to(_READING_SHARE * self._read)
+        self._report_up_to(_READING_SHARE * self._read)
 
     def made(self, share: float) -> None:
         """This share of the timeline was built, 0 to 1."""
-        self._to(self._size * (_READING_SHARE + (1 - _READING_SHARE) * share))
+        self._report_up_to(self._size * (_READING_SHARE + (1 - _READING_SHARE) * share))
 
-    def _to(self, reached: float) -> None:
+    def _report_up_to(self, reached: float) -> None:
         if reached > self._reported:
             count = int(reached) - self._reported
             self._reported += count
@@ -149,14 +156,18 @@ def write_timeline(
     events = without_strays(events, origin.name, log, columns)
     if derive is None:
         # A thread reads the args of the operators in parallel, from the file opened twice. It takes little memory.
-        with _opened(args_path) as file, _opened(args_path) as second, ThreadPoolExecutor(1, "npu-operators") as pool:
+        with (
+            _open_args(args_path) as file,
+            _open_args(args_path) as second,
+            ThreadPoolExecutor(1, "npu-operators") as pool,
+        ):
             read = pool.submit(read_operators, out, events, second)
             _Builder(out, log, events, file, origin).build(made)
             write_operators(out, events, read.result())
     else:
-        with _opened(args_path) as file:
+        with _open_args(args_path) as file:
             _Builder(out, log, events, file, origin).build(made)
-        with _opened(args_path) as file:
+        with _open_args(args_path) as file:
             tables = derive(events, file, log)
     shutil.rmtree(columns)  # mapped columns stay readable
     made(1)
@@ -169,7 +180,7 @@ def _write_preview(out: Path, events: TraceEvents, args: Path, origin: Origin, l
 
 
 @contextmanager
-def _opened(args: Path | None) -> Iterator[ArgsFile | None]:
+def _open_args(args: Path | None) -> Iterator[ArgsFile | None]:
     if args is None:
         yield None
         return
@@ -189,7 +200,7 @@ class _Builder:
         events, file = self._events, self._origin.name
         slices = make_slices(events, file, self._log)
         counters = read_counters(events, self._args, file, self._log)
-        base, end = self._extent(slices, counters)
+        base, end = self._time_range(slices, counters)
         keys, code = distinct_tracks(events, slices.event)
         tracks, number = self._tracks(keys, counters)
         track = number[code].astype(np.uint16 if len(tracks) < 2**16 else np.uint32)
@@ -229,7 +240,7 @@ class _Builder:
         )
         made(0.9)  # the operators may take longer
 
-    def _extent(self, slices: Slices, counters: Counters) -> tuple[int, int]:
+    def _time_range(self, slices: Slices, counters: Counters) -> tuple[int, int]:
         """(first, last) time of all slices and counters, ns since the epoch."""
         start, dur = slices.times(self._events, slices.event)
         if not len(start) and not len(counters.time):
@@ -244,7 +255,7 @@ class _Builder:
         events = self._events
         found = [track_of_key(events, key) for key in keys.tolist()]
         curves = dict.fromkeys(Track("counter", pid, -1, events.names[name]) for pid, name, _ in counters.series)
-        tracks = ordered([*found, *curves], read_names(events, self._args), events.pids, events.tids)
+        tracks = order_tracks([*found, *curves], read_names(events, self._args), events.pids, events.tids)
         number = {track: index for index, (track, _) in enumerate(tracks)}
         return tracks, np.array([number[track] for track in found], dtype=np.int64)
 

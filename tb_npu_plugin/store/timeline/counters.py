@@ -17,7 +17,7 @@ from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
 from tb_npu_plugin.tables import IntArray
-from tb_npu_plugin.units import number, unit_of
+from tb_npu_plugin.units import float_or_none, unit_of
 
 #: Size of the cache of decoded args: counters repeat their values.
 _MAX_CACHED = 65_536
@@ -83,7 +83,7 @@ def _values(data: bytes) -> list[tuple[str, float]] | None:
     for key, value in found.items():
         if key in trace.COUNTER_DIMENSIONS:
             continue
-        figure = None if isinstance(value, bool) else number(str(value))
+        figure = None if isinstance(value, bool) else float_or_none(str(value))
         if figure is None:
             return None
         out.append((key + suffix, figure))

@@ -135,24 +135,28 @@ class Curves:
         times = self.time[start:end]
         force = start + int(np.searchsorted(times, t0, side="right")) - 1
         first, stop = force + 1, start + int(np.searchsorted(times, t1, side="left"))
-        parts = [self._raw(force, min(force + 1, stop))] if force >= start else []
+        parts = [self._raw_bins(force, min(force + 1, stop))] if force >= start else []
         if first < stop:
             # The window cuts the first and the last bin: these are built from their points.
-            inner = min(start + self._at(times, ((int(self.time[first]) >> shift) + 1) << shift), stop)
-            outer = max(start + self._at(times, int(self.time[stop - 1]) >> shift << shift), inner)
+            inner = min(start + self._index_at(times, ((int(self.time[first]) >> shift) + 1) << shift), stop)
+            outer = max(start + self._index_at(times, int(self.time[stop - 1]) >> shift << shift), inner)
             whole = self._whole_bins(number, inner, outer, shift)
             if len(whole.first) > most and shift < EVERYTHING:
                 return None
-            parts += [_one(self._raw(first, inner)), _merge(whole, self.time, shift), _one(self._raw(outer, stop))]
+            parts += [
+                _merge_all(self._raw_bins(first, inner)),
+                _merge(whole, self.time, shift),
+                _merge_all(self._raw_bins(outer, stop)),
+            ]
         if not parts:
-            return self._raw(start, start)
+            return self._raw_bins(start, start)
         return _Bins(*(np.concatenate([getattr(part, key) for part in parts]) for key in ("first", "low", "high")))
 
     @staticmethod
-    def _at(times: IntArray, time: int) -> int:
+    def _index_at(times: IntArray, time: int) -> int:
         return int(np.searchsorted(times, time, side="left"))
 
-    def _raw(self, start: int, stop: int) -> _Bins:
+    def _raw_bins(self, start: int, stop: int) -> _Bins:
         value = self.value[start:stop]
         return _Bins(np.arange(start, max(start, stop)), value, value)
 
@@ -160,14 +164,14 @@ class Curves:
         """Bins of at most 2^shift ns of the points [start, stop), which must fill complete bins of 2^shift ns."""
         level = max((one for one in self._levels if one <= shift), default=None)
         if level is None or start >= stop:
-            return self._raw(start, stop)
+            return self._raw_bins(start, stop)
         bins, bounds = self._levels[level]
         low, high = int(bounds[number]), int(bounds[number + 1])
         part = bins.part(low, high)
         return part.part(*np.searchsorted(part.first, [start, stop]).tolist())
 
 
-def _one(bins: _Bins) -> _Bins:
+def _merge_all(bins: _Bins) -> _Bins:
     """All bins merged into one; unchanged if empty."""
     if not len(bins.first):
         return bins

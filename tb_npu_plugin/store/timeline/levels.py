@@ -60,7 +60,7 @@ def merge(bars: Bars, rows: Rows, row: Index, shift: int, most: float = np.inf) 
     Returns the bars unchanged if more than `most` would be left."""
     if not len(bars.first):
         return bars
-    heads = _heads(bars.first, rows, row, shift)
+    heads = _bar_heads(bars.first, rows, row, shift)
     if len(heads) == len(bars.first) or len(heads) > most:
         return bars
     longest = np.empty(len(heads), dtype=bars.longest.dtype)
@@ -71,7 +71,7 @@ def merge(bars: Bars, rows: Rows, row: Index, shift: int, most: float = np.inf) 
     return Bars(bars.first[heads], longest)
 
 
-def _heads(first: Index, rows: Rows, row: Index, shift: int) -> Index:
+def _bar_heads(first: Index, rows: Rows, row: Index, shift: int) -> Index:
     """Indices of the bars whose row or bin differs from that of the bar before."""
     found = [np.zeros(1, dtype=np.int64)]
     for low in range(0, len(first), _PIECE):

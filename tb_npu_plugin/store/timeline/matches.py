@@ -101,7 +101,7 @@ def matching_bars(
         for row, number in requested:
             before = found.count
             low, high = rows.overlapping(row, t0, t1)
-            for ids in _matching(timeline, mask, low, high):
+            for ids in _matching_ids(timeline, mask, low, high):
                 found.add(timeline, ids, shift, before)
             if is_exact and parts and found.size(timeline) > budget:
                 found.cut(before)
@@ -113,7 +113,7 @@ def matching_bars(
         shift += math.ceil(math.log2(excess)) or 1  # bins of double width give at least half as many bars
 
 
-def _matching(timeline: Timeline, mask: NDArray[np.bool_], low: int, high: int) -> Iterator[Index]:
+def _matching_ids(timeline: Timeline, mask: NDArray[np.bool_], low: int, high: int) -> Iterator[Index]:
     for start in range(low, high, _CHUNK):
         ids = start + np.flatnonzero(mask[timeline.name[start : min(start + _CHUNK, high)]])
         if len(ids):

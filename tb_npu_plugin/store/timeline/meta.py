@@ -56,13 +56,13 @@ def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, fl
         "partial": origin.partial,
         "args_blob": events.args_path is None,
         "steps": _steps(folder, rows),
-        "flow_kinds": [_kind(events, kind) for kind in np.unique(flows.kind).tolist()],
-        "flows_unmatched": {_kind(events, kind): lost for kind, lost in flows.unmatched.items()},
+        "flow_kinds": [_category_name(events, kind) for kind in np.unique(flows.kind).tolist()],
+        "flows_unmatched": {_category_name(events, kind): lost for kind, lost in flows.unmatched.items()},
     }
     (folder / META).write_text(json.dumps(meta), encoding="utf-8")
 
 
-def _kind(events: TraceEvents, category: int) -> str:
+def _category_name(events: TraceEvents, category: int) -> str:
     return events.categories[category] if category >= 0 else ""
 
 

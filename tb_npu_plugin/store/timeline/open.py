@@ -148,7 +148,7 @@ class Timeline:
             "args": args,
             "args_error": error,
             "texts": messages_of({"args_error": error}),
-            "stack": _stack(args),
+            "stack": _call_stack(args),
             "previous": slice_id - 1 if slice_id > first else None,
             "next": slice_id + 1 if slice_id + 1 < end else None,
             "kernel": None,
@@ -203,7 +203,7 @@ def _lower_bound(values: Index, order: Index, wanted: int) -> int:
     return low
 
 
-def _stack(args: dict[str, Any] | None) -> list[str] | None:
+def _call_stack(args: dict[str, Any] | None) -> list[str] | None:
     """Frames of the call stack, innermost first; None if not recorded."""
     text = (args or {}).get(words.CALL_STACK)
     if not isinstance(text, str):

@@ -229,14 +229,14 @@ def launches(events: TraceEvents, every: bool = False) -> tuple[Index, Index]:
     rows = rows[events.flow[rows] >= 0]
     begins, ends = rows[events.phase[rows] == ord("s")], rows[events.phase[rows] == ord("f")]
     if every:
-        ends, begins = _joined(events, ends, begins)
+        ends, begins = _join_flows(events, ends, begins)
     else:
-        begins, ends = _joined(events, begins, ends)
+        begins, ends = _join_flows(events, begins, ends)
     task = _tasks_at(events, ends)
     return begins[task >= 0], task[task >= 0]
 
 
-def _joined(events: TraceEvents, points: Index, others: Index) -> tuple[Index, Index]:
+def _join_flows(events: TraceEvents, points: Index, others: Index) -> tuple[Index, Index]:
     """(points whose flow id occurs in `others`, first such event of `others` in file order)."""
     ids, first = np.unique(events.flow[others], return_index=True)
     if not len(ids):

@@ -85,7 +85,7 @@ def _pairs(
             lost += 1
     unfinished = [row for stack in stacks.values() for row in stack]
     if lost or unfinished:
-        log.add(_unpaired(file, lost, len(unfinished)))
+        log.add(_unpaired_events(file, lost, len(unfinished)))
     begins += unfinished
     durations += [last - int(events.ts[row]) for row in unfinished]
     out = np.array(begins, dtype=np.int64)
@@ -93,7 +93,7 @@ def _pairs(
     return out[keep], np.array(durations, dtype=np.int64)[keep]
 
 
-def _unpaired(file: str, ends: int, begins: int) -> Problem:
+def _unpaired_events(file: str, ends: int, begins: int) -> Problem:
     return Problem(
         code="unpaired_event",
         file=file,

@@ -13,7 +13,7 @@ from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.schema import trace
 from tb_npu_plugin.store.timeline.files import compact
-from tb_npu_plugin.units import scaled
+from tb_npu_plugin.units import scale_decimal
 
 Index = NDArray[np.int64]
 #: Maximum number of (process, thread) pairs for a lookup table of all pairs.
@@ -72,7 +72,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None) -> Names:
 
 
 def _sort_index(value: Any) -> float:
-    number = scaled(str(value), 1)
+    number = scale_decimal(str(value), 1)
     return _LAST if number is None else number
 
 
@@ -86,7 +86,7 @@ class Track:
     name: str
 
 
-def ordered(
+def order_tracks(
     tracks: Iterable[Track], names: Names, pids: Sequence[str], tids: Sequence[str]
 ) -> list[tuple[Track, dict[str, Any]]]:
     """Tracks in display order, each with its fields for the view. Empty processes have no track."""
@@ -98,19 +98,19 @@ def ordered(
         thread = names.threads.get((track.pid, track.tid), Metadata())
         tid = _text(tids, track.tid)
         return (
-            _place(process.name, track.pid in busy),
+            _process_order(process.name, track.pid in busy),
             process.sort,
-            _natural(_text(pids, track.pid)),
+            _natural_key(_text(pids, track.pid)),
             track.kind == "counter",
             thread.sort,
-            _natural(tid),
+            _natural_key(tid),
             track.name,
         )
 
-    return [(track, _shown(track, names, pids, tids)) for track in sorted(listed, key=key)]
+    return [(track, _view_fields(track, names, pids, tids)) for track in sorted(listed, key=key)]
 
 
-def _shown(track: Track, names: Names, pids: Sequence[str], tids: Sequence[str]) -> dict[str, Any]:
+def _view_fields(track: Track, names: Names, pids: Sequence[str], tids: Sequence[str]) -> dict[str, Any]:
     process = names.processes.get(track.pid, Metadata())
     pid, tid = _text(pids, track.pid), _text(tids, track.tid)
     named = names.threads.get((track.pid, track.tid), Metadata()).name
@@ -124,14 +124,14 @@ def _shown(track: Track, names: Names, pids: Sequence[str], tids: Sequence[str])
     }
 
 
-def _place(process: str, busy: bool) -> int:
+def _process_order(process: str, busy: bool) -> int:
     for index, spellings in enumerate(trace.PROCESS_ORDER):
         if process in spellings:
             return index
     return len(trace.PROCESS_ORDER) + (0 if busy else 1)
 
 
-def _natural(text: str) -> tuple[int, int, str]:
+def _natural_key(text: str) -> tuple[int, int, str]:
     """Sort key: integers of any length by value, before other texts."""
     digits = text.lstrip("0")
     return (0, len(digits), digits) if text.isascii() and text.isdigit() else (1, 0, text)

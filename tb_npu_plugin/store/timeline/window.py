@@ -76,7 +76,7 @@ def bars(
     shift = shift_of(px)
     overlapping = [(row, number, *rows.overlapping(row, t0, t1)) for row, number in requested]
     if is_exact:
-        overlapping = _fitting(timeline, overlapping, shift, budget)
+        overlapping = _rows_in_budget(timeline, overlapping, shift, budget)
         budget *= ONE_ROW_FACTOR if len(overlapping) == 1 else 1
     most = budget // BAR_BYTES
     while True:
@@ -117,7 +117,7 @@ def _parts(overlapping: Sequence[tuple[int, int, int, int]], counts: Sequence[in
     return parts
 
 
-def _fitting(
+def _rows_in_budget(
     timeline: Timeline, overlapping: list[tuple[int, int, int, int]], shift: int, budget: int
 ) -> list[tuple[int, int, int, int]]:
     """The first rows, at least one, whose bars of 2^shift ns fit the budget."""

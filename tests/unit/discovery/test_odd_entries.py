@@ -129,7 +129,7 @@ def test_a_settings_file_that_is_a_pipe_stops_nothing(tmp_path: Path) -> None:
 def test_a_file_that_does_not_answer_is_listed_and_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(FIXTURES / "results" / "kineto_exported", tmp_path / "good")
     (tmp_path / "stalled.pt.trace.json").write_text('{"schemaVersion": 1, "traceEvents": []}')
-    gate, looks, real = threading.Event(), [], kineto_head._beginning
+    gate, looks, real = threading.Event(), [], kineto_head._read_head
 
     def beginning(path: str) -> bytes:
         if "stalled" in path:
@@ -137,7 +137,7 @@ def test_a_file_that_does_not_answer_is_listed_and_tried_again(tmp_path: Path, m
             gate.wait(50)
         return real(path)
 
-    monkeypatch.setattr(kineto_head, "_beginning", beginning)
+    monkeypatch.setattr(kineto_head, "_read_head", beginning)
     monkeypatch.setattr(kineto_head, "FILE_LIMIT", 0.3)
     for _ in range(3):
         found = scan({"": tmp_path})

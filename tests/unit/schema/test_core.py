@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.schema.core import base_of, folded
+from tb_npu_plugin.schema.core import base_of, normalise_header
 from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.schema.torch_npu_csv import CSV_FILES
@@ -16,9 +16,9 @@ def test_only_units_are_taken_off_a_header() -> None:
 
 
 def test_spellings_of_one_header_fold_together() -> None:
-    assert folded("Step Id") == folded(" step_ID ")
-    assert folded("Duration(us)") == folded("Duration (ns)")
-    assert folded("Communication") != folded("Communication(Not Overlapped)")
+    assert normalise_header("Step Id") == normalise_header(" step_ID ")
+    assert normalise_header("Duration(us)") == normalise_header("Duration (ns)")
+    assert normalise_header("Communication") != normalise_header("Communication(Not Overlapped)")
 
 
 @pytest.mark.parametrize("spec", RESULT_FILES, ids=lambda spec: spec.id)
@@ -28,7 +28,7 @@ def test_a_declaration_is_unambiguous(spec) -> None:
     owners: dict[str, str] = {}
     for column in spec.columns:
         for header in column.headers:
-            assert owners.setdefault(folded(header), column.key) == column.key
+            assert owners.setdefault(normalise_header(header), column.key) == column.key
         assert column.doc.endswith(".")
 
 

@@ -15,7 +15,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import stages_of
-from tb_npu_plugin.views.availability import facts_of_span, missing, view_states
+from tb_npu_plugin.views.availability import facts_of_span, missing_data, view_states
 from tb_npu_plugin.views.overview import capture_json
 from tests.support.mock import run
 from tests.unit.store.results import settle
@@ -83,7 +83,7 @@ def test_text_first(logs: Path) -> None:
     assert span.source("operators") == "operator_details.csv" and span.source("memory_record") == "memory_record.csv"
     assert span.source("kernels") == span.source("op_statistic") == PROFILER
     assert span.source("step_trace") == ANALYSIS
-    assert not {entry["file"] for entry in missing(facts_of_span(span))} & lost
+    assert not {entry["file"] for entry in missing_data(facts_of_span(span))} & lost
     assert capture_json(span)["databases"] == [
         {"file": ANALYSIS, "tables": ["Step trace time"]},
         {"file": PROFILER, "tables": ["Kernels", "Operator statistic"]},

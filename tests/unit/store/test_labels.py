@@ -8,7 +8,7 @@ from datetime import datetime
 
 import pytest
 
-from tb_npu_plugin.discovery.find_kineto import _stamp
+from tb_npu_plugin.discovery.find_kineto import _utc_digits
 from tb_npu_plugin.store.labels import utc_offset_minutes
 
 START = 1_736_408_883_573_957_920  # 2025-01-09 07:48:03 UTC
@@ -35,7 +35,7 @@ def test_the_zone_of_this_host_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(os.environ, "TZ", "Asia/Shanghai")
     time.tzset()
     try:
-        assert _stamp("1736408883573") == "20250109074803573"
+        assert _utc_digits("1736408883573") == "20250109074803573"
     finally:
         monkeypatch.undo()
         time.tzset()

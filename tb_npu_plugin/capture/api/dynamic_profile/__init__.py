@@ -17,7 +17,7 @@ from typing import Any
 
 from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
 from tb_npu_plugin.capture.api.dynamic_profile.control import CONTROL
-from tb_npu_plugin.capture.api.messages import guarded, warn
+from tb_npu_plugin.capture.api.messages import never_raises, warn
 
 __all__ = ["init", "set_state", "start", "step"]
 
@@ -25,25 +25,25 @@ __all__ = ["init", "set_state", "start", "step"]
 DAEMON_VARIABLES = ("MSMONITOR_USE_DAEMON", "KINETO_USE_DAEMON")
 
 
-@guarded()
+@never_raises()
 def init(path: str) -> None:
     """Watch profiler_config.json in a folder; made with its defaults where it is missing."""
     CONTROL.init(path)
 
 
-@guarded()
+@never_raises()
 def step() -> None:
     """A step of the training has ended."""
     CONTROL.step()
 
 
-@guarded()
+@never_raises()
 def start(config_path: str | None = None) -> None:
     """Profile from now, as a config file says; None: the one of init."""
     CONTROL.start(config_path)
 
 
-@guarded()
+@never_raises()
 def set_state(state: dict[str, Any]) -> None:
     """Set the step counter: {"cur_step": int}, for a training that resumes."""
     CONTROL.set_state(state)
@@ -55,7 +55,7 @@ class _NonIntrusiveProfile:
     _last: weakref.ref[Any] | None = None
 
     @staticmethod
-    @guarded()
+    @never_raises()
     def init() -> None:
         """Watch the folder of PROF_CONFIG_PATH, if it is set."""
         folder = os.environ.get(FOLDER_VARIABLE, "")

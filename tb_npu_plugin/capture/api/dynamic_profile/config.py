@@ -113,7 +113,7 @@ def read(path: Path, warn: Callable[[str], None]) -> Config | None:
 def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
     """Check the values of a file."""
     values = {**TEMPLATE, **data}
-    numbers = {name: _number(name, values[name], warn) for name in _NUMBERS}
+    numbers = {name: _number_at_least(name, values[name], warn) for name in _NUMBERS}
     async_mode = _bool("async_mode", values["async_mode"], warn)
     analyse = _bool("analyse", values["analyse"], warn)
     if async_mode and not analyse:
@@ -135,7 +135,7 @@ def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
     )
 
 
-def _number(name: str, value: Any, warn: Callable[[str], None]) -> int:
+def _number_at_least(name: str, value: Any, warn: Callable[[str], None]) -> int:
     least, fallback = _NUMBERS[name]
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value

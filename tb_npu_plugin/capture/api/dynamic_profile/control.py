@@ -80,7 +80,7 @@ class Control:
             folder = Path(os.fspath(path)).absolute()
             folder.mkdir(parents=True, exist_ok=True)
             write_template(folder / CONFIG_FILE)
-            rank = ranks.number()
+            rank = ranks.rank_or_minus_one()
             self._log = open_log(folder, "dp", rank)
             monitor_log = open_log(folder, "monitor_dp", rank)
         except (OSError, TypeError) as problem:

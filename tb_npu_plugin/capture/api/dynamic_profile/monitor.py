@@ -81,14 +81,14 @@ class FileMonitor:
         for text in warnings:
             self._log.warning("%s", text)
         if config is not None:
-            self._offer(config)
+            self._apply(config)
 
     def _state(self) -> tuple[int, int]:
         found = self._path.stat()
         return found.st_mtime_ns, found.st_size  # a half written file may have the same time
 
-    def _offer(self, config: Config) -> None:
-        rank = ranks.number()  # torch.distributed may have been initialized since the last check
+    def _apply(self, config: Config) -> None:
+        rank = ranks.rank_or_minus_one()  # torch.distributed may have been initialized since the last check
         if not config.is_for(rank):
             self._log.warning("Rank %s is not in rank_list, the config is not for it.", rank)
             return

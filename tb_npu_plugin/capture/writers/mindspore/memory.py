@@ -6,7 +6,7 @@ from __future__ import annotations
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.text import cell, mb
+from tb_npu_plugin.capture.writers.text import cell, mb_text
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
@@ -14,7 +14,7 @@ _STREAM = "281459468288"
 _NONE = "N/A"
 
 
-def _us(ns: int) -> str:
+def _us_text(ns: int) -> str:
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
@@ -31,15 +31,15 @@ class Allocations:
 
     def _line(self, block: Allocation) -> str:
         at, release = block.at, block.release
-        released, lasted = (_NONE, _NONE) if release is None else (_us(release), _us(release - at))
-        front = f"{cell(block.name)},{block.size / 1024},{_us(at)},{released},{_NONE},{lasted},{_NONE}"
+        released, lasted = (_NONE, _NONE) if release is None else (_us_text(release), _us_text(release - at))
+        front = f"{cell(block.name)},{block.size / 1024},{_us_text(at)},{released},{_NONE},{lasted},{_NONE}"
         return f"{front},{self._totals(block.before)},{self._totals(block.after)},{_STREAM},{self._device}"
 
     def _totals(self, totals: Totals | None) -> str:
         if totals is None:
             return f"{_NONE},{_NONE},{_NONE}"
-        allocated = mb(totals.allocated)  # active memory is not recorded separately
-        return f"{allocated},{mb(totals.reserved)},{allocated}"
+        allocated = mb_text(totals.allocated)  # active memory is not recorded separately
+        return f"{allocated},{mb_text(totals.reserved)},{allocated}"
 
     def close(self) -> None:
         """Finish the file."""
@@ -60,7 +60,7 @@ class MemoryRecord:
         """Take the totals of one segment."""
         self._app.add(
             [
-                self._line(names.APP, f"{_us(sample.at)}\t", 0, sample.size, 0)
+                self._line(names.APP, f"{_us_text(sample.at)}\t", 0, sample.size, 0)
                 for sample in segment.modules
                 if sample.component == "PROCESS"
             ]
@@ -75,7 +75,7 @@ class MemoryRecord:
         for now in ready:
             self._known[now.component] = now
             known = self._known.values()
-            at = _us(now.at)
+            at = _us_text(now.at)
             lines.append(self._line(now.component, at, now.allocated, now.reserved, now.active or 0))
             lines.append(
                 self._line(

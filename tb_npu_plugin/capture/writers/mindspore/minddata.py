@@ -44,14 +44,16 @@ class MindData:
             self._dataset(pipeline)
         if not self._options.data_process:
             return
-        raw, cpu = self._raw(pipeline), self._cpu(pipeline)
+        raw, cpu = self._pipeline_json(pipeline), self._cpu(pipeline)
         batches = self._batches(pipeline)
         folder = self._root / FRAMEWORK
         folder.mkdir(exist_ok=True)
-        (folder / schema.named(schema.PIPELINE_PROFILING, process.rank)).write_text(json.dumps(raw), encoding="utf-8")
-        (folder / schema.named(schema.CPU, process.rank)).write_text(json.dumps(cpu), encoding="utf-8")
+        (folder / schema.name_for_rank(schema.PIPELINE_PROFILING, process.rank)).write_text(
+            json.dumps(raw), encoding="utf-8"
+        )
+        (folder / schema.name_for_rank(schema.CPU, process.rank)).write_text(json.dumps(cpu), encoding="utf-8")
         lines = "".join(" ".join(map(str, record)) + "\n" for record in batches)
-        (folder / schema.named(schema.BATCHES, process.rank)).write_text(lines, encoding="utf-8")
+        (folder / schema.name_for_rank(schema.BATCHES, process.rank)).write_text(lines, encoding="utf-8")
         if text:
             self._table(raw)
             self._summary(summary(raw, cpu, batches))
@@ -80,7 +82,7 @@ class MindData:
     def _moments(self, interval: int) -> list[int]:
         return list(range(self._process.start, self._process.end, interval * 1_000_000))
 
-    def _raw(self, pipeline: Pipeline) -> dict[str, Any]:
+    def _pipeline_json(self, pipeline: Pipeline) -> dict[str, Any]:
         """Content of pipeline_profiling: leaf first, as the producer walks the tree."""
         interval = self._interval()
         moments = self._moments(interval)
@@ -145,7 +147,7 @@ class MindData:
     def _table(self, raw: dict[str, Any]) -> None:
         """minddata_pipeline_raw: breadth-first from the root; children without a queue are stepped over."""
         by_id = {info[schema.OP_ID]: info for info in raw[schema.RAW_OPS]}
-        path = self._root / OUTPUT_FOLDER / schema.named(schema.PIPELINE, self._process.rank)
+        path = self._root / OUTPUT_FOLDER / schema.name_for_rank(schema.PIPELINE, self._process.rank)
         file = CsvFile(path, schema.RAW_HEADER, _NEWLINE)
         waiting: list[tuple[int, str]] = [(0, "")]
         for id_, parent in waiting:
@@ -165,7 +167,7 @@ class MindData:
 
     def _summary(self, content: dict[str, list[Any]]) -> None:
         output, rank = self._root / OUTPUT_FOLDER, self._process.rank
-        path = output / schema.named(schema.SUMMARY, rank)
+        path = output / schema.name_for_rank(schema.SUMMARY, rank)
         path.write_text(json.dumps(content), encoding="utf-8")
         lines = [",".join(cell(str(value)) for value in (key, *values)) for key, values in content.items()]
         text = "".join(line + _NEWLINE for line in lines)

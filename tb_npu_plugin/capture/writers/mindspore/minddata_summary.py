@@ -26,7 +26,7 @@ def summary(raw: Json, cpu: Json, batches: Sequence[tuple[int, int, int, int, in
     parents = {child: number for number, below in enumerate(children) for child in below}
     used = {op[schema.OP_ID]: op[schema.CPU_METRICS] for op in cpu[schema.CPU_OPS]}
     percents = [
-        _mean(a + b for a, b in zip(*(used[number][schema.CPU_FIGURES[kind]] for kind in ("sys", "user"))))
+        _mean_of(a + b for a, b in zip(*(used[number][schema.CPU_FIGURES[kind]] for kind in ("sys", "user"))))
         for number in range(len(infos))
     ]
     out: dict[str, list[Any]] = {
@@ -52,7 +52,7 @@ def summary(raw: Json, cpu: Json, batches: Sequence[tuple[int, int, int, int, in
     return {**out, **_Remarks(out).all()}
 
 
-def _mean(values: Any) -> float:
+def _mean_of(values: Any) -> float:
     found = list(values)
     return round(sum(found) / len(found), 2) if found else 0
 
@@ -79,12 +79,12 @@ class _Remarks:
     def all(self) -> dict[str, list[Any]]:
         """Those that apply."""
         warning, suggestion = self._bottleneck()
-        cpu = [text for op in self._considered() for text in self._of_cpu(op)]
-        queues = [text for op in self._considered() for text in self._of_queue(op)]
+        cpu = [text for op in self._parallel_operators() for text in self._of_cpu(op)]
+        queues = [text for op in self._parallel_operators() for text in self._of_queue(op)]
         found = zip(schema.REMARKS, (cpu, queues, [warning], [suggestion]))
         return {key: texts for key, texts in found if any(texts)}
 
-    def _considered(self) -> list[int]:
+    def _parallel_operators(self) -> list[int]:
         return [op for op, type_ in enumerate(self._types) if type_ not in _SINGLE]
 
     def _input(self, op: int) -> int:
@@ -119,7 +119,7 @@ class _Remarks:
     def _bottleneck(self) -> tuple[str, str]:
         """The last hit, from the highest id down."""
         warning, suggestion = "", ""
-        for op in reversed(self._considered()):
+        for op in reversed(self._parallel_operators()):
             cpu, source = self._cpu[op], self._input(op)
             if self._types[op] == "DeviceQueue":
                 continue

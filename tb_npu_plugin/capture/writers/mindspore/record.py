@@ -47,7 +47,7 @@ class Recorder:
     def __call__(self, segment: Segment) -> Segment:
         """One segment: `ops` are the events of the framework, `queue` links the two of each launch."""
         queue = sorted(segment.queue, key=_BY_START)
-        names = _names(segment, queue, _launched(segment, queue))
+        names = _names(segment, queue, _launched_types(segment, queue))
         launches: dict[int, HostOp] = {}
         pairs, fronts = [], []
         for item, name in zip(queue, names):
@@ -60,7 +60,7 @@ class Recorder:
             pairs.append(replace(item, name=name, op=front))
             fronts += [front, launch]
         starts = sorted(launches)
-        ops = [*fronts, *self._others(segment, pairs)]
+        ops = [*fronts, *self._other_host_ops(segment, pairs)]
         return replace(
             segment,
             step=segment.step if self._marks else None,
@@ -84,7 +84,7 @@ class Recorder:
             found = self._infos[name, shapes] = OpInfo(name, shapes)
         return found
 
-    def _others(self, segment: Segment, pairs: list[Queued]) -> list[HostOp]:
+    def _other_host_ops(self, segment: Segment, pairs: list[Queued]) -> list[HostOp]:
         """Step marks, the data, and the run of the graph around the launches."""
         out = []
         for op in segment.ops:
@@ -103,7 +103,7 @@ def scope_of(name: str) -> list[str]:
     return name.split(EVENT_SEPARATOR, 2)[-1].split("/")[:-1]
 
 
-def _launched(segment: Segment, queue: list[Queued]) -> list[str]:
+def _launched_types(segment: Segment, queue: list[Queued]) -> list[str]:
     """What each element of the queue launches: the type of its kernel."""
     starts = [item.dequeue_start for item in queue]
     types = [_COPIES.get(item.name, item.name) for item in queue]

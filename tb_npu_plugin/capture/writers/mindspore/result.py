@@ -103,7 +103,7 @@ class MarkedSteps(Steps):
                 picks.update({f"bottom{n}": each[-min(n, len(each))] for n in (1, 2, 3)})
                 label = f"{link[0]}-{link[1]}"
                 for stat, moved in picks.items():
-                    out.setdefault(f"{type_}-{stat}@{group}", {})[label] = _renamed(moved.entry(moved.name))
+                    out.setdefault(f"{type_}-{stat}@{group}", {})[label] = _rename_keys(moved.entry(moved.name))
                 out.setdefault(f"{type_}-total@{group}", {})[label] = total_of(each).entry(None)
         return out
 
@@ -114,7 +114,7 @@ def _type(op: CommOp) -> str:
     return found.group() if found else f"{op.name.lower()}@{op.group.id}"
 
 
-def _renamed(entry: Json) -> Json:
+def _rename_keys(entry: Json) -> Json:
     return {names.OP_NAME if key == OP_NAME else key: value for key, value in entry.items()}
 
 

@@ -55,18 +55,18 @@ class StepTrace:
             self._first_event = segment.ops[0].start
         if self._output.dialect.process == "HCCL":  # the parser finds no other name
             for op in segment.comm:
-                self._communicated(op.start, op.dur, op.name)
+                self._add_communication(op.start, op.dur, op.name)
                 for plane in op.planes if self._output.options.level >= 1 else ():
-                    self._communicated(plane.start, plane.dur, plane.name)
+                    self._add_communication(plane.start, plane.dur, plane.name)
 
-    def _communicated(self, start: int, dur: int, name: str) -> None:
-        step = self._at(start)
+    def _add_communication(self, start: int, dur: int, name: str) -> None:
+        step = self._step_at(start)
         if step is not None:
             step.bubble += dur if names.BUBBLE.match(name) else 0
             step.first = min(step.first, start)
             step.last = max(step.last, (start, dur))
 
-    def _at(self, start: int) -> _Sums | None:
+    def _step_at(self, start: int) -> _Sums | None:
         return next((step for step in reversed(self._steps) if step.start <= start <= step.end), None)
 
     def overlap(self, rows: OverlapRows) -> None:
@@ -78,7 +78,7 @@ class StepTrace:
                         break
                     step.sums[FREE] += max(0, min(end, step.end) - max(start, step.start))
                 continue
-            step_ = self._at(start)
+            step_ = self._step_at(start)
             if step_ is not None:
                 step_.sums[kind] += end - start
             if kind in (COMPUTING, COMMUNICATION):
@@ -115,10 +115,10 @@ class StepTrace:
             "communication_not_overlapped_and_exclude_receive": alone - bubble,
             "preparing": (step.busy or 0) - host if known else 0,
         }
-        return {"step": str(step.id), **{key: _us(ns) for key, ns in figures.items()}}
+        return {"step": str(step.id), **{key: _us_text(ns) for key, ns in figures.items()}}
 
 
-def _us(ns: int) -> str:
+def _us_text(ns: int) -> str:
     """A signed duration with three decimals."""
     sign = "-" if ns < 0 else ""
     return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"

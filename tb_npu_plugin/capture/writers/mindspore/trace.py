@@ -7,13 +7,13 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, scope_of
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, Trace
 from tb_npu_plugin.capture.writers.trace_device import DeviceEvents, Timed
-from tb_npu_plugin.capture.writers.trace_text import Clock, meta, quoted, text_ts
+from tb_npu_plugin.capture.writers.trace_text import Clock, meta, quote, text_ts
 from tb_npu_plugin.schema import mindspore as names
 
 _PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
 
 
-def _us(ns: int) -> str:
+def _us_text(ns: int) -> str:
     return f'"{ns // 1000}.{ns % 1000:03d}"'
 
 
@@ -56,8 +56,8 @@ class FrameworkEvents:
     def _event(self, op: HostOp) -> str:
         front = self._fronts.get(op.info)
         if front is None:
-            front = self._fronts[op.info] = f'{{"name": {quoted(op.info.name)}, "ph": "X", "pid": {_PID}, "tid": '
-        return f'{front}{op.tid}, "ts": {self._ts(op.start)}, "dur": {_us(op.end - op.start)}, "args": {{}}}}'
+            front = self._fronts[op.info] = f'{{"name": {quote(op.info.name)}, "ph": "X", "pid": {_PID}, "tid": '
+        return f'{front}{op.tid}, "ts": {self._ts(op.start)}, "dur": {_us_text(op.end - op.start)}, "args": {{}}}}'
 
     def flows(self, segment: Segment) -> list[str]:
         """From the event on the main thread to the launch."""
@@ -74,8 +74,8 @@ class FrameworkEvents:
         if not self._options.stack:
             return []
         return [
-            f'{{"name": {quoted(call.name)}, "ph": "X", "pid": {_PID}, "tid": {call.tid}, "ts": {self._ts(call.start)}, '
-            f'"dur": {_us(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
+            f'{{"name": {quote(call.name)}, "ph": "X", "pid": {_PID}, "tid": {call.tid}, "ts": {self._ts(call.start)}, '
+            f'"dur": {_us_text(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
             for call in segment.python
         ]
 
@@ -103,8 +103,8 @@ class FrameworkEvents:
             name, start, end = open_[depth]
             self._depth = max(self._depth, depth)
             out.append(
-                f'{{"name": {quoted(name)}, "ph": "X", "pid": {_SCOPE_PID}, "tid": {depth}, "ts": {self._ts(start)}, '
-                f'"dur": {_us(end - start)}, "args": {{}}}}'
+                f'{{"name": {quote(name)}, "ph": "X", "pid": {_SCOPE_PID}, "tid": {depth}, "ts": {self._ts(start)}, '
+                f'"dur": {_us_text(end - start)}, "args": {{}}}}'
             )
         del open_[keep:]
         return out
@@ -137,7 +137,7 @@ class LaunchedEvents(DeviceEvents):
         """mindspore_op."""
         if task.op is None or not self._options.cpu:
             return ""
-        return f', "{names.LAUNCHED_BY}": {quoted(task.op.info.name)}'
+        return f', "{names.LAUNCHED_BY}": {quote(task.op.info.name)}'
 
     def torch_to_npu(self, segment: Segment) -> list[Timed]:
         """Flows from launches to their tasks: both ends in one text."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
-from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted, rows_of
+from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts, rows_of
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.strings import Strings, find_rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -90,16 +90,16 @@ class CommunicationEvents:
         context, rows = self._context, self.rows
         data = Strings(context.source, schema.DATA_TYPE_NAMES).column(rows.ints("data_type")[chosen], raw=True)
         algorithm = context.strings.column(rows.ints("algorithm")[chosen], raw=True)
-        data_text, algorithm_text = quoted(data), quoted(algorithm)
+        data_text, algorithm_text = json_texts(data), json_texts(algorithm)
         columns = (rows.ints("connection")[chosen], data.codes, algorithm.codes, rows.ints("count")[chosen])
 
         def args(first: int, last: int) -> Iterable[str]:
             for connection, a, b, count in zip(*(values[first:last].tolist() for values in columns)):
                 yield trace_events.OPERATION_ARGS % (
-                    known(connection),
+                    json_int(connection),
                     data_text[a],
                     algorithm_text[b],
-                    known(count),
+                    json_int(count),
                 )
 
         names, start = context.strings.names(rows.ints("name")[chosen]), self.start[chosen]
@@ -117,7 +117,7 @@ class CommunicationEvents:
                 (schema.LINK_TYPE_NAMES, "link"),
             )
         ]
-        written = [quoted(text) for text in (kinds, *texts)]
+        written = [json_texts(text) for text in (kinds, *texts)]
         numbers = [steps.ints(key)[chosen] for key in ("notify", "src", "dst", "size")]
         of_task = [context.tasks.ints(key)[task] for key in ("stream_id", "task_id")]
         codes = [text.codes for text in (kinds, *texts)]
@@ -129,15 +129,15 @@ class CommunicationEvents:
                 columns, first, last
             ):
                 yield trace_events.STEP_ARGS % (
-                    f'"{known(notify)}"',
+                    f'"{json_int(notify)}"',
                     ns / 1000,
-                    known(stream),
-                    known(number),
+                    json_int(stream),
+                    json_int(number),
                     written[0][kind],
-                    known(src),
-                    known(dst),
+                    json_int(src),
+                    json_int(dst),
                     written[1][transport],
-                    known(size),
+                    json_int(size),
                     written[2][data],
                     written[3][link],
                     "null" if rate != rate else rate,

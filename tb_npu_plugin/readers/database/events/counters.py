@@ -81,21 +81,21 @@ def _memory(curves: _Curves, rows: Rows) -> None:
 def _bandwidth(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
     _report_lost(curves, schema.HBM, rows, ways.isin(words.HBM_KEYS))
-    for bank in _banks(rows):
+    for bank in _known_banks(rows):
         for way, (title, key) in words.HBM_KEYS.items():
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
             name = words.HBM_COUNTER.format(bank, title)
-            curves.add(name, key, rows.ints("time_ns")[chosen], _mb(rows.floats("bandwidth")[chosen]))
+            curves.add(name, key, rows.ints("time_ns")[chosen], _to_mb_per_s(rows.floats("bandwidth")[chosen]))
 
 
 def _cache(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
     _report_lost(curves, schema.LLC, rows, ways.codes >= 0)
-    for bank in _banks(rows):
+    for bank in _known_banks(rows):
         for way in ways.values:
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
             at, title = rows.ints("time_ns")[chosen], way.capitalize()
-            speed = _mb(rows.floats("throughput")[chosen])
+            speed = _to_mb_per_s(rows.floats("throughput")[chosen])
             curves.add(words.LLC_THROUGHPUT.format(bank, title), words.LLC_THROUGHPUT_KEY, at, speed)
             hits = rows.floats("hit_rate")[chosen]
             curves.add(words.LLC_HIT_RATE.format(bank, title), words.LLC_HIT_RATE_KEY, at, hits)
@@ -122,7 +122,7 @@ def _quality(curves: _Curves, rows: Rows) -> None:
     for event in events.values:
         chosen = events.equals(event)
         name = event if event.startswith(words.QOS) else words.QOS_COUNTER.format(event)
-        curves.add(name, words.VALUE_KEY, rows.ints("time_ns")[chosen], _mb(rows.floats("bandwidth")[chosen]))
+        curves.add(name, words.VALUE_KEY, rows.ints("time_ns")[chosen], _to_mb_per_s(rows.floats("bandwidth")[chosen]))
 
 
 def _network(curves: _Curves, rows: Rows) -> None:
@@ -137,8 +137,8 @@ def _network(curves: _Curves, rows: Rows) -> None:
             packets = rows.floats_of(f"{way}_packets")
             packets = np.where(packets > 0, packets, np.nan)
             found = (
-                _share(rows.floats_of(f"{way}_dropped"), packets),
-                _share(rows.floats_of(f"{way}_errors"), packets),
+                _percent_of_packets(rows.floats_of(f"{way}_dropped"), packets),
+                _percent_of_packets(rows.floats_of(f"{way}_errors"), packets),
                 rows.floats(f"{way}_packet_rate"),
                 np.round(rows.floats(f"{way}_rate") * 100 / speed, 3),
             )
@@ -147,7 +147,7 @@ def _network(curves: _Curves, rows: Rows) -> None:
                 curves.add(name, key, rows.ints("time_ns")[chosen], values[chosen])
 
 
-def _share(values: FloatArray, packets: FloatArray) -> FloatArray:
+def _percent_of_packets(values: FloatArray, packets: FloatArray) -> FloatArray:
     """Return the percentage of packets; 0 before the first packet, as in text exports."""
     return np.where(np.isnan(packets) & ~np.isnan(values), 0.0, np.round(values * 100 / packets, 3))
 
@@ -176,11 +176,11 @@ def _report_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np
         )
 
 
-def _banks(rows: Rows) -> list[int]:
+def _known_banks(rows: Rows) -> list[int]:
     banks = np.unique(rows.ints("bank"))
     return [bank for bank in banks.tolist() if bank != NULL_INT]
 
 
-def _mb(values: NDArray[np.float64]) -> NDArray[Any]:
+def _to_mb_per_s(values: NDArray[np.float64]) -> NDArray[Any]:
     """Convert bytes per second, which are truncated to integers, to the unit of text exports."""
     return np.round(values / words.COUNTER_MB, 5)

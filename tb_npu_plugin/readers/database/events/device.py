@@ -12,7 +12,7 @@ from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.copies import find_copies
 from tb_npu_plugin.readers.database.events.communication import CommunicationEvents
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted
+from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.strings import find_rows
 from tb_npu_plugin.schema import trace, trace_events
@@ -35,13 +35,13 @@ def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
         (levels.codes < 0) & (names.codes >= 0), (len(prefixes) - 1) * len(names.values) + names.codes, codes
     )
     text = StringColumn(codes.astype(np.int32), texts)
-    threads, level_text, name_text = thread_of(calls), quoted(levels), quoted(names)
+    threads, level_text, name_text = thread_of(calls), json_texts(levels), json_texts(names)
     columns = (threads, levels.codes, names.codes, calls.ints("connection"))
 
     def args(first: int, last: int) -> Iterable[str]:
         rows = zip(*(values[first:last].tolist() for values in columns))
         made = trace_events.CALL_ARGS
-        return (made % (thread, level_text[a], name_text[b], known(connection)) for thread, a, b, connection in rows)
+        return (made % (thread, level_text[a], name_text[b], json_int(connection)) for thread, a, b, connection in rows)
 
     pid = processes.pid(trace_events.CANN)
     start = calls.ints("start_ns")

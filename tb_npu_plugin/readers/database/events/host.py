@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import EventSink, quoted
+from tb_npu_plugin.readers.database.events.sink import EventSink, json_texts
 from tb_npu_plugin.readers.database.operators import call_stacks
 from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.readers.database.task_queue import entries
@@ -46,7 +46,7 @@ def _add_ops(context: Context, sink: EventSink, pid: int, ops: Rows) -> None:
         (trace_events.TYPE_ARG, context.strings.column(ops.ints("input_types"), raw=True)),
         (trace_events.STACK_ARG, call_stacks(context, ops.ints("chain"))),
     ]
-    written = [([*(key + text for text in quoted(column)[:-1]), ""], column.codes) for key, column in columns]
+    written = [([*(key + text for text in json_texts(column)[:-1]), ""], column.codes) for key, column in columns]
     sequence = np.where(ops.ints("sequence") == NULL_INT, -1, ops.ints("sequence"))
     forward = np.where(ops.ints("forward_thread") == NULL_INT, 0, ops.ints("forward_thread"))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
-from tb_npu_plugin.readers.database.events.sink import EventSink, quoted
+from tb_npu_plugin.readers.database.events.sink import EventSink, json_texts
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.strings import Strings, find_rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
@@ -25,7 +25,7 @@ def add_marks(context: Context, sink: EventSink, processes: Processes, tasks: Ta
         return
     kinds = Strings(context.source, schema.MSTX_TYPES).column(rows.ints("type"), raw=True)
     domains = context.strings.column(rows.ints("domain"))
-    kind_text, domain_text = quoted(kinds), quoted(domains)
+    kind_text, domain_text = json_texts(kinds), json_texts(domains)
 
     def args(first: int, last: int) -> Iterable[str]:
         codes = zip(kinds.codes[first:last].tolist(), domains.codes[first:last].tolist())

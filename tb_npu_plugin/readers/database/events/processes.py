@@ -17,7 +17,7 @@ class Processes:
     """Process ids as in trace_view.json. system: pid of the program; device: device id of the database, 0 if unknown."""
 
     def __init__(self, context: Context) -> None:
-        self.system = _system(context)
+        self.system = _process_id(context)
         self.device = 0 if context.device_id == NULL_INT else context.device_id
 
     def pid(self, name: str, device: int | None = None) -> int:
@@ -39,7 +39,7 @@ class Processes:
         sink.meta(trace.PROCESS_SORT_INDEX, pid, 0, trace_events.SORTS[name])
 
 
-def _system(context: Context) -> int:
+def _process_id(context: Context) -> int:
     """Return the program's process id; 0 if unknown."""
     for rows, key, shift in (
         (context.torch, "thread", 32),

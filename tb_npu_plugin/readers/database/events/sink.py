@@ -42,7 +42,7 @@ class EventSink:
         args: Args | None,
     ) -> None:
         """Add complete events; rows with an unknown name are skipped. category "": none."""
-        tid, name = self._numbered(tids), self._named(names)
+        tid, name = self._intern_numbers(tids), self._intern_names(names)
         known = np.flatnonzero(name >= 0)
         for first in range(0, len(known), PIECE):
             rows = known[first : first + PIECE]
@@ -79,9 +79,9 @@ class EventSink:
         self._flows += int(numbers.max()) + 1
         for phase, (pid, tids, at), encloses in zip("sf", (source, target), enclosing):
             process: Int32 | int = (
-                self._numbered(pid, self._pids) if isinstance(pid, np.ndarray) else self._pids[str(pid)]
+                self._intern_numbers(pid, self._pids) if isinstance(pid, np.ndarray) else self._pids[str(pid)]
             )
-            tid = self._numbered(tids)
+            tid = self._intern_numbers(tids)
             for first in range(0, count, PIECE):
                 rows = slice(first, min(first + PIECE, count))
                 self._add(
@@ -145,14 +145,14 @@ class EventSink:
         parts: dict[str, Any] = {**self._columns.arrays(), **texts}
         return TraceEvents(**parts, args_path=None, scanner=scanner, bytes_read=size, complete=complete)
 
-    def _numbered(self, values: IntArray, interner: Interner | None = None) -> Int32:
+    def _intern_numbers(self, values: IntArray, interner: Interner | None = None) -> Int32:
         """Intern integers as texts; return their indices."""
         interner = self._tids if interner is None else interner
         found, code = np.unique(values, return_inverse=True)
         place = np.array([interner[str(value)] for value in found.tolist()], dtype=np.int32)
         return place[code.reshape(-1)] if len(place) else np.zeros(0, dtype=np.int32)
 
-    def _named(self, names: StringColumn) -> Int32:
+    def _intern_names(self, names: StringColumn) -> Int32:
         used = np.unique(names.codes)
         place = np.full(len(names.values) + 1, -1, dtype=np.int32)
         for code in used[used >= 0].tolist():
@@ -204,12 +204,12 @@ _ABSENT = {
 }
 
 
-def quoted(text: StringColumn) -> list[str]:
+def json_texts(text: StringColumn) -> list[str]:
     """Return the JSON of a column's texts by code; the last entry, for code -1, is null."""
     return [*(json.dumps(value, ensure_ascii=False) for value in text.values), "null"]
 
 
-def known(value: int) -> str:
+def json_int(value: int) -> str:
     """Return the JSON of an integer, null if unknown."""
     return "null" if value == NULL_INT else str(value)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.database.events.processes import Processes
-from tb_npu_plugin.readers.database.events.sink import EventSink, known, quoted, rows_of
+from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts, rows_of
 from tb_npu_plugin.readers.database.strings import Strings, find_rows, take_text
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
@@ -70,7 +70,7 @@ class TaskEvents:
                 sink.meta(trace.THREAD_SORT_INDEX, pid, stream, stream)
 
     def _slices(self, sink: EventSink, pid: int, rows: Index, names: StringColumn, types: StringColumn) -> None:
-        tasks, written = self._context.tasks, quoted(types)
+        tasks, written = self._context.tasks, json_texts(types)
         keys = ("model_id", "stream_id", "task_id", "context_id", "connection")
         columns = [tasks.ints(key)[rows] for key in keys]
         codes = types.codes[rows]
@@ -78,7 +78,7 @@ class TaskEvents:
 
         def args(first: int, last: int) -> Iterable[str]:
             for place, (code, *numbers) in enumerate(rows_of((codes, *columns), first, last), first):
-                model, *others = map(known, numbers)
+                model, *others = map(json_int, numbers)
                 text = trace_events.TASK_ARGS % (model, written[code], *others)
                 yield text[:-1] + copies[place] if place in copies else text
 
@@ -92,12 +92,12 @@ class TaskEvents:
             return {}
         row = find_rows(found.ints("id"), self._context.tasks.ints("id")[rows])
         kinds = Strings(self._context.source, schema.MEMCPY_OPERATIONS).column(found.ints("operation"), raw=True)
-        written, size, dur = quoted(kinds), found.ints("size"), self.dur[rows]
+        written, size, dur = json_texts(kinds), found.ints("size"), self.dur[rows]
         out = {}
         for place in np.flatnonzero(row >= 0).tolist():
             bytes_, ns, code = int(size[row[place]]), int(dur[place]), kinds.codes[row[place]]
             rate = round(bytes_ / ns, 6) if ns > 0 and bytes_ >= 0 else "null"
-            out[place] = trace_events.COPY_ARGS.format(known(bytes_), rate, written[code])
+            out[place] = trace_events.COPY_ARGS.format(json_int(bytes_), rate, written[code])
         return out
 
     def _texts(self) -> tuple[StringColumn, StringColumn]:
@@ -107,8 +107,8 @@ class TaskEvents:
         names = context.strings.names(context.compute.ints("name"))
         cores = context.strings.column(context.compute.ints("core"))
         types = StringColumn(cores.codes, [trace_events.TASK_TYPES.get(core, core) for core in cores.values])
-        named = _either(take_text(context.spool, names, self.info), self._messages(kind))
-        return _either(named, kind), _either(take_text(context.spool, types, self.info), kind)
+        named = _first_text(take_text(context.spool, names, self.info), self._messages(kind))
+        return _first_text(named, kind), _first_text(take_text(context.spool, types, self.info), kind)
 
     def _messages(self, kind: StringColumn) -> StringColumn:
         """Return the host mark or range text of each task that mstx put on a stream; else unknown."""
@@ -127,7 +127,7 @@ def _first_from(codes: IntArray, starts: IntArray, code: IntArray, start: IntArr
     return np.searchsorted(codes * len(times) + rank[: len(starts)], code * len(times) + rank[len(starts) :])
 
 
-def _either(first: StringColumn, second: StringColumn) -> StringColumn:
+def _first_text(first: StringColumn, second: StringColumn) -> StringColumn:
     """Return the first text of each row, or else the second."""
     codes = np.where(first.codes >= 0, first.codes, np.where(second.codes >= 0, second.codes + len(first.values), -1))
     return StringColumn(codes.astype(np.int32), [*first.values, *second.values])

@@ -17,7 +17,7 @@ from tests.unit.capture.scripts import needs_torch
 def test_each_kind_of_call_is_noted(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranks, "communicator", lambda group: group)
     work = SimpleNamespace()
-    reduce = communication._noted(lambda group: work)
+    reduce = communication._record_calls(lambda group: work)
     send = communication._noted_with_peer(lambda group, tensors, peer: None)
     batch = communication._noted_batch(lambda: send("all", [], 3))
     wait = communication._noted_wait(lambda work: "done")

@@ -84,7 +84,7 @@ def _left(log: list[str]) -> list[str]:
     }
     found = {
         "a recorder that runs": bool(calls) and calls[-1] == "start",
-        "a session": session.current() is not None,
+        "a session": session.current_session() is not None,
         "a capture": any(one.recording for one in _busy),
         "a signal": any(signal.getsignal(number) != handler for number, handler in handlers.items()),
         "a callback of the collector": any("_watch" in repr(one) for one in gc.callbacks),

@@ -124,7 +124,7 @@ def test_the_rank_may_be_known_later(fresh: Recorded, monkeypatch: pytest.Monkey
     _steps(1)
     assert fresh.take() == []
     group = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: 2)
-    monkeypatch.setattr("tb_npu_plugin.capture.api.ranks._distributed", lambda: group)
+    monkeypatch.setattr("tb_npu_plugin.capture.api.ranks._initialized_distributed", lambda: group)
     monkeypatch.setattr("tb_npu_plugin.capture.api.ranks.groups", dict)
     monkeypatch.setattr("tb_npu_plugin.capture.api.ranks.world_size", lambda: 4)
     _write(start_step=2, is_rank=True, rank_list=[0, 2])

@@ -37,7 +37,7 @@ class Mute(Exception):
 
 @pytest.mark.parametrize(("problem", "text"), [(KeyError("this"), "'this'"), (Mute(), "Mute")], ids=["key", "mute"])
 def test_a_guarded_function_never_raises(problem: Exception, text: str, said: Said) -> None:
-    @messages.guarded(set)
+    @messages.never_raises(set)
     def fail() -> set[str]:
         raise problem
 
@@ -62,7 +62,7 @@ def test_a_line_and_its_end_are_written_at_once(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_control_c_gets_through() -> None:
-    @messages.guarded()
+    @messages.never_raises()
     def stop() -> None:
         raise KeyboardInterrupt
 
@@ -74,7 +74,7 @@ def test_control_c_gets_through() -> None:
 def test_nothing_happens_while_msprof_drives(variable: str, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "on")
     calls: list[int] = []
-    call = messages.guarded()(lambda: calls.append(1))
+    call = messages.never_raises()(lambda: calls.append(1))
     call()
     call()
     assert calls == []

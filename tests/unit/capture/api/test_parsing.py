@@ -222,7 +222,7 @@ def chatter(folder: Path, out: Path, export_types: Sequence[str], progress: Call
     ],
 )
 def test_how_parsers_fail(parser: str, reason: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:
-    backend.choose(backend.Backend("test", backend.current().recorder, f"{__name__}:{parser}"))
+    backend.choose(backend.Backend("test", backend.current_backend().recorder, f"{__name__}:{parser}"))
     analyse(str(_result(tmp_path / "a_ascend_pt")))
     [text] = [text for kind, text in said() if kind == "ERROR"]
     assert reason in text

@@ -71,7 +71,7 @@ def parsers_in(folder: Path) -> set[str]:
 
 
 def use(parser: Callable[..., None]) -> None:
-    backend.choose(backend.Backend("test", backend.current().recorder, f"{__name__}:{parser.__name__}"))
+    backend.choose(backend.Backend("test", backend.current_backend().recorder, f"{__name__}:{parser.__name__}"))
 
 
 def capture(**switches: bool) -> Path:
@@ -146,7 +146,7 @@ def test_after_control_c_no_process_begins(tmp_path: Path, monkeypatch: pytest.M
 def test_parsing_that_was_interrupted_is_finished_by_analyse(recorded: Recorded, said: Said) -> None:
     whole = contents(capture())
     [folder] = Path("result").iterdir()
-    good = backend.current()
+    good = backend.current_backend()
     use(killed_half_way)
     analyse("result")
     assert any(kind == "ERROR" and "killed by signal 9" in text for kind, text in said())

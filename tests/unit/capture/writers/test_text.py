@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.capture.writers.text import CsvFile, cell, mb, shapes_cell, stamp, us
+from tb_npu_plugin.capture.writers.text import CsvFile, cell, mb_text, shapes_cell, time_text, us_text
 
 
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")))
@@ -18,12 +18,12 @@ def test_a_cell_reads_back(text: str) -> None:
 
 @given(st.integers(min_value=10**18, max_value=2 * 10**18))
 def test_a_stamp_has_every_digit_and_a_tab(ns: int) -> None:
-    text = stamp(ns)
+    text = time_text(ns)
     assert text.endswith("\t") and int(text.strip().replace(".", "")) == ns and text.strip()[-4] == "."
 
 
 def test_missing_and_zero_figures() -> None:
-    assert (stamp(None), mb(None), us(0), us(1500)) == ("", "", "0", "1.5")
+    assert (time_text(None), mb_text(None), us_text(0), us_text(1500)) == ("", "", "0", "1.5")
     assert shapes_cell("") == "N/A"
     assert shapes_cell("2,3;4") == '"""2,3;4"""'
 

@@ -48,7 +48,9 @@ MARKS = [{"step": "0", "start_ns": 100, "end_ns": 200}, {"step": "1", "start_ns"
 def _checked(rows: list[tuple[int, str]]) -> tuple[Table, ProblemLog]:
     log = ProblemLog()
     table = table_of("kernels", [{"name": "x", "start_ns": at, "dur_ns": 1, "step": step} for at, step in rows])
-    return steps.checked(table, table_of("step_marks", MARKS), FileReport(log, "kernel_details.csv")), log
+    return steps.remove_impossible_steps(
+        table, table_of("step_marks", MARKS), FileReport(log, "kernel_details.csv")
+    ), log
 
 
 def test_a_kernel_counted_to_the_last_step_before_it_began_has_none() -> None:
