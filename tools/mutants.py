@@ -120,9 +120,17 @@ def covering(mutant: Mutant, data: Any) -> list[str]:
 
 
 def verdict(mutant: Mutant, tests: list[str]) -> str:
-    """killed, survived, timeout, or uncovered: what the tests say of the mutant."""
+    """killed, survived, timeout, or uncovered: the result of the tests that run the line, then of their files.
+
+    What tests of a file share is computed in the first of them, so coverage names only that one.
+    """
     if not tests:
         return "uncovered"
+    result = _run(mutant, tests)
+    return _run(mutant, sorted({test.partition("::")[0] for test in tests})) if result == "survived" else result
+
+
+def _run(mutant: Mutant, tests: list[str]) -> str:
     path = ROOT / mutant.path
     source = path.read_bytes()
     environment: dict[str, str] = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": ""}
@@ -154,12 +162,15 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--seed", type=int, default=14)
     options.add_argument("--count", type=int, default=150)
-    options.add_argument("--skip", type=int, default=0, help="begin after so many of the sample")
+    options.add_argument("--only", default="", help="numbers of mutants, as 3,14,15; all by default")
     chosen = options.parse_args()
     data = coverage.CoverageData(str(ROOT / ".coverage"))
     data.read()
     counts: dict[str, int] = {}
-    for at, mutant in enumerate(sample(chosen.seed, chosen.count)[chosen.skip :], chosen.skip):
+    only = {int(number) for number in chosen.only.split(",") if number}
+    for at, mutant in enumerate(sample(chosen.seed, chosen.count)):
+        if only and at not in only:
+            continue
         tests = covering(mutant, data)
         result = verdict(mutant, tests)
         counts[result] = counts.get(result, 0) + 1
