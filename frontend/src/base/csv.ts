@@ -7,12 +7,12 @@ const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
 /** CSV text (RFC 4180): figures with every digit, unknown as an empty cell, an apostrophe before a formula. */
 export function csvText(header: readonly string[], rows: Iterable<readonly Field[]>): string {
-  const lines = [header.map(quoted).join(",")];
-  for (const row of rows) lines.push(row.map(quoted).join(","));
+  const lines = [header.map(csvField).join(",")];
+  for (const row of rows) lines.push(row.map(csvField).join(","));
   return `${lines.join("\r\n")}\r\n`;
 }
 
-function quoted(field: Field): string {
+function csvField(field: Field): string {
   const text = String(field ?? "");
   const safe = typeof field === "string" && FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

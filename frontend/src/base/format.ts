@@ -98,7 +98,7 @@ function isExactAt(value: number, decimals: number): boolean {
 }
 
 /** Fixed decimals, with thousands separators: 1234.5 → "1 234.500". */
-export function fixed(value: Maybe, decimals = 0): string {
+export function fixedDecimals(value: Maybe, decimals = 0): string {
   if (!isKnown(value)) return UNKNOWN;
   const text = Math.abs(value).toFixed(decimals);
   if (text.includes("e")) return value < 0 ? `${MINUS}${text.replace("e+", "e")}` : text.replace("e+", "e");
@@ -108,28 +108,30 @@ export function fixed(value: Maybe, decimals = 0): string {
   return `${value < 0 && !isZero ? MINUS : ""}${grouped}${fraction === undefined ? "" : `.${fraction}`}`;
 }
 
-/** As `fixed`, but a positive figure that rounds to 0 is "< 0.001". */
-export function seen(value: Maybe, decimals = 0): string {
+/** As `fixedDecimals`, but a positive figure that rounds to 0 is "< 0.001". */
+export function nonZeroDecimals(value: Maybe, decimals = 0): string {
   const least = 10 ** -decimals;
-  return isKnown(value) && value > 0 && value < least / 2 ? `< ${fixed(least, decimals)}` : fixed(value, decimals);
+  return isKnown(value) && value > 0 && value < least / 2
+    ? `< ${fixedDecimals(least, decimals)}`
+    : fixedDecimals(value, decimals);
 }
 
 /** A plain integer. */
 export function integer(value: Maybe): string {
-  return fixed(value, 0);
+  return fixedDecimals(value, 0);
 }
 
 /** A plain figure: up to `most` decimals, no trailing zeros. */
 export function decimal(value: Maybe, most = 3): string {
   if (!isKnown(value)) return UNKNOWN;
-  return fixed(value, columnDecimals([value], 1, most));
+  return fixedDecimals(value, columnDecimals([value], 1, most));
 }
 
 /** A duration (ns) in its largest unit: "4.840 ms". */
 export function duration(ns: Maybe, decimals?: number): string {
   if (!isKnown(ns)) return UNKNOWN;
   const unit = unitFor(TIME_UNITS, ns);
-  return `${fixed(ns / unit.scale, decimals ?? (unit.scale === 1 ? 0 : 3))} ${unit.name}`;
+  return `${fixedDecimals(ns / unit.scale, decimals ?? (unit.scale === 1 ? 0 : 3))} ${unit.name}`;
 }
 
 /** All digits of a duration: "4 840 123 ns". For tooltips. */
@@ -150,7 +152,7 @@ export function traffic(value: Maybe, decimals = 2): string {
 function size(value: Maybe, units: readonly Unit[], decimals: number): string {
   if (!isKnown(value)) return UNKNOWN;
   const unit = unitFor(units, value);
-  return `${fixed(value / unit.scale, unit.scale === 1 ? 0 : decimals)} ${unit.name}`;
+  return `${fixedDecimals(value / unit.scale, unit.scale === 1 ? 0 : decimals)} ${unit.name}`;
 }
 
 /** All digits of a size: "1 322 246 144 B". */
@@ -159,7 +161,7 @@ export function exactBytes(value: Maybe): string {
 }
 
 /** A ratio (0..1) as a percentage: "71.5 %". A positive one that rounds to 0 is "< 0.1 %". */
-export function share(ratio: Maybe, decimals = 1): string {
+export function percentOfRatio(ratio: Maybe, decimals = 1): string {
   if (!isKnown(ratio)) return UNKNOWN;
   return percent(ratio * 100, decimals);
 }
@@ -168,23 +170,23 @@ export function share(ratio: Maybe, decimals = 1): string {
 export function percent(value: Maybe, decimals = 1): string {
   if (!isKnown(value)) return UNKNOWN;
   const least = 10 ** -decimals;
-  if (value > 0 && value < least / 2) return `< ${fixed(least, decimals)} %`;
-  return `${fixed(value, decimals)} %`;
+  if (value > 0 && value < least / 2) return `< ${fixedDecimals(least, decimals)} %`;
+  return `${fixedDecimals(value, decimals)} %`;
 }
 
 /** part / whole as a percentage, "–" if the whole is unknown or zero. */
 export function shareOf(part: Maybe, whole: Maybe): string {
-  return isKnown(part) && isKnown(whole) && whole !== 0 ? share(part / whole) : UNKNOWN;
+  return isKnown(part) && isKnown(whole) && whole !== 0 ? percentOfRatio(part / whole) : UNKNOWN;
 }
 
 /** A bandwidth in 1e9 bytes per second. */
 export function bandwidth(value: Maybe): string {
-  return isKnown(value) ? `${fixed(value, 2)} GB/s` : UNKNOWN;
+  return isKnown(value) ? `${fixedDecimals(value, 2)} GB/s` : UNKNOWN;
 }
 
 /** A signed difference: "+0.432", "−5.600". Zero has no sign. */
-export function signed(value: Maybe, decimals = 3): string {
-  const text = fixed(value, decimals);
+export function signedDecimals(value: Maybe, decimals = 3): string {
+  const text = fixedDecimals(value, decimals);
   return isKnown(value) && value > 0 && /[1-9]/.test(text) ? `+${text}` : text;
 }
 
@@ -201,7 +203,7 @@ export function rate(bytesPerSecond: Maybe): string {
 }
 
 /** Time left, coarse: "3 s", "2 min 05 s", "1 h 12 min". */
-export function remaining(seconds: Maybe): string {
+export function timeLeft(seconds: Maybe): string {
   if (!isKnown(seconds)) return UNKNOWN;
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
@@ -222,7 +224,7 @@ function zoneName(minutes: number): string {
 }
 
 /** A time (ns since the epoch, decimal string) as date and time in the time zone of the recording host. */
-export function moment(epochNs: string | null, utcOffsetMinutes: number): string {
+export function dateAndTime(epochNs: string | null, utcOffsetMinutes: number): string {
   if (epochNs === null || !/^-?\d+$/.test(epochNs)) return UNKNOWN;
   const date = new Date(Number(BigInt(epochNs) / 1_000_000n) + utcOffsetMinutes * 60_000);
   if (Number.isNaN(date.getTime())) return UNKNOWN;

@@ -1,11 +1,11 @@
 import { signal } from "@preact/signals";
 import { param, params, setParams } from "../state/params";
-import { store, stored } from "../state/storage";
+import { readStored, store } from "../state/storage";
 
 export type Lang = "en" | "zh-CN";
 
 function initial(): Lang {
-  const wanted = params.peek().lang || stored("lang") || navigator.language;
+  const wanted = params.peek().lang || readStored("lang") || navigator.language;
   return wanted.toLowerCase().startsWith("zh") ? "zh-CN" : "en";
 }
 

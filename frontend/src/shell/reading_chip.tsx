@@ -32,7 +32,8 @@ export function ReadingChip() {
 
 function chipText(totals: Totals, isScanning: boolean): string {
   const { count } = totals;
-  if (count.reading + count.waiting > 0) return t("top.reading", { percent: format.share(shareDone(totals), 0) });
+  if (count.reading + count.waiting > 0)
+    return t("top.reading", { percent: format.percentOfRatio(shareDone(totals), 0) });
   if (count.failed > 0) return t("top.failed", { count: count.failed });
   if (count.cancelled > 0) return t("top.cancelled", { count: count.cancelled });
   if (isScanning) return t("top.scanning");

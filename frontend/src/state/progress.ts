@@ -2,7 +2,7 @@ import { computed, effect, signal } from "@preact/signals";
 import { type ApiError, asApiError, getProgress, setReading } from "../api/client";
 import type { ProgressJson } from "../api/types.gen";
 import { catalog, loadCatalog } from "./catalog";
-import { followEnded, freshen, isActive, isResumable, jobKey } from "./reading";
+import { followEnded, isActive, isResumable, jobKey, refreshJobs } from "./reading";
 import { shown } from "./visibility";
 
 const BUSY_MS = 500;
@@ -32,7 +32,7 @@ export function waitForData(): () => void {
 
 /** Current state of the jobs in a view's answer. Subscribes the calling component. */
 export function freshJobs(answered: readonly ProgressJson[]): ProgressJson[] {
-  return freshen(answered, jobs.value, ended.value);
+  return refreshJobs(answered, jobs.value, ended.value);
 }
 
 /** Cancels the active ones of these jobs, or resumes the cancelled and failed ones. */
@@ -42,7 +42,7 @@ export async function control(action: "cancel" | "resume", of: readonly Progress
     for (const stage of ["tables", "trace"] as const) {
       const spans = [...new Set(chosen.filter((job) => job.stage === stage).map((job) => job.span))];
       for (let from = 0; from < spans.length; from += TOGETHER) {
-        take((await setReading(spans.slice(from, from + TOGETHER), stage, action)).jobs);
+        replaceJobs((await setReading(spans.slice(from, from + TOGETHER), stage, action)).jobs);
       }
     }
     controlError.value = null;
@@ -53,7 +53,7 @@ export async function control(action: "cancel" | "resume", of: readonly Progress
 }
 
 /** Replaces jobs by their newer state. */
-function take(news: readonly ProgressJson[]): void {
+function replaceJobs(news: readonly ProgressJson[]): void {
   const by = new Map(news.filter((job) => job.state !== "ready").map((job) => [jobKey(job), job]));
   jobs.value = jobs.peek().map((job) => by.get(jobKey(job)) ?? job);
 }

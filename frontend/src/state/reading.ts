@@ -76,7 +76,7 @@ export function followEnded(
 }
 
 /** Current state of the jobs in a view's answer. */
-export function freshen(
+export function refreshJobs(
   answered: readonly ProgressJson[],
   jobs: readonly ProgressJson[],
   ended: ReadonlyMap<string, ProgressJson>,

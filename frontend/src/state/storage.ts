@@ -1,7 +1,7 @@
 /** Access to localStorage, which may be forbidden (third-party frames, private windows). */
 const PREFIX = "npu_profiler.";
 
-export function stored(key: string): string {
+export function readStored(key: string): string {
   try {
     return localStorage.getItem(PREFIX + key) ?? "";
   } catch {

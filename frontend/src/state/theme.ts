@@ -1,11 +1,11 @@
 import { computed, effect, signal } from "@preact/signals";
 import { parentDocument } from "./params";
-import { store, stored } from "./storage";
+import { readStored, store } from "./storage";
 
 export type Theme = "light" | "dark";
 
 /** The user's choice; "" follows TensorBoard. */
-export const themeChoice = signal<Theme | "">(asTheme(stored("theme")));
+export const themeChoice = signal<Theme | "">(asTheme(readStored("theme")));
 const hostTheme = signal<Theme>("light");
 export const theme = computed<Theme>(() => themeChoice.value || hostTheme.value);
 

@@ -43,7 +43,7 @@ export function windowOf(view: View, width: number, nsPerPixel: number): Window 
   };
 }
 
-function covers(window: Window, start: number, end: number): boolean {
+function isCovering(window: Window, start: number, end: number): boolean {
   return window.start <= start && window.end >= end;
 }
 
@@ -83,7 +83,7 @@ export class PieceCache<T> {
   wasAsked(row: number, start: number, end: number, level: number): boolean {
     return this.batches.some((batch) => {
       const piece = batch.pieces.get(row);
-      return piece !== undefined && covers(piece.window, start, end) && (piece.asked <= level || piece.exact);
+      return piece !== undefined && isCovering(piece.window, start, end) && (piece.asked <= level || piece.exact);
     });
   }
 
@@ -99,7 +99,7 @@ export class PieceCache<T> {
     for (const batch of this.batches) {
       const piece = batch.pieces.get(row);
       if (!piece || piece.window.end <= start || piece.window.start >= end) continue;
-      if (covers(piece.window, start, end)) {
+      if (isCovering(piece.window, start, end)) {
         if (!under || piece.window.level < under.window.level) under = piece;
       } else if (!over || overlap(piece.window, start, end) > overlap(over.window, start, end)) over = piece;
     }
@@ -112,7 +112,7 @@ export class PieceCache<T> {
     let best: Piece<T> | null = null;
     for (const batch of this.batches) {
       const piece = batch.pieces.get(row);
-      if (!piece || !covers(piece.window, start, end)) continue;
+      if (!piece || !isCovering(piece.window, start, end)) continue;
       if (piece.window.level > level && !piece.exact) continue;
       batch.used = ++this.clock;
       if (!best || piece.window.level > best.window.level) best = piece;

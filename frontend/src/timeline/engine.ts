@@ -4,7 +4,7 @@ import { homeView, type TimelineData, type TimelineEvents, viewAfter } from "./d
 import { ViewHistory } from "./history";
 import type { HeldAction } from "./keys";
 import { Loader } from "./loader";
-import { Motion, tap } from "./motion";
+import { Motion, viewAfterPress } from "./motion";
 import { Painters } from "./paint/painters";
 import { Pointer } from "./pointer";
 import { type Change, Renewal, sceneOf } from "./renewal";
@@ -221,7 +221,7 @@ export class TimelineEngine {
     this.motion.fast = fast;
     if (repeated && !this.reduced.matches) return;
     const target = this.motion.target(this.scene.view);
-    this.go(tap(target, action, fast, this.focusX(), this.width), false);
+    this.go(viewAfterPress(target, action, fast, this.focusX(), this.width), false);
     if (!this.reduced.matches) this.motion.press(action, now);
     this.draw(true);
   }

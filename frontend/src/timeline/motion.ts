@@ -1,7 +1,7 @@
 /** How the view moves over time: animated steps, and continuous movement while a key is down. */
 
 import type { HeldAction } from "./keys";
-import { ANIMATION_MS, between, pan, type View, zoom } from "./viewport";
+import { ANIMATION_MS, interpolateViews, pan, type View, zoom } from "./viewport";
 
 /** One key press zooms by this factor, or moves by this share of the width. */
 const TAP_ZOOM = 0.7;
@@ -15,7 +15,7 @@ const HOLD_ZOOM = 0.1;
 const HOLD_PAN = 0.9;
 
 /** The view after one press. `x`: pixel that stays in place. */
-export function tap(view: View, action: HeldAction, fast: boolean, x: number, width: number): View {
+export function viewAfterPress(view: View, action: HeldAction, fast: boolean, x: number, width: number): View {
   const times = fast ? FAST : 1;
   if (action === "zoomIn") return zoom(view, TAP_ZOOM ** times, x);
   if (action === "zoomOut") return zoom(view, TAP_ZOOM ** -times, x);
@@ -23,7 +23,14 @@ export function tap(view: View, action: HeldAction, fast: boolean, x: number, wi
 }
 
 /** The view after a key was held for another `ms`. */
-export function hold(view: View, action: HeldAction, fast: boolean, x: number, width: number, ms: number): View {
+export function viewWhileHeld(
+  view: View,
+  action: HeldAction,
+  fast: boolean,
+  x: number,
+  width: number,
+  ms: number,
+): View {
   const seconds = (ms / 1000) * (fast ? FAST : 1);
   if (action === "zoomIn") return zoom(view, HOLD_ZOOM ** seconds, x);
   if (action === "zoomOut") return zoom(view, HOLD_ZOOM ** -seconds, x);
@@ -83,7 +90,7 @@ export class Motion {
     let next = view;
     if (this.from && this.aim) {
       const progress = (now - this.began) / ANIMATION_MS;
-      next = between(this.from, this.aim, progress, width);
+      next = interpolateViews(this.from, this.aim, progress, width);
       if (progress >= 1) {
         this.from = null;
         this.aim = null;
@@ -99,7 +106,7 @@ export class Motion {
         this.from = null;
         this.aim = null;
       }
-      next = hold(next, action, this.fast, x, width, ms);
+      next = viewWhileHeld(next, action, this.fast, x, width, ms);
     }
     return next;
   }

@@ -95,7 +95,7 @@ export class Pointer {
   }
 
   private hover(event: PointerEvent): void {
-    const { x, y } = at(event, this.surface.stage);
+    const { x, y } = positionIn(event, this.surface.stage);
     this.scene.pointer = { x, y };
     this.tell(x, y, this.engine.barUnder(x, y));
   }
@@ -143,7 +143,7 @@ export class Pointer {
 
   private down(event: PointerEvent): void {
     if (event.button > 1) return;
-    const { x, y } = at(event, this.surface.stage);
+    const { x, y } = positionIn(event, this.surface.stage);
     if (x < 0 || x >= this.scene.width) return;
     this.engine.root.focus({ preventScroll: true });
     if (event.button === 1) event.preventDefault();
@@ -187,7 +187,7 @@ export class Pointer {
       this.hover(event);
       return;
     }
-    const { x, y } = at(event, this.drag.onRuler ? this.surface.top : this.surface.stage);
+    const { x, y } = positionIn(event, this.drag.onRuler ? this.surface.top : this.surface.stage);
     this.scene.pointer = { x, y };
     if (this.drag.kind === "pending" && Math.hypot(x - this.drag.x, y - this.drag.y) > CLICK_SLACK) {
       this.drag.kind = "area";
@@ -224,13 +224,13 @@ export class Pointer {
       this.scene.area = done.area;
       if (area.end > area.start) this.engine.goTo(area, 0);
     } else if ((done.kind === "area" || done.kind === "edge") && area) {
-      this.events.area(area.end > area.start ? { ...area, ...rounded(area) } : null);
+      this.events.area(area.end > area.start ? { ...area, ...roundArea(area) } : null);
     }
     if (!done.onRuler) this.hover(event);
   }
 
   private doubleClick(event: MouseEvent): void {
-    const { x, y } = at(event, this.surface.stage);
+    const { x, y } = positionIn(event, this.surface.stage);
     const { bar } = this.engine.barUnder(x, y);
     if (bar) this.engine.goTo(bar);
   }
@@ -244,7 +244,7 @@ export class Pointer {
   }
 
   private downTop(event: PointerEvent): void {
-    const { x, y } = at(event, this.surface.top);
+    const { x, y } = positionIn(event, this.surface.top);
     if (event.button !== 0 || x < this.scene.gutter) return;
     this.engine.root.focus({ preventScroll: true });
     this.engine.releaseAll();
@@ -255,7 +255,7 @@ export class Pointer {
   }
 
   private wheel(event: WheelEvent): void {
-    const x = at(event, this.surface.stage).x - this.scene.gutter;
+    const x = positionIn(event, this.surface.stage).x - this.scene.gutter;
     const [across, along] = [wheelPixels(event, event.deltaX), wheelPixels(event, event.deltaY)];
     if (event.ctrlKey || event.metaKey) {
       this.engine.follow(zoom(this.scene.view, WHEEL_ZOOM ** along, Math.max(x, 0)));
@@ -283,7 +283,7 @@ export class Pointer {
   }
 }
 
-function at(event: MouseEvent, element: Element): { x: number; y: number } {
+function positionIn(event: MouseEvent, element: Element): { x: number; y: number } {
   const box = element.getBoundingClientRect();
   return { x: event.clientX - box.left, y: event.clientY - box.top };
 }
@@ -292,7 +292,7 @@ function itemOf({ place }: Under): TrackItem | null {
   return place?.item.kind === "track" ? place.item : null;
 }
 
-function rounded(area: Area): { start: number; end: number } {
+function roundArea(area: Area): { start: number; end: number } {
   const start = Math.floor(area.start);
   return { start, end: Math.max(Math.ceil(area.end), start + 1) };
 }

@@ -233,7 +233,7 @@ export function stampColumns(
 }
 
 /** Copies a line of pixels to rows [top, bottom) of an image of the same width. Rows outside are skipped. */
-export function stamp(image: Uint32Array, pixels: Uint32Array, top: number, bottom: number): void {
+export function stampLine(image: Uint32Array, pixels: Uint32Array, top: number, bottom: number): void {
   const width = pixels.length;
   const height = Math.floor(image.length / width);
   for (let y = Math.max(top, 0); y < Math.min(bottom, height); y++) image.set(pixels, y * width);

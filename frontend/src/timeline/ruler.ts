@@ -1,6 +1,6 @@
 /** Ticks of the time axis, and how times are written on it. */
 
-import { fixed, TIME_UNITS, unitFor } from "../base/format";
+import { fixedDecimals, TIME_UNITS, unitFor } from "../base/format";
 import { timeAt, type View } from "./viewport";
 
 export interface Tick {
@@ -25,7 +25,7 @@ export function niceStep(least: number): number {
 export function tickLabel(time: number, step: number, unitStep = step): string {
   const unit = unitFor(TIME_UNITS, unitStep);
   const decimals = Math.max(0, Math.ceil(-Math.log10(step / unit.scale) - 1e-9));
-  return `${fixed(time / unit.scale, decimals)} ${unit.name}`;
+  return `${fixedDecimals(time / unit.scale, decimals)} ${unit.name}`;
 }
 
 /**

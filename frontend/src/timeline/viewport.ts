@@ -79,7 +79,7 @@ export function sameView(a: View, b: View): boolean {
 }
 
 /** View at `progress` (0 to 1) of the animation; the zoom changes by equal factors, so it looks even. */
-export function between(from: View, to: View, progress: number, width: number): View {
+export function interpolateViews(from: View, to: View, progress: number, width: number): View {
   if (progress >= 1) return to;
   const eased = 1 - (1 - progress) ** 2;
   const scale = from.scale * (to.scale / from.scale) ** eased;

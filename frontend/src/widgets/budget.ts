@@ -18,7 +18,7 @@ type Figures = Pick<
   "computing" | "overlapped" | "communication_not_overlapped" | "copying" | "free" | "bubble" | "exposed_preparing"
 >;
 
-function minus(a: number | null, b: number | null): number | null {
+function differenceOrNull(a: number | null, b: number | null): number | null {
   return a === null ? null : Math.max(0, a - (b ?? 0));
 }
 
@@ -46,7 +46,7 @@ export const BUDGET: readonly BudgetPart[] = [
     help: "budget.computing.help",
     color: "var(--c-compute)",
     outside: false,
-    value: (step) => minus(step.computing, step.overlapped),
+    value: (step) => differenceOrNull(step.computing, step.overlapped),
   },
   {
     id: "overlapped",
@@ -62,7 +62,7 @@ export const BUDGET: readonly BudgetPart[] = [
     help: "budget.communication.help",
     color: "var(--c-comm)",
     outside: false,
-    value: (step) => minus(step.communication_not_overlapped, bubbleOf(step)),
+    value: (step) => differenceOrNull(step.communication_not_overlapped, bubbleOf(step)),
   },
   {
     id: "bubble",

@@ -33,7 +33,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, none, selecte
   const whole = drawn.reduce((sum, part) => sum + part.value, 0);
   const unit = format.columnUnit(kind === "bytes" ? format.BYTE_UNITS : format.TIME_UNITS, [drawn[0]?.value]);
   const decimals = kind === "bytes" ? 2 : unit.scale === 1 ? 0 : 3;
-  const valueText = (value: number) => `${format.fixed(value / unit.scale, decimals)} ${unit.name}`;
+  const valueText = (value: number) => `${format.fixedDecimals(value / unit.scale, decimals)} ${unit.name}`;
   const wanted = hovered ?? selected;
   const focus = drawn.some((part) => part.id === wanted) ? wanted : null;
   const choose = (part: DrawnPart) => {
@@ -86,7 +86,7 @@ export function Donut({ parts, kind, most = MOST, unlisted, under, none, selecte
               >
                 {valueText(part.value)}
               </span>
-              <span class="mono">{format.share(part.share)}</span>
+              <span class="mono">{format.percentOfRatio(part.share)}</span>
             </li>
           );
         })}
@@ -108,7 +108,7 @@ interface RingProps {
 function Ring({ parts, middle, under, focus, valueText, onHover, onChoose }: RingProps) {
   let turn = 0;
   const summary = (part: DrawnPart) =>
-    t("chart.summary", { name: part.label, value: valueText(part.value), share: format.share(part.share) });
+    t("chart.summary", { name: part.label, value: valueText(part.value), share: format.percentOfRatio(part.share) });
   return (
     <svg viewBox="-75 -75 150 150" role="img" aria-label={parts.map(summary).join("; ")}>
       {parts.map((part) => {

@@ -40,9 +40,9 @@ export function PartBars({ parts, unlisted, most, selected, onSelect }: Props) {
               <HBar ratio={part.value / largest} color={part.count > 0 ? part.color : "var(--c-compute)"} />
             </span>
             <span class="mono" data-tip={format.exactDuration(part.value)}>
-              {format.fixed(part.value / unit.scale, unit.scale === 1 ? 0 : 3)} {unit.name}
+              {format.fixedDecimals(part.value / unit.scale, unit.scale === 1 ? 0 : 3)} {unit.name}
             </span>
-            <span class="mono">{format.share(part.share)}</span>
+            <span class="mono">{format.percentOfRatio(part.share)}</span>
           </button>
         );
       })}

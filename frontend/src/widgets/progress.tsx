@@ -55,7 +55,7 @@ export function Figures({ done, total, rate, left }: Pick<Totals, "done" | "tota
 /** The last two of these columns. */
 export function Pace({ rate, left }: Pick<Totals, "rate" | "left">) {
   const isFinishing = left !== null && left < FINISHING;
-  const time = left === null ? "" : t("state.left", { time: format.remaining(left) });
+  const time = left === null ? "" : t("state.left", { time: format.timeLeft(left) });
   return (
     <>
       <span class="job-rate">{rate === null || isFinishing ? "" : format.rate(rate)}</span>

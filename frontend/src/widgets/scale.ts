@@ -1,4 +1,4 @@
-import { fixed, type Unit } from "../base/format";
+import { fixedDecimals, type Unit } from "../base/format";
 
 /** An axis: value to pixel and back. */
 export interface Scale {
@@ -38,7 +38,7 @@ export function ticks(from: number, to: number, unit: Unit, most: number): Tick[
   const out: Tick[] = [];
   const first = Math.ceil(from / unit.scale / step - 1e-9);
   for (let at = first; at * step * unit.scale <= to * (1 + 1e-12); at++) {
-    out.push({ value: at * step * unit.scale, label: fixed(at * step, decimals) });
+    out.push({ value: at * step * unit.scale, label: fixedDecimals(at * step, decimals) });
   }
   return out;
 }
@@ -70,11 +70,12 @@ export function stepPath(time: readonly number[], values: readonly (number | nul
       before = value;
       continue;
     }
-    if (before !== null && parts.length === 0) parts.push(`M${px(x.pixel(x.from))},${px(y.pixel(before))}`);
-    const right = px(x.pixel(Math.min(moment, x.to)));
-    parts.push(parts.length === 0 ? `M${right},${px(y.pixel(value))}` : `H${right}`);
+    if (before !== null && parts.length === 0)
+      parts.push(`M${roundPixel(x.pixel(x.from))},${roundPixel(y.pixel(before))}`);
+    const right = roundPixel(x.pixel(Math.min(moment, x.to)));
+    parts.push(parts.length === 0 ? `M${right},${roundPixel(y.pixel(value))}` : `H${right}`);
     if (moment > x.to) return parts.join("");
-    if (parts.length > 1) parts.push(`V${px(y.pixel(value))}`);
+    if (parts.length > 1) parts.push(`V${roundPixel(y.pixel(value))}`);
   }
   // A single record gets a short dash, so that it is visible.
   return parts.length === 1 ? `${parts[0]}h${LONE_PX}` : parts.join("");
@@ -82,4 +83,4 @@ export function stepPath(time: readonly number[], values: readonly (number | nul
 
 const LONE_PX = 4;
 
-const px = (pixel: number) => Math.round(pixel * 100) / 100;
+const roundPixel = (pixel: number) => Math.round(pixel * 100) / 100;

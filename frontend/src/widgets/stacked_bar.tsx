@@ -79,7 +79,7 @@ export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]
               <b data-tip={format.exactDuration(part.value)}>
                 {part.value === null
                   ? format.UNKNOWN
-                  : `${format.fixed(part.value / unit.scale, unit.scale === 1 ? 0 : 2)} ${unit.name}`}
+                  : `${format.fixedDecimals(part.value / unit.scale, unit.scale === 1 ? 0 : 2)} ${unit.name}`}
               </b>
               {!part.outside && format.shareOf(part.value, sum)}
             </>

@@ -5,31 +5,31 @@ const THIN = "\u202f";
 
 describe("figures", () => {
   test("thousands are apart, the sign is a minus", () => {
-    expect(format.fixed(1234567.891, 3)).toBe(`1${THIN}234${THIN}567.891`);
-    expect(format.fixed(-1234, 0)).toBe(`−1${THIN}234`);
-    expect(format.fixed(999, 0)).toBe("999");
+    expect(format.fixedDecimals(1234567.891, 3)).toBe(`1${THIN}234${THIN}567.891`);
+    expect(format.fixedDecimals(-1234, 0)).toBe(`−1${THIN}234`);
+    expect(format.fixedDecimals(999, 0)).toBe("999");
   });
 
   test("unknown is a dash, never 0", () => {
     for (const value of [null, undefined, Number.NaN, Number.POSITIVE_INFINITY])
-      expect(format.fixed(value, 2)).toBe("–");
+      expect(format.fixedDecimals(value, 2)).toBe("–");
     expect(format.duration(null)).toBe("–");
     expect(format.shareOf(1, 0)).toBe("–");
   });
 
   test("no negative zero, no exponent", () => {
-    expect(format.fixed(-0, 2)).toBe("0.00");
-    expect(format.fixed(-0.0001, 2)).toBe("0.00");
+    expect(format.fixedDecimals(-0, 2)).toBe("0.00");
+    expect(format.fixedDecimals(-0.0001, 2)).toBe("0.00");
     expect(format.decimal(1e-7)).toBe("0");
-    expect(format.signed(-1e-9)).toBe("0.000");
-    expect(format.signed(0)).toBe("0.000");
-    expect(format.signed(0.4321)).toBe("+0.432");
+    expect(format.signedDecimals(-1e-9)).toBe("0.000");
+    expect(format.signedDecimals(0)).toBe("0.000");
+    expect(format.signedDecimals(0.4321)).toBe("+0.432");
   });
 
   test("a part that is there is not 0 %", () => {
-    expect(format.share(0.0001)).toBe("< 0.1 %");
-    expect(format.share(0)).toBe("0.0 %");
-    expect(format.share(0.7146)).toBe("71.5 %");
+    expect(format.percentOfRatio(0.0001)).toBe("< 0.1 %");
+    expect(format.percentOfRatio(0)).toBe("0.0 %");
+    expect(format.percentOfRatio(0.7146)).toBe("71.5 %");
   });
 });
 
@@ -67,16 +67,16 @@ describe("units", () => {
 test("absolute times keep every digit", () => {
   expect(format.absoluteNs("1736408883573957920", 1)).toBe("1736408883573957921");
   expect(format.absoluteNs("1736408883573957920", null)).toBeNull();
-  expect(format.moment("not a time", 0)).toBe("–");
-  expect(format.moment("1736408883573957920", 480)).toBe("2025-01-09 15:48:03 UTC+8");
-  expect(format.moment("1736408883573957920", -210)).toBe("2025-01-09 04:18:03 UTC−3:30");
-  expect(format.moment("1736408883573957920", 0)).toBe("2025-01-09 07:48:03 UTC");
+  expect(format.dateAndTime("not a time", 0)).toBe("–");
+  expect(format.dateAndTime("1736408883573957920", 480)).toBe("2025-01-09 15:48:03 UTC+8");
+  expect(format.dateAndTime("1736408883573957920", -210)).toBe("2025-01-09 04:18:03 UTC−3:30");
+  expect(format.dateAndTime("1736408883573957920", 0)).toBe("2025-01-09 07:48:03 UTC");
 });
 
 test("time left is coarse", () => {
-  expect(format.remaining(3.4)).toBe("3 s");
-  expect(format.remaining(125)).toBe("2 min 05 s");
-  expect(format.remaining(4320)).toBe("1 h 12 min");
+  expect(format.timeLeft(3.4)).toBe("3 s");
+  expect(format.timeLeft(125)).toBe("2 min 05 s");
+  expect(format.timeLeft(4320)).toBe("1 h 12 min");
 });
 
 test("long names are cut in the middle", () => {
@@ -85,8 +85,13 @@ test("long names are cut in the middle", () => {
 });
 
 test("what is there but rounds to nothing is told from nothing", () => {
-  expect([0, 0.004, 0.006, null].map((value) => format.seen(value, 2))).toEqual(["0.00", "< 0.01", "0.01", "–"]);
-  expect(format.seen(0.4, 0)).toBe("< 1");
+  expect([0, 0.004, 0.006, null].map((value) => format.nonZeroDecimals(value, 2))).toEqual([
+    "0.00",
+    "< 0.01",
+    "0.01",
+    "–",
+  ]);
+  expect(format.nonZeroDecimals(0.4, 0)).toBe("< 1");
 });
 
 test("differences of durations have a sign and a unit", () => {

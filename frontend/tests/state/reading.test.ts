@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ProgressJson } from "../../src/api/types.gen";
-import { followEnded, freshen, jobKey, shareDone, sortJobs, totalsOf } from "../../src/state/reading";
+import { followEnded, jobKey, refreshJobs, shareDone, sortJobs, totalsOf } from "../../src/state/reading";
 
 function job(
   span: string,
@@ -58,7 +58,7 @@ describe("followEnded", () => {
 
 test("freshen: the list knows best, then what ended, then the answer itself", () => {
   const told = [job("a", "waiting"), job("b", "waiting"), job("c", "ready")];
-  const now = freshen(
+  const now = refreshJobs(
     told,
     [job("a", "reading", 9)],
     followEnded(new Map(), [job("b", "reading"), job("a", "reading")], [job("a", "reading")]),

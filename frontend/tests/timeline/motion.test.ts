@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { ViewHistory } from "../../src/timeline/history";
-import { Motion, tap } from "../../src/timeline/motion";
+import { Motion, viewAfterPress } from "../../src/timeline/motion";
 import { ANIMATION_MS, timeAt } from "../../src/timeline/viewport";
 
 const VIEW = { start: 1000, scale: 10 };
 
 test("a press zooms about the pointer or moves by a part of the width; Shift goes further", () => {
-  const closer = tap(VIEW, "zoomIn", false, 300, 1000);
+  const closer = viewAfterPress(VIEW, "zoomIn", false, 300, 1000);
   expect(closer.scale).toBeLessThan(10);
   expect(timeAt(closer, 300)).toBeCloseTo(timeAt(VIEW, 300), 6);
-  expect(tap(closer, "zoomOut", false, 300, 1000).scale).toBeCloseTo(10, 9);
-  expect(tap(VIEW, "zoomIn", true, 300, 1000).scale).toBeLessThan(closer.scale);
-  expect(tap(VIEW, "panLeft", false, 0, 1000).start).toBeLessThan(VIEW.start);
-  expect(tap(VIEW, "panRight", false, 0, 1000).start).toBeGreaterThan(VIEW.start);
+  expect(viewAfterPress(closer, "zoomOut", false, 300, 1000).scale).toBeCloseTo(10, 9);
+  expect(viewAfterPress(VIEW, "zoomIn", true, 300, 1000).scale).toBeLessThan(closer.scale);
+  expect(viewAfterPress(VIEW, "panLeft", false, 0, 1000).start).toBeLessThan(VIEW.start);
+  expect(viewAfterPress(VIEW, "panRight", false, 0, 1000).start).toBeGreaterThan(VIEW.start);
 });
 
 test("an animation ends at its aim in time, without one the aim is shown at once", () => {

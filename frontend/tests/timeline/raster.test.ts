@@ -6,8 +6,8 @@ import {
   heightsOf,
   type Line,
   newLine,
-  stamp,
   stampColumns,
+  stampLine,
 } from "../../src/timeline/raster";
 import { type BarTuple, row } from "./build";
 
@@ -213,8 +213,8 @@ test("the search for the first bar skips those that ended", () => {
 
 test("a line is copied to the rows of the bar that are on the image", () => {
   const image = new Uint32Array(2 * 4);
-  stamp(image, Uint32Array.from([7, 8]), -1, 1);
-  stamp(image, Uint32Array.from([5, 6]), 3, 9);
+  stampLine(image, Uint32Array.from([7, 8]), -1, 1);
+  stampLine(image, Uint32Array.from([5, 6]), 3, 9);
   expect([...image]).toEqual([7, 8, 0, 0, 0, 0, 5, 6]);
 });
 

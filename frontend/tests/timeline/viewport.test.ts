@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import {
-  between,
   clamp,
   fit,
+  interpolateViews,
   MIN_SCALE,
   pan,
   reveal,
@@ -61,11 +61,11 @@ test("revealing moves only when the slice is out of sight", () => {
 test("an animated step ends exactly at its aim and keeps the fixed point of a zoom", () => {
   const from = { start: 0, scale: 8 };
   const to = zoom(from, 0.25, 200);
-  expect(between(from, to, 1, 1000)).toEqual(to);
-  const half = between(from, to, 0.5, 1000);
+  expect(interpolateViews(from, to, 1, 1000)).toEqual(to);
+  const half = interpolateViews(from, to, 0.5, 1000);
   expect(half.scale).toBeLessThan(8);
   expect(timeAt(half, 200)).toBeCloseTo(1600, 6);
-  const aside = between(from, pan(from, 100), 0.5, 1000);
+  const aside = interpolateViews(from, pan(from, 100), 0.5, 1000);
   expect(aside.start).toBeGreaterThan(0);
   expect(aside.start).toBeLessThan(800);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ColumnJson } from "../../src/api/types.gen";
 import { columnFormat } from "../../src/widgets/table/columns";
-import { fitting, naturalWidth, type ShownColumn } from "../../src/widgets/table/layout";
+import { fitColumns, naturalWidth, type ShownColumn } from "../../src/widgets/table/layout";
 import { comparedValues } from "../../src/widgets/table/use_columns";
 
 const MS = 1e6;
@@ -34,9 +34,9 @@ test("bars give way where the figures have no room, and names have some where no
   const shown = (width: number, bar = false) =>
     ({ bar, width, natural: 300, format: { isFigure: width < 100 } }) as ShownColumn;
   const columns = [shown(130), shown(80), shown(60, true), shown(80), shown(130)];
-  const widths = (room: number) => fitting(columns, room).map(({ width }) => width);
-  expect(fitting(columns, 480)).toBe(columns);
-  expect(fitting(columns, 0)).toBe(columns);
+  const widths = (room: number) => fitColumns(columns, room).map(({ width }) => width);
+  expect(fitColumns(columns, 480)).toBe(columns);
+  expect(fitColumns(columns, 0)).toBe(columns);
   expect(widths(479)).toEqual([130, 80, 80, 130]);
   expect(widths(419)).toEqual([220, 80, 80, 130]);
 });

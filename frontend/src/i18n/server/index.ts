@@ -44,10 +44,10 @@ function patternOf(text: string): RegExp {
 
 /** Chinese for a text of the server, and for texts in its placeholders. Unknown texts (names) stay as they are. */
 export function translate(text: string): string {
-  return known(text) ?? text;
+  return translateKnown(text) ?? text;
 }
 
-function known(text: string): string | undefined {
+function translateKnown(text: string): string | undefined {
   if (Object.hasOwn(TEXTS, text)) return TEXTS[text];
   for (const { pattern, blanks, chinese } of PATTERNS) {
     const found = pattern.exec(text);

@@ -1,6 +1,6 @@
 /** A counter as a filled step curve: the area up to the largest value of each pixel, the last value as a line. */
 
-import { fixed } from "../../base/format";
+import { fixedDecimals } from "../../base/format";
 import { levelOf } from "../cache";
 import { cssColour, MEANINGS } from "../colours";
 import type { CounterSeries } from "../decode";
@@ -85,7 +85,7 @@ function paintTop(context: CanvasRenderingContext2D, scene: Scene, text: string,
 }
 
 function topLabel(item: TrackItem, top: number): string {
-  return `${fixed(top, top > 0 && top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
+  return `${fixedDecimals(top, top > 0 && top < 10 ? 2 : 0)} ${item.thread.unit}`.trim();
 }
 
 function trace(

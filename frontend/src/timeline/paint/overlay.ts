@@ -1,6 +1,6 @@
 /** Everything that changes with the pointer and the selection: outlines, area, marks, flows. */
 
-import { duration, fixed } from "../../base/format";
+import { duration, fixedDecimals } from "../../base/format";
 import type { TrackItem } from "../rows";
 import { itemsIn } from "../rows";
 import { type Range, rowPlaces, type Scene, type SliceMark, sections, timeWidth } from "../scene";
@@ -144,7 +144,7 @@ function valueLines(scene: Scene, item: TrackItem, time: number): { text: string
     const at = valueAt(series, time);
     if (at < 0) return [];
     const [low, high] = [series.min[at] as number, series.max[at] as number];
-    const digits = (value: number) => fixed(value, Number.isInteger(value) ? 0 : 2);
+    const digits = (value: number) => fixedDecimals(value, Number.isInteger(value) ? 0 : 2);
     const value = low === high ? digits(high) : `${digits(low)} … ${digits(high)}`;
     return [{ text: `${series.name}: ${value} ${item.thread.unit}`.trim(), colour: counterColour(scene, index) }];
   });

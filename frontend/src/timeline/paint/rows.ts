@@ -5,7 +5,7 @@ import { mix, pixelOf } from "../colours";
 import type { SliceRow } from "../decode";
 import { endOf, startOf } from "../decode";
 import { type Lookup, Lookups, labelColour } from "../lookup";
-import { clearLine, drawRow, type Line, newLine, stamp, stampColumns } from "../raster";
+import { clearLine, drawRow, type Line, newLine, stampColumns, stampLine } from "../raster";
 import { BAR, type Bar, barsIn, itemsIn } from "../rows";
 import { ticks } from "../ruler";
 import { type Scene, type Section, sections, shownRange, timeWidth } from "../scene";
@@ -67,7 +67,7 @@ export class RowPainter {
     for (const item of itemsIn(section.items, from, to)) {
       if (item.kind !== "process") continue;
       const y = item.y + section.shift;
-      stamp(pixels, band, clip(y), clip(y + item.height));
+      stampLine(pixels, band, clip(y), clip(y + item.height));
     }
     const pending = new Uint32Array(blank.length).fill(pixelOf(mix(theme.surface, theme.textColour, 0.03)));
     const line = newLine(view.start, view.scale / ratio, blank.length, LABEL_FROM * ratio);
@@ -77,7 +77,7 @@ export class RowPainter {
       const y = bar.y + section.shift;
       const place: [number, number] = [Math.round(y * ratio), Math.round((y + BAR) * ratio)];
       const found = this.drawBars(scene, caches.slices, bar, line);
-      if (!found) stamp(pixels, pending, clip(y), clip(y + BAR));
+      if (!found) stampLine(pixels, pending, clip(y), clip(y + BAR));
       stampColumns(pixels, line, place, edges, { grain, least: 0 });
       for (const label of found ?? []) labels.push({ ...label, y, section });
       if (scene.needle === "") continue;

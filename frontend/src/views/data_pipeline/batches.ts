@@ -33,16 +33,16 @@ export function queueSeries(table: TableJson): QueueSeries[] {
         batch: column("batch"),
         size,
         capacity: column("capacity").find((value) => value !== null) ?? null,
-        average: mean(size),
-        get: mean(column("get_ns")),
-        push: mean(column("push_ns")),
-        total: mean(column("total_ns")),
+        average: meanOf(size),
+        get: meanOf(column("get_ns")),
+        push: meanOf(column("push_ns")),
+        total: meanOf(column("total_ns")),
       },
     ];
   });
 }
 
-function mean(values: Figures): number | null {
+function meanOf(values: Figures): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
 }

@@ -30,7 +30,7 @@ function QueueFigure({ series }: { series: QueueSeries }) {
         <span class="muted">
           {isKnown &&
             t("data.queue.average", {
-              average: format.fixed(series.average, 2),
+              average: format.fixedDecimals(series.average, 2),
               capacity: series.capacity ?? t("core.unknown"),
             })}
           {costs.map((key) => ` · ${t(`data.cost.${key}`, { time: format.duration(series[key]) })}`)}

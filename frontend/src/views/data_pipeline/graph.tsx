@@ -68,5 +68,5 @@ function Operator({ op, isWorst, isChosen }: { op: PipelineOp; isWorst: boolean;
 function queueTip(op: PipelineOp): string {
   const head = t("data.queue.of", { name: nameOf(op) });
   if (op.average === null || op.capacity === null) return head;
-  return `${head}\n${t("data.queue.average", { average: format.fixed(op.average, 2), capacity: op.capacity })}`;
+  return `${head}\n${t("data.queue.average", { average: format.fixedDecimals(op.average, 2), capacity: op.capacity })}`;
 }

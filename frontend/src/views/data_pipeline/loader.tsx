@@ -15,13 +15,13 @@ export function LoaderCard({ loader }: { loader: LoaderJson }) {
     [t("data.loader.total"), format.duration(loader.total_ns)],
     [t("data.loader.mean"), mean],
     [t("data.loader.longest"), format.duration(loader.longest_ns)],
-    [t("data.loader.share"), part === null ? t("core.unknown") : format.share(part)],
+    [t("data.loader.share"), part === null ? t("core.unknown") : format.percentOfRatio(part)],
   ];
   return (
     <Card title={t("data.loader")} subtitle={t("data.source", { file: loader.source })}>
       {part !== null && (
         <p class={`data-verdict ${part >= MUCH ? "bad" : ""}`}>
-          {t(part >= MUCH ? "data.loader.bound" : "data.loader.head", { mean, share: format.share(part) })}
+          {t(part >= MUCH ? "data.loader.bound" : "data.loader.head", { mean, share: format.percentOfRatio(part) })}
         </p>
       )}
       {part !== null && part >= MUCH && <p>{t("data.loader.todo")}</p>}

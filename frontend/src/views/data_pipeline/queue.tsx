@@ -19,7 +19,7 @@ const MOST = 5000;
 
 /** The samples of the chosen queue; initially the input queue of the bottleneck. */
 export function QueueCard({ operators, bottleneck, query }: Props) {
-  const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? first(operators, bottleneck);
+  const chosen = operators.find((op) => String(op.op_id) === param("data.op")) ?? firstShown(operators, bottleneck);
   const op = chosen?.op_id ?? null;
   const span = String(query.span);
   const { table, error, retry } = useTable("data_pipeline.queue", op === null ? null : { span, op, limit: MOST });
@@ -28,7 +28,7 @@ export function QueueCard({ operators, bottleneck, query }: Props) {
   const sizes = (table?.data.size ?? []) as (number | null)[];
   if (sizes.length === 0) return null;
   const text = t("data.queue.average", {
-    average: format.fixed(chosen.average, 2),
+    average: format.fixedDecimals(chosen.average, 2),
     capacity: chosen.capacity === null ? t("core.unknown") : chosen.capacity,
   });
   return (
@@ -47,7 +47,7 @@ export function QueueCard({ operators, bottleneck, query }: Props) {
   );
 }
 
-function first(operators: readonly PipelineOp[], bottleneck: number | null): PipelineOp | undefined {
+function firstShown(operators: readonly PipelineOp[], bottleneck: number | null): PipelineOp | undefined {
   const worst = operators.find((op) => op.op_id === bottleneck && op.usage !== null);
   return worst ?? operators.find((op) => op.usage !== null);
 }

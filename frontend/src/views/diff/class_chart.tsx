@@ -20,8 +20,8 @@ export function ClassChart({ pair, chosen, onChoose }: Props) {
   const rows = classRows(pair.classes);
   const sum = totals(pair.classes);
   const unit = format.columnUnit(format.TIME_UNITS, [sum.baseline, sum.experimental]);
-  const text = (ns: number) => format.fixed(ns / unit.scale, unit.scale === 1 ? 0 : 3);
-  const signed = (ns: number) => format.signed(ns / unit.scale, unit.scale === 1 ? 0 : 3);
+  const text = (ns: number) => format.fixedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3);
+  const signed = (ns: number) => format.signedDecimals(ns / unit.scale, unit.scale === 1 ? 0 : 3);
   return (
     <Card
       title={t("diff.classes")}

@@ -1,5 +1,5 @@
 import type { ClassDifference, DiffJson, DiffStepJson, TableJson } from "../../api/types.gen";
-import { signed } from "../../base/format";
+import { signedDecimals } from "../../base/format";
 import type { Where } from "../../widgets";
 
 /** Direction of a change: more time is slower. */
@@ -97,7 +97,7 @@ export function withSign(value: number, text: string): string {
 
 /** A ratio as a signed percentage: "+51.3 %". */
 export function signedShare(ratio: number): string {
-  return `${signed(ratio * 100, 1)} %`;
+  return `${signedDecimals(ratio * 100, 1)} %`;
 }
 
 /** Sorts the rows by the size of the change, slower or faster; unknown ones last. Keeps a page of rows as it is. */

@@ -63,7 +63,7 @@ function Times({ before, after, pair }: TimesProps) {
     <p class="diff-head">
       {t(text, { ...figures, step })}{" "}
       <b class={direction(change)} data-tip={format.exactDuration(change)}>
-        {format.signedDuration(change)} ({format.signed((100 * change) / before, 1)} %)
+        {format.signedDuration(change)} ({format.signedDecimals((100 * change) / before, 1)} %)
       </b>
     </p>
   );

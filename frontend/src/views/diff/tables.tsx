@@ -98,7 +98,7 @@ function Operators({ answer, query, table, tools, filter, change, shown }: Table
     `ratio_${time}`,
   ];
   const cells = Object.fromEntries(TIMES.flatMap((id) => Object.entries(differenceCells(`_${id}`))));
-  const sorted = useMemo(() => byChange(titled(table), `difference_${time}_ns`), [table, time, lang.value]);
+  const sorted = useMemo(() => byChange(withTitles(table), `difference_${time}_ns`), [table, time, lang.value]);
   return (
     <DataTable
       name={t("diff.tab.operators")}
@@ -146,7 +146,7 @@ function Kernels({
     where.push({ column: "class", value: chosen });
     filters.push({ label: `${t("diff.class")}: ${className(chosen)}`, clear });
   }
-  const sorted = useMemo(() => byChange(titled(table), "difference_ns"), [table, lang.value]);
+  const sorted = useMemo(() => byChange(withTitles(table), "difference_ns"), [table, lang.value]);
   return (
     <DataTable
       name={t("diff.tab.kernels")}
@@ -217,7 +217,7 @@ function Details({ table, row, answer, query }: DetailsProps) {
 }
 
 /** The table with column titles in the user's language: "Baseline, device self". */
-function titled(table: TableJson): TableJson {
+function withTitles(table: TableJson): TableJson {
   const columns = table.columns.map((column) => {
     const found = /^(baseline|experimental|difference|ratio)(?:_(device|host)_(self|total))?(?:_ns)?$/.exec(column.key);
     if (!found) return column;

@@ -79,8 +79,8 @@ function SlowLinkNotes({ links }: { links: readonly LinkJson[] }) {
     t("distributed.links.slow", {
       src: one.src,
       dst: one.dst,
-      speed: format.fixed(one.bandwidth, 2),
-      share: format.share(1 - one.bandwidth / one.median, 0),
+      speed: format.fixedDecimals(one.bandwidth, 2),
+      share: format.percentOfRatio(1 - one.bandwidth / one.median, 0),
       count: one.peers - 1,
       type: `${one.transport}, ${one.opType || format.UNKNOWN}`,
     }),
@@ -162,7 +162,7 @@ function scaleOf(figure: Figure, cells: readonly LinkCell[], room: ReturnType<ty
   return {
     unit: unit.name,
     value: (cell) => cell[figure],
-    text: (value) => format.fixed(value / unit.scale, room === "narrow" ? 0 : 1),
+    text: (value) => format.fixedDecimals(value / unit.scale, room === "narrow" ? 0 : 1),
   };
 }
 

@@ -53,8 +53,8 @@ export function matrixOf(links: readonly LinkJson[], group: string, opType: stri
     const isLocal = link.transport === LOCAL;
     const key = `${src}-${dst}-${isLocal}`;
     const cell = cells.get(key) ?? { src, dst, size_bytes: null, time_ns: null, bandwidth: null, transports: [] };
-    cell.size_bytes = plus(cell.size_bytes, link.size_bytes);
-    cell.time_ns = plus(cell.time_ns, link.time_ns);
+    cell.size_bytes = sumOrNull(cell.size_bytes, link.size_bytes);
+    cell.time_ns = sumOrNull(cell.time_ns, link.time_ns);
     if (link.transport && !cell.transports.includes(link.transport)) cell.transports.push(link.transport);
     cells.set(key, cell);
   }
@@ -89,7 +89,7 @@ export function linksCsv(cells: readonly LinkCell[]): string {
   return csvText(["src", "dst", "transport", "size_bytes", "time_ns", "bandwidth_gb_per_s"], rows);
 }
 
-function plus(sum: number | null, value: number | null): number | null {
+function sumOrNull(sum: number | null, value: number | null): number | null {
   return value === null ? sum : (sum ?? 0) + value;
 }
 

@@ -92,7 +92,7 @@ function barsCsv(bars: readonly Bar[]): string {
 }
 
 function figure(total: number | null, unit: format.Unit): string {
-  return total !== null ? format.fixed(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
+  return total !== null ? format.fixedDecimals(total / unit.scale, unit.scale === 1 ? 0 : 2) : format.UNKNOWN;
 }
 
 /** The reason why a rank has no bar. */

@@ -54,7 +54,7 @@ interface Traffic {
 export function slowLinks(links: readonly LinkJson[]): SlowLink[] {
   const steps = new Set(links.map((link) => link.step)).size;
   const known = traffic(links).filter((link) => link.time > 0 && link.size >= LEAST_BYTES * steps);
-  const found = alike(known)
+  const found = groupAlike(known)
     .flatMap((peers) => slowOf(peers, steps))
     .sort((a, b) => a.bandwidth / a.median - b.bandwidth / b.median);
   const isSame = (a: SlowLink, b: SlowLink) =>
@@ -76,7 +76,7 @@ function slowOf(peers: readonly Traffic[], steps: number): SlowLink[] {
 }
 
 /** Groups of comparable links. */
-function alike(links: readonly Traffic[]): Traffic[][] {
+function groupAlike(links: readonly Traffic[]): Traffic[][] {
   const pieces = links.map((link) => ({
     link,
     kind: `${link.transport} ${link.opType} ${link.calls === null ? "" : "calls"}`,

@@ -25,14 +25,14 @@ function textOf(one: SlowRank, lines: readonly RankLine[], isStaged: boolean, is
       return t(isStaged ? "ranks.late.stage" : "ranks.late", {
         rank,
         time: format.duration(one.computing, 2),
-        share: format.share(one.computing / one.median - 1, 0),
+        share: format.percentOfRatio(one.computing / one.median - 1, 0),
       });
     case "slower":
       return t("ranks.slower", {
         rank,
         time: format.duration(one.taken, 2),
         expected: format.duration(one.expected, 2),
-        share: format.share(one.taken / one.expected - 1, 0),
+        share: format.percentOfRatio(one.taken / one.expected - 1, 0),
       });
     case "awaited":
       return awaitedText(one, lines, isStaged, isSum);

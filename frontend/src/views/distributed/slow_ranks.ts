@@ -67,9 +67,9 @@ export function slowRanks(lines: readonly RankLine[]): SlowRank[] {
   // A single wait is compared with one step, even if the capture has no step marks.
   const step = longest / Math.max(...lines.map(({ figures }) => figures?.repeats ?? 1));
   const found = [
-    ...late(lines, stages),
-    ...slower(lines, haveFewPeers(stages)),
-    ...awaited(lines, stages, longest, step),
+    ...lateRanks(lines, stages),
+    ...slowerRanks(lines, haveFewPeers(stages)),
+    ...awaitedRank(lines, stages, longest, step),
     ...idle(lines, step),
   ];
   return found.filter((one, at) => found.findIndex((other) => other.line === one.line) === at);
@@ -77,7 +77,7 @@ export function slowRanks(lines: readonly RankLine[]): SlowRank[] {
 
 const wholeLength = ({ figures }: RankLine) => (figures ? wholeOf(budgetParts(figures)) : 0);
 
-function late(lines: readonly RankLine[], stages: readonly (number | null)[]): Late[] {
+function lateRanks(lines: readonly RankLine[], stages: readonly (number | null)[]): Late[] {
   const computing = lines.map((line) => line.figures?.computing);
   return outliers(computing, stages).flatMap(({ index, value, median }) => {
     const line = lines[index];
@@ -86,7 +86,7 @@ function late(lines: readonly RankLine[], stages: readonly (number | null)[]): L
 }
 
 /** Compares ranks by the kernels that both ran, across pipeline stages. */
-function slower(lines: readonly RankLine[], isAlone: readonly boolean[]): Slower[] {
+function slowerRanks(lines: readonly RankLine[], isAlone: readonly boolean[]): Slower[] {
   const found = lines.map((line) => {
     const { same_kernels: taken = null, same_kernels_expected: expected = null, computing = null } = line.figures ?? {};
     const isEnough = taken !== null && taken >= LEAST_COMPARED * (computing ?? 0);
@@ -106,7 +106,7 @@ function slower(lines: readonly RankLine[], isAlone: readonly boolean[]): Slower
  * communicates longer by a good part of its step. Only ranks of one stage are compared: pipeline stages wait
  * differently, and a rank that waits for a late stage receives longer and so communicates as long as its peers.
  */
-function awaited(
+function awaitedRank(
   lines: readonly RankLine[],
   stages: readonly (number | null)[],
   longest: number,

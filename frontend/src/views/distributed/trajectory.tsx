@@ -168,7 +168,7 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
               <StackedBar thin whole={whole} parts={parts(row)} />
             )}
             <span class="mono" data-tip={format.exactDuration(row.total)}>
-              {row.total === null ? format.UNKNOWN : `${format.fixed(row.total / unit.scale, 2)} ${unit.name}`}
+              {row.total === null ? format.UNKNOWN : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
             </span>
           </div>
         ))}
@@ -201,9 +201,11 @@ function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string })
       <ul class="dist-findings">
         {found.map((one) => (
           <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
-            <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>{format.share(one.share, 2)}</span>
+            <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
+              {format.percentOfRatio(one.share, 2)}
+            </span>
             <span>
-              {sentence(one)} <span class="muted">{judged(one)}</span>
+              {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
             </span>
           </li>
         ))}
@@ -217,8 +219,8 @@ function sentence(one: ClusterFinding): string {
   const figures = {
     rank: one.rank ?? "–",
     stage: one.stage ?? "–",
-    share: format.share(Math.abs(one.share), 2),
-    limit: format.share(one.limit, 0),
+    share: format.percentOfRatio(Math.abs(one.share), 2),
+    limit: format.percentOfRatio(one.limit, 0),
     value: figure(one, one.value),
     mean: figure(one, one.mean),
     src: one.src ?? "–",
@@ -229,7 +231,7 @@ function sentence(one: ClusterFinding): string {
 }
 
 /** The comparison with the peers' median. */
-function judged(one: ClusterFinding): string {
+function compareWithPeers(one: ClusterFinding): string {
   const parts: string[] = [];
   const isCompared = one.rule === "step_interval" || one.rule === "flops_per_second" || one.rule === "link";
   if (isCompared && one.outlier === null) parts.push(t("finding.few", { peers: one.peers }));
@@ -248,5 +250,5 @@ function figure(one: ClusterFinding, value: number | null): string {
   if (one.rule === "link") return format.bandwidth(value);
   if (one.rule === "flops_per_second") return `${format.decimal(value, 1)} GFLOPS`;
   if (one.rule === "stage_flops") return `${format.decimal(value, 1)} MFLOPs`;
-  return format.share(value, 2);
+  return format.percentOfRatio(value, 2);
 }

@@ -111,7 +111,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
 }
 
 /** A figure that needs the release: unknown if the memory was still held when the recording ended. */
-function released(row: Row, text: string, held: "memory.held" | "memory.held.short") {
+function ifReleased(row: Row, text: string, held: "memory.held" | "memory.held.short") {
   const isHeld = NOT_RELEASED.every(({ column }) => row.get(column) === null);
   return isHeld ? <span class="muted">{t(held)}</span> : text;
 }
@@ -125,10 +125,10 @@ function size(row: Row, text: string) {
 const CELLS: Readonly<Record<string, (row: Row, text: string) => ComponentChildren>> = {
   size_bytes: size,
   alloc_ns: (row, text) => (row.get("alloc_ns") === null ? <span class="muted">{t("memory.before")}</span> : text),
-  release_ns: (row, text) => released(row, text, "memory.held"),
-  dur_ns: (row, text) => released(row, text, "memory.held.short"),
-  active_release_ns: (row, text) => released(row, text, "memory.held"),
-  active_dur_ns: (row, text) => released(row, text, "memory.held.short"),
+  release_ns: (row, text) => ifReleased(row, text, "memory.held"),
+  dur_ns: (row, text) => ifReleased(row, text, "memory.held.short"),
+  active_release_ns: (row, text) => ifReleased(row, text, "memory.held"),
+  active_dur_ns: (row, text) => ifReleased(row, text, "memory.held.short"),
 };
 
 interface ChipProps {

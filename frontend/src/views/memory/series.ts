@@ -174,7 +174,7 @@ export function isThinned(data: MemoryJson): boolean {
 }
 
 /** First and last record of all lines; null without one. */
-export function extent(series: readonly Series[]): [number, number] | null {
+export function timeRange(series: readonly Series[]): [number, number] | null {
   const ends = series.flatMap(({ time }) => [time[0], time.at(-1)]).filter((at) => at !== undefined);
   if (ends.length === 0) return null;
   const [from, to] = [Math.min(...ends), Math.max(...ends)];

@@ -11,7 +11,7 @@ import { Curves } from "./curves";
 import { momentOf } from "./live";
 import { Peaks } from "./peaks";
 import { momentParam, setMoment } from "./place";
-import { componentSeries, extent, METRICS, type Metric, moduleSeries, operatorSeries, peakOf } from "./series";
+import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf, timeRange } from "./series";
 import { formatRange, parseRange, type Range, useDetail } from "./zoom";
 
 type Tab = "operators" | "components" | "modules";
@@ -53,7 +53,7 @@ function Memory({ data, answer, span, device }: Props) {
     return tab === "components" ? componentSeries(of, metric) : moduleSeries(of, MODULE_LINES);
   };
   const isLacking = answer.missing.length > 0;
-  const whole = widened(extent(lines(data)) ?? [0, 0]);
+  const whole = widen(timeRange(lines(data)) ?? [0, 0]);
   return (
     <div class="grid">
       <Curves
@@ -69,7 +69,7 @@ function Memory({ data, answer, span, device }: Props) {
       >
         {tab === "operators" && data.fragmentation_at_peak !== null && (
           <span class="muted" data-tip={t("memory.fragmentation.help")}>
-            {t("memory.fragmentation")} <b>{format.share(data.fragmentation_at_peak)}</b>
+            {t("memory.fragmentation")} <b>{format.percentOfRatio(data.fragmentation_at_peak)}</b>
           </span>
         )}
         {tab === "modules" && data.module_curves.length > MODULE_LINES && (
@@ -106,7 +106,7 @@ function firstTab(data: MemoryJson, answer: ViewJson): Tab {
 }
 
 /** Margin around a single time: 1 ms. */
-function widened([from, to]: Range): Range {
+function widen([from, to]: Range): Range {
   return to - from > 1 ? [from, to] : [from - 500_000, to + 500_000];
 }
 

@@ -19,7 +19,10 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
     [t("overview.window"), windowText(capture.window)],
     [t("overview.jit_level"), capture.jit_level ?? ""],
     [t("overview.versions"), versionText(capture)],
-    [t("overview.start"), capture.start_ns === null ? "" : format.moment(capture.start_ns, capture.utc_offset_minutes)],
+    [
+      t("overview.start"),
+      capture.start_ns === null ? "" : format.dateAndTime(capture.start_ns, capture.utc_offset_minutes),
+    ],
     [t("overview.duration"), capture.duration_ns === null ? "" : format.duration(capture.duration_ns)],
     [t("overview.host"), hostText(capture)],
     [t("overview.databases"), databaseText(capture)],

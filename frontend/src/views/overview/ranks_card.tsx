@@ -137,7 +137,7 @@ interface LateProps {
 /** A rank that computes longer than the others. */
 function Late({ line, name, isOfStage, value, median }: LateProps) {
   const time = format.duration(value, 2);
-  const share = format.share(value / median - 1, 0);
+  const share = format.percentOfRatio(value / median - 1, 0);
   return (
     <p class="ranks-late">
       {t(isOfStage ? "ranks.late.stage" : "ranks.late", { rank: `rank ${name}`, time, share })}{" "}
@@ -229,7 +229,7 @@ function Line({ line, figures, job, name, isHere, isLate, unit, decimals }: Line
               class={`mono ${isLate && figure.id === "computing" ? "late" : ""}`}
               data-tip={format.exactDuration(value)}
             >
-              {format.fixed(value === null ? null : value / unit.scale, decimals)}
+              {format.fixedDecimals(value === null ? null : value / unit.scale, decimals)}
             </td>
           );
         })}
@@ -248,7 +248,7 @@ function RankProgress({ job }: { job: ProgressJson }) {
   return (
     <span class="rank-progress">
       <ProgressBar label={job.file || job.stage} done={job.bytes_done} total={job.bytes_total} stopped={isStopped} />
-      <span class="mono">{format.share(share, 0)}</span>
+      <span class="mono">{format.percentOfRatio(share, 0)}</span>
       <JobControl jobs={[job]} />
     </span>
   );

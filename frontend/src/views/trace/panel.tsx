@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { integer } from "../../base/format";
 import { type Key, t } from "../../i18n";
-import { store, stored } from "../../state/storage";
+import { readStored, store } from "../../state/storage";
 import { Segments } from "../../widgets";
 import { MarksPanel } from "./marks/marks_panel";
 import { AreaPanel } from "./range/area_panel";
@@ -24,7 +24,7 @@ const TITLES: Record<PanelId, Key> = {
 };
 
 export function Panel({ session }: { session: TraceSession }) {
-  const [height, setHeight] = useState(() => Number(stored("trace.panel")) || HEIGHT);
+  const [height, setHeight] = useState(() => Number(readStored("trace.panel")) || HEIGHT);
   const isOpen = session.panelOpen.value;
   const tabs = tabsOf(session);
   const shown = tabs.some((tab) => tab.id === session.panel.value) ? session.panel.value : "slice";

@@ -32,7 +32,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
   const { session, entry } = useMemo(() => {
     const entry = enterSpan(span, params.peek());
     const link = parseLink(entry.params, span, data.version);
-    const onStale = throttled(() => stale.current());
+    const onStale = throttle(() => stale.current());
     return { entry, session: new TraceSession(span, data, base, link, onStale) };
   }, []);
   const root = useRef<HTMLDivElement>(null);
@@ -87,7 +87,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
 /** Time (ms) in which several stale requests cause one reload. */
 const STALE_MS = 300;
 
-function throttled(task: () => void): () => void {
+function throttle(task: () => void): () => void {
   let last = Number.NEGATIVE_INFINITY;
   return () => {
     if (performance.now() - last < STALE_MS) return;

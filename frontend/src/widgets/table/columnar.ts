@@ -35,14 +35,15 @@ export function filterRows(table: TableJson, text: string, where: readonly Where
   const kept = new Int32Array(table.rows);
   let count = 0;
   for (let row = 0; row < table.rows; row++) {
-    if (!where.every((condition) => meets((table.data[condition.column]?.[row] ?? null) as Cell, condition))) continue;
+    if (!where.every((condition) => isMatching((table.data[condition.column]?.[row] ?? null) as Cell, condition)))
+      continue;
     const cells = words.length === 0 ? [] : texts.map((values) => values[row]);
     if (holdsAll(cells, words)) kept[count++] = row;
   }
   return kept.slice(0, count);
 }
 
-function meets(found: string | number | boolean | null, { op = "eq", value }: Where): boolean {
+function isMatching(found: string | number | boolean | null, { op = "eq", value }: Where): boolean {
   if (op === "eq") return found === value;
   if (op === "ne") return found !== value;
   if (found === null || value === null) return false;

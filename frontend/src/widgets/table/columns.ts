@@ -33,9 +33,9 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
   const numbers = values as readonly (number | null)[];
   switch (column.kind) {
     case "duration":
-      return scaled(title, numbers, format.tableUnit(format.TIME_UNITS, numbers), format.exactDuration);
+      return scaledColumn(title, numbers, format.tableUnit(format.TIME_UNITS, numbers), format.exactDuration);
     case "time":
-      return scaled(
+      return scaledColumn(
         title,
         numbers,
         format.columnUnit(format.MOMENT_UNITS, numbers),
@@ -44,16 +44,16 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
           return absolute === null ? t("table.unknown") : `+${format.exactDuration(value)}\n${absolute} ns`;
         },
         3,
-        format.fixed, // a time may be close to the first
+        format.fixedDecimals, // a time may be close to the first
       );
     case "bytes":
-      return scaled(title, numbers, format.tableUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
+      return scaledColumn(title, numbers, format.tableUnit(format.BYTE_UNITS, numbers), format.exactBytes, 2);
     case "traffic":
-      return scaled(title, numbers, format.tableUnit(format.TRAFFIC_UNITS, numbers), format.exactBytes, 2);
+      return scaledColumn(title, numbers, format.tableUnit(format.TRAFFIC_UNITS, numbers), format.exactBytes, 2);
     case "ratio":
       return figures(
         title,
-        (value) => format.share(value),
+        (value) => format.percentOfRatio(value),
         (value) => format.percent(times100(value), 6),
       );
     case "percent":
@@ -63,7 +63,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
         (value) => format.percent(value, 6),
       );
     case "bandwidth":
-      return scaled(title, numbers, { name: "GB/s", scale: 1 }, (value) => `${format.decimal(value, 9)} GB/s`);
+      return scaledColumn(title, numbers, { name: "GB/s", scale: 1 }, (value) => `${format.decimal(value, 9)} GB/s`);
     case "int": {
       // Ids are names made of digits: no thousands separators.
       const text =
@@ -71,7 +71,7 @@ export function columnFormat(column: ColumnJson, values: readonly unknown[], bas
       return figures(title, text, text);
     }
     default:
-      return scaled(title, numbers, { name: "", scale: 1 }, (value) => format.decimal(value, 9));
+      return scaledColumn(title, numbers, { name: "", scale: 1 }, (value) => format.decimal(value, 9));
   }
 }
 
@@ -79,13 +79,13 @@ function times100(value: format.Maybe): format.Maybe {
   return format.isKnown(value) ? value * 100 : value;
 }
 
-function scaled(
+function scaledColumn(
   title: string,
   values: readonly (number | null)[],
   unit: format.Unit,
   full: (value: format.Maybe) => string,
   most = 3,
-  write: typeof format.fixed = format.seen,
+  write: typeof format.fixedDecimals = format.nonZeroDecimals,
 ): ColumnFormat {
   const decimals = format.columnDecimals(values, unit.scale, most);
   const text = (value: format.Maybe) => write(format.isKnown(value) ? value / unit.scale : null, decimals);

@@ -6,7 +6,7 @@ import { useWidth } from "../use_width";
 import { rowId, TableBody, VIRTUAL_FROM } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
-import { fitting, template, totalWidth } from "./layout";
+import { fitColumns, template, totalWidth } from "./layout";
 import { type Filter, NoRows, textFilter } from "./no_rows";
 import type { DataTableProps } from "./props";
 import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from "./rows";
@@ -34,7 +34,7 @@ export function DataTable(props: DataTableProps) {
   const rows = useRows(props, asked);
   const shown = shownKeys(table.columns, props.columns, state);
   const width = useWidth(scroller);
-  const columns = fitting(useColumns(props, rows.sample, shown, state.widths), width);
+  const columns = fitColumns(useColumns(props, rows.sample, shown, state.widths), width);
   const choice = useRowChoice({
     rows,
     hasDetails: details !== undefined,

@@ -58,7 +58,7 @@ const NAMES = 220;
  * Fits the columns to a width in px (0: unknown). If they are too wide, bars are dropped; if the table still must
  * scroll, the first text column keeps a readable width.
  */
-export function fitting(columns: ShownColumn[], room: number): ShownColumn[] {
+export function fitColumns(columns: ShownColumn[], room: number): ShownColumn[] {
   if (room === 0 || totalWidth(columns) <= room) return columns;
   const plain = columns.filter(({ bar }) => !bar);
   if (totalWidth(plain) <= room) return plain;

@@ -11,7 +11,7 @@ import {
   parseMoment,
   parseRange,
 } from "../../../src/views/trace/link/link";
-import { shortened } from "../../../src/views/trace/marks/marks";
+import { shortenName } from "../../../src/views/trace/marks/marks";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });
@@ -77,8 +77,8 @@ test("marks of a link are in order, and end", () => {
 });
 
 test("a long name is cut between letters, so that a link can hold it", () => {
-  const name = shortened(`${"k".repeat(58)}😀😀😀`);
+  const name = shortenName(`${"k".repeat(58)}😀😀😀`);
   expect([...name]).toHaveLength(60);
   expect(parseMarks(formatMarks([{ start: 1, end: 2, name }]))).toEqual([{ start: 1, end: 2, name }]);
-  expect(shortened("😀".repeat(60))).toBe("😀".repeat(60));
+  expect(shortenName("😀".repeat(60))).toBe("😀".repeat(60));
 });

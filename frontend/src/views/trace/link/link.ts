@@ -75,7 +75,7 @@ export function parseMarks(text: string): Mark[] {
       const [start, end, name = ""] = part.split(",");
       const range = { start: Number(start), end: Number(end) };
       if (!start || !end || !Number.isFinite(range.start + range.end) || range.end < range.start) return [];
-      return [{ ...range, name: unescaped(name) }];
+      return [{ ...range, name: unescapeText(name) }];
     })
     .sort((a, b) => a.start - b.start);
 }
@@ -84,7 +84,7 @@ export function formatMarks(marks: readonly Mark[]): string {
   return marks.map((mark) => `${formatRange(mark)},${encodeURIComponent(mark.name)}`).join(";");
 }
 
-function unescaped(text: string): string {
+function unescapeText(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

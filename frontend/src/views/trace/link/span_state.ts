@@ -40,7 +40,7 @@ export interface SpanWindow {
   steps: readonly TraceStepJson[];
 }
 
-const kept = new Map<string, Params>(restored());
+const kept = new Map<string, Params>(restoreSpans());
 /** The window of the previous span. */
 let lastWindow: SpanWindow | null = null;
 
@@ -109,7 +109,7 @@ function ownParams(params: Params): Record<string, string> {
   return Object.fromEntries(Object.entries(params).filter(([key, value]) => OWN.includes(key) && value !== ""));
 }
 
-function restored(): [string, Params][] {
+function restoreSpans(): [string, Params][] {
   try {
     const found: unknown = JSON.parse(sessionStorage.getItem(STORE) ?? "[]");
     return Array.isArray(found) ? (found as [string, Params][]) : [];

@@ -30,7 +30,7 @@ export class Marks {
     const detail = this.session.selection.selected.peek()?.detail;
     const area = this.session.area.area.peek();
     if (area) this.add({ start: area.start, end: area.end, name: this.newName("trace.mark.range") });
-    else if (detail) this.add({ start: detail.start, end: detail.start + detail.dur, name: shortened(detail.name) });
+    else if (detail) this.add({ start: detail.start, end: detail.start + detail.dur, name: shortenName(detail.name) });
     else this.session.say(t("trace.mark.none"));
   }
 
@@ -41,7 +41,7 @@ export class Marks {
   }
 
   rename(index: number, name: string): void {
-    this.set(this.all.peek().map((mark, place) => (place === index ? { ...mark, name: shortened(name) } : mark)));
+    this.set(this.all.peek().map((mark, place) => (place === index ? { ...mark, name: shortenName(name) } : mark)));
   }
 
   remove(index: number): void {
@@ -68,7 +68,7 @@ export class Marks {
 }
 
 /** Cuts between code points: half of a surrogate pair is not valid in a link. */
-export function shortened(name: string): string {
+export function shortenName(name: string): string {
   const letters = [...name];
   return letters.length > NAME ? `${letters.slice(0, NAME - 1).join("")}…` : name;
 }

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
-import { integer, moment } from "../../../base/format";
+import { dateAndTime, integer } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
 import { Empty } from "../../../widgets";
 import { argument, duration, exactDuration, tensors } from "../format";
@@ -124,7 +124,7 @@ function Facts({ session, selected, detail }: FactsProps) {
   const epoch = t("trace.slice.epoch", {
     exact: integer(detail.start - session.data.zero),
     epoch: detail.start_epoch_ns,
-    moment: moment(detail.start_epoch_ns, session.data.utc_offset_minutes),
+    moment: dateAndTime(detail.start_epoch_ns, session.data.utc_offset_minutes),
   });
   return (
     <dl class="facts">
