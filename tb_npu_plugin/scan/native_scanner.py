@@ -36,7 +36,7 @@ _NUMBERS = {column: number for number, column in enumerate(TEXT_COLUMNS)}
 _MIN_EVENT = 32
 
 
-class NativeRows:
+class NativeEvents:
     """Rows and texts of the scanner in C."""
 
     def __init__(self, columns: Columns) -> None:
@@ -94,7 +94,7 @@ class NativeScanner(Scanner):
     name = "c"
 
     def __init__(self, source: Source, blob: IO[bytes] | None, columns: Columns, peeks: PreviewSchedule) -> None:
-        self._native = NativeRows(columns)
+        self._native = NativeEvents(columns)
         super().__init__(source, blob, self._native, peeks)
 
     def _read_all(self) -> bytes:

@@ -19,7 +19,7 @@ from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
 from tb_npu_plugin.views.late_peers import LatePeerJson, late_peers
-from tb_npu_plugin.views.rank_budgets import RankBudgetJson, budgets_of
+from tb_npu_plugin.views.rank_budgets import RankBudgetJson, budgets_of_ranks
 
 
 class LinkJson(TypedDict):
@@ -107,7 +107,7 @@ NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *C
 def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
-    budgets = budgets_of(spans)
+    budgets = budgets_of_ranks(spans)
     profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
     ranks = WorldRanks(profiled)
     links = _links(spans, ranks)

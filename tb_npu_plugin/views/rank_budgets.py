@@ -123,7 +123,7 @@ _PEERS = 3
 _Budgets = Sequence[Sequence[RankBudgetJson]]
 
 
-def budgets_of(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
+def budgets_of_ranks(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
     """All steps of each rank; see RankBudgetJson."""
     lines = [line for span in spans for line in devices_of(span)]
     ranks = [_budgets(line) for line in lines]

@@ -52,7 +52,7 @@ def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
     return [_step_json(step) for step in steps], source
 
 
-def budgets_of(span: SpanData) -> list[analysis.Step]:
+def budgets_of_span(span: SpanData) -> list[analysis.Step]:
     """Step budgets; those of a device are sorted by time."""
     return _steps(span)[0]
 

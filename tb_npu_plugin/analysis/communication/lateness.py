@@ -79,7 +79,7 @@ def _has_earlier_row(groups: Groups, owner: IntArray) -> NDArray[np.bool_]:
 
 
 #: Waits below this duration, ns, or below this share of their operator are ignored.
-LEAST_WAIT, LEAST_SHARE = 200_000, 0.1
+LEAST_WAIT_NS, LEAST_WAIT_SHARE = 200_000, 0.1
 
 
 @dataclass(frozen=True)
@@ -107,5 +107,5 @@ def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[tuple
         waits = plane.dur[first[inside]]
         longer = inside[waits > longest[inside]]
         longest[longer], task[longer] = plane.dur[first[longer]], plane.id[first[longer]]
-    found = np.flatnonzero((longest >= LEAST_WAIT) & (longest >= LEAST_SHARE * operators.dur))
+    found = np.flatnonzero((longest >= LEAST_WAIT_NS) & (longest >= LEAST_WAIT_SHARE * operators.dur))
     return list(zip(found.tolist(), task[found].tolist()))

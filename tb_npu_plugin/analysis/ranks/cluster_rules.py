@@ -21,7 +21,7 @@ LEAST_PEERS = 3
 #: Limit in standard deviations, and the factor of the median absolute deviation that estimates one.
 SPREAD, DEVIATION = 3.0, 1.4826
 #: Minimum traffic of a judged link, bytes per step: small transfers never reach its bandwidth.
-LEAST_TRAFFIC = 1_000_000
+LEAST_TRAFFIC_BYTES = 1_000_000
 
 Rule = Literal[
     "step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage", "stage_flops"
@@ -159,7 +159,7 @@ def _stands_out(value: float, peers: Sequence[float], higher: bool) -> bool | No
 
 def _worst_link(links: Sequence[LinkFigures]) -> ClusterFinding | None:
     """The slowest link of one transport, among links with enough traffic."""
-    judged = [link for link in links if link.time_ns and link.size_bytes >= LEAST_TRAFFIC * link.steps]
+    judged = [link for link in links if link.time_ns and link.size_bytes >= LEAST_TRAFFIC_BYTES * link.steps]
     if len(judged) < 2:
         return None
     mean = fmean(link.bandwidth for link in judged)

@@ -21,7 +21,7 @@ from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
 from tb_npu_plugin.capture.api.parser_process import Children, run_parser
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
-from tb_npu_plugin.capture.api.progress_bar import FAILED, Bars, Report
+from tb_npu_plugin.capture.api.progress_bar import FAILED, ProgressBars, Report
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -87,7 +87,7 @@ def analyse(
     if refuse_daemon():
         return
     children = Children()
-    with Bars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
+    with ProgressBars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
         try:
             list(pool.map(lambda folder: _parse_one(folder, types, bars.add(folder.name), "sync", children), folders))
         except BaseException:  # Ctrl-C reaches only this thread
@@ -109,7 +109,7 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
             return
         except RuntimeError:  # the interpreter is exiting
             pass
-    with Bars() as bars:
+    with ProgressBars() as bars:
         parse_folder(folder, None, bars.add(folder.name))
 
 

@@ -14,7 +14,7 @@ Report = Callable[[Progress], None]
 FAILED = "failed"
 
 
-class Bars:
+class ProgressBars:
     """One bar per folder; only the last state if stderr is no terminal."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class Bars:
             redirect_stdout=False,  # the messages of the API go to stdout as they are
         )
 
-    def __enter__(self) -> Bars:
+    def __enter__(self) -> ProgressBars:
         from rich.errors import LiveError
 
         try:

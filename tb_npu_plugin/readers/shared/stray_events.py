@@ -25,7 +25,7 @@ _TIMED = "XBEiICstf"
 _PIECE = 1 << 20
 
 
-def without_strays(events: TraceEvents, file: str, log: ProblemLog, folder: Path) -> TraceEvents:
+def drop_stray_events(events: TraceEvents, file: str, log: ProblemLog, folder: Path) -> TraceEvents:
     """Drop events that start or end outside the recording; return `events` itself if there are none. Long columns of
     the result are written to new files in `folder`."""
     if is_short(events.ts, events.dur):

@@ -33,7 +33,7 @@ def times_within(tables: Mapping[str, Table]) -> list[IntArray]:
     return [] if window is None else [times[known(times) & ~window.strays(times)] for times in columns]
 
 
-def without_strays(tables: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog) -> dict[str, Table]:
+def drop_stray_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog) -> dict[str, Table]:
     """Drop rows that start or end outside the recording, and set other such times to unknown. A column with most of its
     times outside has another clock or comes from another recording: it stays unchanged. files: table -> file name, for
     problems."""
@@ -41,7 +41,7 @@ def without_strays(tables: Mapping[str, Table], files: Mapping[str, str], log: P
     if window is None:
         return dict(tables)
     return {
-        name: _without_strays(table, window, FileReport(log, files.get(name, ""))) for name, table in tables.items()
+        name: _drop_strays(table, window, FileReport(log, files.get(name, ""))) for name, table in tables.items()
     }
 
 
@@ -55,7 +55,7 @@ def _dating_columns(table: Table) -> list[Column]:
     return [column for column in times if column.required] or times[:1]
 
 
-def _without_strays(table: Table, window: Window, report: FileReport) -> Table:
+def _drop_strays(table: Table, window: Window, report: FileReport) -> Table:
     dropped = np.zeros(len(table), dtype=np.bool_)
     changed: dict[str, IntArray] = {}
     leading = _dating_columns(table)

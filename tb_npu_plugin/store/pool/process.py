@@ -159,7 +159,7 @@ class WorkerProcess:
         with suppress(ValueError):
             name = signal.Signals(-code).name
             if name == "SIGKILL":
-                return Message("found.out_of_memory", signal=name)
+                return Message("found.killed", signal=name)
             return Message("found.ended_by", signal=name)
         return Message("found.ended_by_number", signal=-code)
 

@@ -159,9 +159,9 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """Build the tables that need several files, and select the part of this span."""
-        from tb_npu_plugin.readers.shared.stray_rows import without_strays
+        from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows
 
-        self.tables = without_strays(self.tables, self._files, self._log)
+        self.tables = drop_stray_rows(self.tables, self._files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)

@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.shared.stray_events import without_strays
+from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.arrows import save_arrows
@@ -46,7 +46,7 @@ Index = NDArray[np.int64]
 Derive = Callable[[TraceEvents, Optional[ArgsFile], ProblemLog], dict[str, Table]]
 _SPOOL = "spool"
 #: Temporary subfolder with the events within the recording.
-_WITHOUT_STRAYS = "kept"
+_WITHOUT_STRAYS = "without_strays"
 #: Approximate share of reading the file in the build time.
 _READING_SHARE = 0.35
 
@@ -153,7 +153,7 @@ def write_timeline(
         args_path = None
     columns = out / _WITHOUT_STRAYS
     columns.mkdir()
-    events = without_strays(events, origin.name, log, columns)
+    events = drop_stray_events(events, origin.name, log, columns)
     if derive is None:
         # A thread reads the args of the operators in parallel, from the file opened twice. It takes little memory.
         with (

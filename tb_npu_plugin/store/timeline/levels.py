@@ -36,7 +36,7 @@ _MAX_SHARE = 0.6
 
 
 @dataclass
-class Bars:
+class LevelBars:
     """Bars of consecutive slices, sorted by first. first: first slice of each bar; longest: its longest slice."""
 
     first: Index
@@ -54,7 +54,7 @@ class Pieces:
         return sum(high - low for low, high in self.bounds)
 
 
-def merge(bars: Bars, rows: Rows, row: Index, shift: int, most: float = np.inf) -> Bars:
+def merge(bars: LevelBars, rows: Rows, row: Index, shift: int, most: float = np.inf) -> LevelBars:
     """Merge the bars of a row whose first slices start in the same bin of 2^shift ns. row: row of each bar.
 
     Returns the bars unchanged if more than `most` would be left."""
@@ -68,7 +68,7 @@ def merge(bars: Bars, rows: Rows, row: Index, shift: int, most: float = np.inf) 
     cuts = np.unique(np.searchsorted(heads, np.arange(0, len(bars.first), _PIECE)))
     for low, high in zip(cuts.tolist(), [*cuts[1:].tolist(), len(heads)]):
         longest[low:high] = _longest(bars.longest[ends[low] : ends[high]], rows, ends[low : high + 1] - ends[low])
-    return Bars(bars.first[heads], longest)
+    return LevelBars(bars.first[heads], longest)
 
 
 def _bar_heads(first: Index, rows: Rows, row: Index, shift: int) -> Index:
@@ -93,7 +93,7 @@ def _longest(slices: Index, rows: Rows, ends: Index) -> Index:
 def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
     """Write the levels, see _MAX_SHARE. Returns (shift, number of bars) of each."""
     every = np.arange(len(rows.start), dtype=np.uint32)
-    bars = Bars(every, every)
+    bars = LevelBars(every, every)
     row = np.repeat(np.arange(len(rows.first) - 1, dtype=np.int32), np.diff(rows.first))
     stored_levels = []
     with ExitStack() as stack:
@@ -150,15 +150,17 @@ class Levels:
             found.append((low, high))
         return Pieces(usable, found)
 
-    def bars(self, rows: Rows, spans: Sequence[tuple[int, int, int]], pieces: Pieces, shift: int) -> tuple[Bars, Index]:
+    def bars(
+        self, rows: Rows, spans: Sequence[tuple[int, int, int]], pieces: Pieces, shift: int
+    ) -> tuple[LevelBars, Index]:
         """(bars of 2^shift ns merged from the pieces of `spans`, index of the span of each)."""
         span = np.repeat(np.arange(len(spans)), [high - low for low, high in pieces.bounds])
         if pieces.level is None:
             first = np.concatenate([_NONE, *(np.arange(low, high) for low, high in pieces.bounds)])
-            bars = Bars(first, first)
+            bars = LevelBars(first, first)
         else:
             firsts, longests, _ = self._levels[pieces.level]
-            bars = Bars(
+            bars = LevelBars(
                 *(
                     np.concatenate([_NONE, *(column[low:high] for low, high in pieces.bounds)])
                     for column in (firsts, longests)

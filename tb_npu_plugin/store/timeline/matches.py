@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW_FACTOR, Bars, shift_of
+from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
 
 Index = NDArray[np.int64]
 #: Slices per step of the search.
@@ -91,7 +91,7 @@ def matching_bars(
     text: str,
     budget: int = BUDGET,
     is_exact: bool = False,
-) -> Bars:
+) -> WindowBars:
     """As window.bars, for slices whose names contain each word of `text`."""
     mask, rows = names_with(timeline, text), timeline.rows
     shift = shift_of(px)
@@ -156,12 +156,12 @@ class _Found:
             self.cut(self.count - 1)
         self.columns = [np.concatenate(pair) for pair in zip(self.columns, new)]
 
-    def bars(self, timeline: Timeline, parts: list[tuple[int, int, int]], shift: int) -> Bars:
+    def bars(self, timeline: Timeline, parts: list[tuple[int, int, int]], shift: int) -> WindowBars:
         first, last, longest, count, busy = self.columns
         used, name = np.unique(timeline.name[longest], return_inverse=True)
         start, dur = timeline.rows.start, timeline.rows.dur
         end = start[last] + dur[last]
-        return Bars(longest, used, name, start[first], dur[longest], end, count, busy, parts, 1 << shift)
+        return WindowBars(longest, used, name, start[first], dur[longest], end, count, busy, parts, 1 << shift)
 
 
 def _track_bounds(timeline: Timeline, track: int) -> tuple[int, int]:

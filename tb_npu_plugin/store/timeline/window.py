@@ -23,7 +23,7 @@ ONE_ROW_FACTOR = 6
 
 
 @dataclass
-class Bars:
+class WindowBars:
     """Bars of a window, sorted by row, then start; all columns int64. Times are ns after the timeline's base.
 
     Attributes:
@@ -60,7 +60,7 @@ def bars(
     px: float,
     budget: int = BUDGET,
     is_exact: bool = False,
-) -> Bars:
+) -> WindowBars:
     """Bars of all slices of the rows that overlap [t0, t1). Slices that start in the same bin share a bar.
 
     Bins are aligned powers of two of ns, so that bars do not depend on the window; a bar may hold slices of its bin
@@ -93,7 +93,7 @@ def bars(
             continue
         shift = levels.coarser(shift)
     last = _next_bars(timeline, spans, span, found.first, shift) - 1
-    return Bars(
+    return WindowBars(
         found.longest,
         used,
         name,
@@ -108,7 +108,7 @@ def bars(
 
 
 def _parts(overlapping: Sequence[tuple[int, int, int, int]], counts: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Bars.parts. counts: number of bars of each non-empty row."""
+    """WindowBars.parts. counts: number of bars of each non-empty row."""
     parts, total, left = [], 0, iter(counts)
     for _, number, low, high in overlapping:
         count = next(left) if low < high else 0
