@@ -11,6 +11,7 @@ import { TopBar } from "./shell/top_bar";
 import { ViewHost } from "./shell/view_host";
 import { catalog, catalogError, loadCatalog } from "./state/catalog";
 import { missing, openView, pinSelection, selection } from "./state/selection";
+import { GlossaryDialog } from "./widgets/glossary";
 import { ErrorPanel } from "./widgets/states";
 import { TooltipLayer } from "./widgets/tooltip";
 
@@ -73,6 +74,7 @@ export function App() {
         <Content />
       </main>
       <HelpDialog isOpen={isHelpOpen} onClose={() => setHelpOpen(false)} />
+      <GlossaryDialog />
       <TooltipLayer />
     </div>
   );

@@ -1,6 +1,7 @@
 import { type Key, t } from "../i18n";
 import { catalog } from "../state/catalog";
 import { Dialog } from "../widgets/dialog";
+import { openGlossary } from "../widgets/glossary";
 
 const KEYS: readonly [string, Key][] = [
   ["/", "help.search"],
@@ -29,6 +30,11 @@ export function HelpDialog({ isOpen, onClose }: { isOpen: boolean; onClose: () =
       <p>{t("help.run")}</p>
       <p>{t("help.unknown")}</p>
       <p>{t("help.units")}</p>
+      <p>
+        <button type="button" class="link" onClick={() => openGlossary()}>
+          {t("glossary.title")}
+        </button>
+      </p>
       <p class="muted dialog-part">{t("help.version", { version: catalog.value?.version ?? "–" })}</p>
     </Dialog>
   );

@@ -1,9 +1,17 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { t } from "../i18n";
+import { openGlossary } from "./glossary";
 
-/** A "?" that explains a figure on hover and focus. */
+/** A "?" that explains a figure on hover and focus; a click opens the glossary. */
 export function Help({ text }: { text: string }) {
   return (
-    <button type="button" class="help" data-tip={text} aria-label={text}>
+    <button
+      type="button"
+      class="help"
+      data-tip={`${text}\n\n${t("glossary.open")}`}
+      aria-label={text}
+      onClick={() => openGlossary(text)}
+    >
       ?
     </button>
   );
