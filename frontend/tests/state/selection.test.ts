@@ -154,3 +154,26 @@ test("what the address names and is not there is not replaced by another", () =>
   expect(resolve(CATALOG, PLACES, { run: "r1", worker: "gone" })).toMatchObject({ run: "r1", worker: "", span: "" });
   expect(resolve(CATALOG, PLACES, { worker: "w2", span: "gone" })).toMatchObject({ worker: "w2", span: "" });
 });
+
+test("each level of the address is found by its id", () => {
+  expect(resolve(CATALOG, PLACES, { run: "r2" })).toMatchObject({ run: "r2", worker: "w3", span: "s4" });
+  expect(resolve(CATALOG, PLACES, { run: "r1", worker: "w1", span: "s2" })).toMatchObject({ worker: "w1", span: "s2" });
+  expect(resolve(CATALOG, PLACES, { experimental: "s1" })).toMatchObject({ baseline: "s2", experimental: "s1" });
+  expect(missingOf(CATALOG, PLACES, { view: "trace" })).toBeNull();
+  expect(missingOf(null, PLACES, { run: "gone" })).toBeNull();
+});
+
+test("another run comes before an earlier span of the same worker", () => {
+  const all = new Map<string, Place>();
+  const labels = { here: "2025-06-15 07:00:00", again: "2025-06-15 07:00:01", other: "2025-06-18 07:00:00" };
+  const spans = Object.entries(labels).map(([id, label]) => ({ ...span(id), label }));
+  for (const [run, own] of [
+    ["one", spans.slice(0, 2)],
+    ["two", spans.slice(2)],
+  ] as const) {
+    const of = { ...worker(run, 0, []), spans: own };
+    for (const each of own) all.set(each.id, { run: { id: run, label: run, workers: [of] }, worker: of, span: each });
+  }
+  for (const place of all.values()) place.run = (all.get(place.run.id === "one" ? "here" : "other") as Place).run;
+  expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "other" });
+});

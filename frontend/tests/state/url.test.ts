@@ -9,7 +9,7 @@ describe("TensorBoard's hash", () => {
   });
 
   test("what is not ours stays as it is written", () => {
-    const hash = "#npu_profiler&p.other.x=a%20b&runFilter=%5E&p.npu_profiler.view=kernel";
+    const hash = "#npu_profiler&&p.other.x=a%20b&runFilter=%5E&p.npu_profiler.view=kernel";
     expect(formatHash(hash, { view: "trace", empty: "" })).toBe(
       "#npu_profiler&p.other.x=a%20b&runFilter=%5E&p.npu_profiler.view=trace",
     );
