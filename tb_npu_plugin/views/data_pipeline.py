@@ -6,13 +6,13 @@ from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis import data_pipeline as analysis
 from tb_npu_plugin.analysis.data_pipeline import PipelineFinding, PipelineOp, PipelineQueue
+from tb_npu_plugin.analysis.steps.of_span import elapsed_steps
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.minddata_tables import MINDDATA_QUEUES_COLUMNS
 from tb_npu_plugin.tables import empty
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.steps import elapsed_steps
 
 
 class PipelineRemarkJson(TypedDict):

@@ -21,6 +21,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     starts_in,
 )
 from tb_npu_plugin.analysis.kernels.statistics import of_step
+from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
@@ -28,7 +29,6 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.steps import are_computed, averaged_of_span, budgets_of_span
 
 
 class DiffSideJson(TypedDict):
@@ -169,7 +169,7 @@ def build(source: ViewInput) -> ViewResult:
     tables = [span.table("kernels") for span in source.spans]
     both = all(table is not None for table in tables)
     before, after = (
-        _Side(span, budgets_of_span(span), table if both else None) for span, table in zip(source.spans, tables)
+        _Side(span, steps_and_source(span)[0], table if both else None) for span, table in zip(source.spans, tables)
     )
     choices = _choices(before, after)
     shown = _chosen(choices, source.params.get("step", ""))

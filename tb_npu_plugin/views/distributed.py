@@ -10,6 +10,8 @@ from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUM
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
@@ -18,8 +20,6 @@ from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
-from tb_npu_plugin.views.late_peers import LatePeerJson, late_peers
-from tb_npu_plugin.views.rank_budgets import RankBudgetJson, budgets_of_ranks
 
 
 class LinkJson(TypedDict):
@@ -85,7 +85,7 @@ class DistributedJson(TypedDict):
     """Ranks that are read, then the others with a reason."""
     steps: list[Optional[str]]
     """Steps of all ranks; null: ranks without marked steps."""
-    budgets: list[RankBudgetJson]
+    budgets: list[RankBudget]
     """One for each rank, device and step."""
     groups: list[str]
     """Communication groups."""
@@ -95,7 +95,7 @@ class DistributedJson(TypedDict):
     """Operator types of `links`."""
     world_size: Optional[int]
     """Ranks of the job; from the links if no metadata has it."""
-    late_peers: list[LatePeerJson]
+    late_peers: list[LatePeer]
     """Only from ranks whose trace is read."""
     cluster: Optional[ClusterJson]
     """Only set for results of MindSpore up to 2.2."""
@@ -112,7 +112,7 @@ def build(source: ViewInput) -> ViewResult:
     ranks = WorldRanks(profiled)
     links = _links(spans, ranks)
     size = least_world_size([span.capture for span in spans], [span.table("comm_links") for span in spans])
-    steps = {budget["step"] for budget in budgets} | {link["step"] for link in links}
+    steps = {budget.step for budget in budgets} | {link["step"] for link in links}
     found, more = cluster(spans)
     data: DistributedJson = {
         "ranks": [_state(span) for span in spans],

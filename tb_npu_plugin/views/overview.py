@@ -7,13 +7,14 @@ from typing import Optional, TypedDict
 from tb_npu_plugin.analysis.grouping import largest_first
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
+from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.step_trace import mean_course
-from tb_npu_plugin.views.steps import StepJson, are_computed, steps_of
+from tb_npu_plugin.views.steps import StepJson, steps_of
 
 
 class OverviewJson(TypedDict):

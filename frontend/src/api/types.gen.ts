@@ -338,7 +338,7 @@ export interface DistributedJson {
   /** Steps of all ranks; null: ranks without marked steps. */
   steps: (string | null)[];
   /** One for each rank, device and step. */
-  budgets: RankBudgetJson[];
+  budgets: RankBudget[];
   /** Communication groups. */
   groups: string[];
   /** Traffic matrix. */
@@ -348,7 +348,7 @@ export interface DistributedJson {
   /** Ranks of the job; from the links if no metadata has it. */
   world_size: number | null;
   /** Only from ranks whose trace is read. */
-  late_peers: LatePeerJson[];
+  late_peers: LatePeer[];
   /** Only set for results of MindSpore up to 2.2. */
   cluster: ClusterJson | null;
 }
@@ -479,7 +479,7 @@ export interface KernelJson {
 }
 
 /** A rank that was not profiled and arrives last at a collective. It may itself wait for ranks of other groups. */
-export interface LatePeerJson {
+export interface LatePeer {
   /** The profiled rank that waits. */
   rank: number | null;
   /** Step number. */
@@ -768,8 +768,8 @@ export interface ProgressJson {
   texts: Record<string, MessageJson>;
 }
 
-/** One rank and step, in ns. Null: not recorded. The first times are those of StepJson. Communication time: transit + wait + synchronization + idle = elapse. */
-export interface RankBudgetJson {
+/** One rank and step, in ns. Null: not recorded. The first times are those of Step. Communication time: transit + wait + synchronization + idle = elapse. */
+export interface RankBudget {
   /** Token of the span. */
   span: string;
   /** Name of the worker. */
@@ -780,23 +780,23 @@ export interface RankBudgetJson {
   device_id: number | null;
   /** Step number; null if steps are not marked. */
   step: string | null;
-  /** As in StepJson. */
+  /** As in Step. */
   computing: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   overlapped: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   communication_not_overlapped: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   copying: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   free: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   stage: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   bubble: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   preparing: number | null;
-  /** As in StepJson. */
+  /** As in Step. */
   exposed_preparing: number | null;
   /** Sum of the communication operators. */
   elapse: number | null;

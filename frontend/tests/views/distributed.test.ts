@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { DistributedJson, RankBudgetJson } from "../../src/api/types.gen";
+import type { DistributedJson, RankBudget } from "../../src/api/types.gen";
 import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
 import { communicationParts } from "../../src/views/distributed/rank_bars";
 import * as ranks from "../../src/views/distributed/ranks";
 import { budgetParts, wholeOf } from "../../src/widgets";
 import { linkRow } from "./link_row";
 
-function budget(span: string, step: string | null, over: Partial<RankBudgetJson> = {}): RankBudgetJson {
+function budget(span: string, step: string | null, over: Partial<RankBudget> = {}): RankBudget {
   return {
     span,
     worker: span,

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { DistributedJson, LatePeerJson } from "../../src/api/types.gen";
+import type { DistributedJson, LatePeer } from "../../src/api/types.gen";
 import { latePeers, latePeerTexts } from "../../src/views/distributed/late_peers";
 
 /** Steps "1" and "2", of 100 ns on each of ranks 0 and 1. */
-function run(late_peers: LatePeerJson[], groups = ["g"]): DistributedJson {
+function run(late_peers: LatePeer[], groups = ["g"]): DistributedJson {
   const parts = {
     computing: 40,
     overlapped: 0,
@@ -18,7 +18,7 @@ function run(late_peers: LatePeerJson[], groups = ["g"]): DistributedJson {
   return { late_peers, groups, budgets } as unknown as DistributedJson;
 }
 
-function wait(rank: number, peer: number, ns: number, over: Partial<LatePeerJson> = {}): LatePeerJson {
+function wait(rank: number, peer: number, ns: number, over: Partial<LatePeer> = {}): LatePeer {
   return { rank, step: "1", group: "g", operator: "allReduce_0", wait: ns, peer, peer_rank: peer, ...over };
 }
 

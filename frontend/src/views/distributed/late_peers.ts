@@ -1,4 +1,4 @@
-import type { DistributedJson, LatePeerJson } from "../../api/types.gen";
+import type { DistributedJson, LatePeer } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { budgetParts, wholeOf } from "../../widgets";
@@ -12,7 +12,7 @@ const NAMED = 3;
 /** A rank that was not profiled and that profiled ranks wait for. */
 export interface LatePeer {
   /** The longest wait for it. */
-  longest: LatePeerJson;
+  longest: LatePeer;
   /** Number of profiled ranks that wait for it. */
   seenBy: number;
 }
@@ -24,7 +24,7 @@ export function latePeers(data: DistributedJson, step: string): LatePeer[] {
     const id = stepId(budget.step);
     lengths.set(id, Math.max(lengths.get(id) ?? 0, wholeOf(budgetParts(budget))));
   }
-  const found = new Map<string, LatePeerJson[]>();
+  const found = new Map<string, LatePeer[]>();
   for (const wait of data.late_peers) {
     const length = lengths.get(stepId(wait.step)) ?? 0;
     if (!isInStep(wait.step, step) || length === 0 || wait.wait <= LEAST_WAIT * length) continue;
@@ -53,7 +53,7 @@ export function latePeerTexts(data: DistributedJson, step: string): string[] {
   );
 }
 
-function nameOf({ peer_rank, peer, group }: LatePeerJson): string {
+function nameOf({ peer_rank, peer, group }: LatePeer): string {
   if (peer_rank !== null) return `rank ${peer_rank}`;
   return t("distributed.late_peer.local", { peer, group: group ?? format.UNKNOWN });
 }

@@ -1,4 +1,4 @@
-import type { DistributedJson, LinkJson, RankBudgetJson, RankStateJson } from "../../api/types.gen";
+import type { DistributedJson, LinkJson, RankBudget, RankStateJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { type BarPart, wholeOf } from "../../widgets";
 
@@ -7,7 +7,7 @@ export const ALL_STEPS = "*";
 
 /** Figures of a rank, ns; null is unknown. */
 export type Figures = Pick<
-  RankBudgetJson,
+  RankBudget,
   | "computing"
   | "overlapped"
   | "communication_not_overlapped"
@@ -81,9 +81,9 @@ export function isInStep(step: string | null, chosen: string): boolean {
  * read.
  */
 export function rankLines(data: DistributedJson, step: string): RankLine[] {
-  const bySpan = new Map<string, Map<number | null, RankBudgetJson[]>>();
+  const bySpan = new Map<string, Map<number | null, RankBudget[]>>();
   for (const budget of data.budgets) {
-    const devices = bySpan.get(budget.span) ?? new Map<number | null, RankBudgetJson[]>();
+    const devices = bySpan.get(budget.span) ?? new Map<number | null, RankBudget[]>();
     bySpan.set(budget.span, devices);
     const found = devices.get(budget.device_id) ?? [];
     devices.set(budget.device_id, found);
@@ -103,7 +103,7 @@ export function rankLines(data: DistributedJson, step: string): RankLine[] {
 }
 
 /** Sums of the known values; unknown if all rows lack the value. */
-function sumUp(budgets: readonly RankBudgetJson[]): Figures | null {
+function sumUp(budgets: readonly RankBudget[]): Figures | null {
   if (budgets.length === 0) return null;
   const sums = {} as Record<keyof Figures, number | null>;
   for (const name of NAMES) {

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.run.budgets import budgets_of_ranks
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.writers.dialect import Options
-from tb_npu_plugin.views.rank_budgets import budgets_of_ranks
 from tests.support.span import found_spans
 
 RANKS, STEPS, LATE, MS = 4, 10, (1, 2), 10
@@ -38,7 +38,7 @@ def budgets(root: Path, framework: str, *faults: str) -> list[dict[str, Any]]:
     write_run(recipe, logs, jobs=1)
     for path in logs.rglob("analysis.db"):
         path.unlink()
-    return [dict(budget) for budget in budgets_of_ranks(found_spans(logs))]
+    return [vars(budget) for budget in budgets_of_ranks(found_spans(logs))]
 
 
 def whole(found: list[dict[str, Any]]) -> int:

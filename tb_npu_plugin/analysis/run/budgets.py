@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Optional, TypedDict
+from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication import statistics as communication
 from tb_npu_plugin.analysis.communication.lateness import collectives_of, lateness
@@ -13,11 +13,11 @@ from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernel
 from tb_npu_plugin.analysis.kernels.statistics import by_step, is_communication, longest_communication
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_largest, nth_longest_idle
+from tb_npu_plugin.analysis.steps.of_span import steps_and_source
+from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
-from tb_npu_plugin.views.steps import StepJson
-from tb_npu_plugin.views.steps import steps_of as step_budgets
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RankDevice:
 
     span: SpanData
     device_id: Optional[int]
-    steps: Sequence[StepJson]
+    steps: Sequence[Step]
     comm_ops: Optional[Table]
 
     def kernels(self) -> Optional[Table]:
@@ -40,21 +40,20 @@ class RankDevice:
 def devices_of(span: SpanData) -> list[RankDevice]:
     """The devices of a span in the order of their steps. communication.json does not name devices, so with several
     devices it becomes a separate line."""
-    steps, _ = step_budgets(span)
+    steps, _ = steps_and_source(span)
     comm_ops = span.table("comm_ops")
-    devices = list(dict.fromkeys(step["device_id"] for step in steps))
+    devices = list(dict.fromkeys(step.device_id for step in steps))
     if len(devices) < 2:
         return [RankDevice(span, None, steps, comm_ops)]
-    lines = [
-        RankDevice(span, device, [step for step in steps if step["device_id"] == device], None) for device in devices
-    ]
+    lines = [RankDevice(span, device, [step for step in steps if step.device_id == device], None) for device in devices]
     return lines if comm_ops is None else [*lines, RankDevice(span, None, [], comm_ops)]
 
 
-class RankBudgetJson(TypedDict):
+@dataclass
+class RankBudget:
     """One rank and step, in ns. Null: not recorded.
 
-    The first times are those of StepJson. Communication time: transit + wait + synchronization + idle = elapse.
+    The first times are those of Step. Communication time: transit + wait + synchronization + idle = elapse.
     """
 
     span: str
@@ -68,23 +67,23 @@ class RankBudgetJson(TypedDict):
     step: Optional[str]
     """Step number; null if steps are not marked."""
     computing: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     overlapped: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     communication_not_overlapped: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     copying: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     free: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     stage: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     bubble: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     preparing: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     exposed_preparing: Optional[int]
-    """As in StepJson."""
+    """As in Step."""
     elapse: Optional[int]
     """Sum of the communication operators."""
     transit: Optional[int]
@@ -97,21 +96,21 @@ class RankBudgetJson(TypedDict):
     """Unattributed wait."""
     incomplete: int
     """Operators without one of these times; the sums skip that time."""
-    repeats: Optional[int]
+    repeats: Optional[int] = None
     """Repetitions of the work in a capture without steps; null with steps, or if unknown."""
-    late: Optional[int]
+    late: Optional[int] = None
     """Longest time that all other ranks of a group waited for this rank at one collective; null if the others are
     unknown or collectives cannot be matched."""
-    idle_at_once: Optional[int]
+    idle_at_once: Optional[int] = None
     """Longest stretch in which nothing ran on the device, including that before the first kernel. With `repeats`: one
     that recurs in half of the repeats, unless a single one is a tenth of the capture. Null if no rank idles for a tenth
     of the longest step."""
-    longest_communication: Optional[int]
+    longest_communication: Optional[int] = None
     """The longest operator; with `repeats` as for `idle_at_once`."""
-    same_kernels: Optional[int]
+    same_kernels: Optional[int] = None
     """Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null if ranks can be compared
     by total computing time."""
-    same_kernels_expected: Optional[int]
+    same_kernels_expected: Optional[int] = None
     """Median time of these kernels on the other ranks."""
 
 
@@ -120,17 +119,30 @@ _LEAST_IDLE = 0.1
 #: Minimum number of ranks in a stage to compare total computing time (frontend: base/outlier.ts).
 _PEERS = 3
 
-_Budgets = Sequence[Sequence[RankBudgetJson]]
+#: Fields of a budget that its step has, too.
+_STEP_TIMES = (
+    "computing",
+    "overlapped",
+    "communication_not_overlapped",
+    "copying",
+    "free",
+    "stage",
+    "bubble",
+    "preparing",
+    "exposed_preparing",
+)
+
+_Budgets = Sequence[Sequence[RankBudget]]
 
 
-def budgets_of_ranks(spans: Sequence[SpanData]) -> list[RankBudgetJson]:
-    """All steps of each rank; see RankBudgetJson."""
+def budgets_of_ranks(spans: Sequence[SpanData]) -> list[RankBudget]:
+    """All steps of each rank; see RankBudget."""
     lines = [line for span in spans for line in devices_of(span)]
     ranks = [_budgets(line) for line in lines]
     late = lateness([_collectives(line) for line in lines] if len(lines) > 1 else [])
     for budgets, waits in zip(ranks, late):
         for budget in budgets:
-            budget["late"] = waits.get(budget["step"])
+            budget.late = waits.get(budget.step)
     _add_repeats(lines, ranks)
     _add_idle(lines, ranks)
     if _have_few_peers(lines, ranks):
@@ -147,12 +159,12 @@ def _add_repeats(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     """Set repeats for captures without steps: all ranks repeat their work equally often, so the minimum holds for
     all."""
     every = [budget for budgets in ranks for budget in budgets]
-    if len(lines) < LEAST_RANKS or any(budget["step"] is not None for budget in every):
+    if len(lines) < LEAST_RANKS or any(budget.step is not None for budget in every):
         return
     found = [repeats(kernels) for line in lines if (kernels := line.kernels()) is not None]
     count = min(found, default=1)
     for budget in every:
-        budget["repeats"] = count if count > 1 else None
+        budget.repeats = count if count > 1 else None
 
 
 def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
@@ -160,8 +172,8 @@ def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     longest: dict[Optional[str], int] = {}
     every = [budget for budgets in ranks for budget in budgets]
     for budget in every:
-        longest[budget["step"]] = max(longest.get(budget["step"], 0), _sum_of_parts(budget))
-    if not any(_may_idle(budget, _LEAST_IDLE * longest[budget["step"]]) for budget in every):
+        longest[budget.step] = max(longest.get(budget.step, 0), _sum_of_parts(budget))
+    if not any(_may_idle(budget, _LEAST_IDLE * longest[budget.step]) for budget in every):
         return
     for line, budgets in zip(lines, ranks):
         kernels = line.kernels()
@@ -169,20 +181,20 @@ def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
         communicated = {} if kernels is None or line.comm_ops is not None else longest_communication(kernels)
         for number, budget in enumerate(budgets):
             # Before the first kernel the idle time is unknown: use the time since the step mark.
-            known = idle.get(budget["step"]), budget["preparing"] if number == 0 else None
-            budget["idle_at_once"] = max((one for one in known if one is not None), default=None)
+            known = idle.get(budget.step), budget.preparing if number == 0 else None
+            budget.idle_at_once = max((one for one in known if one is not None), default=None)
             if line.comm_ops is None:
-                budget["longest_communication"] = communicated.get(budget["step"])
-    if not any((budget["idle_at_once"] or 0) > _LEAST_IDLE * longest[budget["step"]] for budget in every):
+                budget.longest_communication = communicated.get(budget.step)
+    if not any((budget.idle_at_once or 0) > _LEAST_IDLE * longest[budget.step] for budget in every):
         _use_recurring_times(lines, ranks)
 
 
-def _may_idle(budget: RankBudgetJson, least: float) -> bool:
+def _may_idle(budget: RankBudget, least: float) -> bool:
     """Whether the device may have a gap of this length: the sum of gaps is the upper bound. Gaps between computed steps
     are unknown."""
-    if budget["step"] is not None and budget["computing"] is not None and budget["preparing"] is None:
+    if budget.step is not None and budget.computing is not None and budget.preparing is None:
         return True
-    return max(budget["free"] or 0, budget["preparing"] or 0) * (budget["repeats"] or 1) > least
+    return max(budget.free or 0, budget.preparing or 0) * (budget.repeats or 1) > least
 
 
 def _use_recurring_times(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
@@ -190,19 +202,19 @@ def _use_recurring_times(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     repeats. This finds a delay in every step, and a single pause is not held against a rank."""
     for line, budgets in zip(lines, ranks):
         for budget in budgets:
-            nth = ((budget["repeats"] or 1) + 1) // 2
+            nth = ((budget.repeats or 1) + 1) // 2
             kernels = line.kernels() if nth > 1 else None
             if kernels is not None:
-                budget["idle_at_once"] = nth_longest_idle(kernels, nth)
+                budget.idle_at_once = nth_longest_idle(kernels, nth)
                 if line.comm_ops is not None:
                     times = line.comm_ops.ints("elapse_ns")
                 else:
                     times = kernels.take(is_communication(kernels)).ints("dur_ns")
-                budget["longest_communication"] = nth_largest(times, nth)
+                budget.longest_communication = nth_largest(times, nth)
 
 
-def _sum_of_parts(budget: RankBudgetJson) -> int:
-    parts = (budget["computing"], budget["communication_not_overlapped"], budget["copying"], budget["free"])
+def _sum_of_parts(budget: RankBudget) -> int:
+    parts = (budget.computing, budget.communication_not_overlapped, budget.copying, budget.free)
     return sum(part or 0 for part in parts)
 
 
@@ -210,7 +222,7 @@ def _have_few_peers(lines: Sequence[RankDevice], ranks: _Budgets) -> bool:
     """Whether a rank has too few peers in its pipeline stage to compare total computing time, or its stage is
     unknown."""
     stages = [pipeline_stage(line.span.capture) for line in lines]
-    if None in stages and any(budget["bubble"] for budgets in ranks for budget in budgets):
+    if None in stages and any(budget.bubble for budgets in ranks for budget in budgets):
         return len(lines) >= LEAST_RANKS
     return len(lines) >= LEAST_RANKS and min(Counter(stages).values()) < _PEERS
 
@@ -219,47 +231,35 @@ def _add_same_kernels(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     found = same_kernels([line.kernels() for line in lines])
     for budgets, by_name in zip(ranks, found):
         for budget in budgets:
-            if (figures := by_name.get(budget["step"])) is not None:
-                budget["same_kernels"], budget["same_kernels_expected"] = figures.taken, figures.expected
+            if (figures := by_name.get(budget.step)) is not None:
+                budget.same_kernels, budget.same_kernels_expected = figures.taken, figures.expected
 
 
-def _budgets(line: RankDevice) -> list[RankBudgetJson]:
+def _budgets(line: RankDevice) -> list[RankBudget]:
     """One per step of the step table, and one per step found only in communication.json."""
     ops = line.comm_ops
     splits = {} if ops is None else {step: communication.split(rows) for step, rows in by_step(ops).items()}
     unknown = communication.UNKNOWN_SPLIT
-    out = [_budget(line, step["step"], step, splits.pop(step["step"], unknown)) for step in line.steps]
+    out = [_budget(line, step.step, step, splits.pop(step.step, unknown)) for step in line.steps]
     out += [_budget(line, step, None, split) for step, split in splits.items()]
     return out
 
 
-def _budget(line: RankDevice, name: str | None, step: StepJson | None, split: communication.Split) -> RankBudgetJson:
+def _budget(line: RankDevice, name: str | None, step: Step | None, split: communication.Split) -> RankBudget:
     span = line.span
-    return {
-        "span": span.token,
-        "worker": span.worker_label,
-        "rank": span.capture.rank,
-        "device_id": line.device_id,
-        "step": name,
-        "computing": step and step["computing"],
-        "overlapped": step and step["overlapped"],
-        "communication_not_overlapped": step and step["communication_not_overlapped"],
-        "copying": step and step["copying"],
-        "free": step and step["free"],
-        "stage": step and step["stage"],
-        "bubble": step and step["bubble"],
-        "preparing": step and step["preparing"],
-        "exposed_preparing": step and step["exposed_preparing"],
-        "elapse": split.elapse,
-        "transit": split.transit,
-        "wait": split.wait,
-        "synchronization": split.synchronization,
-        "idle": split.idle,
-        "incomplete": split.incomplete,
-        "repeats": None,
-        "late": None,
-        "idle_at_once": None,
-        "longest_communication": split.longest,
-        "same_kernels": None,
-        "same_kernels_expected": None,
-    }
+    times: dict[str, Any] = {key: getattr(step, key, None) for key in _STEP_TIMES}
+    return RankBudget(
+        span.token,
+        span.worker_label,
+        span.capture.rank,
+        line.device_id,
+        name,
+        **times,
+        elapse=split.elapse,
+        transit=split.transit,
+        wait=split.wait,
+        synchronization=split.synchronization,
+        idle=split.idle,
+        incomplete=split.incomplete,
+        longest_communication=split.longest,
+    )

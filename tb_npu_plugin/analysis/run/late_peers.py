@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional, TypedDict
+from dataclasses import dataclass
+from typing import Any, Optional
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY_WAIT, PEER, PLANE
 from tb_npu_plugin.tables import NULL_INT, Table
 
 
-class LatePeerJson(TypedDict):
+@dataclass(frozen=True)
+class LatePeer:
     """A rank that was not profiled and arrives last at a collective. It may itself wait for ranks of other groups."""
 
     rank: Optional[int]
@@ -39,13 +41,13 @@ _BETWEEN_TWO = COMM_KINDS[0]
 _MAX_WAITS = 8
 
 
-def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optional[int]) -> list[LatePeerJson]:
+def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optional[int]) -> list[LatePeer]:
     """The longest wait of each profiled rank and step for an unprofiled rank. Only for spans whose trace is read
     completely."""
     recorded = {span.capture.rank for span in spans}
     if world_size is None or len(recorded) >= world_size:
         return []
-    out: list[LatePeerJson] = []
+    out: list[LatePeer] = []
     for span in spans:
         ops, timeline = span.table("comm_ops"), span.timeline
         if ops is None or timeline is None or timeline.partial is not None:
@@ -56,17 +58,7 @@ def late_peers(spans: Sequence[SpanData], ranks: WorldRanks, world_size: Optiona
             if rank is None and sizes.get(group) == world_size:
                 rank = peer  # in the group of all ranks, local and world rank are equal
             if rank is None or rank not in recorded:
-                out.append(
-                    {
-                        "rank": span.capture.rank,
-                        "step": step,
-                        "group": group,
-                        "operator": name,
-                        "wait": wait,
-                        "peer": peer,
-                        "peer_rank": rank,
-                    }
-                )
+                out.append(LatePeer(span.capture.rank, step, group, name, wait, peer, rank))
     return out
 
 

@@ -1,0 +1,1 @@
+"""Figures of all ranks of a run together."""

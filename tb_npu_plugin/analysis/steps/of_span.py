@@ -1,0 +1,71 @@
+"""Step budgets of a span: recorded, or computed from its kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tb_npu_plugin.analysis.steps import partition
+from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import KINETO
+from tb_npu_plugin.schema.trace import STEP_MARK
+
+
+def averaged_of_span(span: SpanData, steps: Sequence[Step]) -> list[Step]:
+    """The members of `steps` (all steps of a span) that enter the mean step."""
+    source: partition.StepSource = "computed" if are_computed(span) else "recorded"
+    return [steps[at] for at in partition.averaged_steps([step.device_id for step in steps], source)]
+
+
+def steps_and_source(span: SpanData) -> tuple[list[Step], str | None]:
+    """Step budgets and their file: step_trace_time.csv, else computed from the kernels. Sorted by time on a device."""
+    trace = span.table("step_trace")
+    if trace is not None and len(trace):
+        return partition.from_step_trace(trace), span.source("step_trace")
+    kernels = span.table("kernels")
+    if kernels is None or not len(kernels):
+        return [], None
+    if span.rows("iterations") and not (kernels.text("step").codes >= 0).any():
+        return [], None  # kernels of single steps only: the budget of the steps is unknown
+    return partition.from_kernels(kernels), span.source("kernels")
+
+
+def are_computed(span: SpanData) -> bool:
+    """Whether step budgets must be computed: GPU traces have kernels and step marks, but no budgets."""
+    if span.format == KINETO.id:
+        return bool(span.rows("step_trace"))
+    return not span.rows("step_trace") and bool(steps_and_source(span)[0])
+
+
+def elapsed_steps(span: SpanData) -> int | None:
+    """Time from the start of the first step to the end of the last, ns, by host marks. Without marks, of the device
+    that took longest, including the preparing of its first step. None if unknown."""
+    marked = _marked_time(span)
+    if marked is not None:
+        return marked
+    by_device: dict[int | None, int | None] = {}
+    for step in steps_and_source(span)[0]:
+        before, total = by_device.get(step.device_id, 0), step.total_ns
+        is_known = before is not None and total is not None
+        by_device[step.device_id] = (before or 0) + (total or 0) + (step.exposed_preparing or 0) if is_known else None
+    times = list(by_device.values())
+    known = [time for time in times if time is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
+def _marked_time(span: SpanData) -> int | None:
+    """Time from the first mark to the end of the last, from the table of marks, else from the timeline."""
+    marks = span.table("step_marks")
+    if marks is not None and len(marks):
+        return int(marks.ints("end_ns").max() - marks.ints("start_ns").min())
+    timeline = span.timeline
+    if timeline is None or timeline.partial is not None:
+        return None
+    names = [code for code, name in enumerate(timeline.names) if name is not None and name.startswith(STEP_MARK)]
+    slices = np.flatnonzero(np.isin(timeline.name, names))
+    if not len(slices):
+        return None
+    start, dur = timeline.rows.start[slices], timeline.rows.dur[slices]
+    return int((start + dur).max() - start.min())
