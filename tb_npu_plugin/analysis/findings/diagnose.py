@@ -1,0 +1,90 @@
+"""Runs all rules over a run and concludes: findings by cost, the verdict, and what could not be checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
+from tb_npu_plugin.analysis.findings.registry import RULES
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import SpanData
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One sentence for the run."""
+
+    rule: str
+    """Rule of the finding with the highest cost; "healthy", or "unknown" without step times."""
+    message: Message
+    """The sentence."""
+    cost_ns: int
+    """Time at stake per step of that finding; 0 without one."""
+    share: Optional[float]
+    """Its share of step time, from 0 to 1; null without step times."""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """All conclusions about a run. Times are ns per step."""
+
+    step_ns: int
+    at_stake_ns: int
+    verdict: Verdict
+    findings: Sequence[Finding]
+    unchecked: Sequence[Unchecked]
+    checked: int
+
+    def severity(self, finding: Finding) -> Severity:
+        """Severity of a finding by its share of step time."""
+        return severity_of(finding.cost_ns, self.step_ns)
+
+
+def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
+    """Conclusions about a run. spans: one for each rank that is read; the order does not matter."""
+    run = RunData(spans)
+    unchecked = [one for rule in RULES if (one := rule.missing(run)) is not None]
+    skipped = {one.rule for one in unchecked}
+    found = [finding for rule in RULES if rule.id not in skipped for finding in rule.find(run)]
+    findings = sorted(found, key=lambda one: (-one.cost_ns, one.rule, one.message))
+    return Diagnosis(
+        run.step_ns,
+        at_stake(findings, run),
+        _verdict(findings, run),
+        findings,
+        unchecked,
+        len(RULES) - len(unchecked),
+    )
+
+
+def at_stake(findings: Sequence[Finding], run: RunData) -> int:
+    """Time at stake of all findings together, ns per step: findings about one part of the step share its time, so that no
+    time counts twice, and a part yields at most its length."""
+    by_part: dict[Part, int] = {}
+    for finding in findings:
+        if not finding.causes:
+            by_part[finding.part] = max(by_part.get(finding.part, 0), finding.cost_ns)
+    return min(sum(by_part.values()), run.step_ns)
+
+
+def _verdict(findings: Sequence[Finding], run: RunData) -> Verdict:
+    if not run.step_ns:
+        return Verdict("unknown", Message("verdict.unknown"), 0, None)
+    costly = next((one for one in findings if severity_of(one.cost_ns, run.step_ns) != "low"), None)
+    if costly is None:
+        computing = max((line.sums.computing or 0 for line in run.lines), default=0) / run.step_count
+        share = computing / run.step_ns
+        return Verdict("healthy", Message("verdict.healthy", share=percent(share), step=duration(run.step_ns)), 0, 0.0)
+    share = costly.cost_ns / run.step_ns
+    message = Message(
+        "verdict.finding",
+        finding=costly.message,
+        time=duration(costly.cost_ns),
+        share=percent(share),
+        step=duration(run.step_ns),
+    )
+    return Verdict(costly.rule, message, costly.cost_ns, share)

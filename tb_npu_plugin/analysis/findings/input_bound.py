@@ -1,0 +1,57 @@
+"""The host waits for batches of the PyTorch DataLoader."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from tb_npu_plugin.analysis.data_pipeline import loader
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.steps.of_span import elapsed_steps
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import SpanData
+
+#: Least share of the elapsed time of the steps.
+_LEAST_SHARE = 0.1
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank that waits longest, if it waits for a good part of its steps."""
+    found = [one for span in run.spans if (one := _of_rank(run, span)) is not None]
+    return sorted(found, key=lambda one: -one.cost_ns)[:1]
+
+
+def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
+    operators, elapsed = span.table("operators"), elapsed_steps(span)
+    waits = None if operators is None else loader(operators)
+    if waits is None or not elapsed or not _LEAST_SHARE <= waits.total_ns / elapsed <= 1:
+        return None
+    rank = span.capture.rank
+    return Finding(
+        rule=RULE.id,
+        category=RULE.category,
+        subject=Subject(rank, None if rank is not None else span.worker_label),
+        message=Message(
+            "finding.input_bound",
+            mean=duration(waits.total_ns / waits.calls),
+            share=percent(waits.total_ns / elapsed, 1),
+        ),
+        cost_ns=waits.total_ns // run.step_count,
+        cost_kind="upper bound",
+        part="free",
+        confidence=Confidence("measured"),
+        evidence=(Evidence("data_pipeline", span.token),),
+        fix=(Message("fix.input_bound"),),
+        check=Message("check.input_bound"),
+    )
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Operators of the host."""
+    if any(span.table("operators") is not None for span in run.spans):
+        return None
+    return Unchecked(RULE.id, Message("unchecked.no_operators"), "activities=[ProfilerActivity.CPU, ...]")
+
+
+RULE = Rule("input_bound", "input", find, missing)

@@ -1,0 +1,135 @@
+"""What a rule reports: findings with subject, cost, evidence and fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Optional
+
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.messages import Message
+
+Category = Literal["ranks", "communication", "host", "input", "compute", "memory", "capture"]
+Severity = Literal["high", "medium", "low"]
+#: "measured": the step gets shorter by this time. "upper bound": by at most this time.
+CostKind = Literal["measured", "upper bound"]
+#: "confirmed": several ranks show it. "measured": one rank shows it. "inferred": other explanations remain.
+ConfidenceKind = Literal["confirmed", "measured", "inferred"]
+#: Part of a step that a finding would shorten.
+Part = Literal["computing", "communication", "bubble", "free", "preparing"]
+
+#: Least share of step time of a severity; below the last, a finding is "low". As in msprof-analyze's advisor.
+SEVERITIES: tuple[tuple[Severity, float], ...] = (("high", 0.05), ("medium", 0.03))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a finding is about. Absent fields are None; ranks are numbers of the job."""
+
+    rank: Optional[int] = None
+    """Rank of the job."""
+    worker: Optional[str] = None
+    """Name of the worker, if its rank is unknown."""
+    stage: Optional[int] = None
+    """Pipeline stage, from 1."""
+    step: Optional[str] = None
+    """Step number, if the finding concerns one step."""
+    group: Optional[str] = None
+    """Communication group."""
+    operator: Optional[str] = None
+    """Operator of the framework, or communication operator."""
+    kernel: Optional[str] = None
+    """Kernel name or type."""
+    link: Optional[tuple[int, int]] = None
+    """Source and destination rank."""
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How sure a finding is."""
+
+    kind: ConfidenceKind
+    """See ConfidenceKind."""
+    ranks: int = 1
+    """Profiled ranks that show it."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A place that shows a finding: a row of a table, or a time range."""
+
+    view: str
+    """Id of the view."""
+    span: Optional[str] = None
+    """Token of the span; null: the run."""
+    table: Optional[str] = None
+    """Table of the view."""
+    row: Optional[str] = None
+    """Text that identifies the row."""
+    start_ns: Optional[int] = None
+    """Start of the range, ns since the epoch."""
+    end_ns: Optional[int] = None
+    """End of the range."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One conclusion."""
+
+    rule: str
+    """Id of the rule."""
+    category: Category
+    """Subject area."""
+    subject: Subject
+    """What it is about."""
+    message: Message
+    """The sentence, with its figure."""
+    cost_ns: int
+    """Time at stake per step."""
+    cost_kind: CostKind
+    """Whether the cost is measured."""
+    part: Part
+    """Part of the step that it would shorten."""
+    confidence: Confidence
+    """How sure it is."""
+    evidence: tuple[Evidence, ...] = ()
+    """Places that show it."""
+    fix: tuple[Message, ...] = ()
+    """What to do, as it is typed."""
+    check: Optional[Message] = None
+    """How to see that it helped."""
+    causes: tuple[str, ...] = field(default=())
+    """Rules whose findings explain this one; their cost contains its cost."""
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """A rule that could not run."""
+
+    rule: str
+    """Id of the rule."""
+    missing: Message
+    """What is missing."""
+    option: str
+    """Profiler option that records it; "" if none does."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule.
+
+    Attributes:
+        find: Findings of a run.
+        missing: What the rule lacks in a run; None if it can run.
+    """
+
+    id: str
+    category: Category
+    find: Callable[[RunData], Sequence[Finding]]
+    missing: Callable[[RunData], Optional[Unchecked]]
+
+
+def severity_of(cost_ns: int, step_ns: int) -> Severity:
+    """Severity by the share of step time."""
+    share = cost_ns / step_ns if step_ns > 0 else 0.0
+    return next((severity for severity, least in SEVERITIES if share >= least), "low")

@@ -1,0 +1,14 @@
+"""All rules. A new rule is a module with RULE and a line here."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings.model import Rule
+
+RULES: tuple[Rule, ...] = (
+    straggler.RULE,
+    unprofiled_rank.RULE,
+    stage_imbalance.RULE,
+    slow_link.RULE,
+    input_bound.RULE,
+)

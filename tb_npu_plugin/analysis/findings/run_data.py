@@ -1,0 +1,143 @@
+"""The figures of a run that rules share, computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from statistics import median
+from typing import Any, Optional
+
+from tb_npu_plugin.analysis.communication.statistics import Link, links
+from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.model import SpanData
+
+_SUMMED = tuple(
+    field.name for field in fields(RankBudget) if field.name not in ("span", "worker", "rank", "device_id", "step")
+)
+
+
+@dataclass(frozen=True)
+class RankLine:
+    """Figures of a rank, or of one of its devices, summed over all steps, ns. None: not recorded."""
+
+    span: SpanData
+    stage: Optional[int]
+    sums: RankBudget
+
+    @property
+    def name(self) -> str:
+        """ "rank 3"; the worker's name if the rank is unknown; with several devices "rank 3 · device 1"."""
+        rank = self.span.capture.rank
+        name = self.span.worker_label if rank is None else f"rank {rank}"
+        return name if self.sums.device_id is None else f"{name} · device {self.sums.device_id}"
+
+    @property
+    def whole_ns(self) -> int:
+        """Sum of the known parts of the steps."""
+        sums = self.sums
+        parts = (sums.computing, sums.communication_not_overlapped, sums.copying, sums.free)
+        return sum(part or 0 for part in parts)
+
+
+class RunData:
+    """The ranks of a run. spans: one per rank, in any order."""
+
+    def __init__(self, spans: Sequence[SpanData]) -> None:
+        self.spans = sorted(spans, key=_order)
+
+    @cached_property
+    def budgets(self) -> list[RankBudget]:
+        """All steps of all ranks."""
+        return budgets_of_ranks(self.spans)
+
+    @cached_property
+    def lines(self) -> list[RankLine]:
+        """One line per rank and device, in rank order."""
+        by_line: dict[tuple[str, Optional[int]], list[RankBudget]] = {}
+        for budget in self.budgets:
+            by_line.setdefault((budget.span, budget.device_id), []).append(budget)
+        spans = {span.token: span for span in self.spans}
+        return [
+            RankLine(spans[span], pipeline_stage(spans[span].capture), _sum(budgets))
+            for (span, _), budgets in by_line.items()
+        ]
+
+    @cached_property
+    def stages(self) -> list[Optional[int]]:
+        """Pipeline stage of each line. Without known stages all ranks form stage 1, unless they receive from each
+        other (bubble): then stages exist, and are None."""
+        is_pipeline = any((line.sums.bubble or 0) > 0 for line in self.lines)
+        return [line.stage if line.stage is not None else None if is_pipeline else 1 for line in self.lines]
+
+    @property
+    def has_stages(self) -> bool:
+        """True with more than one pipeline stage."""
+        return any((line.stage or 1) > 1 for line in self.lines)
+
+    @cached_property
+    def steps(self) -> list[Optional[str]]:
+        """Steps of the run in order of time; [None] if none is marked."""
+        return list(
+            dict.fromkeys(budget.step for budget in self.budgets if budget.stage is not None or budget.free is not None)
+        )
+
+    @cached_property
+    def step_count(self) -> int:
+        """Number of steps, or of repeats in a capture without step marks; at least 1."""
+        marked = sum(step is not None for step in self.steps)
+        return marked or max((line.sums.repeats or 1 for line in self.lines), default=1)
+
+    @cached_property
+    def step_ns(self) -> int:
+        """Mean step time: that of the longest rank; 0 if unknown."""
+        return max((line.whole_ns for line in self.lines), default=0) // self.step_count
+
+    @cached_property
+    def ranks(self) -> WorldRanks:
+        """Ranks of the job by group."""
+        profiled = [(span.capture, table) for span in self.spans if (table := span.table("comm_links")) is not None]
+        return WorldRanks(profiled)
+
+    @cached_property
+    def world_size(self) -> Optional[int]:
+        """Ranks of the job, or a lower bound; None if unknown."""
+        return least_world_size(
+            [span.capture for span in self.spans], [span.table("comm_links") for span in self.spans]
+        )
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """Traffic of all links by step."""
+        return [
+            link
+            for span in self.spans
+            if (table := span.table("comm_links")) is not None
+            for link in links(table, self.ranks, span.table("comm_ops"))
+        ]
+
+    @cached_property
+    def late_peers(self) -> list[LatePeer]:
+        """Waits for ranks that were not profiled."""
+        return late_peers(self.spans, self.ranks, self.world_size)
+
+
+def median_of(values: Sequence[float]) -> float:
+    """Median; 0 for none."""
+    return float(median(values)) if values else 0.0
+
+
+def _sum(budgets: Sequence[RankBudget]) -> RankBudget:
+    """Sums of the known values; None if no step has the value."""
+    sums: dict[str, Any] = {}
+    for name in _SUMMED:
+        known = [value for budget in budgets if (value := getattr(budget, name)) is not None]
+        sums[name] = sum(known) if known else None
+    return replace(budgets[0], step=None, **sums)
+
+
+def _order(span: SpanData) -> tuple[bool, int, str, int]:
+    rank = span.capture.rank
+    return rank is None, rank or 0, span.worker_label, span.base_ns

@@ -1,0 +1,67 @@
+"""Pipeline stages that compute for different times: the others wait for the slowest."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.messages import Message
+
+#: Least relative distance of the slowest stage to the mean of the others.
+_LEAST_EXCESS = 0.05
+
+
+def find(run: RunData) -> list[Finding]:
+    """The stage that computes longest, if it exceeds the others."""
+    stages = _computing_by_stage(run)
+    if len(stages) < 2:
+        return []
+    slowest = max(stages, key=lambda stage: stages[stage])
+    others = [time for stage, time in stages.items() if stage != slowest]
+    mean = sum(others) / len(others)
+    if mean <= 0 or stages[slowest] <= mean * (1 + _LEAST_EXCESS):
+        return []
+    count = run.step_count
+    return [
+        Finding(
+            rule=RULE.id,
+            category=RULE.category,
+            subject=Subject(stage=slowest),
+            message=Message(
+                "finding.stage_imbalance",
+                stage=slowest,
+                time=duration(stages[slowest] / count),
+                share=percent(stages[slowest] / mean - 1),
+                mean=duration(mean / count),
+            ),
+            # With the same work on all stages, the slowest computes for the mean of all.
+            cost_ns=round((stages[slowest] - sum(stages.values()) / len(stages)) / count),
+            cost_kind="upper bound",
+            part="bubble",
+            confidence=Confidence("confirmed", len(run.lines)),
+            evidence=(Evidence("distributed"),),
+            fix=(Message("fix.stage_imbalance", stage=slowest),),
+            check=Message("check.stage_imbalance"),
+        )
+    ]
+
+
+def _computing_by_stage(run: RunData) -> dict[int, float]:
+    """Median computing of the ranks of each stage, ns over all steps."""
+    by_stage: dict[int, list[float]] = {}
+    for line in run.lines:
+        if line.stage is not None and line.sums.computing is not None:
+            by_stage.setdefault(line.stage, []).append(line.sums.computing)
+    return {stage: median_of(times) for stage, times in sorted(by_stage.items())}
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Ranks of two stages or more."""
+    if len(_computing_by_stage(run)) > 1 or not any((line.sums.bubble or 0) > 0 for line in run.lines):
+        return None
+    return Unchecked(RULE.id, Message("unchecked.no_stages"), "")
+
+
+RULE = Rule("stage_imbalance", "ranks", find, missing)

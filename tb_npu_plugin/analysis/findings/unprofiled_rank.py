@@ -1,0 +1,81 @@
+"""A rank without a profile that arrives last at collectives: profiled ranks wait for its notification."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.run.late_peers import LatePeer
+from tb_npu_plugin.messages import Message
+
+#: Waits below this share of the step are ignored.
+_LEAST_WAIT = 0.1
+#: Largest number of reported ranks.
+_NAMED = 3
+
+
+def find(run: RunData) -> list[Finding]:
+    """The ranks that profiled ranks wait for, the longest wait first."""
+    waits: dict[tuple[Optional[int], Optional[str], int], list[LatePeer]] = {}
+    for wait in run.late_peers:
+        if run.step_ns and wait.wait > _LEAST_WAIT * run.step_ns:
+            key = (wait.peer_rank, None, 0) if wait.peer_rank is not None else (None, wait.group, wait.peer)
+            waits.setdefault(key, []).append(wait)
+    found = [_finding(run, one) for one in waits.values()]
+    return sorted(found, key=lambda one: -one.cost_ns)[:_NAMED]
+
+
+def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
+    longest = max(waits, key=lambda one: one.wait)
+    by_rank: dict[Optional[int], int] = {}
+    for wait in waits:
+        by_rank[wait.rank] = by_rank.get(wait.rank, 0) + wait.wait
+    name = _name(longest)
+    return Finding(
+        rule=RULE.id,
+        category=RULE.category,
+        subject=Subject(rank=longest.peer_rank, group=longest.group, operator=longest.operator, step=longest.step),
+        message=Message(
+            "finding.unprofiled_rank" if _has_one_group(run) else "finding.unprofiled_rank.groups",
+            rank=name,
+            observer=f"rank {longest.rank}",
+            time=duration(longest.wait),
+            operator=longest.operator,
+            count=len(by_rank),
+        ),
+        cost_ns=max(by_rank.values()) // run.step_count,
+        cost_kind="upper bound",
+        part="communication",
+        confidence=Confidence("confirmed" if len(by_rank) > 1 else "measured", len(by_rank)),
+        evidence=tuple(Evidence("trace", span.token) for span in run.spans if span.capture.rank in by_rank),
+        fix=(Message("fix.unprofiled_rank", rank=name),),
+        check=Message("check.straggler", rank=name),
+    )
+
+
+def _has_one_group(run: RunData) -> bool:
+    groups = {
+        group for span in run.spans if (ops := span.table("comm_ops")) is not None for group in ops.text("group").values
+    }
+    return len(groups) < 2
+
+
+def _name(wait: LatePeer) -> Message | str:
+    if wait.peer_rank is not None:
+        return f"rank {wait.peer_rank}"
+    return Message("finding.unprofiled_rank.local", peer=wait.peer, group=wait.group or "–")
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Some ranks are not profiled; the trace of each other is read."""
+    profiled = {span.capture.rank for span in run.spans}
+    if run.world_size is None or len(profiled) >= run.world_size:
+        return None
+    if any(span.timeline is not None for span in run.spans):
+        return None
+    return Unchecked(RULE.id, Message("unchecked.no_trace"), "profiler_level=ProfilerLevel.Level1")
+
+
+RULE = Rule("unprofiled_rank", "ranks", find, missing)
