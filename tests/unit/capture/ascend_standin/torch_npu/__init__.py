@@ -1,4 +1,4 @@
-"""Stands in for torch_npu: the names and the signatures of its profiler, nothing behind them. No NPU is involved."""
+"""Stands in for torch_npu: the names of its profiler, nothing behind them. No NPU is involved."""
 
 from . import npu, profiler
 
