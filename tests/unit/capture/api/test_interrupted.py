@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import itertools
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api import session
-from tb_npu_plugin.capture.api.interface import _busy
+from tb_npu_plugin.capture.api import messages, session
+from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.mock.host import HostData
 from tb_npu_plugin.capture.pytorch import _KinetoProfile, analyse, profile, schedule, tensorboard_trace_handler
 from tb_npu_plugin.discovery.scan import scan
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile, quiet
-from tests.unit.capture.scripts import is_parsed, needs_torch, own_lines, run_script
+from tests.unit.capture.scripts import is_parsed, own_lines, run_script
 
 TRAINING = """
 def train(prof):
@@ -172,113 +168,56 @@ def test_a_capture_of_the_mock_device_without_a_trace_is_reported(tmp_path: Path
     assert "cannot be parsed" in skipped.reason
 
 
-@full
-@needs_torch
-@pytest.mark.parametrize(
-    ("end", "status", "kept"),
-    [
-        (SIGTERM, -signal.SIGTERM, True),
-        # no file may grow beyond that: a disk that is full when the capture ends
-        ("resource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000)); prof.stop(); os._exit(0)", 0, False),
-    ],
-)
-def test_the_mock_device(end: str, status: int, kept: bool, tmp_path: Path, said: Said) -> None:
-    training = TRAINING.format(end=end).replace("prof.step()", "x @ x; prof.step()")
-    out = run_script(tmp_path, f"import torch\nx = torch.ones(4, 4)\n{training}{START}", parser="", status=status)
-    assert ("is the disk full?" in out) == (not kept)
-    [folder] = (tmp_path / "result").iterdir()
-    assert not [name for name in names(folder / "FRAMEWORK") if ".part" in name]
-    analyse(str(folder))
-    assert is_parsed(folder) == kept
-    lost = [text for text in said.errors() if "nothing that was recorded is in" in text]
-    assert bool(lost) == (not kept)
-    assert all("Remove the folder and record again" in text for text in lost)
-
-
-# -- Ctrl-C at any line of the API -------------------------------------------------------------------
-#: Lines between two moments at which it comes: not a divisor of what is done in each step.
-STRIDE = 11
-CODE = "/tb_npu_plugin/capture/api/"
-
-
+# -- Ctrl-C during any call of the recorder ----------------------------------------------------------
 def _scheduled() -> None:
     config = quiet(mstx=True, gc_detect_threshold=0.0)
-    with make_profile(schedule=schedule(wait=1, warmup=1, active=1, repeat=1), experimental_config=config) as prof:
+    with make_profile(schedule=schedule(wait=1, active=1, warmup=1, repeat=1), experimental_config=config) as prof:
         for _ in range(4):
             prof.step()
 
 
-def _without_a_schedule() -> None:
-    with make_profile():
-        pass
+def _without_warmup() -> None:
+    with make_profile(schedule=schedule(wait=1, active=2, repeat=1)) as prof:
+        for _ in range(4):
+            prof.step()
 
 
 def _kineto() -> None:
-    with _KinetoProfile():
+    with _KinetoProfile(experimental_config=quiet()):
         pass
 
 
-class Interrupted:
-    """Runs something with SIGINT at one line of the API; lines: how many it has gone through."""
-
-    def __init__(self, at: int) -> None:
-        self._at = at
-        self.lines = 0
-        self.place = ""
-
-    def _line(self, frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line":
-            self.lines += 1
-            if self.lines == self._at:
-                self.place = f"{frame.f_code.co_filename.rpartition('/')[2]}:{frame.f_lineno}"
-                signal.raise_signal(signal.SIGINT)
-        return self._line
-
-    def _call(self, frame: FrameType, event: str, _: Any) -> Any:
-        return self._line if CODE in frame.f_code.co_filename else None
-
-    def run(self, work: Callable[[], None]) -> None:
-        before = sys.gettrace()
-        with contextlib.suppress(KeyboardInterrupt):
-            try:
-                sys.settrace(self._call)
-                work()
-            finally:
-                sys.settrace(before)
-
-
-def _left(log: list[str]) -> list[str]:
-    """What is not as before the capture. log: calls of its recorders."""
-    calls = [call for call in log if call in ("start", "stop", "discard")]
-    handlers = {
-        signal.SIGINT: signal.default_int_handler,
-        signal.SIGTERM: signal.SIG_DFL,
-        signal.SIGHUP: signal.SIG_DFL,
-    }
-    found = {
-        "a recorder that runs": bool(calls) and calls[-1] == "start",
-        "a session": session.current() is not None,
-        "a capture": any(one.recording for one in _busy),
-        "a signal": any(signal.getsignal(number) != handler for number, handler in handlers.items()),
-        "a callback of the collector": any("_watch" in repr(one) for one in gc.callbacks),
-    }
-    return [what for what, there in found.items() if there]
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # in __del__ Python drops it
-@pytest.mark.parametrize("work", [_scheduled, _without_a_schedule, _kineto])
+@pytest.mark.parametrize("call", ["sample", "prepare", "warmup", "start", "step_begin", "step_end", "stop", "finalize"])
+@pytest.mark.parametrize("work", [_scheduled, _without_warmup, _kineto])
 def test_nothing_records_on_and_the_next_capture_begins(
-    work: Callable[[], None], recorded: Recorded, said: Said
+    work: Callable[[], None], call: str, recorded: Recorded, said: Said
 ) -> None:
-    """Causes: step() had taken the next action already, so that stop() had nothing to stop; a capture that had not begun to
-    record kept SIGINT; a signal was taken before it was noted that it was."""
-    for at in itertools.count(1, STRIDE):
-        moment = Interrupted(at)
-        moment.run(work)
-        if not moment.place:  # later than its last line, of which a collection of garbage makes more or fewer
-            break
-        assert _left(recorded.take()) == [], moment.place
-        assert said.errors() == [], moment.place
-    assert moment.lines > 200 and "start" in recorded.take()
+    """As in a notebook. Cause: a capture that had not begun to record kept SIGINT."""
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    callbacks = list(gc.callbacks)
+    recorded.fail[call] = KeyboardInterrupt()
+    with contextlib.suppress(KeyboardInterrupt):
+        work()
+    recorded.fail.clear()
+    assert [call for call in recorded.take() if call in ("start", "stop", "discard")][-1:] != ["start"]
+    assert session.current() is None
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+    assert gc.callbacks == callbacks
     work()
+    assert said.errors() == []
     assert [call for call in recorded.take() if call in ("start", "stop", "finalize")] == ["start", "stop", "finalize"]
+
+
+def test_control_c_between_two_actions(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cause: step() had taken the next action already, so that stop() had nothing to stop."""
+    interrupts = [KeyboardInterrupt()]
+
+    def warn(text: str) -> None:
+        if interrupts:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(messages, "warn", warn)  # of the incorrect schedule
+    plan = [ProfilerAction.RECORD, ProfilerAction.NONE]
+    with pytest.raises(KeyboardInterrupt), make_profile(schedule=plan.__getitem__) as prof:
+        prof.step()
+    assert recorded.take_captures() == ["prepare", "start", "stop", "finalize"]

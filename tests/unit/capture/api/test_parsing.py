@@ -22,7 +22,6 @@ from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.parsing import analyse
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile
 
-CORES = os.cpu_count() or 1
 TEXT = {"trace_view.json", "operator_details.csv", "analyse.done"}
 DB = {"ascend_pytorch_profiler.db", "analyse.done"}
 #: Variables by which rich takes a terminal for none, or the other way.
@@ -100,16 +99,6 @@ def test_a_result_stays_when_parsing_it_again_fails(tmp_path: Path, recorded: Re
     assert not list(folder.glob("*.part*"))
 
 
-def test_a_bad_folder_does_not_stop_the_others(tmp_path: Path, recorded: Recorded, said: Said) -> None:
-    bad, good = _result(tmp_path / "a_ascend_pt", raw="{"), _result(tmp_path / "b_ascend_pt")
-    analyse(str(tmp_path))
-    assert _files(good) == TEXT
-    assert not (bad / "ASCEND_PROFILER_OUTPUT").exists()
-    [text] = said.errors()
-    assert str(bad) in text
-    assert "JSONDecodeError" in text
-
-
 @pytest.mark.parametrize("info", ["[]", "{", '{"config": []}', '{"config": {"common_config": 5}}', "\udcff"])
 def test_a_damaged_profiler_info_does_not_stop_parsing(
     info: str, tmp_path: Path, recorded: Recorded, said: Said
@@ -121,51 +110,36 @@ def test_a_damaged_profiler_info_does_not_stop_parsing(
     assert {kind for kind, _ in said()} == {"INFO"}
 
 
-def test_an_unreadable_folder_does_not_stop_the_others(
-    tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_folder_is_not_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed, good = _result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")
+    read = Path.iterdir
 
-    def without_permission(real: Any) -> Any:  # root may read all: permissions alone would show nothing
-        def call(folder: Path, *arguments: Any) -> Any:
-            if folder == closed:
-                raise PermissionError(13, "Permission denied", str(folder))
-            return real(folder, *arguments)
+    def iterdir(folder: Path) -> Any:  # root may read all: permissions alone would show nothing
+        if folder == closed:
+            raise PermissionError(13, "Permission denied", str(folder))
+        return read(folder)
 
-        return call
-
-    monkeypatch.setattr(Path, "iterdir", without_permission(Path.iterdir))
-    monkeypatch.setattr(parsing, "run_parser", without_permission(parsing.run_parser))
-    analyse(str(tmp_path))
-    assert _files(good) == TEXT
-    [text] = said.errors()
-    assert "Permission denied" in text
-    assert str(closed) in text
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    assert parsing.find_results(tmp_path) == [closed, good]  # parsing reports why
 
 
-INVALID = "Invalid max_process_number, reset it to default!"
+DEFAULT = "Invalid max_process_number, reset it to default!"
 MANY = "max_process_number exceeds the number of cpu cores, reset it to the number of cpu cores!"
+TYPES_AS_RECORDED = "Invalid parameter export_type: {}, use the export_type that was recorded."
+WRONG: list[tuple[str, Any, str]] = [
+    ("max_process_number", 0, DEFAULT),
+    ("max_process_number", "2", DEFAULT),
+    ("max_process_number", (os.cpu_count() or 1) + 1, MANY),
+    *(("export_type", wrong, TYPES_AS_RECORDED.format(wrong)) for wrong in ("csv", [], ["text", "csv"], 5, [["text"]])),
+]
 
 
-@pytest.mark.parametrize(
-    ("given", "used", "lines"),
-    [
-        (1, 1, []),
-        (0, parsing.DEFAULT_PROCESSES, [INVALID]),
-        ("2", parsing.DEFAULT_PROCESSES, [INVALID]),
-        (CORES + 1, CORES, [MANY]),
-    ],
-)
-def test_max_process_number(given: Any, used: int, lines: list[str], said: Said) -> None:
-    assert parsing._checked_processes(given) == used
-    assert said() == [("WARNING", line) for line in lines]
-
-
-@pytest.mark.parametrize("given", ["csv", [], ["text", "csv"], 5, [["text"]]])
-def test_invalid_export_types(given: Any, said: Said) -> None:
-    assert parsing._checked_types(given) is None
-    text = f"Invalid parameter export_type: {given}, use the export_type that was recorded."
-    assert said() == [("WARNING", text)]
+@pytest.mark.parametrize(("name", "value", "line"), WRONG)
+def test_wrong_arguments(name: str, value: Any, line: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:
+    folder = _result(tmp_path / "a_ascend_pt")
+    analyse(str(folder), **{name: value})
+    assert said()[0] == ("WARNING", line)
+    assert _files(folder) == TEXT
 
 
 @pytest.mark.parametrize("given", ["missing", "file", "empty", None, 5])
@@ -284,6 +258,12 @@ def _parse_on(terminal: bool, folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_bars_on_a_terminal(tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     written = _parse_on(True, tmp_path, monkeypatch)
+    assert _files(tmp_path / "good_ascend_pt") == TEXT
+    assert not (tmp_path / "bad_ascend_pt/ASCEND_PROFILER_OUTPUT").exists()
+    lines = said()  # on stdout, as they are
+    assert all("ascend_pt" in text or "parsed in" in text for _, text in lines)
+    [text] = [text for kind, text in lines if kind == "ERROR"]
+    assert str(tmp_path / "bad_ascend_pt") in text and "JSONDecodeError" in text
     assert "\x1b[" in written  # it moves
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
     last = {line.split()[0]: line for line in plain.splitlines() if "_ascend_pt" in line}
@@ -291,7 +271,6 @@ def test_bars_on_a_terminal(tmp_path: Path, recorded: Recorded, said: Said, monk
     assert re.search(r"━+ +100% operators \d:\d\d:\d\d", last["good_ascend_pt"])
     assert "failed" in last["bad_ascend_pt"]
     assert "%" not in last["bad_ascend_pt"]
-    assert all("ascend_pt" in text or "parsed in" in text for _, text in said())  # messages stay on stdout, as they are
 
 
 @pytest.mark.parametrize("notebook", [False, True])

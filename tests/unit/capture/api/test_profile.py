@@ -87,13 +87,6 @@ def test_a_step_is_an_mstx_range_too(recorded: Recorded) -> None:
     assert recorded.take() == ["prepare", "start", *marks, "stop", "finalize"]
 
 
-def test_step_without_start_records_too(recorded: Recorded) -> None:
-    prof = make_profile(schedule=schedule(1, 1, 0, 1))
-    prof.step()
-    prof.step()
-    assert recorded.take_captures() == CAPTURE
-
-
 def test_steps_before_start(recorded: Recorded, said: Said) -> None:
     """A loop that calls step() all the time, and start() and stop() around a few steps."""
     prof = make_profile()
@@ -102,6 +95,13 @@ def test_steps_before_start(recorded: Recorded, said: Said) -> None:
     prof.step()
     prof.stop()
     assert recorded.take() == CAPTURE
+
+
+def test_step_without_start_records_too(recorded: Recorded) -> None:
+    prof = make_profile(schedule=schedule(1, 1, 0, 1))
+    prof.step()
+    prof.step()
+    assert recorded.take_captures() == CAPTURE
 
 
 @pytest.mark.parametrize("kind", [make_profile, _KinetoProfile])
@@ -219,6 +219,22 @@ def test_child_threads(recorded: Recorded, said: Said) -> None:
     assert recorded.take() == ["prepare", "start", "enable_child_thread", "disable_child_thread", "stop", "finalize"]
     [switches] = recorded.recorders[0].last["enable_child_thread"]
     assert (switches.with_stack, switches.record_shapes) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("activity", "threshold", "records"),
+    [(CPU, 0, True), (NPU, 0, False), (CPU, 60_000, False), pytest.param(CPU, 10**300, False, id="large")],
+)
+def test_garbage_collections(activity: ProfilerActivity, threshold: int, records: bool, recorded: Recorded) -> None:
+    before = list(gc.callbacks)
+    with make_profile(activities=[activity], experimental_config=quiet(gc_detect_threshold=threshold)):
+        gc.collect()
+    gc.collect()
+    calls = ["prepare", "start", *["collection"] * records, "stop", "finalize"]
+    assert list(dict.fromkeys(recorded.take())) == calls
+    start, end = recorded.recorders[0].last.get("collection", (0, 0))
+    assert (start < end) == records
+    assert gc.callbacks == before
 
 
 def test_the_settings_reach_the_recorder(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
