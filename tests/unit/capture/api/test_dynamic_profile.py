@@ -165,24 +165,6 @@ def test_a_file_that_changes_while_it_is_read_gives_one_config(tmp_path: Path, m
     assert [one.start_step for one in found if one is not None] == [-1]
 
 
-def test_a_check_that_fails_is_reported_once(begun: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: Any) -> Config | None:
-        raise RuntimeError("no")
-
-    watching, [log] = dp.CONTROL._monitor, (FOLDER / "log").glob("monitor_*")
-    with monkeypatch.context() as patched:
-        patched.setattr(monitor, "read", fail)
-        patched.setattr(watching, "_seen", None)
-        watching._check_safely()
-        watching._check_safely()
-    FILE.unlink()
-    watching._check_safely()
-    watching._check_safely()
-    texts = [line.partition("monitor.py: ")[2] for line in log.read_text().splitlines()]
-    assert texts[1:2] == ["The config file cannot be checked: no"]
-    assert len(texts) == 3 and texts[2].startswith("The config file cannot be read:")
-
-
 FORKED = """
 dynamic_profile.init("cfg")
 dynamic_profile.step()
@@ -299,16 +281,11 @@ def test_chosen_ranks_parse_in_the_background_or_later(
     assert calls == [async_mode] * parsed
 
 
-def test_set_state(begun: Recorded, said: Said) -> None:
+def test_set_state(begun: Recorded) -> None:
     _write(start_step=101)
     dp.set_state({"cur_step": 100})
     _steps(1)
     assert _actions(begun)[-1] == "step_begin 101"
-    wrong: list[Any] = [5, {}, {"cur_step": "7"}, {"cur_step": -1}, {"cur_step": True}]
-    for state in wrong:
-        dp.set_state(state)
-    assert dp.CONTROL._step == 101
-    assert [kind for kind, text in said() if "cur_step" in text] == ["WARNING"] * 5
 
 
 def test_the_process_ends_during_a_profile(begun: Recorded, said: Said) -> None:
@@ -317,14 +294,13 @@ def test_the_process_ends_during_a_profile(begun: Recorded, said: Said) -> None:
     begun.take()
     dp.CONTROL.close()
     assert _actions(begun) == ["stop", "finalize"]
-    assert any("during a dynamic profile" in text for kind, text in said() if kind == "WARNING")
+    assert "The process ends at step 2 during a dynamic profile, which is stopped." in [text for _, text in said()]
 
 
 @pytest.mark.parametrize(("seconds", "interval"), [(0.2, 1.0), (7.0, 7.0), (400.0, 50.0)])
 def test_the_interval_follows_the_steps(seconds: float, interval: float, begun: Recorded, monkeypatch: Any) -> None:
     clock = iter([100.0, 100.0 + seconds])
     monkeypatch.setattr(control, "time", SimpleNamespace(monotonic=lambda: next(clock)))  # not that of other threads
-    assert dp.CONTROL._monitor._interval == 2.0
     _steps(12)
     assert dp.CONTROL._monitor._interval == interval
 
@@ -342,26 +318,34 @@ def test_start_from_a_file(fresh: Recorded, said: Said) -> None:
     assert _actions(fresh) == ["step_begin 1", "stop", "finalize"]
 
 
-def test_start_without_any_file(fresh: Recorded, said: Said) -> None:
-    dp.start()
-    [(kind, text)] = said()
-    assert (kind, "dynamic_profile.init" in text, fresh.take()) == ("ERROR", True, [])
+#: Call, its argument, the kind of what is said and a part of it.
+REFUSED: list[tuple[str, Any, str, str]] = [
+    ("start", None, "ERROR", "call dynamic_profile.init first"),
+    ("init", "file/below", "ERROR", "The path 'file/below' is invalid, and profiler will not be enabled."),
+    ("init", None, "ERROR", "The path 'None' is invalid, and profiler will not be enabled."),
+    ("init", "", "ERROR", "The path '' is invalid, and profiler will not be enabled."),
+    *(
+        ("set_state", state, "WARNING", 'Invalid parameter state, which must be {"cur_step": int}; it is not set.')
+        for state in (5, {}, {"cur_step": "7"}, {"cur_step": -1}, {"cur_step": True})
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "argument", "kind", "text"), REFUSED)
+def test_refused_calls(call: str, argument: Any, kind: str, text: str, fresh: Recorded, said: Said) -> None:
+    Path("file").touch()
+    getattr(dp, call)(argument)
+    [(found, line)] = said()
+    assert found == kind
+    assert text in line
+    _steps(3)
+    assert (dp.CONTROL._step, fresh.take()) == (3, [])
 
 
 def test_init_twice(begun: Recorded, said: Said) -> None:
     dp.init("elsewhere")
     assert said() == [("WARNING", "Init dynamic profiling repeatedly")]
     assert not Path("elsewhere").exists()
-
-
-@pytest.mark.parametrize("path", ["file/below", None, ""])
-def test_init_with_a_bad_path(path: Any, fresh: Recorded, said: Said) -> None:
-    Path("file").touch()
-    dp.init(path)
-    [(kind, text)] = said()
-    assert kind == "ERROR"
-    assert f"The path '{path}' is invalid, and profiler will not be enabled." in text
-    _steps(3)
 
 
 def test_logs(begun: Recorded) -> None:

@@ -61,21 +61,16 @@ def test_validation(arguments: dict[str, Any], stored: dict[str, Any], lines: li
     assert said() == [("WARNING", line) for line in lines]
 
 
-def test_attributes(recorded: Recorded) -> None:
-    plan = schedule(1, 1, 1)
+def test_steps_are_marked_and_numbered_from_the_construction(recorded: Recorded) -> None:
+    plan = schedule(1, 2, 1)
     prof = make_profile(schedule=plan)
     assert (prof.step_num, prof.current_action, prof.schedule) == (0, ProfilerAction.NONE, plan)
     with prof as same:
         assert same is prof
-        prof.step()
-        assert (prof.step_num, prof.current_action, prof.stopped) == (1, ProfilerAction.WARMUP, False)
-    assert prof.stopped
-
-
-def test_steps_are_marked_and_numbered_from_the_construction(recorded: Recorded) -> None:
-    with make_profile(schedule=schedule(1, 2, 1)) as prof:
         for _ in range(4):
             prof.step()
+        assert (prof.step_num, prof.stopped) == (4, False)
+    assert prof.stopped
     first = ["prepare", "warmup", "step_begin 1", "step_end 1", "start", "step_begin 2", "step_end 2"]
     assert recorded.take() == [*first, "step_begin 3", "step_end 3", "stop", "finalize"]
 

@@ -26,7 +26,7 @@ HOST = socket.gethostname()
 
 def _capture(**arguments: Any) -> Path:
     with make_profile(**arguments) as prof:
-        prof.add_metadata("mine", "yes")
+        pass
     return Path(prof.prof_if.prof_path)
 
 
@@ -214,25 +214,21 @@ def test_an_invalid_rank_is_ignored(rank: str, recorded: Recorded, monkeypatch: 
 # -- profiler_metadata.json --------------------------------------------------------------------------
 def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HCCL_ALGO", "ring")
-    found = _metadata(_capture())
-    unset = "ASCEND_GLOBAL_LOG_LEVEL HCCL_RDMA_TC HCCL_RDMA_SL ACLNN_CACHE_LIMIT HOST_CACHE_CAPACITY"
-    unset += " ASCEND_ENHANCE_ENABLE PYTORCH_NPU_ALLOC_CONF ASCEND_LAUNCH_BLOCKING"
-    assert found["ENV_VARIABLES"] == {**dict.fromkeys(unset.split(), ""), "HCCL_ALGO": "ring"}
-    assert (found["mine"], found["tb_npu_simulated"]) == ("yes", {"by": "fake"})
-    assert recorded.recorders[0].settings.environment == found["ENV_VARIABLES"]
-    database = _capture(experimental_config=quiet(export_type="db"))  # it has a table for them
-    assert "ENV_VARIABLES" not in _metadata(database)
-
-
-def test_metadata_are_of_one_capture(recorded: Recorded) -> None:
     prof = make_profile()
     prof.add_metadata_json("numbers", "[1, 2]")
     found = []
     for _ in range(2):
         prof.start()
         prof.stop()
-        found.append(_metadata(Path(prof.prof_if.prof_path)).get("numbers"))
-    assert found == [[1, 2], None]
+        found.append(_metadata(Path(prof.prof_if.prof_path)))
+    assert [one.get("numbers") for one in found] == [[1, 2], None]  # they are of one capture
+    unset = "ASCEND_GLOBAL_LOG_LEVEL HCCL_RDMA_TC HCCL_RDMA_SL ACLNN_CACHE_LIMIT HOST_CACHE_CAPACITY"
+    unset += " ASCEND_ENHANCE_ENABLE PYTORCH_NPU_ALLOC_CONF ASCEND_LAUNCH_BLOCKING"
+    assert found[0]["ENV_VARIABLES"] == {**dict.fromkeys(unset.split(), ""), "HCCL_ALGO": "ring"}
+    assert found[0]["tb_npu_simulated"] == {"by": "fake"}
+    assert recorded.recorders[0].settings.environment == found[0]["ENV_VARIABLES"]
+    database = _capture(experimental_config=quiet(export_type="db"))  # it has a table for them
+    assert "ENV_VARIABLES" not in _metadata(database)
 
 
 class Odd:
@@ -288,8 +284,7 @@ def test_what_may_be_added(as_json: bool, key: Any, value: Any, expected: Any, s
 
 
 def test_a_second_value_overrides(said: Said) -> None:
-    found: dict[str, Any] = {}
-    metadata.add(found, "key", "one")
+    found: dict[str, Any] = {"key": "one"}
     metadata.add_json(found, "key", "2")
     assert found == {"key": 2}
     assert said() == [("WARNING", "key is already saved as metadata, override it.")]
