@@ -20,7 +20,7 @@ from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile, config, control, monitor
 from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, TEMPLATE, Config
 from tb_npu_plugin.capture.api.dynamic_profile.monitor import FileMonitor
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
+from tb_npu_plugin.capture.api.enums import AiCMetrics
 from tests.unit.capture.api.conftest import Recorded, Said
 from tests.unit.capture.scripts import needs_torch, own_lines, run_script
 
@@ -108,6 +108,7 @@ VALUES: list[tuple[dict[str, Any], dict[str, Any], int]] = [
     ({"is_rank": True, "rank_list": 1}, {"rank_list": frozenset()}, 1),
     ({"metadata": {"a": [1]}}, {"metadata": {"a": [1]}}, 0),
     ({"metadata": "a"}, {"metadata": {}}, 0),
+    ({"activities": "CPU"}, {}, 1),
 ]
 
 
@@ -117,22 +118,6 @@ def test_values(values: dict[str, Any], fields: dict[str, Any], warned: int) -> 
     found = config.parse(values, warnings.append)
     assert {name: getattr(found, name) for name in fields} == fields
     assert len(warnings) == warned
-
-
-def test_arguments_of_the_profile(said: Said) -> None:
-    experimental = {"profiler_level": "Level1", "aic_metrics": "MemoryUB", "export_type": ["db"], "mstx": True}
-    warned: list[str] = []
-    values = {"activities": ["npu", "GPU", 5], "with_stack": True, "experimental_config": experimental}
-    found = config.parse(values, warned.append).arguments
-    assert warned == ["Set activity failed, activity must be CPU OR NPU!"]
-    assert found["activities"] == [ProfilerActivity.NPU]
-    assert (found["with_stack"], found["with_modules"]) == (True, False)
-    made = found["experimental_config"]
-    assert (made._profiler_level, made._aic_metrics) == ("Level1", AiCMetrics.MemoryUB)
-    assert (made._export_type, made._mstx) == (["db"], True)
-    assert said() == []
-    found = config.parse({"experimental_config": {}, "activities": "CPU"}, warned.append).arguments
-    assert (found["experimental_config"], found["activities"]) == (None, [])
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", "5"])
@@ -218,7 +203,9 @@ def test_the_dynolog_daemon_is_not_supported(name: str, said: Said, monkeypatch:
 
 # -- steps -------------------------------------------------------------------------------------------
 def test_a_profile_at_a_step(begun: Recorded) -> None:
-    _write(start_step=3, warmup=1, active=2, metadata={"job": {"id": 7}})
+    experimental = {"profiler_level": "Level1", "aic_metrics": "MemoryUB", "export_type": ["db"]}
+    arguments = {"activities": ["npu", "GPU", 5], "with_stack": True, "experimental_config": experimental}
+    _write(start_step=3, warmup=1, active=2, metadata={"job": {"id": 7}}, **arguments)
     _steps(2)
     assert begun.take() == []
     _steps(1)
@@ -230,6 +217,9 @@ def test_a_profile_at_a_step(begun: Recorded) -> None:
     [folder] = Path("result").iterdir()
     assert not (folder / "ASCEND_PROFILER_OUTPUT").exists()  # analyse is off
     assert json.loads((folder / "profiler_metadata.json").read_text())["job"] == {"id": 7}
+    found = begun.recorders[0].settings
+    assert (found.cpu, found.npu, found.host.with_stack, found.host.with_modules) == (False, True, True, False)
+    assert (found.level, found.aic_metrics, found.export_types) == ("Level1", AiCMetrics.MemoryUB, ("db",))
 
 
 def test_a_start_step_in_the_past(begun: Recorded, said: Said) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import multiprocessing
 import os
 import re
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -46,12 +44,11 @@ def _files(folder: Path) -> set[str]:
 
 #: Recorded, asked for, made.
 TYPES: list[tuple[Any, Any, set[str]]] = [
-    ("db", None, DB),
     (["text", "db"], None, TEXT | DB),
     (None, None, TEXT),
     (["csv"], None, TEXT),
     (["text"], "db", DB),
-    (["db"], ["text", "db"], TEXT | DB),
+    ("db", ["text", "db"], TEXT | DB),
 ]
 
 
@@ -230,61 +227,29 @@ def test_a_daemon_process_does_not_parse(recorded: Recorded, said: Said, monkeyp
     assert "analyse(" in text
 
 
-# -- what is seen on stderr --------------------------------------------------------------------------
-class Screen(io.StringIO):
-    """A stderr that is a terminal, or is none."""
-
-    def __init__(self, terminal: bool) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    def isatty(self) -> bool:
-        return self._terminal
-
-
-def _parse_on(terminal: bool, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What analyse writes for a folder that it can parse and one that it cannot."""
-    _result(folder / "good_ascend_pt")
-    _result(folder / "bad_ascend_pt", raw="{")
-    screen = Screen(terminal)
+@pytest.mark.parametrize("place", ["terminal", "file", "notebook"])
+def test_a_bar_for_each_folder(
+    place: str, tmp_path: Path, recorded: Recorded, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = _result(tmp_path / "good_ascend_pt"), _result(tmp_path / "bad_ascend_pt", raw="{")
     for name in STEERS_RICH:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("sys.stderr", screen)
-    analyse(str(folder))
-    return screen.getvalue()
-
-
-def test_bars_on_a_terminal(tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = _parse_on(True, tmp_path, monkeypatch)
-    assert _files(tmp_path / "good_ascend_pt") == TEXT
-    assert not (tmp_path / "bad_ascend_pt/ASCEND_PROFILER_OUTPUT").exists()
-    lines = said()  # on stdout, as they are
-    assert all("ascend_pt" in text or "parsed in" in text for _, text in lines)
-    [text] = [text for kind, text in lines if kind == "ERROR"]
-    assert str(tmp_path / "bad_ascend_pt") in text and "JSONDecodeError" in text
-    assert "\x1b[" in written  # it moves
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written)
-    last = {line.split()[0]: line for line in plain.splitlines() if "_ascend_pt" in line}
+    for name, value in {"TERM": "xterm", "COLUMNS": "100", "FORCE_COLOR": "1" if place == "terminal" else ""}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: place == "notebook")  # without ipywidgets
+    monkeypatch.setattr("tb_npu_plugin.capture.api.progress_bar.find_spec", lambda name: None)
+    analyse(str(tmp_path))
+    assert _files(good) == TEXT
+    assert not (bad / "ASCEND_PROFILER_OUTPUT").exists()
+    printed = capsys.readouterr()
+    assert ("\x1b[" in printed.err) == (place == "terminal")  # it moves
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed.err)
+    last = {line.split()[0]: line for line in plain.splitlines() if line.strip()}
     assert set(last) == {"good_ascend_pt", "bad_ascend_pt"}
     assert re.search(r"━+ +100% operators \d:\d\d:\d\d", last["good_ascend_pt"])
-    assert "failed" in last["bad_ascend_pt"]
-    assert "%" not in last["bad_ascend_pt"]
-
-
-@pytest.mark.parametrize("notebook", [False, True])
-def test_one_line_a_folder_elsewhere(
-    notebook: bool, tmp_path: Path, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a notebook, too, where ipywidgets is missing."""
-    monkeypatch.setattr("rich.console._is_jupyter", lambda: notebook)
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    monkeypatch.setattr("tb_npu_plugin.capture.api.progress_bar.find_spec", lambda name: None)
-    written = _parse_on(False, tmp_path, monkeypatch)
-    assert "\x1b" not in written
-    lines = sorted(line.split()[0] + " " + line.split()[-2] for line in written.splitlines() if line.strip())
-    assert lines == ["bad_ascend_pt failed", "good_ascend_pt operators"]
+    assert "failed" in last["bad_ascend_pt"] and "%" not in last["bad_ascend_pt"]
+    [error] = [line for line in printed.out.splitlines() if "[ERROR]" in line]  # on stdout, as it is
+    assert str(bad) in error and "JSONDecodeError" in error
 
 
 def test_a_user_display_does_not_stop_the_parsing(recorded: Recorded, tmp_path: Path) -> None:
