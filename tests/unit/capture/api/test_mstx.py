@@ -58,16 +58,13 @@ def test_decorators_and_context(running: Recorded) -> None:
             return number
 
     mstx.annotate()(functools.partial(int, "2"))()
-    assert running.take() == ["range_start partial default None", "range_end"]
+    with pytest.raises(ZeroDivisionError):
+        mstx.mstx_range("fails")(divmod)(1, 0)
+    calls = ["range_start partial default None", "range_end", "range_start fails default None", "range_end"]
+    assert running.take() == calls
     assert (outer(3), outer.__name__) == (4, "outer")
     starts = ["range_start outer default None", "range_start inner default None", "range_start block d None"]
     assert running.take() == [*starts, *["range_end"] * 3]
-
-
-def test_a_range_ends_when_its_function_raises(running: Recorded) -> None:
-    with pytest.raises(ZeroDivisionError):
-        mstx.mstx_range("work")(divmod)(1, 0)
-    assert running.take() == ["range_start work default None", "range_end"]
 
 
 #: Function, its arguments, its answer, what is invalid.
