@@ -93,14 +93,6 @@ def test_before_and_while_it_records(export: str, recorded: Recorded, said: Said
     assert Path("trace.json").is_file()  # the capture itself is whole
 
 
-def test_an_export_that_fails_says_so_in_its_bar(captured: profile, capsys: pytest.CaptureFixture[str]) -> None:
-    (Path(captured.prof_if.prof_path) / "FRAMEWORK/raw.json").write_text("{")
-    captured.export_chrome_trace("trace.json")
-    written = capsys.readouterr()
-    assert "[ERROR]" in written.out
-    assert "failed" in written.err
-
-
 ACTIONS = [
     MemoryAction(-1, "PREEXISTING", 100, "PARAMETER"),
     MemoryAction(5_000_900, "CREATE", 10, "UNKNOWN"),

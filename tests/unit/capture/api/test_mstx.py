@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.mstx import mstx
 from tests.unit.capture.api.conftest import Recorded, Truthless, make_profile, quiet
 
@@ -125,25 +124,6 @@ def test_automatic_ranges(recorded: Recorded) -> None:
         assert [entry.split()[1] for entry in log if entry.startswith("range_start")] == expected
         assert log.count("range_end") == len(expected)
     assert (torch.save, torch.serialization.save) == originals
-
-
-class Base:
-    def inherited(self) -> str:
-        return "of the base"
-
-
-class Owner(Base):
-    one, other = len, max
-
-
-def test_replaced_functions_are_restored() -> None:
-    patches, before = Patches(), dict(vars(Owner))
-    for name in ("inherited", "one", "other", "missing"):
-        patches.replace(__name__, f"Owner.{name}", lambda original: lambda *arguments: "wrapped")
-    assert Owner().inherited() == "wrapped"
-    Owner.one = min  # somebody else replaces it
-    patches.undo()
-    assert dict(vars(Owner)) == {**before, "one": min}
 
 
 def test_without_a_profile_marks_have_no_effect(recorded: Recorded) -> None:

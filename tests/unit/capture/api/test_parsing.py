@@ -64,11 +64,11 @@ def test_forms(recorded_as: Any, asked: Any, made: set[str], tmp_path: Path, rec
 def test_messages(tmp_path: Path, recorded: Recorded, said: Said) -> None:
     folder = _result(tmp_path / "a_ascend_pt")
     analyse(str(folder))
-    took = r"in a total time of \d+:\d\d:\d\d(\.\d+)?"  # however busy the machine is
-    assert [(kind, re.sub(took, "in no time", text)) for kind, text in said()] == [
-        ("INFO", f"Start parsing profiling data in sync mode at: {folder}"),
-        ("INFO", "CANN profiling data parsed in no time"),
-        ("INFO", "All profiling data parsed in no time"),
+    lines = [re.sub(r"\d+:\d\d:\d\d(\.\d+)?$", "T", f"{kind} {text}") for kind, text in said()]
+    assert lines == [
+        f"INFO Start parsing profiling data in sync mode at: {folder}",
+        "INFO CANN profiling data parsed in a total time of T",
+        "INFO All profiling data parsed in a total time of T",
     ]
 
 
@@ -107,19 +107,6 @@ def test_a_damaged_profiler_info_does_not_stop_parsing(
     assert {kind for kind, _ in said()} == {"INFO"}
 
 
-def test_an_unreadable_folder_is_not_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    closed, good = _result(tmp_path / "a_ascend_pt"), _result(tmp_path / "b_ascend_pt")
-    read = Path.iterdir
-
-    def iterdir(folder: Path) -> Any:  # root may read all: permissions alone would show nothing
-        if folder == closed:
-            raise PermissionError(13, "Permission denied", str(folder))
-        return read(folder)
-
-    monkeypatch.setattr(Path, "iterdir", iterdir)
-    assert parsing.find_results(tmp_path) == [closed, good]  # parsing reports why
-
-
 DEFAULT = "Invalid max_process_number, reset it to default!"
 MANY = "max_process_number exceeds the number of cpu cores, reset it to the number of cpu cores!"
 TYPES_AS_RECORDED = "Invalid parameter export_type: {}, use the export_type that was recorded."
@@ -153,10 +140,6 @@ def die(*arguments: Any) -> None:
     os.kill(os.getpid(), 9)
 
 
-def leave(*arguments: Any) -> None:
-    os._exit(3)
-
-
 def chatter(*arguments: Any) -> None:
     print("to stdout")
     os.write(1, b"from native code\n7\n")
@@ -167,9 +150,7 @@ def chatter(*arguments: Any) -> None:
     ("parser", "reason"),
     [
         ("die", "killed by signal 9; if memory ran out, use a lower max_process_number"),
-        ("leave", "ended with status 3"),
         ("chatter", "[Errno 28] No space left on device"),
-        ("absent", "AttributeError"),
     ],
 )
 def test_how_parsers_fail(parser: str, reason: str, tmp_path: Path, recorded: Recorded, said: Said) -> None:

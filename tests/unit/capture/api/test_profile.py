@@ -23,6 +23,7 @@ CAPTURE = ["prepare", "start", "stop", "finalize"]
 ACTIVITIES = "Invalid activities, only CPU and NPU are supported, reset it to default."
 SCHEDULE = "schedule is not Callable, set by default."
 HIGHER = "Please use level1 or level2 if you want to collect aic metrics, reset aic metrics to None!"
+UNUSED = "Experimental config will not be used while ProfilerActivity.NPU is not set."
 CONFIG = "Parameter experimental_config is an instance of _ExperimentalConfig, reset it to default."
 NO_GC = "GC detect will not take effect while ProfilerActivity.CPU is not set."
 NOT_SIMULATED = "The simulated device records nothing for op_attr, host_sys: no file comes of it."
@@ -32,11 +33,7 @@ SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with
 ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
     ({"activities": []}, {"activities": {CPU, NPU}}, []),
     ({"activities": iter([NPU])}, {"activities": {NPU}}, []),
-    (
-        {"activities": [CPU]},
-        {"activities": {CPU}},
-        ["Experimental config will not be used while ProfilerActivity.NPU is not set."],
-    ),
+    ({"activities": [CPU]}, {"activities": {CPU}}, [UNUSED]),
     ({"activities": [CPU, "GPU"]}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
     ({"activities": Truthless()}, {"activities": {CPU, NPU}}, [ACTIVITIES]),
     *(({name: 1}, {name: False}, [f"Parameter {name} is of boolean type, reset it to False."]) for name in SWITCHES),
@@ -137,21 +134,16 @@ def test_one_capture_at_a_time(recorded: Recorded, said: Said) -> None:
 
 
 def test_a_profile_in_a_reference_cycle_does_not_block_the_next(recorded: Recorded, said: Said) -> None:
-    class Trainer:
-        def __init__(self) -> None:
-            self.prof = make_profile(on_trace_ready=self.ready)
-            self.prof.start()
-
-        def ready(self, prof: profile) -> None:
-            pass
-
+    forgotten, other = make_profile(), make_profile()
+    forgotten.itself = forgotten
+    forgotten.start()
     gc.disable()
     try:
-        Trainer()  # fails, say, and is forgotten
-        other = Trainer().prof
-        assert said.errors() == []
+        del forgotten
+        other.start()
     finally:
         gc.enable()
+    assert said.errors() == []
     assert recorded.take() == [*CAPTURE, "prepare", "start"]
     other.stop()
 
