@@ -19,7 +19,7 @@ MARKED = re.compile(r"^ *# vendor\n(.*?)^ *# end$", re.M | re.S)
 def test_code_is_the_vendors() -> None:
     vendor = re.sub(r"\s", "", DOCUMENT.read_text(encoding="utf-8"))
     blocks = MARKED.findall(EXAMPLES.read_text())
-    assert len(blocks) == 8
+    assert len(blocks) == 7
     for block in blocks:
         assert re.sub(r"\s", "", block) in vendor
 
@@ -51,9 +51,6 @@ def test_examples(tmp_path: Path) -> None:
     assert config["experimental_config"]["_data_simplification"] is False
     steps = [name for result in found for name in _names(result) if "ProfilerStep" in name]
     assert sorted(steps) == [f"ProfilerStep#{number}" for number in (12, 13, 16, 17)]
-
-    [trace] = (tmp_path / "export_trace").iterdir()  # export_only_prof_dir was removed
-    assert (trace.name, "aten::addmm" in _names(trace)) == ("chrome_trace_14.json", True)
 
     assert {path.name for path in (tmp_path / "kineto").iterdir()} == {"result_dir", "resule_dir"}
     assert "aten::addmm" in _names(tmp_path / "kineto/result_dir/trace.json")

@@ -63,15 +63,6 @@ with torch_npu.profiler.profile(
                         prof.step()
 # end
 
-begin("export_trace")
-# vendor
-with torch_npu.profiler.profile() as prof:
-        for step in range(steps):
-                train_one_step(step, steps, train_loader, model, optimizer, criterion)
-prof.export_chrome_trace('./chrome_trace_14.json')
-# end
-del prof
-
 begin("kineto")
 # The example passes its arguments by position, which torch_npu itself does not take.
 prof = torch_npu.profiler._KinetoProfile(

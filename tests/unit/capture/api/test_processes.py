@@ -63,17 +63,6 @@ def test_ends(
     assert not [name for name in names(folder) if ".part" in name]
 
 
-def test_signal_handlers_are_restored_after_the_capture(tmp_path: Path) -> None:
-    script = (
-        "handlers = lambda: [signal.getsignal(number) is signal.SIG_DFL for number in (signal.SIGTERM, signal.SIGHUP)]\n"
-        "signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "with profile(on_trace_ready=lambda prof: print('ready', handlers())): print('records', handlers())\n"
-        "print('after', handlers(), signal.getsignal(signal.SIGHUP) is signal.SIG_IGN)\n"
-    )
-    lines = own_lines(run_script(tmp_path, script))
-    assert lines == ["records [False, False]", "ready [True, False]", "after [True, False] True"]
-
-
 def test_sigterm_ends_a_forked_process_at_once(tmp_path: Path) -> None:
     script = (
         "prof = profile(on_trace_ready=tensorboard_trace_handler('result'))\n"
@@ -193,6 +182,7 @@ def test_nothing_records_on_and_the_next_capture_begins(
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
     assert gc.callbacks == callbacks
     work()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
     assert said.errors() == []
     assert [call for call in recorded.take() if call in ("start", "stop", "finalize")] == ["start", "stop", "finalize"]
 
@@ -213,23 +203,17 @@ def test_control_c_between_two_actions(recorded: Recorded, monkeypatch: pytest.M
 
 
 # -- processes that end, fork, or are one of several -------------------------------------------------
-@pytest.mark.parametrize("mode", ["False", "True"])
-def test_a_capture_that_runs_when_the_process_ends(mode: str, tmp_path: Path) -> None:
-    script = f"prof = profile(on_trace_ready=tensorboard_trace_handler('result', async_mode={mode}))\nprof.start()\n"
-    run_script(tmp_path, script)
-    [folder] = (tmp_path / "result").iterdir()
-    assert is_parsed(folder)
-
-
-def test_the_process_waits_for_async_parsing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("in_background", [True, False])
+def test_the_process_stops_its_capture_and_waits_for_parsing(in_background: bool, tmp_path: Path) -> None:
     script = (
-        "with profile(on_trace_ready=tensorboard_trace_handler('result', async_mode=True), schedule=schedule(0, 1)) as p:\n"
-        "    for _ in range(2): p.step()\n"
+        f"handler = tensorboard_trace_handler('result', async_mode={in_background})\n"
+        "prof = profile(schedule=schedule(0, 1), on_trace_ready=handler)\n"
+        "prof.start()\n"
+        "for _ in range(2): prof.step()\n"
     )
     out = run_script(tmp_path, script)
-    folders = list((tmp_path / "result").iterdir())
-    assert len(folders) == out.count("Start parsing profiling data in async mode at: ") == 3
-    assert all(is_parsed(folder) for folder in folders)
+    assert out.count("Start parsing profiling data in async mode at: ") == 2 * in_background  # the last at the end
+    assert [is_parsed(folder) for folder in (tmp_path / "result").iterdir()] == [True] * 3
 
 
 def test_a_forked_process_leaves_the_capture_alone(tmp_path: Path) -> None:
