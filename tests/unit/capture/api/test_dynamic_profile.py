@@ -215,15 +215,6 @@ def test_a_profile_at_a_step(begun: Recorded) -> None:
     assert (found.level, found.aic_metrics, found.export_types) == ("Level1", AiCMetrics.MemoryUB, ("db",))
 
 
-def test_a_start_step_in_the_past(begun: Recorded, said: Said) -> None:
-    _steps(4)
-    _write(start_step=2)
-    _steps(2)
-    assert begun.take() == []
-    [(kind, text)] = said()  # once: then it is dropped
-    assert (kind, "config is not effective" in text) == ("WARNING", True)
-
-
 def test_configs_while_one_is_pending_or_runs(begun: Recorded) -> None:
     _write(start_step=3)
     _steps(1)
@@ -264,11 +255,15 @@ def test_chosen_ranks_parse_in_the_background_or_later(
     assert calls == [async_mode] * parsed
 
 
-def test_set_state(begun: Recorded) -> None:
-    _write(start_step=101)
+def test_set_state_and_a_start_step_in_the_past(begun: Recorded, said: Said) -> None:
     dp.set_state({"cur_step": 100})
+    _write(start_step=100)
+    _steps(2)
+    [(kind, text)] = said()  # once: then it is dropped
+    assert (kind, "config is not effective" in text) == ("WARNING", True)
+    _write(start_step=103)
     _steps(1)
-    assert _actions(begun)[-1] == "step_begin 101"
+    assert _actions(begun) == ["prepare", "start", "step_begin 103"]
 
 
 def test_the_process_ends_during_a_profile(begun: Recorded, said: Said) -> None:

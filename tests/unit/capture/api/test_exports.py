@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +23,12 @@ NEEDS_ALL = "record_shapes=True, profile_memory=True, with_stack=True or with_mo
 
 
 @pytest.fixture
-def captured(recorded: Recorded, said: Said) -> Iterator[profile]:
+def captured(recorded: Recorded, said: Said) -> profile:
     """A capture that is over, with stacks and memory."""
     with make_profile(**MEMORY) as prof:
         pass
     said()
-    yield prof
+    return prof
 
 
 def test_chrome_trace(captured: profile, said: Said) -> None:

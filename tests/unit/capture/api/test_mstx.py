@@ -113,7 +113,7 @@ def test_domains(settings: dict[str, Any], wanted: list[str], recorded: Recorded
 
 def test_automatic_ranges(recorded: Recorded) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
-    originals = torch.save, torch.serialization.save
+    original = torch.save
     loader = torch.utils.data.DataLoader([1, 2])
     for switch, expected in ((True, ["dataloader"] * 3 + ["save_checkpoint"]), (False, [])):
         with make_profile(experimental_config=quiet(mstx=switch)):
@@ -123,11 +123,10 @@ def test_automatic_ranges(recorded: Recorded) -> None:
             log = recorded.take()
         assert [entry.split()[1] for entry in log if entry.startswith("range_start")] == expected
         assert log.count("range_end") == len(expected)
-    assert (torch.save, torch.serialization.save) == originals
+    assert torch.save is torch.serialization.save is original
 
 
 def test_without_a_profile_marks_have_no_effect(recorded: Recorded) -> None:
     mstx.mark("a")
     mstx.range_end(mstx.range_start("a"))
-    assert (mstx.range_push("a"), mstx.range_pop()) == (0, 0)
-    assert recorded.take() == []
+    assert (mstx.range_push("a"), mstx.range_pop(), recorded.take()) == (0, 0, [])

@@ -229,7 +229,7 @@ def test_a_bar_for_each_folder(
     assert set(last) == {"good_ascend_pt", "bad_ascend_pt"}
     assert re.search(r"━+ +100% operators \d:\d\d:\d\d", last["good_ascend_pt"])
     assert "failed" in last["bad_ascend_pt"] and "%" not in last["bad_ascend_pt"]
-    [error] = [line for line in printed.out.splitlines() if "[ERROR]" in line]  # on stdout, as it is
+    [error] = [line for line in printed.out.splitlines() if "[ERROR]" in line]  # messages stay on stdout
     assert str(bad) in error and "JSONDecodeError" in error
 
 

@@ -7,6 +7,7 @@ import gc
 import json
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -147,15 +148,13 @@ def test_a_capture_of_the_mock_device_without_a_trace_is_reported(tmp_path: Path
 
 
 # -- Ctrl-C during any call of the recorder ----------------------------------------------------------
-def _scheduled() -> None:
-    config = quiet(mstx=True, gc_detect_threshold=0.0)
-    with make_profile(schedule=schedule(wait=1, active=1, warmup=1, repeat=1), experimental_config=config) as prof:
-        for _ in range(4):
-            prof.step()
+def _handlers() -> list[object]:
+    return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
 
 
-def _without_warmup() -> None:
-    with make_profile(schedule=schedule(wait=1, active=2, repeat=1)) as prof:
+def _scheduled(warmup: int) -> None:
+    plan = schedule(wait=1, active=2 - warmup, warmup=warmup, repeat=1)
+    with make_profile(schedule=plan, experimental_config=quiet(mstx=True, gc_detect_threshold=0.0)) as prof:
         for _ in range(4):
             prof.step()
 
@@ -166,12 +165,12 @@ def _kineto() -> None:
 
 
 @pytest.mark.parametrize("call", ["sample", "prepare", "warmup", "start", "step_begin", "step_end", "stop", "finalize"])
-@pytest.mark.parametrize("work", [_scheduled, _without_warmup, _kineto])
+@pytest.mark.parametrize("work", [partial(_scheduled, 1), partial(_scheduled, 0), _kineto])
 def test_nothing_records_on_and_the_next_capture_begins(
     work: Callable[[], None], call: str, recorded: Recorded, said: Said
 ) -> None:
     """As in a notebook. Cause: a capture that had not begun to record kept SIGINT."""
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    handlers = _handlers()
     callbacks = list(gc.callbacks)
     recorded.fail[call] = KeyboardInterrupt()
     with contextlib.suppress(KeyboardInterrupt):
@@ -179,10 +178,10 @@ def test_nothing_records_on_and_the_next_capture_begins(
     recorded.fail.clear()
     assert [call for call in recorded.take() if call in ("start", "stop", "discard")][-1:] != ["start"]
     assert session.current() is None
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+    assert _handlers() == handlers
     assert gc.callbacks == callbacks
     work()
-    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == handlers
+    assert _handlers() == handlers
     assert said.errors() == []
     assert [call for call in recorded.take() if call in ("start", "stop", "finalize")] == ["start", "stop", "finalize"]
 

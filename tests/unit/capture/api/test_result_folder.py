@@ -30,8 +30,7 @@ def _capture(**arguments: Any) -> Path:
 
 
 def _metadata(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "profiler_metadata.json").read_text())
-    return found
+    return json.loads((folder / "profiler_metadata.json").read_text())
 
 
 def _named(folder: Path) -> re.Match[str]:

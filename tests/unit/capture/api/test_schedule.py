@@ -93,8 +93,7 @@ def test_a_schedule_that_fails(recorded: Recorded, said: Said) -> None:
 
 def test_a_schedule_that_gives_no_action(recorded: Recorded, said: Said) -> None:
     make_profile(schedule=lambda step: "RECORD")
-    [text] = said.errors()
-    assert text.endswith("schedule must return a ProfilerAction, not 'RECORD'")
+    assert said.errors()[0].endswith("schedule must return a ProfilerAction, not 'RECORD'")
 
 
 def test_the_schedule_of_torch(recorded: Recorded) -> None:
