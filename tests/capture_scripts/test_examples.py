@@ -55,8 +55,7 @@ def test_examples(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "kineto").iterdir()} == {"result_dir", "resule_dir"}
     assert "aten::addmm" in _names(tmp_path / "kineto/result_dir/trace.json")
     lines = (tmp_path / "kineto/resule_dir/stack.log").read_text().splitlines()
-    assert lines
-    assert all(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line) for line in lines)
+    assert lines and all(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line) for line in lines)
 
     assert "Start parsing profiling data in sync mode at: " in output["offline"]
     [result] = _results(tmp_path / "offline/result_data")

@@ -68,7 +68,6 @@ def test_decorators_and_context(running: Recorded) -> None:
 
 #: Function, its arguments, its answer, what is invalid.
 INVALID: list[tuple[str, tuple[Any, ...], Any, str]] = [
-    ("mark", ("",), None, "message"),
     ("mark", ("a", None, ""), None, "domain"),
     ("mark", ("a", "stream"), None, "stream"),
     ("range_start", (None,), 0, "message"),
