@@ -39,7 +39,15 @@ def portable(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     if compiler is None or not (Path(include) / "Python.h").is_file():
         pytest.skip("no C compiler or no Python headers here")
     target = tmp_path_factory.mktemp("portable") / "_native.abi3.so"
-    flags = ["-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-DTB_NPU_NO_SIMD", "-DPy_LIMITED_API=0x03090000"]
+    flags = [
+        "-std=c11",
+        "-O2",
+        "-ffp-contract=off",
+        "-fPIC",
+        "-shared",
+        "-DTB_NPU_NO_SIMD",
+        "-DPy_LIMITED_API=0x03090000",
+    ]
     files = [str(NATIVE / f"{name}.c") for name in SOURCES]
     subprocess.run([compiler, *flags, f"-I{include}", *files, "-lm", "-o", str(target)], check=True)
     spec = importlib.util.spec_from_file_location("_native", target)
