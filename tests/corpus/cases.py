@@ -132,10 +132,6 @@ def output(root: Path) -> Path:
     return min(root.rglob(OUTPUT), key=lambda path: len(path.parts))
 
 
-def older_kernels(root: Path) -> None:
-    shutil.copy(next((RESULTS / "old_spellings").rglob("kernel_details.csv")), output(root))
-
-
 def mixed_releases(root: Path) -> None:
     """Half of the files from a newer release."""
     for path in sorted(next((RESULTS / "new_spellings").rglob(OUTPUT)).glob("*.csv"))[::2]:
@@ -153,34 +149,10 @@ def strangers(root: Path) -> None:
         (folder / "kernel_details.csv~").write_text("backup")
 
 
-def without_output(root: Path) -> None:
-    """The files lie one folder higher than they belong."""
-    folder = output(root)
-    for path in folder.iterdir():
-        path.rename(folder.parent / path.name)
-    folder.rmdir()
-
-
-def empty_output(root: Path) -> None:
-    for path in output(root).iterdir():
-        path.unlink()
-
-
-def raw_only(root: Path) -> None:
-    folder = output(root)
-    (folder.parent / "FRAMEWORK").mkdir()
-    shutil.rmtree(folder)
-
-
 def output_is_a_file(root: Path) -> None:
     folder = output(root)
     shutil.rmtree(folder)
     folder.write_bytes(PAGE)
-
-
-def plain_name(root: Path) -> None:
-    folder = output(root).parent
-    folder.rename(folder.with_name("my run"))
 
 
 def settings_only(root: Path) -> None:
@@ -194,22 +166,11 @@ def nested(root: Path) -> None:
     (root / "copy").rename(inner / inner.parent.name)
 
 
-def semicolons(root: Path) -> None:
-    path = output(root) / "memory_record.csv"
-    path.write_text(path.read_text().replace(",", ";"))
-
-
 #: What happens to whole folders: the function, the base, words for the table, what must be reported.
 FOLDERS: tuple[tuple[Callable[[Path], None], str, str, str], ...] = (
-    (older_kernels, "level1", "`kernel_details.csv` of a release of 2023", ""),
     (mixed_releases, "level1", "every other CSV file of a newer release", ""),
     (strangers, "level1", "files of other people everywhere", ""),
-    (without_output, "level1", f"no `{OUTPUT}` around the files", ""),
-    (empty_output, "level1", f"an empty `{OUTPUT}`", "empty output"),
-    (raw_only, "level1", "raw data only", "raw only"),
     (output_is_a_file, "level1", f"`{OUTPUT}` is a file", "output is a file"),
-    (plain_name, "level1", "the folder renamed", ""),
     (settings_only, "level1", "only the settings", "settings only"),
     (nested, "level1", "a copy of the result inside itself", ""),
-    (semicolons, "level1", "`memory_record.csv` with semicolons", "memory_record.csv"),
 )
