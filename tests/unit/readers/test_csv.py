@@ -1,4 +1,4 @@
-"""Damaged CSV files: the damaged part is skipped and reported, everything else is read."""
+"""CSV files: columns by header, and damage, of which the damaged part is skipped and reported."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import csv
 import gzip
 import os
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis.memory import live_at
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text.reader import read_file
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.tables import NULL_INT, Kind
 from tests.support.scanners import both_scanners
-from tests.unit.readers.files import KERNEL_HEADER, KERNELS, codes, kernel_row, kernels, read, read_path
+from tests.unit.readers.files import KERNEL_HEADER, KERNELS, codes, kernel_row, kernels, read, read_path, rows
 
 pytestmark = both_scanners
 
 A, B, C = kernel_row("a"), kernel_row("b"), kernel_row("c")
-STACKS, STATISTIC = "operator_details.csv", "op_statistic.csv"
+STACKS, STATISTIC, ALLOCATIONS = "operator_details.csv", "op_statistic.csv", "operator_memory.csv"
 STACK_HEADER = b"Name,Call Stack,Host Total Duration(us)\n"
 STACK = b'"f.py(1): f;\ng.py(2): g"'
 OPEN_QUOTE = '50,"bad,Conv2D,AI_CORE,1,2,0,32'
@@ -43,6 +43,7 @@ KERNEL_CASES = {
     "commas": (b",,\n", None, ["empty_file  1"]),
     "header alone": (kernels(), [], ["no_rows  1"]),
     "required column missing": (b"Name,Duration(us)\na,1\n", None, ["missing_column line 1 1"]),
+    "mixed line ends": (kernels(A) + b"\r\n\n" + B.encode() + b"\n\n", ["a", "b"], []),
     "rows of wrong width": (
         kernels(A, "50,short", B, C + ",extra", C + ", ,"),
         ["a", "b", "c"],
@@ -68,11 +69,7 @@ KERNEL_CASES = {
         ["a", "b", "c"],
         ["bad_quotes line 3 1"],
     ),
-    "two open quotes": (
-        kernels(A, OPEN_QUOTE, OPEN_QUOTE, B, C),
-        ["a", "b", "c"],
-        ["bad_quotes line 3 1"],
-    ),
+    "two open quotes": (kernels(A, OPEN_QUOTE, OPEN_QUOTE, B, C), ["a", "b", "c"], ["bad_quotes line 3 1"]),
 }
 #: Test id: (file, content, first column of the rows that are read or None, problems).
 OTHER_CASES = {
@@ -87,6 +84,7 @@ OTHER_CASES = {
     "cut with all cells": (STATISTIC, b'OP Type,Core Type\nA,AI_CORE\nB,"AI_', ["A"], ["truncated_row line 3 1"]),
     "open quote at the end": (STATISTIC, b'OP Type,Core Type\nA,AI_CORE\nB,"AI_\n', ["A"], ["bad_quotes line 3 1"]),
     "header given twice": (STATISTIC, b"OP Type,Count,OP Type,Count\nA,1,B,2\n", ["A"], ["duplicate_header line 1 2"]),
+    "unknown headers": (STACKS, b"Name,Colour,Mood,\na,red,good,\n", ["a"], ["unknown_headers line 1 1"]),
     "bad cells after cells of several lines": (
         STACKS,
         STACK_HEADER + b"a," + STACK + b",1\nb," + STACK + b",x\nc,,y\n",
@@ -108,40 +106,118 @@ def test_rows_that_are_read_and_problems(tmp_path: Path, case: str) -> None:
         assert table.text(table.columns[0].key if name != KERNELS else "name").tolist() == kept
 
 
-def test_limits_of_times_are_exact(tmp_path: Path) -> None:
-    table = read(tmp_path, KERNELS, with_duration("-1"))[0]["kernels"]
-    assert table.ints("dur_ns").tolist()[1] == 2**53 - 1
-    rows = b"Name,Size(KB),Allocation Time(us),Release Time(us)\na,1,1736408883704643.212,0\n"
-    tables, problems = read(tmp_path, "operator_memory.csv", rows)
-    assert tables["op_memory"].ints("release_ns").tolist() == [NULL_INT]
-    assert codes(problems) == ["bad_cell x1"]
+#: Test id: (file, content, {column: its values as text}, problems).
+CELLS: dict[str, tuple[str, str, dict[str, str], list[str]]] = {
+    "unit of the header": (KERNELS, "Name,Start Time(us),Duration(ns)\na,1,1.5\n", {"dur_ns": "[2]"}, []),
+    "unit in capitals": (KERNELS, "Name,Start Time(us),DURATION (ms)\na,1,1.5\n", {"dur_ns": "[1500000]"}, []),
+    "no unit": (KERNELS, "Name,Start Time(us),Duration\na,1,1.5\n", {"dur_ns": "[1500]"}, ["unit_assumed x1"]),
+    "unknown": (
+        KERNELS,
+        "Name,Type,Start Time(us),Duration(us),Task ID,x_ratio\n"
+        + "".join(f"a,{cell},1,2,{cell},{cell}\n" for cell in ("", "N/A", "N/A\t", "  ")),
+        {"type": "[None, None, None, None]", "task_id": str([NULL_INT] * 4), "x_ratio": "[nan, nan, nan, nan]"},
+        [],
+    ),
+    "quotes around shapes, of which an empty one is that of a scalar": (
+        KERNELS,
+        'Name,Start Time(us),Duration(us),Input Shapes\n"""n""",1,2,"""32,3;"""\nb,1,2,""""""\nc,1,2,""\n',
+        {"input_shapes": "['32,3;', '', None]", "name": "['\"n\"', 'b', 'c']"},
+        [],
+    ),
+    "metrics with one key": (
+        KERNELS,
+        "Name,Start Time(us),Duration(us),a_ratio,a_ratio,type-,name!(%)\nk,1,2,0.1,0.2,3,4\n",
+        {"a_ratio": "[0.1]", "a_ratio_2": "[0.2]", "type_2": "[3.0]", "name_2": "[4.0]"},
+        [],
+    ),
+    "bad optional cells": (
+        KERNELS,
+        "Name,Start Time(us),Duration(us),Wait Time(us),Task ID,x_rate\na,1,2,soon,1.5,inf\nb,1,2,3,4.0,0.5\n"
+        "c,1,2,3,18446744073709551615,1\nd,1,2,3,9007199254740993,1\n",
+        {
+            "wait_ns": str([NULL_INT, 3000, 3000, 3000]),
+            "task_id": str([NULL_INT, 4, NULL_INT, 9007199254740993]),
+            "x_rate": "[nan, 0.5, 1.0, 1.0]",
+        },
+        ["bad_cell x1", "bad_cell x2", "not_a_number x1"],
+    ),
+    "no numbers": (
+        STATISTIC,
+        "OP Type,Total Time(us),Ratio(%)\n" + "".join(f"a,{text},{text}\n" for text in ("nan", "NaN", "-Infinity")),
+        {"total_ns": str([NULL_INT] * 3), "ratio": "[nan, nan, nan]"},
+        ["not_a_number x3", "not_a_number x3"],
+    ),
+    "longest time": (
+        KERNELS,
+        with_duration("-1").decode(),
+        {"dur_ns": f"[53741, {2**53 - 1}]"},
+        ["bad_required_cell x1"],
+    ),
+    "released in 1970": (
+        ALLOCATIONS,
+        "Name,Size(KB),Allocation Time(us),Release Time(us)\na,1,1736408883704643.212,0\n",
+        {"release_ns": f"[{NULL_INT}]"},
+        ["bad_cell x1"],
+    ),
+    "rounded time": (
+        KERNELS,
+        kernels(kernel_row("b", start="1.69512E+15")).decode(),
+        {"start_ns": "[1695120000000000000]"},
+        ["precision_lost x1"],
+    ),
+    "steps without a number lose their rows": (
+        "step_trace_time.csv",
+        "Step,Computing,Free\r\n11,12.0,1\r\n#&x,12.0,1\r\n,12.0,1\r\n12.0,12.0,1\r\n1e3,12.0,1\r\n",
+        {"step": "['11', None, '12.0']"},
+        ["bad_required_cell x2"],
+    ),
+    "kernels without a step keep their rows": (
+        KERNELS,
+        kernels(A, A.replace("50,", ",", 1), A.replace("50,", "5O,", 1)).decode(),
+        {"step": "['50', None, None]", "name": "['a', 'a', 'a']"},
+        ["bad_cell x1"],
+    ),
+}
 
 
-def test_bad_optional_cells_are_unknown(tmp_path: Path) -> None:
-    rows = ["Name,Start Time(us),Duration(us),Wait Time(us),Task ID,x_rate", "a,1,2,soon,1.5,inf", "b,1,2,3,4,0.5"]
-    rows += ["c,1,2,3,18446744073709551615,1"]
-    tables, problems = read(tmp_path, KERNELS, "\n".join([*rows, ""]).encode())
-    assert tables["kernels"].ints("wait_ns").tolist() == [NULL_INT, 3000, 3000]
-    assert tables["kernels"].ints("task_id").tolist() == [NULL_INT, 4, NULL_INT]
-    assert np.isnan(tables["kernels"].floats("x_rate")).tolist() == [True, False, False]
-    assert [(p.code, p.found) for p in problems] == [("bad_cell", "soon"), ("bad_cell", "1.5"), ("not_a_number", "inf")]
-    assert [problem.count for problem in problems] == [1, 2, 1]
+@pytest.mark.parametrize("case", CELLS)
+def test_values_of_cells(tmp_path: Path, case: str) -> None:
+    name, content, expected, problems = CELLS[case]
+    tables, found = read(tmp_path, name, content.encode())
+    ((_, table),) = tables.items()
+    assert {key: str(table.data[key].tolist()) for key in expected} == expected
+    assert codes(found) == problems
 
 
-@pytest.mark.parametrize("text", ["nan", "NaN", "-Infinity"])
-def test_nan_and_infinity_are_unknown(tmp_path: Path, text: str) -> None:
-    tables, problems = read(tmp_path, STATISTIC, f"OP Type,Total Time(us),Ratio(%)\nMatMul,{text},{text}\n".encode())
-    assert tables["op_statistic"].ints("total_ns").tolist() == [NULL_INT]
-    assert np.isnan(tables["op_statistic"].floats("ratio")[0])
-    assert codes(problems) == ["not_a_number x1", "not_a_number x1"]
+def test_metrics_are_kept_with_the_kind_of_their_header(tmp_path: Path) -> None:
+    header = "Name,Start Time(us),Duration(us),aic_mac_time(us),aic_total_cycles,aic_fops,new,mode,bw(MB/s),Task ID 2"
+    lines = [header, "a,1,2,9.406,10,1.5,3,fast,500,7", "b,1,2,N/A,N/A,N/A,N/A,N/A,N/A,N/A", ""]
+    tables, problems = read(tmp_path, KERNELS, "\n".join(lines).encode())
+    table = tables["kernels"]
+    kinds: dict[str, tuple[Kind, Any]] = {
+        "aic_mac_time": (Kind.DURATION, 9406),
+        "aic_total_cycles": (Kind.INT, 10),
+        "aic_fops": (Kind.FLOAT, 1.5),
+        "new": (Kind.FLOAT, 3.0),
+        "mode": (Kind.TEXT, "fast"),
+        "bw": (Kind.BANDWIDTH, 0.5),
+        "task_id_2": (Kind.FLOAT, 7.0),
+    }
+    first, second = rows(table)
+    assert {
+        column.key: (column.kind, first[column.key]) for column in table.columns if column.group == "metric"
+    } == kinds
+    assert {str(second[key]) for key in kinds} == {"None", "nan", str(NULL_INT)}
+    assert problems == []
 
 
-def test_rounded_times_are_kept_with_a_warning(tmp_path: Path) -> None:
-    tables, problems = read(tmp_path, KERNELS, kernels(A, kernel_row("b", start="1.69512E+15")))
-    assert tables["kernels"].ints("start_ns").tolist() == [1736408883704643212, 1695120000000000000]
-    assert [(p.code, p.where, p.severity) for p in problems] == [
-        ("precision_lost", "line 3, Start Time(us)", "warning")
-    ]
+def test_text_of_large_files_is_coded_across_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.csv_rows.CHUNK_ROWS", 3)
+    lines = [kernel_row(f"k{n % 4}", start=f"{n}.5", duration=str(n)) for n in range(20)]
+    table = read(tmp_path, KERNELS, kernels(*lines))[0]["kernels"]
+    assert table.text("name").values == ["k0", "k1", "k2", "k3"]
+    assert table.text("name").tolist() == [f"k{n % 4}" for n in range(20)]
+    assert table.ints("start_ns").tolist() == [n * 1000 + 500 for n in range(20)]
 
 
 @pytest.mark.parametrize("chunk_rows", [2, 8192])
@@ -153,8 +229,8 @@ def test_open_quote_loses_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_open_quote_before_cells_of_several_lines(tmp_path: Path) -> None:
-    rows = (b"a," + STACK + b",1", b'"bad,' + STACK + b",1", b"b," + STACK + b",1", b"c," + STACK + b",1\n")
-    tables, problems = read(tmp_path, STACKS, STACK_HEADER + b"\n".join(rows))
+    lines = (b"a," + STACK + b",1", b'"bad,' + STACK + b",1", b"b," + STACK + b",1", b"c," + STACK + b",1\n")
+    tables, problems = read(tmp_path, STACKS, STACK_HEADER + b"\n".join(lines))
     assert tables["operators"].text("name").tolist() == ["a", "b", "c"]
     assert problems and {problem.code for problem in problems} <= {"bad_quotes", "short_row", "long_row"}
 
@@ -195,7 +271,27 @@ def test_damaged_gzip_keeps_the_rows_before(tmp_path: Path) -> None:
     assert codes(read_path(path)[1]) == ["file_cut x1", "empty_file x1"]
 
 
-def test_missing_folder_and_pipe(tmp_path: Path) -> None:
+def test_gzip_that_unpacks_to_more_than_any_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A few megabytes of zeros, packed, filled the memory.
+    monkeypatch.setattr("tb_npu_plugin.scan.source._ALWAYS_ALLOWED", 100_000)
+    tables, problems = read(tmp_path, f"{KERNELS}.gz", kernels(*[kernel_row("k" * 1000)] * 2000))
+    assert codes(problems) == ["file_cut x1"] and "300 times" in problems[0].found
+    assert 0 < len(tables["kernels"]) < 2000
+    tables, problems = read(tmp_path, "communication.json.gz", b'{"step1": {"p2p": "' + b"x" * 2_000_000 + b'"}}')
+    assert tables == {} and "file_cut x1" in codes(problems)
+
+
+def test_lines_and_json_that_are_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A crash leaves files full of zeros: one line, read as a whole.
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_LINE", 1000)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_JSON", 1000)
+    tables, problems = read(tmp_path, KERNELS, kernels(A) + b"\0" * 5000)
+    assert tables["kernels"].text("name").tolist() == ["a"] and codes(problems) == ["long_line x1"]
+    tables, problems = read(tmp_path, "communication.json", b" " * 1001 + b"{}")
+    assert tables == {} and codes(problems) == ["too_large x1"]
+
+
+def test_what_is_no_file(tmp_path: Path) -> None:
     assert codes(read_path(tmp_path / KERNELS)[1]) == ["missing_file x1"]
     (tmp_path / KERNELS).mkdir()
     os.mkfifo(tmp_path / "l2_cache.csv")
@@ -203,29 +299,25 @@ def test_missing_folder_and_pipe(tmp_path: Path) -> None:
     assert codes(read_path(tmp_path / "l2_cache.csv")[1]) == ["not_a_file x1"]
 
 
-def test_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    errors: list[OSError | None] = [None, OSError(5, "Input/output error")]
+
+    def fail(self: object, buffer: bytearray) -> int:
+        error = errors.pop(0)
+        if error is not None:
+            raise error
+        buffer[: len(kernels(A))] = kernels(A)
+        return len(kernels(A))
+
     def refuse(*args: object) -> None:
         raise PermissionError(13, "Permission denied")
 
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.readinto", fail)
+    tables, problems = read(tmp_path, KERNELS, b"")
+    assert tables["kernels"].text("name").tolist() == ["a"] and codes(problems) == ["unreadable_file x1"]
     monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.__init__", refuse)  # root may read everything
     tables, problems = read(tmp_path, KERNELS, kernels(A))
     assert tables == {} and codes(problems) == ["no_permission x1"]
-
-
-def test_disk_that_fails_while_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = []
-
-    def fail(self: object, buffer: bytearray) -> int:
-        if reads:
-            raise OSError(5, "Input/output error")
-        reads.append(1)
-        content = kernels(A, B)
-        buffer[: len(content)] = content
-        return len(content)
-
-    monkeypatch.setattr("tb_npu_plugin.readers.shared.source._Counting.readinto", fail)
-    tables, problems = read(tmp_path, KERNELS, b"")
-    assert tables["kernels"].text("name").tolist() == ["a", "b"] and codes(problems) == ["unreadable_file x1"]
 
 
 @pytest.mark.parametrize("name", [KERNELS, KERNELS + ".gz", "communication.json"])
@@ -239,58 +331,11 @@ def test_progress_counts_the_bytes_of_the_file(tmp_path: Path, name: str) -> Non
 
 def test_memory_allocated_before_the_capture(tmp_path: Path) -> None:
     """The vendor documents both: no allocation time, and releases with a negative size."""
-    rows = ["Name,Size(KB),Allocation Time(us),Release Time(us)", "a,4,,20.5", "b,-8,10.5,", "c,1,11.5,", "d,1,x,"]
-    tables, problems = read(tmp_path, "operator_memory.csv", "\n".join([*rows, ""]).encode())
+    content = b"Name,Size(KB),Allocation Time(us),Release Time(us)\na,4,,20.5\nb,-8,10.5,\nc,1,11.5,\nd,1,x,\n"
+    tables, problems = read(tmp_path, ALLOCATIONS, content)
     assert tables["op_memory"].text("name").tolist() == ["a", "b", "c", "d"]
     assert [(p.code, p.severity, p.count) for p in problems] == [
         ("bad_cell", "error", 1),
         ("before_capture", "info", 3),
     ]
     assert live_at(tables["op_memory"], 12_000).text("name").tolist() == ["a", "c", "d"]
-
-
-def test_gzip_that_unpacks_to_more_than_any_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A few megabytes of zeros, packed, filled the memory.
-    monkeypatch.setattr("tb_npu_plugin.scan.source._ALWAYS_ALLOWED", 100_000)
-    rows = kernels(*[kernel_row("k" * 1000)] * 2000)
-    tables, problems = read(tmp_path, f"{KERNELS}.gz", rows)
-    assert codes(problems) == ["file_cut x1"] and "300 times" in problems[0].found
-    assert 0 < len(tables["kernels"]) < 2000
-    tables, problems = read(tmp_path, "communication.json.gz", b'{"step1": {"p2p": "' + b"x" * 2_000_000 + b'"}}')
-    assert tables == {} and "file_cut x1" in codes(problems)
-
-
-def test_a_line_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A crash leaves files full of zeros: one line, read as a whole.
-    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_LINE", 1000)
-    tables, problems = read(tmp_path, KERNELS, kernels(kernel_row("a")) + b"\0" * 5000)
-    assert tables["kernels"].text("name").tolist() == ["a"] and codes(problems) == ["long_line x1"]
-
-
-def test_a_json_file_that_is_too_large_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.readers.shared.source.MAX_JSON", 1000)
-    tables, problems = read(tmp_path, "communication.json", b" " * 1001 + b"{}")
-    assert tables == {} and codes(problems) == ["too_large x1"]
-
-
-STEP_ROWS = "Step,Computing,Free\r\n11,12.0,1\r\n#&x,12.0,1\r\n,12.0,1\r\n12.0,12.0,1\r\n1e3,12.0,1\r\n"
-
-
-def test_rows_of_step_times_are_lost(tmp_path: Path) -> None:
-    tables, problems = read(tmp_path, "step_trace_time.csv", STEP_ROWS.encode())
-    assert tables["step_trace"].text("step").tolist() == ["11", None, "12.0"]
-    assert codes(problems) == ["bad_required_cell x2"]
-    assert [(problem.where, problem.found) for problem in problems] == [("Step and 1 more", "#&x")]
-
-
-@pytest.mark.parametrize("step", ["50", ""])
-def test_a_kernel_keeps_its_row(tmp_path: Path, step: str) -> None:
-    rows = [kernel_row("a"), kernel_row("b")]
-    assert rows[0].startswith("50,")
-    tables, problems = read(tmp_path, KERNELS, kernels(rows[0], rows[1].replace("50,", f"{step},", 1)))
-    assert tables["kernels"].text("step").tolist() == ["50", step or None]
-    assert codes(problems) == []
-    tables, problems = read(tmp_path, KERNELS, kernels(rows[0], rows[1].replace("50,", "5O,", 1)))
-    assert tables["kernels"].text("step").tolist() == ["50", None]
-    assert tables["kernels"].text("name").tolist() == ["a", "b"]
-    assert codes(problems) == ["bad_cell x1"]
