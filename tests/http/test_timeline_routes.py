@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import struct
-
 from tests.http.conftest import Browser
+from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
 
 
@@ -16,9 +14,8 @@ def test_a_request_for_the_timeline_starts_reading(fresh: Browser) -> None:
     assert first.status_code == 503 and first.get_json()["code"] == "not_ready"
     assert until(lambda: fresh.ask("/api/timeline/slices", **query).status_code == 200)
     response = fresh.ask("/api/timeline/slices", **query)
-    magic, length = struct.unpack_from("<II", response.data)
-    header = json.loads(response.data[8 : 8 + length])
-    assert magic == 0x5542504E and response.mimetype == "application/octet-stream"
+    header, _ = decode(response.data)
+    assert response.mimetype == "application/octet-stream"
     assert header["names"] == ["aten::add"] and header["base"] == "1736408883704000500"
     detail = fresh.json("/api/timeline/slice", span=span, id="0")
     assert detail["dur"] == 9500 and detail["args"] == {"Input Dims": "2,2"}

@@ -28,7 +28,7 @@ def _slices(folder: Path) -> dict[int, tuple[Place, int]]:
     found = timeline(folder)
     tracks = [number for number, track in enumerate(found.tracks) if track["kind"] == "slices"]
     rows = ",".join(f"{track * ROW_STEP}-{track * ROW_STEP + ROW_STEP - 1}" for track in tracks)
-    header, data = columns(ask(folder, "slices", rows=rows, t0=0, t1=found.end_ns - found.base_ns + 1, px=1))
+    header, data = columns(folder, "slices", rows=rows, t0=0, t1=found.end_ns - found.base_ns + 1, px=1)
     assert header["unit"] == 1 and set(data["count"]) == {1}
     out = {}
     for row, first, count in header["rows"]:
@@ -118,7 +118,7 @@ def test_counters_keep_their_values(folder: Path) -> None:
         if track["kind"] != "counter" or own is None:
             continue
         seen += 1
-        header, data = columns(ask(folder, "counter", track=number, t0=0, t1=found.end_ns - found.base_ns + 1, px=1))
+        header, data = columns(folder, "counter", track=number, t0=0, t1=found.end_ns - found.base_ns + 1, px=1)
         points = [(int(header["base"]) + at * header["unit"], v) for at, v in zip(data["t0"], data["last0"])]
         assert set(points) <= set(own) | {(found.base_ns, own[0][1])}
         assert {value for _, value in points} == {value for _, value in own}
