@@ -45,13 +45,6 @@ def test_key_follows_everything_that_decides_the_content(monkeypatch: pytest.Mon
     assert keys[-1] == entry_key(folder, "tables", FILES)
 
 
-def test_an_entry_comes_back_with_its_meta(tmp_path: Path) -> None:
-    folder = fill(Cache(tmp_path), "k")
-    entry = Cache(tmp_path).get("k")  # another server
-    assert entry is not None and entry.folder == folder and entry.meta["problems"] == []
-    assert Cache(tmp_path).get("other") is None
-
-
 @pytest.fixture
 def unmovable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system that does not move folders."""

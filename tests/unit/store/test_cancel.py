@@ -93,24 +93,6 @@ def test_finished_stages_stay(tmp_path: Path, library: Library, holding: Holding
     again.close()
 
 
-def test_a_run_is_cancelled_but_for_the_ranks_that_are_read(tmp_path: Path, library: Library, holding: Holding) -> None:
-    for rank in range(4):
-        write_result(tmp_path / "logs" / "run" / NAME.replace("4242", str(rank)), rank=rank, trace=None)
-    first, *rest = places(library)
-    holding.hold()
-    library.read([first], ["tables"])
-    holding.hold("kernel_details.csv")
-    for place in rest:
-        library.request(place, ["tables"], urgent=False)
-    assert until(lambda: "kernel_details" in holding.at())
-    library.cancel([first, *rest], STAGES)
-    assert [library.status(place, "tables").state for place in (first, *rest)] == ["ready"] + ["cancelled"] * 3
-    holding.hold()
-    library.resume([first, *rest], STAGES)
-    library.read(rest, ["tables"])
-    assert [library.open(place).rows("kernels") for place in rest] == [2, 2, 2]
-
-
 def test_a_cancel_between_two_looks_counts(
     tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
