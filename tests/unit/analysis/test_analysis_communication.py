@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import pytest
-
 from tb_npu_plugin.analysis.communication import statistics as communication
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage, world_size
 from tb_npu_plugin.model import Capture
@@ -39,62 +37,24 @@ BANDWIDTH = table_of(
 )
 
 
-def test_the_four_parts_sum_to_the_elapsed_time() -> None:
-    split = communication.split(OPS.take(OPS.ints("wait_ns") != NULL_INT))
-
-    assert split == communication.Split(
-        151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0, longest=100
-    )
-    assert 40 + 30 + 20 + 61 == 151
-
-
-def test_unknown_parts_leave_the_rest_unknown_too() -> None:
-    split = communication.split(OPS.take(OPS.ints("wait_ns") == NULL_INT))
-
-    assert split == communication.Split(
-        7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1, longest=7
-    )
+def test_unknown_parts_of_the_time_leave_the_rest_unknown_too() -> None:
+    is_known = OPS.ints("wait_ns") != NULL_INT
+    found = [communication.split(OPS.take(rows)) for rows in (is_known, ~is_known)]
+    assert found == [
+        communication.Split(151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0, longest=100),
+        communication.Split(7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1, longest=7),
+    ]
 
 
 def test_operators_by_stem_with_bytes_of_the_parts_only() -> None:
     table = communication.operators(OPS, BANDWIDTH, rank=3)
-
     assert table.text("name").tolist() == ["hcom_allReduce", "hcom_allGather"]
-    assert table.ints("rank").tolist() == [3, 3]
-    assert table.ints("calls").tolist() == [2, 1]
-    assert table.ints("size_bytes").tolist() == [400, 40]
-    assert table.ints("avg_elapse_ns").tolist() == [76, 7]  # 75.5 rounds to the even neighbour
-    assert table.ints("avg_transit_ns").tolist() == [20, 1]
-    assert table.ints("avg_size_bytes").tolist() == [200, 40]
-    assert table.ints("incomplete").tolist() == [0, 1]
+    keys = ("rank", "calls", "size_bytes", "avg_elapse_ns", "avg_transit_ns", "avg_size_bytes", "incomplete", "idle_ns")
+    rows = list(zip(*(table.ints(key).tolist() for key in keys)))
+    assert rows == [(3, 2, 400, 76, 20, 200, 0, 61), (3, 1, 40, 7, 1, 40, 1, NULL_INT)]
     assert table.floats("bandwidth").tolist() == [10.0, 4.0]
-    assert table.ints("idle_ns").tolist() == [61, NULL_INT]
-
-
-def test_operators_without_a_bandwidth_table_have_unknown_bytes() -> None:
     assert communication.operators(OPS, None, None).ints("size_bytes").tolist() == [NULL_INT, NULL_INT]
-
-
-def test_transports() -> None:
-    table = communication.transports(BANDWIDTH, rank=None)
-
-    assert table.text("transport").tolist() == ["HCCS", "SDMA"]
-    assert table.ints("size_bytes").tolist() == [400, 40]
-    assert table.ints("time_ns").tolist() == [40, 10]
-    assert table.floats("bandwidth").tolist() == [10.0, 4.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "stem"),
-    [
-        ("hcom_allReduce__586_0_1", "hcom_allReduce"),
-        ("hcom_send__123_45_678", "hcom_send"),
-        ("hcom_allReduce_", "hcom_allReduce_"),
-        ("_1_2", "_1_2"),
-    ],
-)
-def test_stem(name: str, stem: str) -> None:
-    assert communication.base_name(name) == stem
+    assert [communication.base_name(name) for name in ("hcom_allReduce_", "_1_2")] == ["hcom_allReduce_", "_1_2"]
 
 
 def link(group: str, src: int, dst: int, stat: str = "total") -> dict[str, object]:
@@ -149,10 +109,7 @@ def test_links_know_how_many_operators_of_their_type_moved_it() -> None:
 
 def test_a_group_whose_links_start_at_several_ranks_does_not_tell_which_is_this_one() -> None:
     table = table_of("comm_links", [link("x", 0, 1), link("x", 1, 0)])
-
-    ranks = WorldRanks([(Capture(rank=4), table)])
-
-    assert ranks.of("x", 0) is None
+    assert WorldRanks([(Capture(rank=4), table)]).of("x", 0) is None
 
 
 def test_stage_of_the_pipeline() -> None:
@@ -174,13 +131,9 @@ def test_group_of_two_neighbours_gives_no_stage() -> None:
 
 def test_world_size() -> None:
     links = table_of("comm_links", [link("x", 0, 7)])
-    group = {"a": {"global_ranks": [0, 15]}}
-
     assert world_size([Capture(distributed_args={"world_size": 64})]) == 64
-    assert world_size([Capture(groups=group)]) == 16
-    assert world_size([Capture()]) is None
-    assert least_world_size([Capture()], [links, None]) == 8
-    assert least_world_size([Capture()], [None]) is None
+    assert world_size([Capture(groups={"a": {"global_ranks": [0, 15]}})]) == 16
+    assert [least_world_size([Capture()], found) for found in ([links, None], [None])] == [8, None]
 
 
 def test_a_world_is_never_smaller_than_its_profiled_ranks() -> None:

@@ -22,16 +22,6 @@ def records(*rows: dict[str, object]) -> Table:
     return table_of("memory_record", list(rows))
 
 
-def test_a_peak_is_the_largest_number_and_its_first_moment() -> None:
-    table = records(record(3, 120), record(1, 95), record(2, 120), record(1, None, 50, "APP"))
-
-    pta, app = memory.peaks(table)
-
-    assert (pta.component, pta.device, pta.allocated) == ("PTA", "NPU:0", memory.Peak(120, 2))
-    assert pta.active == memory.Peak(None, None)
-    assert (app.component, app.reserved) == ("APP", memory.Peak(50, 1))
-
-
 def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
     values = [(37 * time) % 1009 for time in range(5000)]
     others = [(53 * time) % 997 for time in range(5000)]
@@ -83,15 +73,3 @@ def test_live_at(moment: int, live: list[str]) -> None:
     )
 
     assert memory.live_at(table, moment).text("name").tolist() == live
-
-
-def test_modules() -> None:
-    rows = [("HCCL", 2, 7), ("HCCL", 1, 9), ("SLOG", 1, 0)]
-    samples = [{"component": name, "time_ns": time, "reserved_bytes": size} for name, time, size in rows]
-
-    table = memory.modules(table_of("module_memory", samples))
-
-    assert table.text("component").tolist() == ["HCCL", "SLOG"]
-    assert table.ints("peak_bytes").tolist() == [9, 0]
-    assert table.ints("peak_at").tolist() == [1, 1]
-    assert table.ints("last_bytes").tolist() == [7, 0]
