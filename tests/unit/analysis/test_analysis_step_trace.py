@@ -49,24 +49,15 @@ def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
     mean = analysis.mean(counted)
     assert (mean.gap_ns, mean.fp_bp_ns, mean.tail_ns, mean.total_ns) == (32, 105, 15, 152)  # 31.5 goes to even
     assert mean.reduce_ns == 30  # a and b together take 30, not 40
-    assert trace.recorded is not None
-    assert trace.recorded.gap_ns == 999
+    assert trace.recorded is not None and trace.recorded.gap_ns == 999
+    reduces = analysis.mean_reduces(trace, counted)
+    assert [(one.name, one.offset_ns, one.dur_ns) for one in reduces] == [("a", 45, 25), ("b", 50, 20)]
 
 
 def test_a_lone_step_is_its_own_mean() -> None:
     trace = analysis.from_iterations(ITERATIONS.take(ITERATIONS.text("step").equals("1")), None)
     assert analysis.mean(trace.averaged).fp_bp_ns == 100
     assert trace.steps[0].reduce_ns is None  # not recorded is not none
-
-
-def test_operators_are_placed_after_the_start_of_their_step() -> None:
-    trace = analysis.from_iterations(ITERATIONS, REDUCES)
-    assert [(one.name, one.offset_ns) for one in trace.reduces["2"]] == [("a", 40), ("b", 50)]
-    found = analysis.mean_reduces(trace, trace.averaged)
-    assert [(one.stream_id, one.name, one.offset_ns, one.dur_ns) for one in found] == [
-        (3, "a", 45, 25),
-        (4, "b", 50, 20),
-    ]
 
 
 KERNELS = table_of(
@@ -80,18 +71,6 @@ KERNELS = table_of(
 )
 
 
-def test_kernels_tell_steps_of_other_profilers() -> None:
-    figures = table_of("step_trace", [{"step": "7", "preparing": 40}])
-    trace = analysis.from_kernels(KERNELS, figures, False)
-    seven, eight = trace.steps
-    # Step 7 lasts until step 8 starts; its preparing is told and no part of it.
-    assert (seven.step, seven.start_ns, seven.total_ns, seven.preparing_ns) == ("7", 100, 100, 40)
-    assert (seven.fp_bp_ns, seven.tail_ns, seven.gap_ns) == (50, 0, 50)
-    assert (eight.total_ns, eight.fp_bp_ns, eight.tail_ns, eight.gap_ns, eight.reduce_ns) == (90, 70, 20, None, 30)
-    assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 60, 30)]
-    assert [step.step for step in trace.averaged] == ["7"]
-
-
 @pytest.mark.parametrize(("are_computed", "averaged"), [(True, ["7"]), (False, ["7", "8"])])
 def test_means_leave_out_the_last_step_where_times_are_computed(are_computed: bool, averaged: list[str]) -> None:
     """What is recorded is complete; the last computed step ends with its last task. The gap is of the steps that know it."""
@@ -100,6 +79,7 @@ def test_means_leave_out_the_last_step_where_times_are_computed(are_computed: bo
     assert [step.step for step in trace.averaged] == averaged
     mean = analysis.mean(trace.averaged)
     assert (mean.total_ns, mean.gap_ns) == (100 if are_computed else 95, 50)
+    assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 60, 30)]
 
 
 def test_a_mean_step_of_several_devices_leaves_out_the_last_of_each() -> None:

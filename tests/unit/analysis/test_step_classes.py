@@ -1,13 +1,16 @@
-"""Classes of a step: parts that are disjoint in time and sum to the step."""
+"""Classes of kernels, and of a step: parts that are disjoint in time and sum to the step."""
 
 from __future__ import annotations
 
 from typing import Optional
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_npu_plugin.analysis.comparison import diff
 from tb_npu_plugin.analysis.comparison.step_classes import by_class, class_times, mean
+from tb_npu_plugin.analysis.kernels.classes import class_of
 from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import Table
@@ -98,3 +101,46 @@ def test_classes_sum_to_the_step_exactly(
     for side, name in zip(sides, ("baseline_ns", "experimental_ns")):
         assert sum(getattr(entry, name) for entry in found) == side.total
     assert found == [] or found[-1].running_ns == (sides[1].total or 0) - (sides[0].total or 0)
+
+
+@pytest.mark.parametrize(
+    ("label", "core", "name"),
+    [
+        ("Conv2D", "AI_CORE", "conv_forward"),
+        ("Conv3DBackpropInput", "AI_CORE", "conv_backward"),
+        ("ConvertTypes", "AI_VECTOR_CORE", "vector"),
+        ("MatMulV2", "AI_CORE", "matmul"),
+        ("GroupedMatmul", "MIX_AIC", "matmul"),
+        ("FlashAttentionScoreGrad", "MIX_AIC", "attention"),
+        ("RotaryMul", "AI_VECTOR_CORE", "attention"),
+        ("RmsNorm", "AI_VECTOR_CORE", "normalisation"),
+        ("BNTrainingReduce", "AI_VECTOR_CORE", "normalisation"),
+        ("ForeachAddList", "AI_VECTOR_CORE", "optimizer"),
+        ("ForeachNorm", "AI_VECTOR_CORE", "optimizer"),
+        ("ApplyAdamW", "AI_VECTOR_CORE", "optimizer"),
+        ("TransData", "AI_VECTOR_CORE", "data_movement"),
+        ("TensorMove", "AI_VECTOR_CORE", "data_movement"),
+        ("Cast", "AI_VECTOR_CORE", "data_movement"),
+        ("ReduceSum", "MIX_AIV", "vector"),
+        ("LogSoftmaxV2", "AI_VECTOR_CORE", "vector"),
+        ("Unique2", "AI_CPU", "ai_cpu"),
+        ("hcom_allReduce_", "HCCL", "communication"),
+        ("hcom_allReduce_", "COMMUNICATION", "communication"),
+        ("aclnnForeachAddListV2_ForeachAddList_ForeachAddList", None, "optimizer"),
+        ("trans_TransData_0", None, "data_movement"),
+    ],
+)
+def test_class_of(label: str, core: str | None, name: str) -> None:
+    assert class_of(label, core) == name
+
+
+def test_what_is_on_one_side_only_changed() -> None:
+    """It was in neither list: its ratio is unknown."""
+
+    def side(**times: int) -> Table:
+        return table_of("kernels", [{"name": name, "type": "A", "dur_ns": time} for name, time in times.items()])
+
+    table = diff.kernels(side(gone=10, same=100, slow=100), side(new=10, same=104, slow=105))
+
+    changed = dict(zip(table.text("name").tolist(), table.text("changed").tolist()))
+    assert changed == {"gone": "faster", "same": None, "slow": "slower", "new": "slower"}
