@@ -43,14 +43,6 @@ def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
         assert curve.time[inside][-1] == bin_start + 499
 
 
-def test_a_range_has_the_value_in_force_before_it_and_the_next_after_it() -> None:
-    table = records(*(record(time, time) for time in (0, 10, 20, 30, 40)))
-
-    (curve,) = memory.curves(table, points=100, start=12, end=25)
-
-    assert curve.time.tolist() == [10, 20, 30]
-
-
 def test_fragmentation_when_the_allocators_held_most() -> None:
     both = records(
         record(1, 10, 100, "PTA+GE"), record(2, 60, 80, "PTA+GE"), record(3, 5, 1000, "PTA+GE"), record(9, 99, 100)

@@ -61,13 +61,6 @@ def test_the_tables_own_order_is_used_when_none_is_asked_for() -> None:
     }
 
 
-def test_times_are_offsets_and_unknown_is_null() -> None:
-    data = page(TableQuery(sort="start_ns"))
-
-    assert data["start_ns"] == [1, 5, 7, None]
-    assert data["share"] == [None, 0.5, 0.0, None]  # infinity is no JSON number
-
-
 def test_numbers_inside_text_sort_as_numbers() -> None:
     assert page(TableQuery(sort="step"))["step"] == ["9", "9", "10", None]
     assert page(TableQuery(sort="step", desc=True))["step"] == ["10", "9", "9", None]
@@ -94,12 +87,6 @@ def test_conditions(where: Where, starts: list[int | None]) -> None:
 def test_a_time_is_compared_to_the_nanosecond_whatever_the_value_is(op: str, starts: list[int]) -> None:
     query = TableQuery(sort="start_ns", where=(Where("start_ns", op, "4.5"),))
     assert page(query)["start_ns"] == starts, "as a float, an epoch time is wrong by some 100 ns"
-
-
-def test_csv_has_whole_times_and_chosen_columns() -> None:
-    text = b"".join(to_csv(SOURCE, BASE, TableQuery(columns=("start_ns", "step"), filter="9"))).decode()
-
-    assert text == f"start_ns,step\r\n{BASE + 7},9\r\n{BASE + 1},9\r\n"
 
 
 def test_csv_holds_no_formulas() -> None:

@@ -70,16 +70,3 @@ def test_files_that_nothing_reads_are_listed() -> None:
         (OUT + "mine.txt", "unread", 1, False),
     ]
     assert data["more"] == 3
-
-
-def test_a_table_of_several_files_is_filled_by_each() -> None:
-    host, device = "device_queue_profiling_0.txt", "minddata_aicpu_0.txt"
-    span = TestSpan({"minddata_batches": table_of("minddata_batches", [{"batch": 1}] * 3)}, files=[host, device])
-    span.format, span.parts = "mindinsight", {"minddata_batches": {host: 2, device: 1}}
-    found = files(span)
-    assert [found[name]["state"] for name in (host, device)] == ["read", "read"]
-    assert [found[name]["filled"] for name in (host, device)] == [
-        [{"table": "minddata_batches", "rows": 2}],
-        [{"table": "minddata_batches", "rows": 1}],
-    ]
-    assert found[device]["views"] == found[host]["views"] == ["data_pipeline"]
