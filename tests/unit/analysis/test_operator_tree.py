@@ -14,7 +14,7 @@ def times(
     ops: list[tuple[int, int, int]],
     enqueues: list[tuple[int, int, int]] = [],  # noqa: B006 - never changed
     dequeues: list[tuple[int, int, int]] = [],  # noqa: B006
-    launches: list[tuple[int, int, bool]] = [],  # noqa: B006
+    launches: list[tuple[int, float, bool]] = [],  # noqa: B006
 ) -> Callable[[str], list[int]]:
     def column(rows: list, index: int, dtype: type = np.int64) -> np.ndarray:
         return np.array([row[index] for row in rows], dtype=dtype)
@@ -25,7 +25,7 @@ def times(
             *(column(enqueues, index) for index in range(3)),
             *(column(dequeues, index) for index in range(3)),
             column(launches, 0),
-            column(launches, 1) * FRACTION,
+            (column(launches, 1, float) * FRACTION).astype(np.int64),
             column(launches, 2, bool),
         )
     )
@@ -72,6 +72,13 @@ def test_without_a_task_queue_the_operator_that_runs_launches() -> None:
     assert found("device_self") == [2, 40]
     assert found("device_total") == [42, 40]
     assert found("device_total_aicore") == [40, 40]
+
+
+def test_device_times_are_rounded_half_to_even_once() -> None:
+    """Files add parts of a ns before they round."""
+    sums = [(0.5,), (1.5,), (2.5,), (2.75,), (0.25, 0.25, 0.25)]
+    found = [times([(0, 10, 1)], launches=[(5, part, True) for part in parts])("device_self") for parts in sums]
+    assert found == [[0], [2], [2], [3], [1]]
 
 
 def test_durations_that_cannot_be_do_not_end_it() -> None:
