@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -62,15 +61,6 @@ def test_bytes_and_bandwidth_count_each_link_once(folder: Path) -> None:
     assert sum(row["calls"] for row in tables["ops"]) == len(_ops(folder))
 
 
-@pytest.mark.parametrize(("rank", "bandwidth"), [(0, "15.654"), (1, "15.502")])
-def test_real_bandwidth(rank: int, bandwidth: str) -> None:
-    folder = REAL_RUN / f"rank{rank}_ascend_pt"
-    raw(folder)
-    (row,) = show("distributed", folder).tables["transports"]
-    assert row["transport"] == "HCCS"
-    assert Decimal(row["bandwidth"]).quantize(Decimal("0.001")) == Decimal(bandwidth)
-
-
 @pytest.mark.parametrize("folder", every_result("communication_matrix.json"))
 def test_links_are_the_totals_of_the_matrix(folder: Path) -> None:
     expected = {}
@@ -126,15 +116,6 @@ def test_the_slow_rank_of_the_demo_computes_longest_and_the_others_wait() -> Non
             assert more == pytest.approx(waited[0] - waited[1], abs=500_000)
 
 
-def test_bubble_is_the_time_of_the_receives() -> None:
-    """In two_ranks rank 1 receives activations from rank 0, and hands their gradients back."""
-    folders = sorted((FIXTURES / "results" / "two_ranks").glob("*_ascend_pt"))
-    bubbles = [budget["bubble"] for budget in show("distributed", *folders).data["budgets"]]
-    receives = [[row for row in raw(folder).kernels if row["Type"] == "hcom_receive_"] for folder in folders]
-    assert [len(rows) for rows in receives] == [1, 1]
-    assert bubbles == [int(Decimal(row["Duration(us)"]) * 1000) for (row,) in receives]
-
-
 #: Bytes of the MB of these files.
 MIB = 1 << 20
 
@@ -162,8 +143,3 @@ def test_use_of_the_links_is_that_of_the_files() -> None:
             use, speed = float(port[f"{way} Bandwidth efficiency(%)"]), float(port["Bandwidth(MB/s)"]) * MIB / 1e9
             assert (found["use"], found["speed"]) == (use, pytest.approx(speed)) and use > 0
             assert found["average"] == pytest.approx(use / 100 * speed) and found["peak"] is None
-
-
-def test_no_use_of_links_that_were_not_sampled() -> None:
-    folder = next((FIXTURES / "results" / "level1").glob("*_ascend_pt"))
-    assert "link_use" not in show("distributed", folder).tables

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.raw import FULL, REAL_RUN, Raw, every_result, raw
+from tests.oracle.raw import FULL, Raw, every_result, raw
 from tests.support import mock, mock_mindspore
-from tests.support.fixtures import FIXTURES, folders
+from tests.support.fixtures import folders
 from tests.support.invariants import check_all, query, tables
 
 #: Runs that the pairs of tests/unit/capture/models/test_pairs.py do not have.
@@ -47,26 +47,6 @@ def test_every_spelling_is_among_the_fixtures() -> None:
     assert any("Step Id" not in own for own in headers)
     cores = {"AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "AI_CPU", "DSA_SQE", "HCCL", "COMMUNICATION", "N/A"}
     assert cores == {row["Accelerator Core"] for result in found for row in result.kernels}
-
-
-RECORDED = [FIXTURES / "results" / name for name in ("two_ranks", "old_spellings", "new_spellings")]
-RECORDED += [FIXTURES / "demo" / name for name in ("transformer_910b", "transformer_910b_tuned")]
-RECORDED += [FIXTURES / "demo" / "transformer_slow_rank", REAL_RUN]
-
-
-@pytest.mark.parametrize("run", RECORDED, ids=lambda path: path.name)
-def test_17_ranks_share_steps_and_collectives(run: Path) -> None:
-    raw(run)  # skips where the real data are absent
-    ranks = [Raw(folder) for folder in sorted(run.glob("*_ascend_pt"))]
-    assert len(ranks) >= 2
-    collectives = [
-        {step: set(kinds["collective"]) for step, kinds in rank.json("communication.json").items()} for rank in ranks
-    ]
-    assert all(own == collectives[0] for own in collectives)
-    for number, rank in enumerate(ranks):
-        kinds = [kind for step in rank.json("communication_matrix.json").values() for kind in step.values()]
-        links = {link for kind in kinds for op in kind.values() for link in op}
-        assert {link.split("-")[0] for link in links} == {str(number)}
 
 
 @pytest.mark.parametrize("name", ["cluster_910a", *(pytest.param(name, marks=FULL) for name in ("cluster", "resnet"))])

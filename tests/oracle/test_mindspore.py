@@ -58,19 +58,6 @@ def test_kernels_by_the_last_part_of_their_names(fixture: str) -> None:
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)
-def test_steps_are_those_of_the_file(fixture: str) -> None:
-    expected = [
-        (row["Step"], us(row["Computing"]), us(row["Free"]), us(row["Bubble"]), us(row["Preparing"]))
-        for row in rows(fixture, "step_trace_time.csv")
-    ]
-    if fixture == "mindspore_data":  # without a schedule the file says step 0
-        expected = [(None, *figures) for _, *figures in expected]
-    steps = shown(fixture, "overview").data["steps"]
-    keys = ("step", "computing", "free", "bubble", "preparing")
-    assert [tuple(step[key] for key in keys) for step in steps] == expected
-
-
-@pytest.mark.parametrize("fixture", FIXTURES)
 def test_peaks_to_the_byte(fixture: str) -> None:
     peaks: dict[str, int] = {}
     for row in rows(fixture, "memory_record.csv"):

@@ -44,15 +44,6 @@ def _groups(folder: Path, *headers: str) -> dict[tuple[str | None, ...], list[Ca
     return groups
 
 
-def test_an_operator_that_calls_itself_counts_once() -> None:
-    """Four collectives, each a call within a call: they took 105.99 ms, not twice that."""
-    folder = REAL_RUN / "rank0_ascend_pt"
-    kernels = [us(row["Duration(us)"]) or 0 for row in raw(folder).communicating]
-    row = next(row for row in show("operator", folder).tables["by_name"] if row["name"] == "HcclAllreduce")
-    assert (row["calls"], len(kernels)) == (8, 4)
-    assert row["device_total_ns"] == pytest.approx(sum(kernels), abs=2)
-
-
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_aggregates(folder: Path) -> None:
     shown, (calls,) = show("operator", folder), _groups(folder).values()
