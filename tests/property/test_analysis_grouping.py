@@ -29,9 +29,7 @@ def test_groups_equal_a_dictionary(given_rows: list[tuple[str | None, int, int |
     names = StringColumn.of(row[0] for row in given_rows)
     numbers = np.asarray([row[1] for row in given_rows], dtype=np.int64)
     values = np.asarray([NULL_INT if row[2] is None else row[2] for row in given_rows], dtype=np.int64)
-
     groups = Groups([names, numbers], len(given_rows))
-
     keys = list(zip(names.take(groups.first).tolist(), numbers[groups.first].tolist()))
     assert keys == list(expected)  # in the order of the first rows
     assert groups.count().tolist() == [len(part) for part in expected.values()]

@@ -34,15 +34,7 @@ def test_union_holds_the_same_points(raw: list[tuple[int, int]]) -> None:
 
 
 @given(pairs, pairs)
-def test_overlap_is_intersection(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
+def test_operations_are_those_of_sets(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
     assert content(overlap(normal(a), normal(b))) == points(a) & points(b)
-
-
-@given(pairs, pairs)
-def test_subtract_is_difference(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
     assert content(subtract(normal(a), normal(b))) == points(a) - points(b)
-
-
-@given(pairs, pairs)
-def test_merge_is_union(a: list[tuple[int, int]], b: list[tuple[int, int]]) -> None:
     assert content(merge(normal(a), normal(b))) == points(a) | points(b)

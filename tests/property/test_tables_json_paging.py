@@ -42,9 +42,7 @@ def test_a_page_of_the_sorted_rows(rows: list[Row], key: str, desc: bool, offset
     known = [row for row in rows if row[place] is not None]
     known.sort(key=lambda row: -row[place] if desc else row[place])  # Python's sort is stable
     expected = known + [row for row in rows if row[place] is None]
-
     answer = table_json("t", view_table(rows), 0, TableQuery(sort=key, desc=desc, offset=offset, limit=limit))
-
     assert as_rows(answer["data"]) == expected[offset : offset + limit]
     assert answer["total"] == len(rows)
     assert answer["rows"] == len(expected[offset : offset + limit])
@@ -71,17 +69,13 @@ def test_filter_and_condition(rows: list[Row], needle: str, op: str) -> None:
         and row[1] is not None
         and compare[op](row[1], 1)
     ]
-
     answer = table_json("t", view_table(rows), 0, TableQuery(filter=needle, where=(Where("dur_ns", op, "1"),)))
-
     assert as_rows(answer["data"]) == expected
 
 
 @given(rows_of)
 def test_csv_has_all_rows_whatever_the_page(rows: list[Row]) -> None:
     text = b"".join(to_csv(view_table(rows), 0, TableQuery(offset=3, limit=1))).decode()
-
     read = list(csv.reader(io.StringIO(text, newline="")))
-
     assert read[0] == ["name", "dur_ns", "share"]
     assert read[1:] == [["" if cell is None else str(cell) for cell in row] for row in rows]

@@ -26,9 +26,7 @@ def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
     values = [(37 * time) % 1009 for time in range(5000)]
     others = [(53 * time) % 997 for time in range(5000)]
     table = records(*(record(time, *pair) for time, pair in enumerate(zip(values, others))))
-
     (curve,) = memory.curves(table, points=80)
-
     assert curve.points == 5000
     assert len(curve.time) <= 80
     assert (curve.time[0], curve.time[-1]) == (0, 4999)
@@ -47,7 +45,6 @@ def test_fragmentation_when_the_allocators_held_most() -> None:
     both = records(
         record(1, 10, 100, "PTA+GE"), record(2, 60, 80, "PTA+GE"), record(3, 5, 1000, "PTA+GE"), record(9, 99, 100)
     )
-
     assert memory.fragmentation(both) == 0.25
     assert memory.fragmentation(records(record(1, 50, 100))) == 0.5  # PTA where there is no PTA+GE
     assert memory.fragmentation(records(record(1, None, 100, "APP"))) is None
@@ -63,5 +60,4 @@ def test_live_at(moment: int, live: list[str]) -> None:
             {"name": "c", "size_bytes": 1, "alloc_ns": 5, "release_ns": None, "active_release_ns": 10},
         ],
     )
-
     assert memory.live_at(table, moment).text("name").tolist() == live

@@ -34,10 +34,8 @@ def test_a_call_within_a_call_of_the_same_operator_counts_once() -> None:
     table = table_of("operators", listed)
     nested = nesting_of_rows(table)
     assert nested.tolist() == [0, 0, 1, 2, 0]
-
     table = table.with_columns([(NESTED, nested)])
     named, shaped = operators.by_name(table), operators.by_shape(table)
-
     assert named.text("name").tolist() == ["f", "g"]
     assert named.ints("calls").tolist() == [4, 1]
     assert named.ints("device_total_ns").tolist() == [12, 10]

@@ -9,7 +9,7 @@ import pytest
 
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.schema.core import ResultFile
-from tb_npu_plugin.schema.link_files import HCCS, NIC, PCIE, ROCE
+from tb_npu_plugin.schema.link_files import NIC, PCIE, ROCE
 from tb_npu_plugin.tables import NULL_INT, Table, from_lists
 
 MB = (1 << 20) / 1e9
@@ -30,19 +30,6 @@ def shown(rank: int | None = 3, **tables: Table) -> list[dict[str, Any]]:
 
 def unknown(value: Any) -> bool:
     return value is None or value == NULL_INT or (isinstance(value, float) and math.isnan(value))
-
-
-def test_none_where_nothing_was_sampled() -> None:
-    assert link_use({}, 0) is None
-    assert link_use({"hccs": None, "nic": None}, 0) is None
-
-
-def test_directions() -> None:
-    hccs = table(HCCS, {"mode": "Tx (MB/s)", "max": 300.0, "min": 0.0, "avg": 200.0}, {"mode": "Rx(MB/s)", "avg": 0.0})
-    assert shown(hccs=hccs) == [
-        {"rank": 3, "link": "HCCS", "way": "Tx", "average": 200 * MB, "peak": 300 * MB},
-        {"rank": 3, "link": "HCCS", "way": "Rx", "average": 0.0},  # its peak is unknown, not 0
-    ]
 
 
 def test_kinds_of_packets() -> None:

@@ -40,7 +40,6 @@ def test_every_moment_counts_once() -> None:
         parts(100, 20, 30),
         kernels(("MatMulV2", "AI_CORE", 0, 60), ("Add", "AIV", 40, 60), ("hcom_allReduce_", "HCCL", 50, 70)),
     )
-
     assert found.times == {"matmul": 60, "vector": 40, "communication": 20, "idle": 30}
     assert found.total == 150
     assert found.calls == {"matmul": 1, "vector": 1, "communication": 1}
@@ -48,15 +47,12 @@ def test_every_moment_counts_once() -> None:
 
 def test_bubble_is_taken_out_of_communication_and_copying_is_a_part() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60), ("Memcpy", kineto.MEMCPY_KIND, 60, 10))
-
     found = class_times(parts(60, 50, 5, bubble=40, copying=10), rows)
-
     assert found.times == {"matmul": 60, "copying": 10, "communication": 10, "bubble": 40, "idle": 5}
 
 
 def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60_000))
-
     assert class_times(parts(60_019, 0, 0), rows).times == {"matmul": 60_019, "idle": 0}
     assert class_times(parts(90_000, 0, 0), rows).times == {"matmul": 60_000, "computing": 30_000, "idle": 0}
     assert class_times(parts(90_000, 0, 0), None).times == {"computing": 90_000, "idle": 0}
@@ -64,7 +60,6 @@ def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
 
 def test_idle_is_left_out_unless_both_sides_know_their_step() -> None:
     whole, partial = class_times(parts(1, 2, 3), None), class_times(parts(1, 2, None), None)
-
     assert partial.total is None
     assert [entry.id for entry in by_class(whole, whole)] == ["computing", "communication", "idle"]
     assert [entry.id for entry in by_class(whole, partial)] == ["computing", "communication"]
@@ -95,9 +90,7 @@ def test_classes_sum_to_the_step_exactly(
             assert times[-1].total == step["stage"]
             assert "computing" not in times[-1].times  # all of it is explained by kernels
         sides.append(mean(times, len(times)))
-
     found = by_class(*sides)
-
     for side, name in zip(sides, ("baseline_ns", "experimental_ns")):
         assert sum(getattr(entry, name) for entry in found) == side.total
     assert found == [] or found[-1].running_ns == (sides[1].total or 0) - (sides[0].total or 0)
@@ -141,6 +134,5 @@ def test_what_is_on_one_side_only_changed() -> None:
         return table_of("kernels", [{"name": name, "type": "A", "dur_ns": time} for name, time in times.items()])
 
     table = diff.kernels(side(gone=10, same=100, slow=100), side(new=10, same=104, slow=105))
-
     changed = dict(zip(table.text("name").tolist(), table.text("changed").tolist()))
     assert changed == {"gone": "faster", "same": None, "slow": "slower", "new": "slower"}

@@ -51,7 +51,6 @@ def test_the_overview_has_the_step_times_before_the_kernels_are_read(
     assert [step["computing"] for step in first["data"]["steps"]] == [13750]
     assert first["data"]["capture"]["recorded"] == ["with_stack"]
     assert service.view("kernel", query)["data"] is None, "it has nothing to show yet"
-
     holding.hold()
     assert until(lambda: service.view("overview", query)["state"] == "ready")
     final = service.view("overview", query)

@@ -6,7 +6,6 @@ import tracemalloc
 
 import pytest
 
-from tb_npu_plugin.errors import ClientGone
 from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import stats
@@ -35,16 +34,3 @@ def _peak(timeline: Timeline, slices: int) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def test_nobody_waits(timeline: Timeline, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline_stats, "TILE", 2_000)
-    asked: list[int] = []
-
-    def is_gone() -> bool:
-        asked.append(1)
-        return len(asked) > 3
-
-    with pytest.raises(ClientGone):
-        stats(timeline, 0, 2000 * SLICES, range(8), is_gone=is_gone)
-    assert len(asked) == 4

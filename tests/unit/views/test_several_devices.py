@@ -41,22 +41,6 @@ def steps(found: TestSpan, **params: str) -> Any:
     return step_trace.build(ViewInput([found], params)).data
 
 
-def test_step_trace_shows_one_device_at_a_time() -> None:
-    found = span(kernels=KERNELS)
-    first, other = steps(found), steps(found, device="5")
-    assert (first["devices"], first["device"], other["device"]) == ([2, 5], 2, 5)
-    # step, total, gap to the next step (of the last unknown), forward and backward, tail, communication
-    assert [
-        tuple(one[key] for key in ("step", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns"))
-        for one in first["steps"]
-    ] == [("1", 60, 10, 40, 10, 15), ("2", 30, None, 30, 0, 0)]
-    assert [
-        tuple(one[key] for key in ("step", "total_ns", "gap_ns", "fp_bp_ns", "tail_ns", "reduce_ns"))
-        for one in other["steps"]
-    ] == [("1", 80, 20, 55, 5, 5), ("2", 25, None, 25, 0, 0)]
-    assert other["averaged"] == ["1"]
-
-
 def test_step_trace_takes_the_figures_of_the_device_and_refuses_another() -> None:
     keys = ("device_id", "step", "computing", "communication", "free", "stage", "preparing")
     rows = [dict(zip(keys, row)) for row in ((2, "1", 30, 15, 10, 50, 7), (5, "1", 55, 5, 0, 60, 3))]

@@ -21,7 +21,6 @@ def states(files: list[str]) -> dict[str, ViewStateJson]:
 
 def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
     found = view_states(facts_of_files(ALL))
-
     assert [state["id"] for state in found] == [view.id for view in VIEWS]
     assert all(state["available"] and not state["reason"] for state in found)
     assert missing(facts_of_files(ALL)) == []
@@ -29,7 +28,6 @@ def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
 
 def test_missing_view_names_file_and_option() -> None:
     memory = states([FOLDER + "kernel_details.csv"])["memory"]
-
     assert not memory["available"]
     assert memory["reason"] == "None of memory_record.csv, operator_memory.csv, npu_module_mem.csv found."
     assert memory["option"] == "profile_memory=True"
@@ -37,7 +35,6 @@ def test_missing_view_names_file_and_option() -> None:
 
 def test_missing_of_a_view_and_of_all() -> None:
     facts = facts_of_files([FOLDER + "kernel_details.csv", FOLDER + "trace_view.json"])
-
     assert {entry["file"] for entry in missing(facts, "memory")} == {
         "operator_memory.csv",
         "memory_record.csv",
@@ -54,9 +51,7 @@ def test_missing_of_a_view_and_of_all() -> None:
 
 def test_a_file_that_gave_nothing_is_not_blamed_on_an_option() -> None:
     span = TestSpan(files=[FOLDER + "kernel_details.csv"])
-
     facts = facts_of_span(span)
-
     state = next(state for state in view_states(facts) if state["id"] == "kernel")
     assert (state["available"], state["option"]) == (False, "")
     assert state["reason"].startswith("kernel_details.csv exists, but nothing")
@@ -102,7 +97,6 @@ def test_what_a_database_beside_text_lacks_was_not_recorded(problems: list[Probl
 def test_a_setting_that_was_on_is_not_advised(capture: Capture, option: str, text: str) -> None:
     """Beside a card that said CPU was recorded: "Recorded with activities with ProfilerActivity.CPU"."""
     facts = facts_of_span(TestSpan({"kernels": table_of("kernels", [{"name": "k"}])}, capture))
-
     (entry,) = (entry for entry in missing(facts) if entry["table"] == "operators")
     assert entry["option"] == option
     assert entry["text"].endswith(text)

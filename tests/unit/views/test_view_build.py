@@ -60,7 +60,6 @@ def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
 def test_a_type_without_a_total_does_not_lead() -> None:
     rows = [{"type": "unknown", "core": "Y"}, {"type": "X", "core": "Y", "total_ns": 9}]
     tables = build(overview, TestSpan({"op_statistic": table_of("op_statistic", rows)})).tables
-
     assert tables["kernels"].table.text("type").tolist() == ["X", "unknown"]
 
 
@@ -103,7 +102,6 @@ MEMORY = TestSpan(
 @pytest.mark.parametrize(("t0", "t1", "times"), [("-9", "-5", [0]), ("50", "60", [10]), ("5", "5", [0, 10])])
 def test_memory_of_a_range(t0: str, t1: str, times: list[int]) -> None:
     data = build(memory, MEMORY, device="NPU:0", t0=t0, t1=t1).data
-
     assert [curve["time"] for curve in data["curves"]] == [times]
 
 
@@ -134,9 +132,7 @@ def test_distributed_orders_ranks_and_keeps_steps_that_only_one_file_has() -> No
     )
     first = TestSpan({"step_trace": step_trace, "comm_ops": ops}, Capture(rank=1), token="b")
     second = TestSpan({"op_statistic": STATISTIC}, Capture(rank=0), token="a")
-
     data = build(distributed, first, second).data
-
     assert [(rank["span"], rank["state"]) for rank in data["ranks"]] == [("a", "missing"), ("b", "ready")]
     assert data["ranks"][0]["reason"]
     assert data["steps"] == ["9", "10"]
@@ -149,9 +145,7 @@ def test_distributed_orders_ranks_and_keeps_steps_that_only_one_file_has() -> No
 def test_diff_pairs_the_nth_steps() -> None:
     rows = [{"step": step, "name": "k", "start_ns": 0, "dur_ns": 1} for step in ("7", "8", "9")]
     shifted = table_of("kernels", rows)
-
     data = build(diff, TestSpan({"kernels": KERNELS}), TestSpan({"kernels": shifted})).data
-
     assert [(step["baseline_step"], step["experimental_step"]) for step in data["steps"]] == [
         (None, None),
         ("1", "7"),
@@ -184,9 +178,7 @@ def test_diff_without_marks_of_steps_is_of_whole_captures() -> None:
         table_of("kernels", [{"step": step, "name": "k", "start_ns": at, "dur_ns": 6} for step, at in rows])
         for rows in ([("1", 0), ("2", 10)], [(None, 0), (None, 9)])
     )
-
     result = build(diff, TestSpan({"kernels": marked}), TestSpan({"kernels": bare}))
-
     assert [(step["id"], step["baseline_ns"], step["experimental_ns"]) for step in result.data["steps"]] == [
         ("*", 16, 15)
     ]
@@ -195,7 +187,6 @@ def test_diff_without_marks_of_steps_is_of_whole_captures() -> None:
 
 def test_diff_kernels_of_a_step() -> None:
     span = TestSpan({"kernels": KERNELS})
-
     assert build(diff, span, span, step="2").tables["kernels"].table.ints("baseline_ns").tolist() == [30]
     assert build(diff, span, span).tables["kernels"].table.ints("baseline_ns").tolist() == [10]
     with pytest.raises(BadRequest):
@@ -205,9 +196,7 @@ def test_diff_kernels_of_a_step() -> None:
 def test_diff_shows_what_both_sides_have() -> None:
     rich = TestSpan({"kernels": KERNELS, "operators": table_of("operators", [{"name": "mm", "host_self_ns": 1}])})
     poor = TestSpan({"operators": table_of("operators", [{"name": "mm", "host_self_ns": 3}])})
-
     result = build(diff, rich, poor)
-
     assert set(result.tables) == {"operators"}
     assert result.tables["operators"].sort == "difference_host_self_ns"
     assert result.data["steps"] == []  # one side has no step
@@ -217,9 +206,7 @@ def test_diff_shows_what_both_sides_have() -> None:
 def test_tables_without_rows_give_a_view_and_valid_json(view: View) -> None:
     span = TestSpan({name: empty(columns) for name, columns in TABLES.items()})
     assert is_available(view, facts_of_span(span))
-
     result = view.build(ViewInput([span, span] if view.scope == "diff" else [span], {}))
-
     json.dumps({"data": result.data, "tables": inline_tables(view.id, result)}, allow_nan=False)
     assert set(result.data) == set(typing.get_type_hints(view.contract))
 
