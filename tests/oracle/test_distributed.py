@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.oracle.figures import ms, whole
-from tests.oracle.raw import REAL_RUN, Raw, every_result, raw
+from tests.oracle.raw import REAL_RUN, Raw, every_result, ms, raw, whole
 from tests.oracle.shown import show
 from tests.support.fixtures import FIXTURES
 
@@ -96,24 +94,6 @@ def test_ranks_are_in_order(run: Path) -> None:
     rows = [(rank, row["Step"]) for rank, own in enumerate(folders) for row in Raw(own).csv("step_trace_time.csv")]
     assert [(budget["rank"], budget["step"]) for budget in data["budgets"]] == rows
     assert data["world_size"] == RUNS[run]
-
-
-def test_the_slow_rank_of_the_demo_computes_longest_and_the_others_wait() -> None:
-    run = FIXTURES / "demo" / "transformer_slow_rank"
-    budgets = show("distributed", *sorted(run.glob("*_ascend_pt"))).data["budgets"]
-    truth = json.loads((run / "truth.json").read_text())
-    ((slow,),) = ([fault["rank"] for fault in faults] for faults in truth["faults"].values())
-    assert len({budget["step"] for budget in budgets}) == 2
-    for number, step in enumerate(map(str, truth["steps"])):
-        ranks = {budget["rank"]: budget for budget in budgets if budget["step"] == step}
-        assert sorted(ranks) == list(range(8))
-        others = [budget for rank, budget in ranks.items() if rank != slow]
-        assert ranks[slow]["computing"] > 1.4 * max(budget["computing"] for budget in others)
-        for budget in others:
-            more = budget["elapse"] - ranks[slow]["elapse"]
-            waited = [truth["ranks"][str(rank)]["waited"][number] for rank in (budget["rank"], slow)]
-            assert more > 10_000_000
-            assert more == pytest.approx(waited[0] - waited[1], abs=500_000)
 
 
 #: Bytes of the MB of these files.

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.figures import mean, us
-from tests.oracle.raw import COMMUNICATION, Row, every_result, ns, raw
+from tests.oracle.raw import COMMUNICATION, Row, every_result, mean, ns, raw, us
 from tests.oracle.shown import show
 
 FOLDERS = every_result("kernel_details.csv")

@@ -17,7 +17,7 @@ from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
-from tests.oracle.figures import us, whole
+from tests.oracle.raw import us, whole
 from tests.oracle.shown import rows_of
 from tests.support.span import found_spans
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.figures import us
 from tests.oracle.operator_tree import operators
-from tests.oracle.raw import REAL_RUN, Row, every_result, raw
+from tests.oracle.raw import REAL_RUN, Row, every_result, raw, us
 from tests.oracle.shown import rows_of, show, show_extra, span
 from tests.oracle.timelines import timeline
 

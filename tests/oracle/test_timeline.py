@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.figures import us
-from tests.oracle.raw import Event, every_result, raw
+from tests.oracle.raw import Event, every_result, raw, us
 from tests.oracle.timelines import ask, columns, timeline
 
 FOLDERS = every_result("trace_view.json")

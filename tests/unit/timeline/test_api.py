@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import stats
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
 from tests.support.trace import decode, event, metadata, open_trace
@@ -191,3 +193,16 @@ WINDOW = {"t0": "0", "t1": "10", "px": "1"}
 def test_bad_parameters(route: str, params: dict[str, str], error: type[Exception], timeline: Timeline) -> None:
     with pytest.raises(error):
         GET[route](timeline, params)
+
+
+def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 40_000
+    timeline, _ = open_trace([event(f"op{n % 50}", n * 2, 1, n % 8) for n in range(count)], tmp_path)
+    monkeypatch.setattr("tb_npu_plugin.store.timeline.stats.TILE", 2_000)
+    peaks = []
+    for slices in (count // 10, count):
+        tracemalloc.start()
+        assert stats(timeline, 0, 2000 * slices, range(8)).slices == slices
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0] + 50_000 < 96 * count / 4

@@ -12,8 +12,8 @@ import pytest
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import empty
-from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, overview, step_trace
+from tb_npu_plugin.tables import Table, empty
+from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, step_trace
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.registry import VIEWS
@@ -55,12 +55,6 @@ def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
     assert build(step_trace, span).data["chosen"] is None and build(step_trace, span, step="2").data["chosen"] == "2"
     with pytest.raises(BadRequest, match="is not a step"):
         build(step_trace, span, step=step)
-
-
-def test_a_type_without_a_total_does_not_lead() -> None:
-    rows = [{"type": "unknown", "core": "Y"}, {"type": "X", "core": "Y", "total_ns": 9}]
-    tables = build(overview, TestSpan({"op_statistic": table_of("op_statistic", rows)})).tables
-    assert tables["kernels"].table.text("type").tolist() == ["X", "unknown"]
 
 
 def test_operator_source_and_stacks() -> None:
@@ -247,3 +241,40 @@ def test_calls_are_shown_where_no_operators_are() -> None:
     (span,) = found_spans(FIXTURES / "results" / "msprof")
     result = build(operator, span)
     assert set(result.tables) == {"api_statistic"} and result.data["calls"] == 0
+
+
+#: Device 2 computes 10 + 20; device 5 begins its steps earlier and computes longer.
+DEVICES = table_of(
+    "kernels",
+    [
+        {"device_id": device, "step": step, "start_ns": start, "dur_ns": dur, "core": "AI_CORE", "name": "k"}
+        for device, step, start, dur in (
+            *((2, "1", 100, 10), (2, "1", 120, 20), (5, "1", 90, 55)),
+            *((2, "2", 160, 30), (5, "2", 170, 25)),
+        )
+    ],
+)
+
+
+def test_step_trace_takes_the_figures_of_the_device_and_refuses_another() -> None:
+    def steps(device: str = "", **tables: Table) -> Any:
+        return build(step_trace, TestSpan(tables), device=device).data
+
+    keys = ("device_id", "step", "computing", "communication", "free", "stage", "preparing")
+    rows = [dict(zip(keys, row)) for row in ((2, "1", 30, 15, 10, 50, 7), (5, "1", 55, 5, 0, 60, 3))]
+    figures = table_of("step_trace", rows)
+    both = {"kernels": DEVICES, "step_trace": figures}
+    assert [steps(device, **both)["steps"][0]["preparing_ns"] for device in ("2", "5")] == [7, 3]
+    alone = [steps(device, step_trace=figures)["steps"] for device in ("", "5")]
+    assert [[one["total_ns"] for one in found] for found in alone] == [[50], [60]]
+    with pytest.raises(BadRequest):
+        steps("3", **both)
+    one = steps(kernels=DEVICES.take(DEVICES.ints("device_id") == 2))
+    assert (one["devices"], one["device"]) == ([2], None)
+
+
+def test_what_no_certain_device_did_is_a_budget_of_its_own() -> None:
+    ops = table_of("comm_ops", [{"step": "1", "kind": "collective", "name": "a", "group": "g", "elapse_ns": 15}])
+    data = build(distributed, TestSpan({"kernels": DEVICES, "comm_ops": ops}, Capture(rank=4))).data
+    of_first = [(one["device_id"], one["computing"], one["elapse"]) for one in data["budgets"] if one["step"] == "1"]
+    assert of_first == [(2, 30, None), (5, 55, None), (None, None, 15)]
