@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.oracle.raw import FULL, Raw, every_result, raw
 from tests.support import mock, mock_mindspore
 from tests.support.fixtures import folders
-from tests.support.invariants import check_all, query, tables
+from tests.support.invariants import check_all, query
 
 #: Runs that the pairs of tests/unit/capture/models/test_pairs.py do not have.
 QUICK = ("both_not_synced", "both_mstx", "cluster_910a", "mindspore/cluster")
@@ -72,16 +71,10 @@ def _group_and_key(step: str, key: str) -> tuple[str, str, str]:
     return key.split("@")[1], step, key.replace("hcom_send_", "hcom_p2p_").replace("hcom_receive_", "hcom_p2p_")
 
 
-def test_a_database_export_has_no_text_and_level_0_no_counters() -> None:
+def test_a_database_export_has_no_text_and_is_marked_as_simulated() -> None:
     (folder,) = mock.run("db_only")[0].glob("*_ascend_pt")
     assert {path.name for path in Raw(folder).output.iterdir()} == {"ascend_pytorch_profiler_0.db", "analysis.db"}
     metadata = dict(query(folder, "SELECT name,value FROM META_DATA"))
     assert metadata["SCHEMA_VERSION"] == "1.0.0" and json.loads(metadata["tb_npu_simulated"]) is True
     assert "ENV_VARIABLES" in metadata
     assert "ENV_VARIABLES" not in json.loads((folder / "profiler_metadata.json").read_text())
-    info: Any = json.loads((folder / "profiler_info_0.json").read_text())
-    assert info["config"]["experimental_config"]["_export_type"] == ["db"]
-    assert "TASK_PMU_INFO" in tables(folder)
-    (level_0,) = mock.run("both_level0")[0].glob("*_ascend_pt")
-    assert "TASK_PMU_INFO" not in tables(level_0) and "CANN_API" in tables(level_0)
-    assert tables(level_0, "analysis.db") == {"StepTraceTime"}
