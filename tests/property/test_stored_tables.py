@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,20 +65,12 @@ def test_a_page_of_the_sorted_rows(rows: list[Row], key: str, desc: bool, offset
     st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"]),
 )
 def test_filter_and_condition(rows: list[Row], needle: str, op: str) -> None:
-    compare = {
-        "lt": int.__lt__,
-        "le": int.__le__,
-        "gt": int.__gt__,
-        "ge": int.__ge__,
-        "eq": int.__eq__,
-        "ne": int.__ne__,
-    }
     expected = [
         row
         for row in rows
         if all(word.casefold() in (row[0] or "").casefold() for word in needle.split())
         and row[1] is not None
-        and compare[op](row[1], 1)
+        and getattr(operator, op)(row[1], 1)
     ]
     answer = table_json("t", view_table(rows), 0, TableQuery(filter=needle, where=(Where("dur_ns", op, "1"),)))
     assert as_rows(answer["data"]) == expected

@@ -25,13 +25,7 @@ def kernels(*rows: tuple[str, str, int, int]) -> Table:
 
 
 def parts(computing: int | None, exposed: int | None, free: int | None, **more: int) -> Parts:
-    return {
-        "computing": computing,
-        "communication_not_overlapped": exposed,
-        "free": free,
-        "bubble": None,
-        **more,
-    }
+    return {"computing": computing, "communication_not_overlapped": exposed, "free": free, "bubble": None, **more}
 
 
 def test_every_moment_counts_once() -> None:

@@ -11,9 +11,12 @@ import pytest
 
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import stats
+from tb_npu_plugin.tables import from_lists
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
 from tests.support.trace import decode, event, metadata, open_trace
@@ -206,3 +209,35 @@ def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monke
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0] + 50_000 < 96 * count / 4
+
+
+#: Columns of the table of kernels, which adds facts to a slice.
+FACTS = ("name", "start_ns", "dur_ns", "core", "block_dim", "wait_ns", "input_shapes")
+KERNELS = [
+    ("MatMul", 1000, 50, "AI_CORE", 20, 7, "2,3"),
+    ("MatMul", 1050, 10, "AI_VECTOR_CORE", None, None, None),
+    ("Add", 1050, 10, "AI_VECTOR_CORE", 1, 0, "4"),
+]
+
+
+def span_of(rows: list[tuple[Any, ...]] | None, file: str = "kernel_details.csv") -> Any:
+    columns = [column for column in TABLES["kernels"] if column.key in FACTS]
+    lists = {key: [row[place] for row in rows or ()] for place, key in enumerate(FACTS)}
+    table = None if rows is None else from_lists(columns, lists)
+    return SimpleNamespace(table=lambda name: table, source=lambda name: file)
+
+
+def test_a_kernel_is_found_by_name_and_start() -> None:
+    facts, second = (kernel_facts(span_of(KERNELS), "MatMul", start) for start in (1001, 1050))
+    assert facts is not None and second is not None
+    keys = ("source", "core", "block_dim", "wait_ns", "input_shapes", "output_shapes")
+    assert [facts[key] for key in keys] == ["kernel_details.csv", "AI_CORE", 20, 7, "2,3", None]
+    assert [second[key] for key in keys[1:4]] == ["AI_VECTOR_CORE", None, None]
+    found = kernel_facts(span_of(KERNELS, "ascend_pytorch_profiler_0.db"), "Add", 1050)
+    assert found is not None and found["source"] == "ascend_pytorch_profiler_0.db"
+
+
+def test_other_slices_have_no_facts() -> None:
+    assert kernel_facts(span_of(KERNELS), "MatMul", 1002) is None
+    assert kernel_facts(span_of(KERNELS), "Sub", 1050) is None
+    assert kernel_facts(span_of(None), "MatMul", 1000) is None
