@@ -339,22 +339,16 @@ def test_a_request_for_the_timeline_starts_reading(fresh: Browser) -> None:
 
 
 def test_the_trace_view_waits_for_the_trace_only(browser: Browser) -> None:
-    found = browser.view("trace", span=browser.spans()[0])
+    span = browser.spans()[0]
+    found = browser.view("trace", span=span)
     assert found["state"] == "ready" and found["base_ns"] == "1736408883704000500"
-    before = found["fingerprint"]
+    zero = int(found["base_ns"]) + found["data"]["zero"]
+    assert zero == int(browser.view("kernel", span=span)["base_ns"]), "the origin of all views"
     assert until(lambda: not browser.json("/api/progress")["jobs"])
-    assert browser.view("trace", span=browser.spans()[0])["fingerprint"] == before, "it is not drawn again"
+    assert browser.view("trace", span=span)["fingerprint"] == found["fingerprint"], "it is not drawn again"
 
 
 def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
     span = browser.spans()[1]
     assert browser.view("trace", span=span)["state"] == "missing"
     assert browser.ask("/api/timeline/slice", span=span, id="0").status_code == 404
-
-
-def test_trace_shows_times_from_the_zero_of_all_views(browser: Browser) -> None:
-    """The trace begins at another moment than the tables."""
-    span = browser.spans()[0]
-    kernel = browser.view("kernel", span=span)
-    trace = browser.view("trace", span=span)
-    assert int(trace["base_ns"]) + trace["data"]["zero"] == int(kernel["base_ns"]) != int(trace["base_ns"])
