@@ -1,4 +1,4 @@
-"""From files to open spans through real worker processes: what is read when, again, and what is said."""
+"""From files to open spans through real worker processes: what is read when, again, and what is said. Times of day."""
 
 from __future__ import annotations
 

@@ -209,8 +209,6 @@ def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:
 
 
 def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shutil
-
     import tb_npu_plugin
 
     copy = tmp_path / "tb_npu_plugin"
