@@ -1,131 +1,253 @@
-"""Communication of real runs of torch.distributed: groups, sends and receives, DistributedDataParallel."""
+"""Communication of real runs of torch.distributed: groups, operators with their counts and bytes, and who waits for whom."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sqlite3
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from tb_npu_plugin.capture.mock.parse import parse
-from tests.unit.capture.mock.distributed_training import one_of_eight
+from tests.oracle.raw import FULL, Raw
+from tests.oracle.shown import show
+from tests.support.invariants import check, query, tables
+from tests.unit.capture.mock.distributed_training import (
+    BATCH,
+    LATE,
+    ONE,
+    OUTER,
+    SLOW,
+    STEPS,
+    TWO,
+    WEIGHT,
+    collectives,
+    one_of_eight,
+    parallel_models,
+)
 from tests.unit.capture.scripts import needs_torch
 
 pytestmark = needs_torch
+#: What each rank shall have of collectives(): type, count and data type as HCCL takes them, bytes over its link.
+REDUCE, GATHER = ("hcom_allReduce", ONE, "BFP16", 2 * ONE), ("hcom_allGather", ONE, "BFP16", 2 * ONE)
+BROADCAST, TO_ALL = ("hcom_broadcast", ONE, "BFP16", ONE), ("hcom_alltoallv", ONE, "BFP16", ONE)
+SEND, RECEIVE = ("hcom_send", ONE, "BFP16", 0), ("hcom_receive", ONE, "BFP16", 2 * ONE)
+TYPES = {"FP16": 2, "FP32": 4, "FP64": 8, "INT64": 8, "UINT8": 1}
 
 
-def groups_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
-    return found
+def collectives_of(rank: int) -> list[tuple[str, int, str, int]]:
+    return [
+        *(("hcom_allReduce", ONE, name, size * ONE) for name, size in TYPES.items()),
+        REDUCE,
+        BROADCAST,
+        ("hcom_reduce", ONE, "BFP16", ONE),
+        *[GATHER] * 3,  # all_gather, all_gather_into_tensor, gather
+        ("hcom_scatter", ONE, "BFP16", 2 * ONE),
+        ("hcom_reduceScatter", ONE, "BFP16", 2 * ONE),
+        ("hcom_reduceScatter", ONE // 2, "BFP16", ONE),
+        ("hcom_alltoallv", TWO, "BFP16", TWO),
+        ("hcom_alltoall", ONE // 2, "BFP16", ONE),
+        TO_ALL,
+        ("hcom_allReduce", 1, "FP32", 4),  # barrier
+        *[RECEIVE if rank else SEND] * 2,
+        ("hcom_batchSendRecv", ONE + TWO, "BFP16", 2 * (TWO if rank else ONE)),
+        ("hcom_allReduce", ONE + ONE // 2, "BFP16", 3 * ONE),
+        ("hcom_allGather", 1, "INT64", 8),  # all_gather_object: its size, and the object
+        ("hcom_allGather", 90, "UINT8", 90),
+        REDUCE,
+        BROADCAST,
+        GATHER,
+        TO_ALL,
+        ("hcom_reduceScatter", ONE * 3 // 4, "BFP16", ONE * 3 // 2),
+    ]
 
 
-def operators(folder: Path, kind: str) -> list[str]:
-    """Types of the operators of one kind, and the numbers in their names."""
-    steps = json.loads((folder / "ASCEND_PROFILER_OUTPUT/communication.json").read_text())
-    names = [name for step in steps.values() for name in step[kind] if "@" in name]
-    return [f"{name.split('__')[0]} {name.split('_')[-2]}" for name in names]
+class Operator(NamedTuple):
+    """An operator of the database and of communication.json. what: as in collectives_of()."""
+
+    name: str
+    group: str
+    ranks: list[int]
+    what: tuple[str, int, str, int]
+    p2p: bool
 
 
-def operators_by_group(folder: Path, by: str) -> Counter[tuple[str, Any]]:
-    """How many operators have a type and a group, from the database; by: key of parallel_group_info."""
-    groups = groups_of(folder)
-    with sqlite3.connect(next((folder / "ASCEND_PROFILER_OUTPUT").glob("ascend_pytorch_profiler*.db"))) as connection:
-        rows = connection.execute(
-            "SELECT t.value, g.value FROM COMMUNICATION_OP JOIN STRING_IDS AS t ON t.id = opType "
-            "JOIN STRING_IDS AS g ON g.id = groupName"
-        ).fetchall()
-    return Counter((type_, str(groups[name][by])) for type_, name in rows)
+def operators(folder: Path) -> list[Operator]:
+    """By start."""
+    moved: dict[str, tuple[int, bool]] = {}
+    for kinds in Raw(folder).json("communication.json").values():
+        for kind, entries in kinds.items():
+            for key, entry in entries.items():
+                if "@" in key:
+                    links = entry["Communication Bandwidth Info"]
+                    size = sum(links[link]["Transit Size(MB)"] for link in ("HCCS", "PCIE", "RDMA", "SIO"))
+                    moved[key.split("@")[0]] = round(size * 1e6), kind == "p2p"
+    rows = query(
+        folder,
+        "SELECT n.value, t.value, g.value, count, d.name FROM COMMUNICATION_OP "
+        "JOIN STRING_IDS AS n ON n.id = opName JOIN STRING_IDS AS t ON t.id = opType "
+        "JOIN STRING_IDS AS g ON g.id = groupName JOIN ENUM_HCCL_DATA_TYPE AS d ON d.id = dataType ORDER BY startNs",
+    )
+    assert set(moved) == {name for name, *_ in rows}
+    groups = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
+    return [
+        Operator(
+            name,
+            group,
+            groups[group]["global_ranks"],
+            (type_.rstrip("_"), count, data, moved[name][0]),
+            moved[name][1],
+        )
+        for name, type_, group, count, data in rows
+    ]
+
+
+def spawned(work: Any, out: Path, ranks: int) -> Path:
+    import torch
+
+    torch.multiprocessing.spawn(work, (str(out),), nprocs=ranks)
+    return out
+
+
+def ranks_of(folder: Path) -> dict[int, Path]:
+    return {int(next(found.glob("profiler_info_*")).stem[-1]): found for found in folder.glob("*_ascend_pt")}
 
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result of rank 3 of eight."""
-    import torch
-
-    out = tmp_path_factory.mktemp("alone")
-    torch.multiprocessing.spawn(one_of_eight, (str(out),), nprocs=1)
-    return next(out.glob("*_ascend_pt"))
+    return ranks_of(spawned(one_of_eight, tmp_path_factory.mktemp("alone"), 1))[3]
 
 
 def test_each_operator_has_its_group(alone: Path) -> None:
-    assert operators_by_group(alone, "global_ranks") == {
-        ("hcom_allReduce_", "[2, 3]"): 1,
-        ("hcom_allReduce_", str(list(range(8)))): 1,
-        ("hcom_receive_", "[3, 7]"): 1,
-        ("hcom_send_", "[3, 7]"): 1,
-        ("hcom_batchSendRecv_", str(list(range(8)))): 1,
-        ("hcom_send_", "[3, 4]"): 1,
-        ("hcom_receive_", "[3, 5]"): 1,
+    everyone = list(range(8))
+    assert Counter((one.what[0], str(one.ranks), one.p2p) for one in operators(alone)) == {
+        ("hcom_allReduce", "[2, 3]", False): 1,
+        ("hcom_allReduce", str(everyone), False): 1,
+        ("hcom_allReduce", "[3, 5]", False): 1,
+        ("hcom_receive", "[3, 7]", True): 1,
+        ("hcom_send", "[3, 7]", True): 1,
+        ("hcom_batchSendRecv", str(everyone), True): 1,
+        ("hcom_send", "[3, 4]", True): 1,
+        ("hcom_receive", "[3, 5]", True): 1,
     }
+    links: dict[str, set[str]] = defaultdict(set)
+    (step,) = Raw(alone).json("communication_matrix.json").values()
+    for key, entry in step["p2p"].items():
+        links[key.split("-")[0]] |= set(entry)
+    assert links.pop("batchsendrecv") == {"3-3", "3-5"}, "counted in the group of all: what is sent, the other reads"
+    assert set(links) == {"send", "receive"} and set.union(*links.values()) <= {"0-1", "1-0", "0-0", "1-1"}
 
 
 def marks(folder: Path) -> list[dict[str, str]]:
     """Messages of torch_npu's own marks of communication, in the order of the calls."""
-    database = next(folder.glob("**/ascend_pytorch_profiler*.db"))
-    with sqlite3.connect(database) as connection:
-        rows = connection.execute(
-            "SELECT m.value FROM MSTX_EVENTS JOIN STRING_IDS AS m ON m.id = message "
-            "JOIN STRING_IDS AS d ON d.id = domainId WHERE d.value = 'communication' ORDER BY startNs"
-        )
-        return [json.loads(message) for (message,) in rows]
+    rows = query(
+        folder,
+        "SELECT m.value FROM MSTX_EVENTS JOIN STRING_IDS AS m ON m.id = message "
+        "JOIN STRING_IDS AS d ON d.id = domainId WHERE d.value = 'communication' ORDER BY startNs",
+    )
+    return [json.loads(message) for (message,) in rows]
 
 
 def test_communication_marks_itself(alone: Path) -> None:
-    ranks = {name: group["global_ranks"] for name, group in groups_of(alone).items()}
-    found = [(mark["opName"], mark["count"], mark["dataType"], len(ranks[mark["groupName"]])) for mark in marks(alone)]
-    assert found == [
-        ("HcclAllreduce", "4096", "fp32", 2),
-        ("HcclRecv", "2048", "fp32", 2),
-        ("HcclSend", "2048", "fp32", 2),
-        ("HcclBatchSendRecv", "4096", "fp32", 8),
-        ("HcclSend", "2048", "fp32", 2),
-        ("HcclRecv", "2048", "fp32", 2),
-        ("HcclAllreduce", "2048", "fp32", 8),
+    ranks = {one.group: len(one.ranks) for one in operators(alone)}
+    found = [
+        (
+            mark["opName"],
+            mark["count"],
+            mark["dataType"],
+            ranks[mark["groupName"]],
+            mark.get("destRank", mark.get("srcRank")),
+        )
+        for mark in marks(alone)
     ]
-    peers = [mark.get("destRank", mark.get("srcRank")) for mark in marks(alone)]
-    assert peers == [None, "1", "1", None, "1", "1", None]  # counted in the group of two
+    assert found == [
+        ("HcclAllreduce", "4096", "fp32", 2, None),
+        ("HcclRecv", "2048", "fp32", 2, "1"),  # counted in the group of two
+        ("HcclSend", "2048", "fp32", 2, "1"),
+        ("HcclBatchSendRecv", "4096", "fp32", 8, None),
+        ("HcclSend", "2048", "fp32", 2, "1"),
+        ("HcclRecv", "2048", "fp32", 2, "1"),
+        ("HcclAllreduce", "2048", "fp32", 8, None),
+        ("HcclAllreduce", "4096", "fp32", 2, None),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("chosen", "count"),
+    ("chosen", "is_kept"),
     [
-        ({"mstx_exclude": ["communication"]}, 0),
-        ({"mstx_include": ["default"]}, 0),
-        ({"mstx_include": ["communication", "mine"]}, 7),
-        ({"mstx_exclude": ["default"]}, 7),
-        ({"mstx": False}, 0),
-        ({"level": "Level_none"}, 7),
+        ({"mstx_exclude": ["communication"]}, False),
+        ({"mstx_include": ["communication", "mine"]}, True),
+        ({"mstx": False}, False),
+        ({"level": "Level_none"}, True),
     ],
 )
-def test_domains_choose(alone: Path, chosen: dict[str, Any], count: int, tmp_path: Path) -> None:
+def test_domains_choose(alone: Path, chosen: dict[str, Any], is_kept: bool, tmp_path: Path) -> None:
     folder = tmp_path / alone.name
     shutil.copytree(alone / "FRAMEWORK", folder / "FRAMEWORK")
     capture = folder / "FRAMEWORK/capture.json"
     content = json.loads(capture.read_text())
     content["settings"].update(chosen)
     capture.write_text(json.dumps(content))
-    parse(folder, tmp_path, ("db",), lambda progress: None)
-    assert ("MSTX_EVENTS" in tables(tmp_path)) == (count > 0)
-    assert not count or len(marks(tmp_path)) == count
+    output = folder / "ASCEND_PROFILER_OUTPUT"
+    output.mkdir()
+    parse(folder, output, ("db",), lambda progress: None)
+    assert ("MSTX_EVENTS" in tables(folder)) == is_kept
+    assert not is_kept or len(marks(folder)) == 8
 
 
-def tables(folder: Path) -> set[str]:
-    with sqlite3.connect(next(folder.glob("ascend_pytorch_profiler*.db"))) as connection:
-        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+@FULL
+def test_each_collective_is_the_operator_of_the_device(tmp_path: Path) -> None:
+    folders = ranks_of(spawned(collectives, tmp_path, 2))
+    found = {rank: operators(folder) for rank, folder in folders.items()}
+    for rank, folder in folders.items():
+        assert [one.what for one in found[rank]] == collectives_of(rank)
+        p2p = ("hcom_send", "hcom_receive", "hcom_batchSendRecv")
+        assert all(one.p2p == (one.what[0] in p2p) for one in found[rank])
+        check(folder)
+    names = [[one.name for one in found[rank] if not one.p2p] for rank in (0, 1)]
+    assert names[0] == names[1] and len(set(names[0])) == len(names[0])
 
 
-def test_sends_and_receives_are_p2p(alone: Path) -> None:
-    pairs = ["hcom_receive 0", "hcom_receive 0", "hcom_send 0", "hcom_send 0"]
-    assert sorted(operators(alone, "p2p")) == ["hcom_batchSendRecv 0", *pairs]
-    assert operators(alone, "collective") == ["hcom_allReduce 0", "hcom_allReduce 0"]
-    matrix = json.loads((alone / "ASCEND_PROFILER_OUTPUT/communication_matrix.json").read_text())
-    (step,) = matrix.values()
-    links: dict[str, set[str]] = defaultdict(set)
-    for key, entry in step["p2p"].items():
-        links[key.split("-")[0]] |= set(entry)
-    assert links.pop("batchsendrecv") == {"3-3", "3-5"}, "counted in the group of all: what is sent, the other reads"
-    assert set(links) == {"send", "receive"} and set.union(*links.values()) <= {"0-1", "1-0", "0-0", "1-1"}
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return spawned(parallel_models, tmp_path_factory.mktemp("models"), 2)
+
+
+#: Of each rank that recorded: operators of a step.
+@FULL
+@pytest.mark.parametrize(
+    ("name", "ranks", "operators_of_a_step"),
+    [
+        ("ddp", {0, 1}, {("hcom_allReduce", WEIGHT): 2}),
+        # forward and backward, both layers
+        ("fsdp", {0}, {("hcom_allGather", WEIGHT // 2): 4, ("hcom_reduceScatter", WEIGHT // 2): 2}),
+        ("tp", {1}, {("hcom_allReduce", BATCH * OUTER): 1}),
+    ],
+)
+def test_parallel_models(
+    models: Path, name: str, ranks: set[int], operators_of_a_step: dict[tuple[str, int], int]
+) -> None:
+    folders = ranks_of(models / name)
+    assert set(folders) == ranks
+    for folder in folders.values():
+        found = Counter(one.what[:3] for one in operators(folder))
+        assert found == {(*key, "BFP16"): count * STEPS for key, count in operators_of_a_step.items()}
+        check(folder)
+        assert show("distributed", folder).data["world_size"] == 2
+
+
+@FULL
+def test_the_other_rank_waits_for_the_slow_one(models: Path) -> None:
+    data = show("distributed", *(folder for _, folder in sorted(ranks_of(models / "ddp").items()))).data
+    waited, exposed = Counter[int](), Counter[int]()
+    for budget in data["budgets"]:
+        waited[budget["rank"]] += budget["synchronization"]
+        exposed[budget["rank"]] += budget["communication_not_overlapped"]
+    assert waited[1 - SLOW] > waited[SLOW] and exposed[1 - SLOW] > exposed[SLOW]
+    assert waited[1 - SLOW] > LATE * 1e9, "it comes late by that much in each of two steps, whatever else holds them up"
+    between = [link for link in data["links"] if link["transport"] == "HCCS"]
+    assert {(link["src_rank"], link["dst_rank"]) for link in between} == {(0, 1), (1, 0)}
+    assert all(5 < link["bandwidth"] < 28 for link in between), "waiting is no transfer"
