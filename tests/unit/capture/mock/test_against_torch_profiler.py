@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
