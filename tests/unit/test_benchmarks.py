@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks import all as all_benchmarks
-from benchmarks.harness import LINES_VARIABLE, Bar, Usage, report, run
-
-MB = 1_000_000
-TAKES = """
-import mmap, subprocess, sys, time
-own = bytearray({own})
-own[::4096] = b"x" * len(own[::4096])
-{more}
-time.sleep(0.5)
-"""
-
-
-def takes(own: int, more: str = "") -> list[str]:
-    return [sys.executable, "-c", TAKES.format(own=own, more=more)]
-
-
-def measured(command: list[str], least: int, figure: str = "anonymous") -> Usage:
-    """What a command took. Memory is looked at again and again: on a busy machine perhaps not while it was at its peak."""
-    for _ in range(20):
-        usage = run(command)
-        if getattr(usage, figure) > least:
-            return usage
-    raise AssertionError(f"never more than {getattr(usage, figure)}")
+from benchmarks.harness import LINES_VARIABLE, Bar, report
 
 
 def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,16 +24,6 @@ def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.Monke
     line = json.loads((tmp_path / "lines").read_text())
     assert (line["measured"], line["verdict"]) == (0.1, "ok")
     assert line["rounds"] == {"ours": [2.0, 1.0], "json.load": [10.0, 20.0]}
-
-
-@pytest.mark.full
-def test_memory_is_that_of_all_processes_together() -> None:
-    child = takes(60 * MB)
-    alone = measured(child, 60 * MB)
-    both = measured(takes(60 * MB, f"subprocess.Popen({child!r}).wait()"), 120 * MB)
-    assert alone.anonymous < 90 * MB
-    assert both.anonymous < 180 * MB
-    assert both.high_water >= both.anonymous
 
 
 def test_results_name_what_fell_short_and_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
