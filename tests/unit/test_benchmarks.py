@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from benchmarks import all as all_benchmarks
-from benchmarks.harness import LINES_VARIABLE, Bar, report
+from benchmarks.harness import Bar, report
 
 
 def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[str]) -> None:
@@ -16,14 +15,6 @@ def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[s
     assert report([Bar("good", 0.29, 0.3), Bar("bad", 0.31, 0.3)]) == 1
     assert report([Bar("unknown", float("nan"), 0.3)]) == 1
     assert "falls short" in capsys.readouterr().out
-
-
-def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LINES_VARIABLE, str(tmp_path / "lines"))
-    report([Bar.of_times("scan", [2.0, 1.0], [10.0, 20.0], 0.12, "json.load")])
-    line = json.loads((tmp_path / "lines").read_text())
-    assert (line["measured"], line["verdict"]) == (0.1, "ok")
-    assert line["rounds"] == {"ours": [2.0, 1.0], "json.load": [10.0, 20.0]}
 
 
 def test_results_name_what_fell_short_and_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,6 +121,7 @@ def test_version_names_the_scanner_and_imports_no_library() -> None:
     [
         (["show", "overview", "EMPTY"], 1, "no NPU result"),
         (["doctor", "EMPTY"], 1, "no NPU result"),
+        (["ingest", "EMPTY"], 1, "no NPU result"),
         (["show", "overview", "RAW"], 1, "never parsed"),
         (["show", "memory", "LOGS"], 1, ""),
         (["show", "nonsense", "LOGS"], 2, "nonsense"),

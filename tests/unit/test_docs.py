@@ -66,13 +66,6 @@ def test_every_key_of_the_timeline_is_in_its_page() -> None:
     assert sorted(written) == sorted(re.findall(r'shown: "([^"]+)"', table))
 
 
-def test_every_view_has_a_page_that_the_readmes_lead_to() -> None:
-    for name in ("README.md", "README.zh-CN.md"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        assert [view.id for view in VIEWS if f"](docs/{view.id}.md)" not in text] == []
-    assert [view.id for view in VIEWS if not (ROOT / "docs" / f"{view.id}.md").exists()] == []
-
-
 def test_every_fault_is_in_its_table() -> None:
     page = (ROOT / "docs" / "capture.md").read_text(encoding="utf-8")
     table = page.partition("### Faults")[2].partition("`truth.json`")[0]
@@ -80,12 +73,15 @@ def test_every_fault_is_in_its_table() -> None:
     assert written == [(word, fault.usage) for word, fault in FAULTS.items()]
 
 
-def test_readme_has_the_environment_variables() -> None:
+def test_readmes_have_the_environment_variables_and_a_page_for_every_view() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py"))
     read = set(re.findall(r'"(TB_NPU_\w+)"', sources))
     assert len(read) > 2
     for name in ("README.md", "README.zh-CN.md"):
-        assert set(re.findall(r"`(TB_NPU_\w+)`", (ROOT / name).read_text(encoding="utf-8"))) == read
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert set(re.findall(r"`(TB_NPU_\w+)`", text)) == read
+        assert [view.id for view in VIEWS if f"](docs/{view.id}.md)" not in text] == []
+    assert [view.id for view in VIEWS if not (ROOT / "docs" / f"{view.id}.md").exists()] == []
 
 
 def written() -> Iterator[tuple[str, str]]:

@@ -12,8 +12,8 @@ from typing import Any, Callable
 from tb_npu_plugin.capture import pytorch as profiler
 
 ROWS, COLUMNS = 1024, 8
-#: Elements of a tensor that is moved, and of two.
-ONE, TWO = ROWS * COLUMNS, 2 * ROWS * COLUMNS
+#: Elements of a tensor that is moved.
+ONE = ROWS * COLUMNS
 INNER, OUTER, BATCH = 512, 256, 8
 #: Elements of each of the two weights of the models.
 WEIGHT = INNER * OUTER
@@ -54,89 +54,61 @@ def one_of_eight(_: int, out: str) -> None:
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     dist.init_process_group("fake", rank=3, world_size=8, store=FakeStore())
-    try:
-        tensor_parallel, pipeline, steps = dist.new_group([2, 3]), dist.new_group([3, 7]), itertools.count()
-        x, weight = torch.ones(64, 32), torch.ones(32, 32, requires_grad=True)
+    tensor_parallel, pipeline, steps = dist.new_group([2, 3]), dist.new_group([3, 7]), itertools.count()
+    x, weight = torch.ones(64, 32), torch.ones(32, 32, requires_grad=True)
 
-        def step() -> None:
-            (x @ weight).sum().backward()
-            y = x @ x.T
-            dist.all_reduce(y, group=tensor_parallel)
-            dist.recv(x, group=pipeline, group_src=1)
-            dist.send(x, 7, group=pipeline)
-            for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 4), dist.P2POp(dist.irecv, x, 5)]):
-                work.wait()
-            dist.isend(x, 4)
-            dist.irecv(x, 5)
-            dist.all_reduce(x)
-            if next(steps) == 2:  # the one that is recorded
-                dist.all_reduce(y, group=dist.new_group([3, 5]))
+    def step() -> None:
+        (x @ weight).sum().backward()
+        y = x @ x.T
+        dist.all_reduce(y, group=tensor_parallel)
+        dist.recv(x, group=pipeline, group_src=1)
+        dist.send(x, 7, group=pipeline)
+        for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, x, 4), dist.P2POp(dist.irecv, x, 5)]):
+            work.wait()
+        dist.isend(x, 4)
+        dist.irecv(x, 5)
+        dist.all_reduce(x)
+        if next(steps) == 2:  # the one that is recorded
+            dist.all_reduce(y, group=dist.new_group([3, 5]))
+        _collectives(tensor_parallel)
 
-        capture(Path(out), step)
-        patched = (dist.ProcessGroup.allreduce, dist.Work.wait, dist.batch_isend_irecv, functional._resolve_group_name)
-        assert not any(hasattr(function, "__wrapped__") for function in patched), "as it was"
-        assert not hasattr(torch.nn.parallel.DistributedDataParallel.forward, "__wrapped__")
-    finally:
-        dist.destroy_process_group()
-
-
-def _meet(rank: int, out: str) -> None:
-    """The two ranks meet at a file: a port that is free now may be another's when it is wanted."""
-    import torch
-    import torch.distributed as dist
-
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
+    capture(Path(out), step)
+    patched = (dist.ProcessGroup.allreduce, dist.Work.wait, dist.batch_isend_irecv, functional._resolve_group_name)
+    assert not any(hasattr(function, "__wrapped__") for function in patched), "as it was"
+    assert not hasattr(torch.nn.parallel.DistributedDataParallel.forward, "__wrapped__")
+    dist.destroy_process_group()
 
 
-def collectives(rank: int, out: str) -> None:
-    """Both ranks do everything that gloo does, in one step, in the order of the table in test_distributed_run.py."""
+def _collectives(group: Any) -> None:
+    """Every collective in a group of two, in the order of COLLECTIVES in test_distributed_run.py."""
     import torch
     import torch.distributed as dist
     import torch.distributed._functional_collectives as functional
 
-    _meet(rank, out)
     one, whole, half = (torch.ones(rows, COLUMNS, dtype=torch.bfloat16) for rows in (ROWS, 2 * ROWS, ROWS // 2))
-    group, model, sizes = dist.group.WORLD, torch.nn.Linear(64, 64), [ROWS // 2] * 2
-    sent, received = (one, whole) if rank else (whole, one)
-
-    def pair() -> list[Any]:
-        return [one.clone(), one.clone()]
-
-    def step() -> None:
-        model(torch.ones(64, 64)).sum().backward()
-        for kind in (torch.float16, torch.float32, torch.float64, torch.int64, torch.uint8):
-            dist.all_reduce(torch.ones(ROWS, COLUMNS, dtype=kind))
-        dist.all_reduce(one, async_op=True).wait()
-        dist.broadcast(one, 0)
-        dist.reduce(one, 1)
-        dist.all_gather(pair(), one)
-        dist.all_gather_into_tensor(whole, one)
-        dist.gather(one, None if rank else pair(), 0)
-        dist.scatter(one, None if rank else pair(), 0)
-        dist.reduce_scatter(one, pair())
-        dist.reduce_scatter_tensor(half, one)
-        dist.all_to_all(pair(), pair())
-        dist.all_to_all_single(one.clone(), one)
-        dist.all_to_all_single(one.clone(), one, sizes, sizes)
-        dist.barrier()
-        dist.recv(one, 0) if rank else dist.send(one, 1)
-        dist.recv(one) if rank else dist.send(one, 1)
-        batch = [dist.P2POp(dist.isend, sent, 1 - rank), dist.P2POp(dist.irecv, received, 1 - rank)]
-        for work in dist.batch_isend_irecv(batch):
-            work.wait()
-        dist.all_reduce_coalesced([one, half])
-        dist.all_gather_object([None, None], "x" * 75)  # pickled: 90 bytes
-        functional.all_reduce(one, "sum", group).sum()
-        functional.broadcast(one, 0, group).sum()
-        functional.all_gather_tensor(one, 0, group).sum()
-        functional.all_to_all_single(one, None, None, group).sum()
-        for found in functional.reduce_scatter_tensor_coalesced([one, half], "sum", [0, 0], group):
-            found.sum()
-        dist.monitored_barrier()  # HCCL has none
-
-    capture(Path(out), step)
-    leave()
+    pair, sizes = [one.clone(), one.clone()], [ROWS // 2] * 2
+    for kind in (torch.float16, torch.float32, torch.float64, torch.int64, torch.uint8):
+        dist.all_reduce(torch.ones(ROWS, COLUMNS, dtype=kind), group=group)
+    dist.all_reduce(one, group=group, async_op=True).wait()
+    dist.broadcast(one, 2, group=group)
+    dist.reduce(one, 3, group=group)
+    dist.all_gather(pair, one, group=group)
+    dist.all_gather_into_tensor(whole, one, group=group)
+    dist.gather(one, pair, 3, group=group)
+    dist.scatter(one, None, 2, group=group)
+    dist.reduce_scatter(one, pair, group=group)
+    dist.reduce_scatter_tensor(half, one, group=group)
+    dist.all_to_all(pair, [one, one], group=group)
+    dist.all_to_all_single(one.clone(), one, group=group)
+    dist.all_to_all_single(one.clone(), one, sizes, sizes, group=group)
+    dist.barrier(group=group)
+    dist.all_reduce_coalesced([one, half], group=group)
+    functional.all_reduce(one, "sum", group).sum()
+    functional.broadcast(one, 0, group).sum()
+    functional.all_gather_tensor(one, 0, group).sum()
+    functional.all_to_all_single(one, None, None, group).sum()
+    for found in functional.reduce_scatter_tensor_coalesced([one, half], "sum", [0, 0], group):
+        found.sum()
 
 
 def _layers() -> Any:
@@ -181,12 +153,16 @@ def _late(rank: int, out: Path) -> Callable[[], None]:
 def parallel_models(rank: int, out: str) -> None:
     """Both ranks record DistributedDataParallel, where rank SLOW is late in each step. Rank 0 alone records fully_shard, rank
     1 alone tensor parallel."""
+    import torch
+    import torch.distributed as dist
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
     from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
     from torch.nn.parallel import DistributedDataParallel
 
-    _meet(rank, out)
+    torch.set_num_threads(1)
+    # They meet at a file: a port that is free now may be another's when it is wanted.
+    dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
     model = DistributedDataParallel(_layers(), bucket_cap_mb=0.1)
     capture(Path(out) / "ddp", _training(model, _late(rank, Path(out))), STEPS)
     sharded = _layers()

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
-from tb_npu_plugin.capture.mock.parse import parse
 from tests.oracle.raw import FULL, Raw
 from tests.oracle.shown import show
-from tests.support.invariants import check, query, tables
+from tests.support.invariants import check, query
 from tests.unit.capture.mock.distributed_training import (
     BATCH,
     LATE,
@@ -21,51 +19,41 @@ from tests.unit.capture.mock.distributed_training import (
     OUTER,
     SLOW,
     STEPS,
-    TWO,
     WEIGHT,
-    collectives,
     one_of_eight,
     parallel_models,
 )
 from tests.unit.capture.scripts import needs_torch
 
 pytestmark = needs_torch
-#: What each rank shall have of collectives(): type, count and data type as HCCL takes them, bytes over its link.
+#: What collectives shall be on the device: type, count and data type as HCCL takes them, bytes over the link.
 REDUCE, GATHER = ("hcom_allReduce", ONE, "BFP16", 2 * ONE), ("hcom_allGather", ONE, "BFP16", 2 * ONE)
 BROADCAST, TO_ALL = ("hcom_broadcast", ONE, "BFP16", ONE), ("hcom_alltoallv", ONE, "BFP16", ONE)
-SEND, RECEIVE = ("hcom_send", ONE, "BFP16", 0), ("hcom_receive", ONE, "BFP16", 2 * ONE)
-TYPES = {"FP16": 2, "FP32": 4, "FP64": 8, "INT64": 8, "UINT8": 1}
-
-
-def collectives_of(rank: int) -> list[tuple[str, int, str, int]]:
-    return [
-        *(("hcom_allReduce", ONE, name, size * ONE) for name, size in TYPES.items()),
-        REDUCE,
-        BROADCAST,
-        ("hcom_reduce", ONE, "BFP16", ONE),
-        *[GATHER] * 3,  # all_gather, all_gather_into_tensor, gather
-        ("hcom_scatter", ONE, "BFP16", 2 * ONE),
-        ("hcom_reduceScatter", ONE, "BFP16", 2 * ONE),
-        ("hcom_reduceScatter", ONE // 2, "BFP16", ONE),
-        ("hcom_alltoallv", TWO, "BFP16", TWO),
-        ("hcom_alltoall", ONE // 2, "BFP16", ONE),
-        TO_ALL,
-        ("hcom_allReduce", 1, "FP32", 4),  # barrier
-        *[RECEIVE if rank else SEND] * 2,
-        ("hcom_batchSendRecv", ONE + TWO, "BFP16", 2 * (TWO if rank else ONE)),
-        ("hcom_allReduce", ONE + ONE // 2, "BFP16", 3 * ONE),
-        ("hcom_allGather", 1, "INT64", 8),  # all_gather_object: its size, and the object
-        ("hcom_allGather", 90, "UINT8", 90),
-        REDUCE,
-        BROADCAST,
-        GATHER,
-        TO_ALL,
-        ("hcom_reduceScatter", ONE * 3 // 4, "BFP16", ONE * 3 // 2),
-    ]
+COLLECTIVES = [
+    *(("hcom_allReduce", ONE, *kind) for kind in (("FP16", 2 * ONE), ("FP32", 4 * ONE), ("FP64", 8 * ONE))),
+    *(("hcom_allReduce", ONE, *kind) for kind in (("INT64", 8 * ONE), ("UINT8", ONE))),
+    REDUCE,
+    BROADCAST,
+    ("hcom_reduce", ONE, "BFP16", ONE),
+    *[GATHER] * 3,  # all_gather, all_gather_into_tensor, gather
+    ("hcom_scatter", ONE, "BFP16", 2 * ONE),
+    ("hcom_reduceScatter", ONE, "BFP16", 2 * ONE),
+    ("hcom_reduceScatter", ONE // 2, "BFP16", ONE),
+    ("hcom_alltoallv", 2 * ONE, "BFP16", 2 * ONE),
+    ("hcom_alltoall", ONE // 2, "BFP16", ONE),
+    TO_ALL,
+    ("hcom_allReduce", 1, "FP32", 4),  # barrier
+    ("hcom_allReduce", ONE + ONE // 2, "BFP16", 3 * ONE),
+    REDUCE,
+    BROADCAST,
+    GATHER,
+    TO_ALL,
+    ("hcom_reduceScatter", ONE * 3 // 4, "BFP16", ONE * 3 // 2),
+]
 
 
 class Operator(NamedTuple):
-    """An operator of the database and of communication.json. what: as in collectives_of()."""
+    """An operator of the database and of communication.json. what: as in COLLECTIVES."""
 
     name: str
     group: str
@@ -122,8 +110,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_operator_has_its_group(alone: Path) -> None:
-    everyone = list(range(8))
-    assert Counter((one.what[0], str(one.ranks), one.p2p) for one in operators(alone)) == {
+    everyone, found = list(range(8)), operators(alone)
+    assert Counter((one.what[0], str(one.ranks), one.p2p) for one in found[:8]) == {
         ("hcom_allReduce", "[2, 3]", False): 1,
         ("hcom_allReduce", str(everyone), False): 1,
         ("hcom_allReduce", "[3, 5]", False): 1,
@@ -133,6 +121,11 @@ def test_each_operator_has_its_group(alone: Path) -> None:
         ("hcom_send", "[3, 4]", True): 1,
         ("hcom_receive", "[3, 5]", True): 1,
     }
+    assert [one.what for one in found[8:]] == COLLECTIVES and all(one.ranks == [2, 3] for one in found[8:])
+    check(alone)
+
+
+def test_sends_and_receives_are_counted_in_their_group(alone: Path) -> None:
     links: dict[str, set[str]] = defaultdict(set)
     (step,) = Raw(alone).json("communication_matrix.json").values()
     for key, entry in step["p2p"].items():
@@ -161,7 +154,7 @@ def test_communication_marks_itself(alone: Path) -> None:
             ranks[mark["groupName"]],
             mark.get("destRank", mark.get("srcRank")),
         )
-        for mark in marks(alone)
+        for mark in marks(alone)[:8]
     ]
     assert found == [
         ("HcclAllreduce", "4096", "fp32", 2, None),
@@ -173,42 +166,6 @@ def test_communication_marks_itself(alone: Path) -> None:
         ("HcclAllreduce", "2048", "fp32", 8, None),
         ("HcclAllreduce", "4096", "fp32", 2, None),
     ]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "is_kept"),
-    [
-        ({"mstx_exclude": ["communication"]}, False),
-        ({"mstx_include": ["communication", "mine"]}, True),
-        ({"mstx": False}, False),
-        ({"level": "Level_none"}, True),
-    ],
-)
-def test_domains_choose(alone: Path, chosen: dict[str, Any], is_kept: bool, tmp_path: Path) -> None:
-    folder = tmp_path / alone.name
-    shutil.copytree(alone / "FRAMEWORK", folder / "FRAMEWORK")
-    capture = folder / "FRAMEWORK/capture.json"
-    content = json.loads(capture.read_text())
-    content["settings"].update(chosen)
-    capture.write_text(json.dumps(content))
-    output = folder / "ASCEND_PROFILER_OUTPUT"
-    output.mkdir()
-    parse(folder, output, ("db",), lambda progress: None)
-    assert ("MSTX_EVENTS" in tables(folder)) == is_kept
-    assert not is_kept or len(marks(folder)) == 8
-
-
-@FULL
-def test_each_collective_is_the_operator_of_the_device(tmp_path: Path) -> None:
-    folders = ranks_of(spawned(collectives, tmp_path, 2))
-    found = {rank: operators(folder) for rank, folder in folders.items()}
-    for rank, folder in folders.items():
-        assert [one.what for one in found[rank]] == collectives_of(rank)
-        p2p = ("hcom_send", "hcom_receive", "hcom_batchSendRecv")
-        assert all(one.p2p == (one.what[0] in p2p) for one in found[rank])
-        check(folder)
-    names = [[one.name for one in found[rank] if not one.p2p] for rank in (0, 1)]
-    assert names[0] == names[1] and len(set(names[0])) == len(names[0])
 
 
 @pytest.fixture(scope="module")
@@ -237,6 +194,8 @@ def test_parallel_models(
         assert found == {(*key, "BFP16"): count * STEPS for key, count in operators_of_a_step.items()}
         check(folder)
         assert show("distributed", folder).data["world_size"] == 2
+    names = [{one.name for one in operators(folder)} for folder in folders.values()]
+    assert all(own == names[0] for own in names), "as each rank counts them"
 
 
 @FULL

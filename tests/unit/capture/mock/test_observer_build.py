@@ -67,35 +67,31 @@ def test_it_is_built_tried_and_used(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert observer.built(torch) is None, "others could have put it there"
 
 
+@needs_headers
 @pytest.mark.parametrize(
-    ("does", "reason"),
+    ("compiler", "reason"),
     [
         ("echo 'x.cpp:1: note: here' >&2; echo 'x.cpp:2: error: no such type' >&2; exit 1", "x.cpp:2: error: no such"),
         ("exit 3", "exit code 3"),
         ("kill -9 $$", "ended by signal 9"),
         ('echo garbage > "$out"', "does not work with this PyTorch: ImportError"),
+        ("", "there is no compiler"),
+        ("/no/such -m64", "'/no/such', which is no"),
     ],
 )
-@needs_headers
-def test_a_failing_compiler_is_reported_and_leaves_nothing(
-    does: str, reason: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_compiler_that_fails_or_is_missing_is_reported_and_leaves_nothing(
+    compiler: str, reason: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = tmp_path / "compiler"
-    script.write_text(f"{COMPILER}{does}\n")
+    script.write_text(f"{COMPILER}{compiler}\n")
     script.chmod(0o755)
-    monkeypatch.setenv("CXX", str(script))
-    assert reason in refused()
-    assert list(folder.iterdir()) == []
-
-
-@needs_headers
-@pytest.mark.parametrize(
-    ("cxx", "reason"), [("", "there is no compiler"), ("/no/such -m64", "'/no/such', which is no")]
-)
-def test_without_a_compiler(cxx: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CXX", cxx)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert reason in refused() and "Install g++" in refused()
+    is_missing = compiler in ("", "/no/such -m64")
+    monkeypatch.setenv("CXX", compiler if is_missing else str(script))
+    if is_missing:
+        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    said = refused()
+    assert reason in said and (not is_missing or "Install g++" in said)
+    assert not folder.exists() or list(folder.iterdir()) == []
 
 
 def test_a_folder_in_which_others_write_is_refused(folder: Path) -> None:

@@ -42,11 +42,6 @@ def theirs_around():
         with ours():
             work()
 
-def theirs_begins_in_our_warmup():
-    with ours(schedule=schedule(0, 1, 1)) as prof:
-        with torch.profiler.profile():
-            prof.step()
-
 def two_of_ours():
     with ours():
         with ours():
@@ -70,12 +65,7 @@ def a_sample_stops_in_another_thread():
         prof.step()
         work()
 
-def theirs_in_a_thread():
-    with ours():
-        in_thread(theirs)
-
-for case in (theirs_inside, theirs_around, theirs_begins_in_our_warmup, two_of_ours, stop_in_another_thread,
-             a_sample_stops_in_another_thread, theirs_in_a_thread):
+for case in (theirs_inside, theirs_around, two_of_ours, stop_in_another_thread, a_sample_stops_in_another_thread):
     print("case", case.__name__)
     case()
     with ours() as last:
@@ -92,15 +82,12 @@ def test_two_profilers(mode: str, of_threads: str, tmp_path: Path) -> None:
     done = run_python(TWO_PROFILERS, tmp_path, TB_NPU_BACKEND="mock", MODE=mode)
     assert done.returncode == 0, done.stderr  # -11: it crashed
     parts = [part.split("\n", 1) for part in done.stdout.split("case ")[1:]]
-    expected = [ENDED, RUNS, RUNS, TWO, of_threads, of_threads, ENDED]
+    expected = [ENDED, RUNS, TWO, of_threads, of_threads]
     assert len(parts) == len(expected)
     for (name, text), said in zip(parts, expected):
         *lines, last = text.splitlines()
         errors = [line for line in lines if "[ERROR]" in line]
-        if (mode, name) == ("memory", "theirs_in_a_thread"):
-            del errors[1:]  # what PyTorch still holds in the first thread cannot be let go of: no further capture
-        else:
-            assert last == "works True", name
+        assert last == "works True", name
         assert len(errors) == bool(said), name
         assert all(said in error and error.endswith("The training goes on.") for error in errors), name
 

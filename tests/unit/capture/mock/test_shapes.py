@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
 from tb_npu_plugin.capture.mock import host, observer, recorder, torch_profiler
-from tb_npu_plugin.capture.mock.host import CAPTURE, OBSERVED, SHAPES, TRACE, HostData
+from tb_npu_plugin.capture.mock.host import CAPTURE, OBSERVED, SHAPES, TRACE
 from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
-from tb_npu_plugin.capture.mock.recorder import MockRecorder
 from tb_npu_plugin.capture.simulation.records import outer_first
 from tb_npu_plugin.errors import BadFile
 from tests.oracle.raw import FULL
@@ -50,15 +49,15 @@ def test_the_trace_keeps_nanoseconds_and_replaces_invalid_utf8_and_skips_a_bad_e
     assert signature.types == "float;\r\nTensorList;\r\nTensorList;\r\nScalar"
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": 2}', "[]"])
-def test_raw_data_that_are_not_of_a_whole_capture(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", ["", "{}", '{"format": 2}', "[[1]]", "[[1, [[]], [0]]]", '[[1, [["a"]], [1]]]'])
+def test_raw_data_of_another_format(tmp_path: Path, content: str) -> None:
     (tmp_path / RAW_FOLDER).mkdir()
-    HostData(Settings(), 1, 0, 5).write(tmp_path)
-    with pytest.raises(BadFile, match="its process was killed"):
-        host.read(tmp_path)
-    (tmp_path / RAW_FOLDER / CAPTURE).write_text(content)
+    for name in (CAPTURE, OBSERVED):
+        (tmp_path / RAW_FOLDER / name).write_text(content)
     with pytest.raises(BadFile):
         host.read(tmp_path)
+    with pytest.raises(BadFile, match="cannot be used"):
+        observer.read(tmp_path / RAW_FOLDER / OBSERVED)
 
 
 # -- the observer -----------------------------------------------------------------------------------
@@ -169,57 +168,13 @@ def test_shapes_that_change_from_step_to_step_without_a_schedule(tmp_path: Path)
     assert len(found) > 4 and found == record(True)
 
 
-@needs_torch
-def test_an_observer_that_was_built_against_another_pytorch_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    observer._native.cache_clear()
-    monkeypatch.setattr(torch, "__version__", "1.0.0+cpu")
-    try:
-        assert not observer.is_there()
-    finally:
-        observer._native.cache_clear()
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[[1, [[]], [0]]]", '[[1, [["a"]], [1]]]', '[[1, [["a", {"b": 1}]], [0]]]'])
-def test_damaged_shapes(tmp_path: Path, text: str) -> None:
-    (tmp_path / OBSERVED).write_text(text)
-    with pytest.raises(BadFile, match="cannot be used"):
-        observer.read(tmp_path / OBSERVED)
-
-
 # -- a step before the capture ----------------------------------------------------------------------
-@pytest.fixture
-def no_observer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observer, "is_there", lambda: False)
-
-
 @needs_torch
-@pytest.mark.usefixtures("no_observer")
-@pytest.mark.parametrize("stepping", [True, False])
-def test_the_thread_that_steps_is_sampled_alone(tmp_path: Path, stepping: bool) -> None:
-    """Cause: an operator of another thread that outlasted the sample ended in memory that was freed."""
-    import torch
-
-    recorder = MockRecorder()
-    recorder.sample(Settings(), stepping)
-    torch.ones(2).sum()
-    thread = threading.Thread(target=torch.ones(3).neg)
-    thread.start()
-    thread.join()
-    recorder.step_end(0)
-    recorder.prepare(tmp_path, Settings())
-    found = {call.signature.name for call in Reader().read(tmp_path / RAW_FOLDER / SHAPES, lambda done: None).calls}
-    assert ("aten::sum" in found, "aten::neg" in found) == (True, not stepping)
-    recorder.discard()
-
-
-@needs_torch
-@pytest.mark.usefixtures("no_observer")
 @pytest.mark.parametrize("warmup", [1, pytest.param(0, marks=FULL)])
 def test_a_training_without_shapes_has_the_kernels_of_one_with_them(
     tmp_path: Path, warmup: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(observer, "is_there", lambda: False)
     monkeypatch.setattr(recorder, "_told", [])
     steps: dict[str, Any] = {"active": 2 + warmup, "warmup": warmup, "with_modules": True}
     shown, hidden = (train(tmp_path / str(shapes), record_shapes=shapes, **steps) for shapes in (True, False))
@@ -231,18 +186,3 @@ def test_a_training_without_shapes_has_the_kernels_of_one_with_them(
     assert kernels(hidden) == found
     errors = capsys.readouterr().err
     assert errors.count("`tb-npu build-observer`") == 1 and "from one step before it" in errors
-
-
-@needs_torch
-@FULL
-@pytest.mark.usefixtures("no_observer")
-def test_a_capture_of_one_step_records_its_own_shapes_and_hints_at_the_observer_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(recorder, "_told", [])
-    for number in range(2):
-        folder = train(tmp_path / str(number), active=1)
-    errors = capsys.readouterr().err
-    assert errors.count("`tb-npu build-observer`") == 1 and "PyTorch records them" in errors
-    assert not (folder / RAW_FOLDER / SHAPES).exists()
-    assert "Input Dims" in (folder / RAW_FOLDER / TRACE).read_text()

@@ -7,7 +7,6 @@ import csv
 import io
 import json
 import sqlite3
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,10 +21,9 @@ from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Pro
 from tb_npu_plugin.capture.writers.analysis_db import Analysis
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
-from tb_npu_plugin.capture.writers.text import CsvFile, cell, mb, shapes_cell, stamp, us
+from tb_npu_plugin.capture.writers.text import cell, mb, shapes_cell, stamp, us
 from tests.oracle.raw import Raw
 from tests.support.invariants import query
 from tests.support.mock import LEVELS, RUNS, SWITCHES, rank_folder, run, switched
@@ -206,23 +204,6 @@ def test_neither_of_two_processes_touches_a_file_of_the_other(recipe: Recipe, tr
     assert {"trace_view.json", "kernel_details.csv"} <= set(contents(shared))
 
 
-@pytest.mark.parametrize(
-    ("framework", "export", "files"),
-    [
-        ("torch", "text", {"trace_view.json"}),
-        ("torch", "db", {"ascend_pytorch_profiler_0.db.host.part", "analysis.db"}),
-        ("mindspore", "text", {"trace_view.json"}),
-        ("mindspore", "db", set()),
-    ],
-)
-def test_what_the_second_process_writes(framework: str, export: str, files: set[str], tmp_path: Path) -> None:
-    recipe = RECIPES[framework]
-    recipe = replace(recipe, options=replace(recipe.options, export=(export,)))
-    write_only_rank(recipe, recipe.cluster(), 0, tmp_path, share="trace", wait=lambda: None)
-    assert set(contents(tmp_path)) == files
-    assert FRAMEWORKS[framework].shared(recipe.options) == bool(files)
-
-
 # -- cells ------------------------------------------------------------------------------------------
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")))
 def test_a_cell_reads_back(text: str) -> None:
@@ -233,14 +214,3 @@ def test_figures_and_shapes() -> None:
     assert (stamp(None), stamp(10**18 + 5)) == ("", "1000000000000000.005\t")
     assert (mb(None), us(0), us(1500)) == ("", "0", "1.5")
     assert (shapes_cell(""), shapes_cell("2,3;4")) == ("N/A", '"""2,3;4"""')
-
-
-def test_rows_that_are_kept_for_the_end_and_a_file_without_rows(tmp_path: Path) -> None:
-    CsvFile(tmp_path / "empty.csv", ["Name", "Time(us)"], "\r\n").close()
-    file = CsvFile(tmp_path / "a.csv", ["Name"], "\n")
-    kept = file.part()
-    kept.add(["c", "d"])
-    file.add(["a", "b"])
-    file.append(kept)
-    file.close()
-    assert contents(tmp_path) == {"a.csv": b"Name\na\nb\nc\nd\n"}
