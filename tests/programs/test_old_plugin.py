@@ -93,11 +93,8 @@ def test_operators_and_kernels_are_those_of_the_files(of_rank: Get, results: Pat
     assert sum(total.values()) == pytest.approx(expected, abs=0.01 * len(total))
 
 
-def test_memory_and_trace_are_those_of_the_files(of_rank: Get, results: Path) -> None:
+def test_memory_has_every_block_and_the_trace_is_the_file(of_rank: Get, results: Path) -> None:
     raw = Raw(rank_folder(results, 0))
-    curve = of_rank(0, "Memory", "memory_curve")["total"]
-    peak = max(float(row["Total Reserved(MB)"]) for row in raw.csv("memory_record.csv") if row["Component"] == "PTA+GE")
-    assert max(value for _, value in curve["rows"]["NPU:0"]["Reserved"]) == pytest.approx(peak, abs=0.01)
     blocks = of_rank(0, "Memory", "memory_events")["operator"]["rows"]["NPU:0"]
     assert len(blocks) == len(raw.csv("operator_memory.csv"))
     assert of_rank(0, "Trace", "trace") == raw.json("trace_view.json")

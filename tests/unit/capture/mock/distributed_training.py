@@ -7,15 +7,15 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from tb_npu_plugin.capture import pytorch as profiler
 
 ROWS, COLUMNS = 1024, 8
 #: Elements of a tensor that is moved.
 ONE = ROWS * COLUMNS
-INNER, OUTER, BATCH = 512, 256, 8
-#: Elements of each of the two weights of the models.
+INNER, OUTER = 512, 256
+#: Elements of each of the two weights of the model.
 WEIGHT = INNER * OUTER
 STEPS, SLOW, LATE = 2, 1, 0.4
 
@@ -111,70 +111,35 @@ def _collectives(group: Any) -> None:
         found.sum()
 
 
-def _layers() -> Any:
-    import torch
-
-    return torch.nn.Sequential(
-        torch.nn.Linear(OUTER, INNER, bias=False), torch.nn.GELU(), torch.nn.Linear(INNER, OUTER, bias=False)
-    ).to(torch.bfloat16)
-
-
-def _training(model: Any, before: Callable[[], None] = lambda: None) -> Callable[[], None]:
-    """A step of training."""
-    import torch
-
-    optimizer, x = torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(BATCH, OUTER, dtype=torch.bfloat16)
-
-    def step() -> None:
-        optimizer.zero_grad()
-        before()
-        model(x).sum().backward()
-        optimizer.step()
-
-    return step
-
-
-def _late(rank: int, out: Path) -> Callable[[], None]:
-    """Rank SLOW begins a step LATE seconds after the other one, however long the profiler of either took to start."""
-    numbers = itertools.count()
-
-    def wait() -> None:
-        begun = out / f"step{next(numbers)}"
-        if rank != SLOW:
-            begun.touch()
-            return
-        while not begun.exists():
-            time.sleep(0.01)
-        time.sleep(LATE)
-
-    return wait
-
-
-def parallel_models(rank: int, out: str) -> None:
-    """Both ranks record DistributedDataParallel, where rank SLOW is late in each step. Rank 0 alone records fully_shard, rank
-    1 alone tensor parallel."""
+def data_parallel(rank: int, out: str) -> None:
+    """Both ranks record DistributedDataParallel, where rank SLOW is late in each step."""
     import torch
     import torch.distributed as dist
-    from torch.distributed.device_mesh import init_device_mesh
-    from torch.distributed.fsdp import fully_shard
-    from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-    from torch.nn.parallel import DistributedDataParallel
 
     torch.set_num_threads(1)
     # They meet at a file: a port that is free now may be another's when it is wanted.
     dist.init_process_group("gloo", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
-    model = DistributedDataParallel(_layers(), bucket_cap_mb=0.1)
-    capture(Path(out) / "ddp", _training(model, _late(rank, Path(out))), STEPS)
-    sharded = _layers()
-    for part in (sharded[0], sharded[2], sharded):
-        fully_shard(part, mesh=init_device_mesh("cpu", (2,)))
-    mesh = init_device_mesh("cpu", (1, 2), mesh_dim_names=("dp", "tp"))
-    tensor_parallel = parallelize_module(_layers(), mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
-    for recorder, name, found in ((0, "fsdp", sharded), (1, "tp", tensor_parallel)):
-        step = _training(found)
-        if rank == recorder:
-            capture(Path(out) / name, step, STEPS)
-        else:
-            for _ in range(2 + STEPS):
-                step()
+    layers = (torch.nn.Linear(OUTER, INNER, bias=False), torch.nn.GELU(), torch.nn.Linear(INNER, OUTER, bias=False))
+    network = torch.nn.Sequential(*layers).to(torch.bfloat16)
+    model = torch.nn.parallel.DistributedDataParallel(network, bucket_cap_mb=0.1)
+    optimizer, x = torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(8, OUTER, dtype=torch.bfloat16)
+    numbers = itertools.count()
+
+    def step() -> None:
+        optimizer.zero_grad()
+        _begin(rank, Path(out) / f"step{next(numbers)}")
+        model(x).sum().backward()
+        optimizer.step()
+
+    capture(Path(out), step, STEPS)
     leave()
+
+
+def _begin(rank: int, begun: Path) -> None:
+    """Rank SLOW begins a step LATE seconds after the other one, however long the profiler of either took to start."""
+    if rank != SLOW:
+        begun.touch()
+        return
+    while not begun.exists():
+        time.sleep(0.01)
+    time.sleep(LATE)

@@ -13,15 +13,13 @@ from tests.oracle.raw import FULL, Raw
 from tests.oracle.shown import show
 from tests.support.invariants import check, query
 from tests.unit.capture.mock.distributed_training import (
-    BATCH,
     LATE,
     ONE,
-    OUTER,
     SLOW,
     STEPS,
     WEIGHT,
+    data_parallel,
     one_of_eight,
-    parallel_models,
 )
 from tests.unit.capture.scripts import needs_torch
 
@@ -168,39 +166,19 @@ def test_communication_marks_itself(alone: Path) -> None:
     ]
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return spawned(parallel_models, tmp_path_factory.mktemp("models"), 2)
-
-
-#: Of each rank that recorded: operators of a step.
 @FULL
-@pytest.mark.parametrize(
-    ("name", "ranks", "operators_of_a_step"),
-    [
-        ("ddp", {0, 1}, {("hcom_allReduce", WEIGHT): 2}),
-        # forward and backward, both layers
-        ("fsdp", {0}, {("hcom_allGather", WEIGHT // 2): 4, ("hcom_reduceScatter", WEIGHT // 2): 2}),
-        ("tp", {1}, {("hcom_allReduce", BATCH * OUTER): 1}),
-    ],
-)
-def test_parallel_models(
-    models: Path, name: str, ranks: set[int], operators_of_a_step: dict[tuple[str, int], int]
-) -> None:
-    folders = ranks_of(models / name)
-    assert set(folders) == ranks
-    for folder in folders.values():
-        found = Counter(one.what[:3] for one in operators(folder))
-        assert found == {(*key, "BFP16"): count * STEPS for key, count in operators_of_a_step.items()}
-        check(folder)
-        assert show("distributed", folder).data["world_size"] == 2
-    names = [{one.name for one in operators(folder)} for folder in folders.values()]
-    assert all(own == names[0] for own in names), "as each rank counts them"
-
-
-@FULL
-def test_the_other_rank_waits_for_the_slow_one(models: Path) -> None:
-    data = show("distributed", *(folder for _, folder in sorted(ranks_of(models / "ddp").items()))).data
+def test_two_ranks_have_the_same_operators_and_one_waits_for_the_other(tmp_path: Path) -> None:
+    folders = ranks_of(spawned(data_parallel, tmp_path, 2))
+    bucket = ("hcom_allReduce", WEIGHT, "BFP16", 2 * WEIGHT)  # half of 2 bytes an element, in both phases
+    names = []
+    for rank in (0, 1):
+        found = operators(folders[rank])
+        assert [one.what for one in found] == [bucket] * 2 * STEPS
+        names.append([one.name for one in found])
+        check(folders[rank])
+    assert names[0] == names[1] and len(set(names[0])) == len(names[0])
+    data = show("distributed", folders[0], folders[1]).data
+    assert data["world_size"] == 2
     waited, exposed = Counter[int](), Counter[int]()
     for budget in data["budgets"]:
         waited[budget["rank"]] += budget["synchronization"]

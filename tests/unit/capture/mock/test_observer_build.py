@@ -94,14 +94,6 @@ def test_a_compiler_that_fails_or_is_missing_is_reported_and_leaves_nothing(
     assert not folder.exists() or list(folder.iterdir()) == []
 
 
-def test_a_folder_in_which_others_write_is_refused(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    folder.parent.chmod(0o777)
-    assert all(
-        text in refused() for text in ("no place for code that is loaded", str(folder.parent), "TB_NPU_CACHE_DIR")
-    )
-
-
 def test_without_pytorch_or_with_one_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_profiler, "tells_nanoseconds", lambda: False)
     assert "PyTorch 2.4 or later" in refused()

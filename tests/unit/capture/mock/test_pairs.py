@@ -114,13 +114,19 @@ def check_row(row: Row, place: Path) -> None:
     folders = captures(row, run)
     assert len(folders) == (2 if row["schedule"] in ("cold", "repeated") else 1)
     empty = {folders[-1]} if row["schedule"] == "cold" else set()
+    for forms in dict.fromkeys((row["export"], FORMS)):
+        for folder in folders:
+            output = folder / OUTPUT_FOLDER
+            output.mkdir(exist_ok=True)
+            with environment(row):
+                parse(folder, output, forms, lambda progress: None)
+            loose = {"memory_record.csv"} if folder in empty else set()
+            assert {path.name for path in output.iterdir()} - loose == files_of(row, forms, folder in empty)
+            settle(folder)
+        if forms == row["export"]:
+            open_all(run)
     for folder in folders:
         assert (folder / f"profiler_info{_SUFFIX[row['rank']]}.json").exists()
-        parse_into(folder, row, row["export"], folder in empty)
-        settle(folder)
-    open_all(run)
-    for folder in folders:
-        parse_into(folder, row, [form for form in FORMS if form not in row["export"]], folder in empty)
         check_all(folder)
         check_events(Raw(folder), row, folder in empty)
 
@@ -188,17 +194,6 @@ def train(end_step: Any, steps: int) -> None:
         gc.collect(0)
         if end_step is not None:
             end_step()
-
-
-def parse_into(folder: Path, row: Row, new: Sequence[str], empty: bool) -> None:
-    """Parse into these forms beside those that exist: the files are those of the settings."""
-    output = folder / OUTPUT_FOLDER
-    existing = row["export"] if output.exists() else ()
-    output.mkdir(exist_ok=True)
-    with environment(row):
-        parse(folder, output, new, lambda progress: None)
-    loose = {"memory_record.csv"} if empty else set()
-    assert {path.name for path in output.iterdir()} - loose == files_of(row, [*existing, *new], empty)
 
 
 def files_of(row: Row, forms: Sequence[str], empty: bool) -> set[str]:

@@ -69,6 +69,7 @@ def test_dynamic_shapes_compile_in_every_step_that_brings_new_ones() -> None:
     ids=["two ranks", "one rank: its trace in another process", "one rank of MindSpore"],
 )
 def test_the_same_recipe_writes_the_same_bytes(tmp_path: Path, recipe: Recipe) -> None:
+    """By however many processes. Cause: that of the trace once opened kernel_details.csv, too, and its rows were gone."""
     contents = []
     for jobs in (1, 2):
         root = tmp_path / str(jobs)

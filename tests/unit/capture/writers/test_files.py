@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tb_npu_plugin.capture.models.run import Recipe, write_only_rank, write_run
+from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation import step
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import COPIES
@@ -176,35 +176,6 @@ def test_numbers_of_tasks_come_again_in_the_next_batch(tmp_path: Path, monkeypat
     assert batches == {(2, 0), (2, 1), (3, 0)}
 
 
-# -- two processes write one result -----------------------------------------------------------------
-RECIPES = {
-    "torch": Recipe("tiny", steps=1, options=Options(level=2, l2_cache=True, export=("text", "db"))),
-    "mindspore": Recipe("tiny", steps=1, framework="mindspore"),
-}
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-@pytest.mark.parametrize("trace_is", ["early", "late"])
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
-def test_neither_of_two_processes_touches_a_file_of_the_other(recipe: Recipe, trace_is: str, tmp_path: Path) -> None:
-    """Cause: the process of the trace once opened kernel_details.csv too: rows that were there already were gone."""
-    whole, shared, cluster = tmp_path / "whole", tmp_path / "shared", recipe.cluster()
-
-    def trace() -> None:
-        write_only_rank(recipe, cluster, 0, shared, share="trace", wait=lambda: None)
-
-    write_only_rank(recipe, cluster, 0, whole, share="all", wait=lambda: None)
-    if trace_is == "early":
-        trace()
-    write_only_rank(recipe, cluster, 0, shared, share="rest", wait=trace if trace_is == "late" else lambda: None)
-    assert contents(shared) == contents(whole)
-    assert {"trace_view.json", "kernel_details.csv"} <= set(contents(shared))
-
-
-# -- cells ------------------------------------------------------------------------------------------
 @given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")))
 def test_a_cell_reads_back(text: str) -> None:
     assert next(csv.reader(io.StringIO(f"{cell(text)},next\r\n", newline=""))) == [text, "next"]
