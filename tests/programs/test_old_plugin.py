@@ -16,7 +16,7 @@ import pytest
 from benchmarks.server import tensorboard
 from tb_npu_plugin.capture.models.run import Recipe
 from tests.oracle.raw import Raw
-from tests.programs.environments import python_of
+from tests.programs import python_of
 from tests.support.mock import rank_folder, written
 
 pytestmark = pytest.mark.full
@@ -73,7 +73,7 @@ def test_it_offers_all_its_views_of_the_run(get: Get) -> None:
 
 
 @pytest.mark.parametrize("rank", [0, 3])
-def test_operators_and_kernels_are_those_of_the_files(of_rank: Get, results: Path, rank: int) -> None:
+def test_figures_are_those_of_the_files(of_rank: Get, results: Path, rank: int) -> None:
     raw = Raw(rank_folder(results, rank))
     rows = raw.csv("operator_details.csv")
     shown = {row["name"]: row for row in of_rank(rank, "Operator", "operation/table", group_by="Operation")["data"]}
@@ -88,16 +88,12 @@ def test_operators_and_kernels_are_those_of_the_files(of_rank: Get, results: Pat
             assert row[key] == pytest.approx(sum(float(found[header]) for found in own), abs=0.005 * len(own) + 0.01)
     assert of_rank(rank, "Operator", "operation/stack", group_by="Operation", op_name="aten::matmul")["data"]
     assert len(of_rank(rank, "Kernel", "kernel/table", group_by="Kernel")["data"]["rows"]) == len(raw.kernels)
+    assert of_rank(rank, "Trace", "trace") == raw.json("trace_view.json")
+    blocks = of_rank(rank, "Memory", "memory_events")["operator"]["rows"]["NPU:0"]
+    assert len(blocks) == len(raw.csv("operator_memory.csv"))
     total = dict(of_rank(rank, "Kernel", "kernel")["total"]["rows"])
     expected = sum(float(row["Duration(us)"]) for row in raw.kernels)
     assert sum(total.values()) == pytest.approx(expected, abs=0.01 * len(total))
-
-
-def test_memory_has_every_block_and_the_trace_is_the_file(of_rank: Get, results: Path) -> None:
-    raw = Raw(rank_folder(results, 0))
-    blocks = of_rank(0, "Memory", "memory_events")["operator"]["rows"]["NPU:0"]
-    assert len(blocks) == len(raw.csv("operator_memory.csv"))
-    assert of_rank(0, "Trace", "trace") == raw.json("trace_view.json")
 
 
 def test_distributed_shows_the_slow_rank(get: Get, results: Path) -> None:

@@ -50,14 +50,10 @@ def test_overview_has_the_steps_at_the_top_in_integer_ns(logs: Path) -> None:
     assert [item["state"] for item in shown("distributed", logs)["ranks"]] == ["ready", "ready"]
 
 
-@pytest.mark.parametrize("below", ["", "run", f"run/{NAME.replace('4242', '1')}/ASCEND_PROFILER_OUTPUT"])
-def test_show_accepts_a_folder_of_any_level(logs: Path, below: str) -> None:
-    found = shown("kernel", logs / below)
-    assert found["tables"]["all"]["data"]["dur_ns"] == [3500, 10250]
-
-
-def test_show_accepts_a_file_of_a_result(logs: Path, tmp_path: Path) -> None:
+def test_show_accepts_a_folder_of_any_level_and_a_file_of_a_result(logs: Path, tmp_path: Path) -> None:
     file = logs / "run" / NAME.replace("4242", "1") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    for folder in (logs, logs / "run", file.parent):
+        assert shown("kernel", folder)["tables"]["all"]["data"]["dur_ns"] == [3500, 10250]
     assert shown("overview", file)["capture"]["rank"] == 1
     (tmp_path / "copied").mkdir()
     for name in ("a.csv", "kernel_details.csv"):

@@ -48,19 +48,21 @@ def name(node: ast.expr) -> str:
     return str(found).lstrip("_")
 
 
+def cells(page: str) -> list[str]:
+    """First cells of the tables of a page that hold code."""
+    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    return [line.split("|")[1] for line in lines if line.startswith("| `")]
+
+
 def test_every_code_is_explained_once() -> None:
-    page = (ROOT / "docs" / "problems.md").read_text(encoding="utf-8")
-    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    explained = [code for cell in cells for code in re.findall(r"`(\w+)`", cell)]
+    explained = [code for cell in cells("problems.md") for code in re.findall(r"`(\w+)`", cell)]
     assert len(explained) == len(set(explained))
     assert set(explained) == used()
     assert len(explained) > 40
 
 
 def test_every_key_of_the_timeline_is_in_its_page() -> None:
-    page = (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
-    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    keys = [found for cell in cells for found in re.findall(r"`([^`]+)`(\+?)", cell)]
+    keys = [found for cell in cells("trace.md") for found in re.findall(r"`([^`]+)`(\+?)", cell)]
     written = [key for key, mouse in keys if not mouse]  # `Ctrl`+wheel
     table = (ROOT / "frontend" / "src" / "timeline" / "keys.ts").read_text(encoding="utf-8")
     assert sorted(written) == sorted(re.findall(r'shown: "([^"]+)"', table))

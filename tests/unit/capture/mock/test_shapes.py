@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import os
+import shutil
+import stat
+import sysconfig
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
 from tb_npu_plugin.capture.mock import host, observer, recorder, torch_profiler
 from tb_npu_plugin.capture.mock.host import CAPTURE, OBSERVED, SHAPES, TRACE
 from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
+from tb_npu_plugin.capture.mock.observer_build import NotBuilt, build
+from tb_npu_plugin.capture.observer_command import build_observer
 from tb_npu_plugin.capture.simulation.records import outer_first
 from tb_npu_plugin.errors import BadFile
 from tests.oracle.raw import FULL
-from tests.unit.capture.mock.training import kernels, train
-from tests.unit.capture.scripts import needs_torch
+from tests.unit.capture.mock.test_real_run import kernels, train
+from tests.unit.capture.scripts import needs_torch, run_python
 
 EVENT = """
   {
@@ -166,6 +172,76 @@ def test_shapes_that_change_from_step_to_step_without_a_schedule(tmp_path: Path)
 
     found = record(False)
     assert len(found) > 4 and found == record(True)
+
+
+# -- tb-npu build-observer --------------------------------------------------------------------------
+needs_headers = pytest.mark.skipif(
+    not (Path(sysconfig.get_path("include")) / "Python.h").is_file(), reason="Python's headers are not installed"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where it is built; the install brought none."""
+    monkeypatch.setenv("TB_NPU_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(observer, "installed", lambda torch: None)
+    return tmp_path.resolve() / "cache" / "observer"
+
+
+def refused() -> str:
+    with pytest.raises(NotBuilt) as caught:
+        build(lambda doing: None)
+    return f"{caught.value.message}. {caught.value.hint}"
+
+
+@needs_torch
+@needs_headers
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler")
+@FULL
+def test_it_is_built_tried_and_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.delenv("CXX", raising=False)
+    done = CliRunner().invoke(build_observer)
+    assert done.exit_code == 0, done.output
+    (path,) = folder.iterdir()
+    assert str(path) in done.output and torch.__version__ in path.name
+    assert {stat.S_IMODE(part.stat().st_mode) for part in (folder.parent, folder, path)} == {0o700}
+    native = observer.built(torch)
+    assert native is not None
+    native.start()
+    torch.ones(2, 3).neg()
+    assert b'["aten::neg",["float",2,3]]' in native.stop()
+    monkeypatch.setenv("CXX", "false")  # it is not compiled again
+    assert build(lambda doing: None) == path
+    folder.chmod(0o777)
+    assert observer.built(torch) is None, "others could have put it there"
+
+
+@needs_torch
+@needs_headers
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("compiler", "reason"), [("", "there is no compiler"), ("/no/such -m64", "'/no/such', which is no")]
+)
+def test_without_a_compiler(compiler: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", compiler)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert reason in refused() and "Install g++" in refused()
+
+
+@needs_torch
+@pytest.mark.usefixtures("folder")
+def test_without_pytorch_or_with_one_that_is_too_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_profiler, "tells_nanoseconds", lambda: False)
+    assert "PyTorch 2.4 or later" in refused()
+    with pytest.raises(RuntimeError, match=r"PyTorch 2\.4 or later"):
+        torch_profiler.refuse_second()
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('No module named torch', name='torch')")
+    code = "import sys; sys.argv[1:] = ['build-observer']; from tb_npu_plugin.cli import main; main()"
+    done = run_python(code, tmp_path, tmp_path)
+    assert done.returncode == 1
+    assert "the observer belongs to a PyTorch" in done.stderr and "Install PyTorch there" in done.stderr
 
 
 # -- a step before the capture ----------------------------------------------------------------------

@@ -69,7 +69,6 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ("--fault slow-rank:9", "there is no rank 9"),
-        ("--fault slow-rank:0:nan", "nan is no factor"),
         ("--fault slow-link:0-3 --ranks 8 --tp 2 --pp 2", "0 and 3 send each other nothing"),
         ("--fault slow-link:0-16 --model linear --ranks 32", "0 and 16 send each other nothing"),
         ("--fault dynamic-shapes --model linear", "shapes of linear do not change"),

@@ -192,17 +192,9 @@ def test_batches_are_on_the_device_before_the_training_takes_them(rank: int) -> 
     events = json.loads(parsed(rank, "trace_view.json").read_text())
     gets = [event for event in events if event["name"] == "Dataset::GetNext::DataQueue"]
     taken = sorted((float(event["ts"]) / 1000, float(event["dur"]) / 1000) for event in gets)
-    assert len(records) == 4 * len({record[2] for record in records})
-    sums: dict[int, dict[int, int]] = defaultdict(dict)
-    for kind, first, number, value, _ in records:
-        if kind == 0:
-            sums[number][first] = value
-        else:
-            assert first == BATCH.capacity and value == (0 if rank == SLOW else BATCH.capacity)
-    assert all(times[2] == times[0] + times[1] for times in sums.values())
-    later = [times[0] for number, times in sums.items() if number >= 2]
+    queued = {record[3] for record in records if record[0] != 0}
+    assert queued == {0 if rank == SLOW else BATCH.capacity}
     pipelined, pushing = (summary(rank)[key] for key in ("per_pipeline_time", "per_push_queue_time"))
-    assert pipelined == [round(sum(later) / len(later), 3)]
     if rank == SLOW:  # it waits for the pipeline, and so does the training: it gets each batch at once
         pushed = [record[4] for record in records if record[:2] == (0, 1)]
         assert len(pushed) == len(taken)
