@@ -21,7 +21,6 @@ from tests.support.mock import rank_folder, written
 
 pytestmark = pytest.mark.full
 RECIPE = Recipe("tiny", 4, tp=2, steps=2, faults=("slow-rank:2:3",))
-LOAD_SECONDS = 300
 Get = Callable[..., Any]
 
 
@@ -41,7 +40,7 @@ def get(results: Path) -> Iterator[Get]:
                 content = answer.read()
             return json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
 
-        end = time.monotonic() + LOAD_SECONDS
+        end = time.monotonic() + 300
         while ask("runs") != {"runs": [results.name], "loading": False}:
             assert time.monotonic() < end, server.said(50)
             time.sleep(0.1)

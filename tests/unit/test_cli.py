@@ -29,12 +29,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_logs(tmp_path_factory.mktemp("logs") / "logs")
 
 
-@pytest.fixture
-def own_logs(tmp_path: Path) -> Path:
-    """The same for one test."""
-    return write_logs(tmp_path / "logs")
-
-
 def write_logs(folder: Path) -> Path:
     for rank in (0, 1):
         write_result(folder / "run" / NAME.replace("4242", str(rank)), rank=rank, trace=None)
@@ -186,15 +180,16 @@ def test_unknown_is_missing_in_data_frames() -> None:
     assert data["dur_ns"][0] == 2**62 + 1 and data.isna().iloc[1].all() and not data.isna().iloc[0].any()
 
 
-def test_doctor_lists_results_with_their_files_and_skipped_folders(own_logs: Path) -> None:
-    output = own_logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT"
+def test_doctor_lists_results_with_their_files_and_skipped_folders(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path)
+    output = logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT"
     kernels = output / "kernel_details.csv"
     kernels.write_text(kernels.read_text() + "short,row\n")
     (output / "hbm.csv").write_text("12345")
     (output / "[red]\x1b[2J.csv").write_text("")
-    (own_logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
-    settle(own_logs)
-    found = json.loads(run("doctor", own_logs, "--json").stdout)
+    (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
+    settle(logs)
+    found = json.loads(run("doctor", logs, "--json").stdout)
     assert [item["path"] for item in found["skipped"]] == ["raw_ascend_pt"]
     broken, good = found["spans"]
     assert [broken["worker"], good["worker"]] == ["rank 0 · host1_0", "rank 1 · host1_1"]
@@ -206,7 +201,7 @@ def test_doctor_lists_results_with_their_files_and_skipped_folders(own_logs: Pat
     assert states["kernel_details.csv"] == "read" and set(states.values()) <= {"read", "settings"}
     assert good["capture"]["producer"] == "Ascend PyTorch Profiler"
     assert "memory_record.csv" in {item["file"] for item in good["missing"]}
-    done = run("doctor", own_logs)
+    done = run("doctor", logs)
     assert done.returncode == 0 and "raw_ascend_pt" in done.stdout and "2 taken, 1 not taken" in done.stdout
     assert "missing memory_record.csv" in done.stdout and "profile_memory=True" in done.stdout
     assert "read         ASCEND" in done.stdout and "[red]" in done.stdout and "\x1b" not in done.stdout

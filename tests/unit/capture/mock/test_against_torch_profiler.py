@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -17,13 +17,8 @@ from tests.unit.capture.scripts import needs_torch
 
 pytestmark = needs_torch
 Event = dict[str, Any]
-
-
-class Both(NamedTuple):
-    """theirs: events of torch.profiler's trace; ours: the result."""
-
-    theirs: list[Event]
-    ours: Raw
+#: Events of torch.profiler's trace, and our result.
+Both = tuple[list[Event], Raw]
 
 
 def _training() -> Iterator[None]:
@@ -70,7 +65,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
     finally:
         gc.enable()
     events = json.loads((folder / "theirs.json").read_text(), parse_float=Decimal)["traceEvents"]
-    return Both(events, Raw(next(folder.glob("*_ascend_pt"))))
+    return events, Raw(next(folder.glob("*_ascend_pt")))
 
 
 def _calls(events: list[Event], *kinds: str) -> list[Event]:
@@ -111,7 +106,7 @@ def _tensors(event: Event) -> list[tuple[str, str]]:
 
 
 def test_operators_their_nesting_shapes_and_the_links_of_the_backward_pass(both: Both) -> None:
-    theirs, ours = (_calls(events, "cpu_op", "user_annotation") for events in (both.theirs, both.ours.slices))
+    theirs, ours = (_calls(events, "cpu_op", "user_annotation") for events in (both[0], both[1].slices))
     assert _nested(ours) == _nested(theirs)
     assert {"aten::convolution", "ConvolutionBackward0", "forward", "Optimizer.step#Adam.step"} <= {
         event["name"] for event in ours
@@ -130,14 +125,14 @@ def test_python_functions(both: Both) -> None:
         names = (event["name"] for event in _calls(events, "python_function"))
         return Counter(name.partition(" at 0x")[0] for name in names if "torch/nn/" in name or name.startswith("nn."))
 
-    ours = functions(both.ours.slices)
-    assert ours == functions(both.theirs)
+    ours = functions(both[1].slices)
+    assert ours == functions(both[0])
     assert ours["nn.Module: Conv2d_0"] == 2
 
 
 def test_memory(both: Both) -> None:
-    changes = [event["args"] for event in both.theirs if event["name"] == "[memory]"]
-    rows = [row for row in both.ours.csv("operator_memory.csv") if not row["Name"].startswith("cann::")]
+    changes = [event["args"] for event in both[0] if event["name"] == "[memory]"]
+    rows = [row for row in both[1].csv("operator_memory.csv") if not row["Name"].startswith("cann::")]
     sizes = [Decimal(row["Size(KB)"]) * 1024 for row in rows]
     taken = [change["Bytes"] for change in changes if change["Bytes"] > 0]
     assert sizes == [-(-(size + 32) // 512) * 512 for size in taken]  # as the allocator of torch_npu rounds

@@ -51,6 +51,7 @@ class Result(NamedTuple):
 
 @cache
 def opened(framework: str, form: str) -> Result:
+    assert {fault.partition(":")[0] for fault in ALL} == set(FAULTS)
     options = Options(level=2, export=(form,), gc_threshold=0.0)
     sizes = Sizes(hidden=512, sequence=512)
     folder, truth = written(Recipe("tiny", 4, steps=2, sizes=sizes, faults=ALL, options=options, framework=framework))
@@ -72,10 +73,6 @@ def result(request: pytest.FixtureRequest) -> Result:
 @pytest.fixture(params=FORMS[:3], ids="-".join)
 def with_steps(request: pytest.FixtureRequest) -> Result:
     return opened(*request.param)
-
-
-def test_all_faults_are_among_them() -> None:
-    assert {fault.partition(":")[0] for fault in ALL} == set(FAULTS)
 
 
 def test_the_slow_rank_computes_longest(with_steps: Result) -> None:

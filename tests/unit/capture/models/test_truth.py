@@ -115,10 +115,7 @@ def test_no_rank_of_a_healthy_run_waits_long(tp: int, pp: int) -> None:
 
 
 # -- who is waited for ------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("tp", "pp", "ms"),
-    [(1, 1, 40), (2, 2, 3), pytest.param(4, 1, 3, marks=FULL)],
-)
+@pytest.mark.parametrize(("tp", "pp", "ms"), [(1, 1, 40), (2, 2, 3), pytest.param(4, 1, 3, marks=FULL)])
 def test_the_longest_wait_for_a_rank_is_what_its_loader_took_longer(tp: int, pp: int, ms: int) -> None:
     """Within the 0.3 ms that healthy hosts are apart."""
     ranks = max(4, tp * pp * pp)

@@ -68,6 +68,13 @@ def test_metadata_say_that_it_is_simulated_and_name_the_groups_of_a_rank() -> No
     assert content["distributed_args"]["tensor_model_parallel_size"] == 2
 
 
+def test_copies_show_their_direction_at_level_2() -> None:
+    (folder,) = run("both_level2")[0].glob("*_ascend_pt")
+    copies = [event["args"] for event in Raw(folder).slices if event["name"] == "MEMCPY_ASYNC"]
+    found = {(args["Task Type"], args["memcpy direction"]) for args in copies}
+    assert found == {("PCIE_DMA_SQE", "host to device"), ("SDMA_SQE", "device to host")}
+
+
 def test_level_0_prunes_the_calls_of_cann() -> None:
     text = Raw(rank_folder(run("cluster_level0")[0], 1)).content("trace_view.json").decode()
     assert not [name for name in ("AscendCL@", "Node@", "Notify_Wait") if name in text]
@@ -118,16 +125,6 @@ def test_a_step_that_only_copies(tmp_path: Path) -> None:
         found = [(row["Step"], float(row["Free"]), float(row["Preparing"])) for row in csv.DictReader(file)]
     assert found == [("1", 0, 8), ("2", 15, 0), ("3", 0, 5)]
     assert rows(tmp_path / "analysis.db", "SELECT step, free, preparing FROM StepTraceTime") == found
-
-
-def test_copies_show_their_direction(tmp_path: Path) -> None:
-    result = TextResult(tmp_path, process(), Options(level=2), NEW)
-    tasks = [Task(COPIES[to_host], T + 10 * to_host, 5, 2, 1, 1 + to_host, T, 1, OP, 64) for to_host in (False, True)]
-    result.add(Segment(until=T + 100, tasks=tasks, ops=[OP]))
-    result.close()
-    events = json.loads((tmp_path / "trace_view.json").read_text())
-    copies = [event["args"]["memcpy direction"] for event in events if event["name"] == "MEMCPY_ASYNC"]
-    assert copies == ["host to device", "device to host"]
 
 
 def test_each_plane_of_a_group_has_a_stream_whose_tasks_follow_each_other() -> None:
