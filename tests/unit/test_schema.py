@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tb_npu_plugin.schema.core import base_of, folded
+from tb_npu_plugin.schema.core import base_of, normalise_header
 from tb_npu_plugin.schema.docgen import formats_page
 from tb_npu_plugin.schema.formats import FORMATS, TORCH_NPU
 from tb_npu_plugin.schema.metrics import Guess, metric_column
@@ -22,7 +22,7 @@ def test_a_declaration_is_unambiguous(spec) -> None:
     owners: dict[str, str] = {}
     for column in spec.columns:
         for header in column.headers:
-            assert owners.setdefault(folded(header), column.key) == column.key
+            assert owners.setdefault(normalise_header(header), column.key) == column.key
         assert column.doc.endswith(".")
 
 

@@ -40,9 +40,7 @@ def drop_stray_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: 
     window = window_of_tables(tables)
     if window is None:
         return dict(tables)
-    return {
-        name: _drop_strays(table, window, FileReport(log, files.get(name, ""))) for name, table in tables.items()
-    }
+    return {name: _drop_strays(table, window, FileReport(log, files.get(name, ""))) for name, table in tables.items()}
 
 
 def _times(table: Table) -> list[Column]:

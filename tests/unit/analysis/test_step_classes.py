@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.comparison import diff
-from tb_npu_plugin.analysis.comparison.step_classes import by_class, class_times, mean
+from tb_npu_plugin.analysis.comparison.step_classes import by_class, class_times, mean_classes
 from tb_npu_plugin.analysis.kernels.classes import class_of
 from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.schema import kineto
@@ -83,7 +83,7 @@ def test_classes_sum_to_the_step_exactly(
             times.append(class_times(step, table))
             assert times[-1].total == step["stage"]
             assert "computing" not in times[-1].times  # all of it is explained by kernels
-        sides.append(mean(times, len(times)))
+        sides.append(mean_classes(times, len(times)))
     found = by_class(*sides)
     for side, name in zip(sides, ("baseline_ns", "experimental_ns")):
         assert sum(getattr(entry, name) for entry in found) == side.total

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.discovery.find_kineto import _stamp
+from tb_npu_plugin.discovery.find_kineto import _utc_digits
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
@@ -26,7 +26,7 @@ from tb_npu_plugin.store.labels import utc_offset_minutes
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.views.availability import facts_of_span, missing
+from tb_npu_plugin.views.availability import facts_of_span, missing_data
 from tb_npu_plugin.views.overview import capture_json
 from tests.support.mock import run
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
@@ -211,7 +211,7 @@ def test_databases_are_read_for_what_text_lacks(tmp_path: Path, library: Library
     assert span.source("operators") == "operator_details.csv" and span.source("memory_record") == "memory_record.csv"
     assert span.source("kernels") == span.source("op_statistic") == PROFILER_DB
     assert span.source("step_trace") == "analysis.db"
-    assert not {entry["file"] for entry in missing(facts_of_span(span))} & lost
+    assert not {entry["file"] for entry in missing_data(facts_of_span(span))} & lost
     assert capture_json(span)["databases"] == [
         {"file": "analysis.db", "tables": ["Step trace time"]},
         {"file": PROFILER_DB, "tables": ["Kernels", "Operator statistic"]},
@@ -274,7 +274,7 @@ def test_the_zone_of_this_host_does_not_matter(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(os.environ, "TZ", "Asia/Shanghai")
     time.tzset()
     try:
-        assert _stamp("1736408883573") == "20250109074803573"
+        assert _utc_digits("1736408883573") == "20250109074803573"
     finally:
         monkeypatch.undo()
         time.tzset()

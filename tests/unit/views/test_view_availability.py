@@ -11,7 +11,7 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import TORCH_NPU
 from tb_npu_plugin.schema.registry import RESULT_FILES
 from tb_npu_plugin.views import doctor
-from tb_npu_plugin.views.availability import ViewStateJson, facts_of_files, facts_of_span, missing, view_states
+from tb_npu_plugin.views.availability import ViewStateJson, facts_of_files, facts_of_span, missing_data, view_states
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.uses import USES
@@ -29,7 +29,7 @@ def test_views_in_sidebar_order_and_all_there_with_all_files() -> None:
     found = view_states(facts_of_files(ALL))
     assert [state["id"] for state in found] == [view.id for view in VIEWS]
     assert all(state["available"] and not state["reason"] for state in found)
-    assert missing(facts_of_files(ALL)) == []
+    assert missing_data(facts_of_files(ALL)) == []
 
 
 def test_missing_view_names_file_and_option() -> None:
@@ -41,14 +41,14 @@ def test_missing_view_names_file_and_option() -> None:
 
 def test_missing_of_a_view_and_of_all() -> None:
     facts = facts_of_files([FOLDER + "kernel_details.csv", FOLDER + "trace_view.json"])
-    assert {entry["file"] for entry in missing(facts, "memory")} == {
+    assert {entry["file"] for entry in missing_data(facts, "memory")} == {
         "operator_memory.csv",
         "memory_record.csv",
         "npu_module_mem.csv",
     }
-    everything = missing(facts)
+    everything = missing_data(facts)
     used = {file.id for file in TORCH_NPU.files if file.id in USES and USES[file.id].missed}
-    assert missing(facts, "overview") == everything
+    assert missing_data(facts, "overview") == everything
     assert {entry["table"] for entry in everything} == used - {"kernels", "trace"}
     communication = next(entry for entry in everything if entry["file"] == "communication.json")
     assert communication["views"] == ["distributed"]
@@ -61,7 +61,7 @@ def test_a_file_that_gave_nothing_is_not_blamed_on_an_option() -> None:
     state = next(state for state in view_states(facts) if state["id"] == "kernel")
     assert (state["available"], state["option"]) == (False, "")
     assert state["reason"].startswith("kernel_details.csv exists, but nothing")
-    entry = next(entry for entry in missing(facts) if entry["table"] == "kernels")
+    entry = next(entry for entry in missing_data(facts) if entry["table"] == "kernels")
     assert entry["option"] == ""
 
 
@@ -79,7 +79,7 @@ def test_what_a_database_beside_text_lacks_was_not_recorded(problems: list[Probl
         tables={"kernels": table_of("kernels", [{"name": "MatMul"}])},
         problems=problems,
     )
-    (entry,) = (entry for entry in missing(facts_of_span(span)) if entry["table"] == "communication")
+    (entry,) = (entry for entry in missing_data(facts_of_span(span)) if entry["table"] == "communication")
     assert entry["option"] == option
     assert ("Nothing in it could be read" in entry["text"]) == bool(problems)
 
@@ -103,7 +103,7 @@ def test_what_a_database_beside_text_lacks_was_not_recorded(problems: list[Probl
 def test_a_setting_that_was_on_is_not_advised(capture: Capture, option: str, text: str) -> None:
     """Beside a card that said CPU was recorded: "Recorded with activities with ProfilerActivity.CPU"."""
     facts = facts_of_span(TestSpan({"kernels": table_of("kernels", [{"name": "k"}])}, capture))
-    (entry,) = (entry for entry in missing(facts) if entry["table"] == "operators")
+    (entry,) = (entry for entry in missing_data(facts) if entry["table"] == "operators")
     assert entry["option"] == option
     assert entry["text"].endswith(text)
 
