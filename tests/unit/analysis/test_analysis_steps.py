@@ -77,7 +77,7 @@ def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
     trace = analysis.from_iterations(ITERATIONS, REDUCES)
     counted = trace.averaged
     assert [step.step for step in counted] == ["2", "3"]
-    mean = analysis.mean(counted)
+    mean = analysis.mean_step(counted)
     assert (mean.gap_ns, mean.fp_bp_ns, mean.tail_ns, mean.total_ns) == (32, 105, 15, 152)  # 31.5 goes to even
     assert mean.reduce_ns == 30  # a and b together take 30, not 40
     assert trace.recorded is not None and trace.recorded.gap_ns == 999
@@ -87,7 +87,7 @@ def test_means_leave_out_the_first_step_and_the_recorded_average() -> None:
 
 def test_a_lone_step_is_its_own_mean() -> None:
     trace = analysis.from_iterations(ITERATIONS.take(ITERATIONS.text("step").equals("1")), None)
-    assert analysis.mean(trace.averaged).fp_bp_ns == 100
+    assert analysis.mean_step(trace.averaged).fp_bp_ns == 100
     assert trace.steps[0].reduce_ns is None  # not recorded is not none
 
 
@@ -108,16 +108,16 @@ def test_means_leave_out_the_last_step_where_times_are_computed(are_computed: bo
     figures = table_of("step_trace", [{"step": "7", "stage": 100}, {"step": "8", "stage": 90}])
     trace = analysis.from_kernels(KERNELS, figures, are_computed)
     assert [step.step for step in trace.averaged] == averaged
-    mean = analysis.mean(trace.averaged)
+    mean = analysis.mean_step(trace.averaged)
     assert (mean.total_ns, mean.gap_ns) == (100 if are_computed else 95, 50)
     assert trace.reduces["8"] == [analysis.Reduce(9, "hcom_allReduce_", 60, 30)]
 
 
 def test_a_mean_step_of_several_devices_leaves_out_the_last_of_each() -> None:
     devices = [0, 0, 0, 1, 2, 2]
-    assert steps.averaged(devices, "computed") == [0, 1, 3, 4]
-    assert steps.averaged(devices, "points") == [1, 2, 3, 5]
-    assert steps.averaged(devices, "recorded") == list(range(6))
+    assert steps.averaged_steps(devices, "computed") == [0, 1, 3, 4]
+    assert steps.averaged_steps(devices, "points") == [1, 2, 3, 5]
+    assert steps.averaged_steps(devices, "recorded") == list(range(6))
 
 
 def test_a_host_that_runs_ahead_makes_no_gap() -> None:
