@@ -88,7 +88,7 @@ def test_figures_are_those_of_the_files(of_rank: Get, results: Path, rank: int) 
     assert of_rank(rank, "Operator", "operation/stack", group_by="Operation", op_name="aten::matmul")["data"]
     assert len(of_rank(rank, "Kernel", "kernel/table", group_by="Kernel")["data"]["rows"]) == len(raw.kernels)
     assert of_rank(rank, "Trace", "trace") == raw.json("trace_view.json")
-    blocks = of_rank(rank, "Memory", "memory_events")["operator"]["rows"]["NPU:0"]
+    blocks = of_rank(rank, "Memory", "memory_events")["operator"]["rows"][f"NPU:{rank}"]
     assert len(blocks) == len(raw.csv("operator_memory.csv"))
     total = dict(of_rank(rank, "Kernel", "kernel")["total"]["rows"])
     expected = sum(float(row["Duration(us)"]) for row in raw.kernels)
