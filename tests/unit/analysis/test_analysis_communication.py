@@ -199,3 +199,8 @@ def test_ports(file: ResultFile, link: str) -> None:
         {"rank": 3, "link": link, "way": "Rx"},
         {"rank": 3, "link": link, "way": "Tx", "use": 7.0},
     ]
+
+
+def test_one_capture_without_a_rank_says_nothing_of_the_size() -> None:
+    assert least_world_size([Capture()], [None]) is None
+    assert least_world_size([Capture(0), Capture(1)], [None]) == 2

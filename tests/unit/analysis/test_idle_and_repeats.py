@@ -7,7 +7,8 @@ import pytest
 from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_longest_idle
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.tables import Table
-from tests.support.span import table_of
+from tb_npu_plugin.views.rank_budgets import budgets_of_ranks
+from tests.support.span import TestSpan, table_of
 
 
 def timed(*rows: tuple[str | None, int | None, int | None, int]) -> Table:
@@ -85,3 +86,9 @@ def test_work_that_changes_does_not_repeat() -> None:
     assert count(kernels(STEP)) == 1
     assert count(kernels(["Adam"])) == 1
     assert repeats(table_of("kernels", [])) == 1
+
+
+def test_two_ranks_without_steps_know_how_often_their_work_repeats() -> None:
+    ranks = [TestSpan({"kernels": table_of("kernels", kernels(STEP * 3))}, token=token) for token in "ab"]
+    assert [budget["repeats"] for budget in budgets_of_ranks(ranks)] == [3, 3]
+    assert [budget["repeats"] for budget in budgets_of_ranks(ranks[:1])] == [None]

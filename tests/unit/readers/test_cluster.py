@@ -94,3 +94,15 @@ def test_figures_that_are_invalid_are_unknown_and_reported(folder: Path) -> None
     assert set(tables["comm_ops"].ints("elapse_ns").tolist()) == {NULL_INT}
     assert tables["comm_ops"].ints("wait_ns").tolist() == before.ints("wait_ns").tolist()
     assert problems == [("bad_cell", "ClusterCommunicationTime, elapsed_time", "soon")]
+
+
+def test_a_rank_of_an_operator_that_is_no_number_is_reported(folder: Path) -> None:
+    path = folder / OPERATORS
+    content = json.loads(path.read_text())
+    ranks = next(iter(next(iter(next(iter(content.values())).values())).values()))
+    ranks["first"] = next(iter(ranks.values()))
+    whole, _ = read(path)
+    path.write_text(json.dumps(content))
+    tables, problems = read(path)
+    assert len(tables["comm_ops"]) == len(whole["comm_ops"])
+    assert [code for code, *_ in problems] == ["unexpected_shape"]

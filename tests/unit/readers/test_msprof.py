@@ -96,6 +96,8 @@ def test_pieces_are_read_in_the_order_of_their_numbers(output: Path) -> None:
     for number in range(12):
         row = lines[0].replace("aclnnAddmm", f"k{number}", 1)
         (output / first.name.replace("_slice_0_", f"_slice_{number}_")).write_text(f"{header}\n{row}\n")
+    other = first.name.replace("_slice_0_", "_slice_12_").replace("2025", "2024")
+    (output / other).write_text(f"{header}\n{lines[0].replace('aclnnAddmm', 'other_export', 1)}\n")
     names = read(output).tables["kernels"].text("name").tolist()
     assert [(name or "").partition("_")[0] for name in names] == [f"k{number}" for number in range(12)]
 

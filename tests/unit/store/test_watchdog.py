@@ -16,7 +16,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.pool import watchdog
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
-from tb_npu_plugin.store.pool.process import WorkerProcess
+from tb_npu_plugin.store.pool.process import WorkerProcess, worker_count
 from tb_npu_plugin.store.pool.watchdog import usage_of
 from tests.unit.discovery.test_watch import until
 
@@ -134,3 +134,14 @@ def test_json_that_would_take_far_more_memory_than_its_size(name: str, content: 
     path.write_bytes(content)
     assert text.read_file(Reading(path, path.name, log)) == {}
     assert [problem.code for problem in log.list()] == ["too_expensive"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "count"), [("1", 1), ("3", 3), ("0", None), ("-1", None), ("many", None), ("", None)]
+)
+def test_the_environment_sets_the_number_of_workers(
+    setting: str, count: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TB_NPU_WORKERS", setting)
+    monkeypatch.setattr("tb_npu_plugin.store.pool.process.available_cores", lambda: 7)
+    assert worker_count() == (count or 7)

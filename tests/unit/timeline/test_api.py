@@ -14,6 +14,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import stats
 from tb_npu_plugin.tables import from_lists
@@ -241,3 +242,34 @@ def test_other_slices_have_no_facts() -> None:
     assert kernel_facts(span_of(KERNELS), "MatMul", 1002) is None
     assert kernel_facts(span_of(KERNELS), "Sub", 1050) is None
     assert kernel_facts(span_of(None), "MatMul", 1000) is None
+
+
+def test_the_first_slice_of_a_trace_may_be_a_cause(tmp_path: Path) -> None:
+    found, _ = open_trace(
+        [
+            *(metadata("process_name", pid, name=name) for pid, name in ((1, "Python"), (2, "CANN"))),
+            event("frame", 0, 100, 11, 1, cat="python_function"),
+            event("AscendCL@mm", 10, 5, 11, 2),
+        ],
+        tmp_path,
+    )
+    call = GET["find"](found, {"name": "AscendCL@mm"})[0]["id"]
+    links = GET["chain"](found, {"id": str(call)})[0]["links"]
+    assert [(link["id"], link["name"]) for link in links] == [(0, "frame"), (call, "AscendCL@mm")]
+
+
+def test_statistics_of_a_range_without_slices_are_empty(timeline: Timeline) -> None:
+    found = GET["stats"](timeline, {"t0": "250000", "t1": "260000"})[0]
+    assert (found["slices"], found["wall"], found["table"]["total"]) == (0, 10_000, 0)
+
+
+def test_each_level_is_coarser_than_the_one_before(tmp_path: Path) -> None:
+    levels = open_trace([event("a", 10 * at, 5) for at in range(5_000)], tmp_path)[0].levels
+    shifts = sorted(levels._levels)
+    assert len(shifts) > 1
+    assert [levels.coarser(shift) for shift in shifts] == [*shifts[1:], EVERYTHING]
+
+
+def test_rows_of_a_track_end_where_the_next_track_begins(timeline: Timeline) -> None:
+    assert [timeline.row_number(0, depth) for depth in (-1, 0, 1, 2)] == [-1, 0, 1, -1]
+    assert [timeline.row_number(1, depth) for depth in (0, 1)] == [2, -1]

@@ -16,6 +16,7 @@ from tb_npu_plugin.tables import Table, empty
 from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, step_trace
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.capture import capture_json
 from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.fixtures import FIXTURES
@@ -278,3 +279,9 @@ def test_what_no_certain_device_did_is_a_budget_of_its_own() -> None:
     data = build(distributed, TestSpan({"kernels": DEVICES, "comm_ops": ops}, Capture(rank=4))).data
     of_first = [(one["device_id"], one["computing"], one["elapse"]) for one in data["budgets"] if one["step"] == "1"]
     assert of_first == [(2, 30, None), (5, 55, None), (None, None, 15)]
+
+
+def test_the_device_of_the_settings_stands_in_for_those_of_tables() -> None:
+    devices = table_of("memory_record", [{"device": "NPU:3"}])
+    assert capture_json(TestSpan(capture=Capture(device_id=5)))["device_ids"] == [5]
+    assert capture_json(TestSpan({"memory_record": devices}, Capture(device_id=5)))["device_ids"] == [3]
