@@ -259,6 +259,11 @@ CASES = {
         {"minddata_ops.op_id": [0]},
         ["no_rows"],
     ),
+    "children": Case(
+        {SAMPLED: '{"op_info": [{"op_id": 0, "op_type": "A", "children": [1, "x"]}, {"op_id": 1, "op_type": "B"}]}'},
+        {"minddata_ops.op_id": [0, 1], "minddata_ops.parent_id": [None, 0]},
+        ["bad_cell children"],
+    ),
     "summary without operators": Case({JSON: '{"per_batch_time": [5.5]}'}, {}, ["unexpected_shape op_ids"]),
     "summary with too few figures": Case(
         {
