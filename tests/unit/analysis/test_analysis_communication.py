@@ -202,5 +202,5 @@ def test_ports(file: ResultFile, link: str) -> None:
 
 
 def test_one_capture_without_a_rank_says_nothing_of_the_size() -> None:
-    assert least_world_size([Capture()], [None]) is None
+    assert least_world_size([Capture(0)], [None]) is None
     assert least_world_size([Capture(0), Capture(1)], [None]) == 2
