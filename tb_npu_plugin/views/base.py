@@ -214,6 +214,7 @@ class View:
     from_trace    tables taken from the trace if they have no file, even if others meet the needs
     early         also built from a preview (store/first_look.py) while the tables are read
     with_trace    shows more of spans whose trace is already read, and does not wait for it
+    is_listed     has a page in the sidebar
     """
 
     id: str
@@ -229,6 +230,7 @@ class View:
     early: bool = False
     from_trace: tuple[str, ...] = ()
     with_trace: bool = False
+    is_listed: bool = True
 
 
 def device_kind(span: SpanData) -> str:

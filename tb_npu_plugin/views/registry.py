@@ -8,6 +8,7 @@ from tb_npu_plugin.errors import NotFound, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.views import (
     data_pipeline,
+    diagnosis,
     diff,
     distributed,
     doctor,
@@ -31,6 +32,7 @@ VIEWS: tuple[View, ...] = (
     diff.VIEW,
     data_pipeline.VIEW,
     doctor.VIEW,
+    diagnosis.VIEW,
 )
 
 

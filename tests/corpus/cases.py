@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -11,8 +10,8 @@ from pathlib import Path
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
 from tests.conftest import FIXTURES
-from tests.corpus.damage import DAMAGES, PAGE
 
+PAGE = b"<!DOCTYPE html><html><body><h1>504 Gateway Time-out</h1></body></html>\n"
 RESULTS = FIXTURES / "results"
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 
@@ -34,6 +33,29 @@ class Case:
     apply: Callable[[Path], None]
     names: str
 
+
+def shortened(path: Path, more: bytes = b"", *, share: float = 0.5) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)] + more)
+
+
+def folder(path: Path) -> None:
+    """A folder of that name."""
+    path.unlink()
+    path.mkdir()
+
+
+#: Words of the table -> what is done.
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "removed": Path.unlink,
+    "emptied": lambda path: path.write_bytes(b""),
+    "cut in the middle": shortened,  # as after a full disk
+    "renamed": lambda path: path.rename(path.with_name(f"copy of {path.name}")),
+    "saved as UTF-16": lambda path: path.write_bytes(path.read_bytes().decode("utf-8", "replace").encode("utf-16")),
+    "replaced by an error page": lambda path: path.write_bytes(PAGE),  # of a proxy, where a download should be
+    "ends in zeros": lambda path: shortened(path, bytes(4096), share=0.75),  # as after a crash of the host
+    "a folder of that name": folder,
+}
 
 LINEAR = Recipe("linear", ranks=2, steps=2, only=(0,))
 #: Bases that the mock writes; the others are folders of fixtures/results.
@@ -110,21 +132,6 @@ def output(root: Path) -> Path:
     return min(root.rglob(OUTPUT), key=lambda path: len(path.parts))
 
 
-def wrong_rank(root: Path) -> None:
-    path = min(root.rglob("profiler_info_0.json"))
-    info = json.loads(path.read_text())
-    path.write_text(json.dumps({**info, "rank_id": 5}))
-
-
-def two_settings(root: Path) -> None:
-    path = min(root.rglob("profiler_info_0.json"))
-    shutil.copy(path, path.with_name("profiler_info_3.json"))
-
-
-def older_kernels(root: Path) -> None:
-    shutil.copy(next((RESULTS / "old_spellings").rglob("kernel_details.csv")), output(root))
-
-
 def mixed_releases(root: Path) -> None:
     """Half of the files from a newer release."""
     for path in sorted(next((RESULTS / "new_spellings").rglob(OUTPUT)).glob("*.csv"))[::2]:
@@ -142,34 +149,10 @@ def strangers(root: Path) -> None:
         (folder / "kernel_details.csv~").write_text("backup")
 
 
-def without_output(root: Path) -> None:
-    """The files lie one folder higher than they belong."""
-    folder = output(root)
-    for path in folder.iterdir():
-        path.rename(folder.parent / path.name)
-    folder.rmdir()
-
-
-def empty_output(root: Path) -> None:
-    for path in output(root).iterdir():
-        path.unlink()
-
-
-def raw_only(root: Path) -> None:
-    folder = output(root)
-    (folder.parent / "FRAMEWORK").mkdir()
-    shutil.rmtree(folder)
-
-
 def output_is_a_file(root: Path) -> None:
     folder = output(root)
     shutil.rmtree(folder)
     folder.write_bytes(PAGE)
-
-
-def plain_name(root: Path) -> None:
-    folder = output(root).parent
-    folder.rename(folder.with_name("my run"))
 
 
 def settings_only(root: Path) -> None:
@@ -183,38 +166,11 @@ def nested(root: Path) -> None:
     (root / "copy").rename(inner / inner.parent.name)
 
 
-def header_twice(root: Path) -> None:
-    path = output(root) / "operator_details.csv"
-    lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([lines[0], *lines]))
-
-
-def columns_gone(root: Path) -> None:
-    """A spreadsheet without its first three columns."""
-    path = output(root) / "step_trace_time.csv"
-    path.write_text("\n".join(",".join(line.split(",")[3:]) for line in path.read_text().splitlines()))
-
-
-def semicolons(root: Path) -> None:
-    path = output(root) / "memory_record.csv"
-    path.write_text(path.read_text().replace(",", ";"))
-
-
 #: What happens to whole folders: the function, the base, words for the table, what must be reported.
 FOLDERS: tuple[tuple[Callable[[Path], None], str, str, str], ...] = (
-    (wrong_rank, "level1", "`rank_id` says another rank than the file name", "profiler_info_0.json"),
-    (two_settings, "level1", "the settings of two ranks", "profiler_info"),
-    (older_kernels, "level1", "`kernel_details.csv` of a release of 2023", ""),
     (mixed_releases, "level1", "every other CSV file of a newer release", ""),
     (strangers, "level1", "files of other people everywhere", ""),
-    (without_output, "level1", f"no `{OUTPUT}` around the files", ""),
-    (empty_output, "level1", f"an empty `{OUTPUT}`", "empty output"),
-    (raw_only, "level1", "raw data only", "raw only"),
     (output_is_a_file, "level1", f"`{OUTPUT}` is a file", "output is a file"),
-    (plain_name, "level1", "the folder renamed", ""),
     (settings_only, "level1", "only the settings", "settings only"),
     (nested, "level1", "a copy of the result inside itself", ""),
-    (header_twice, "level1", "`operator_details.csv` with its header twice", "operator_details.csv"),
-    (columns_gone, "level1", "`step_trace_time.csv` without its first columns", "step_trace_time.csv"),
-    (semicolons, "level1", "`memory_record.csv` with semicolons", "memory_record.csv"),
 )

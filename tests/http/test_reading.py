@@ -10,9 +10,10 @@ import pytest
 
 from tb_npu_plugin.plugin import NpuPlugin
 from tb_npu_plugin.server.app import App
+from tb_npu_plugin.store import library as store_library
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
-from tests.http.conftest import Browser, context
+from tests.http.conftest import Browser, context, serving
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
@@ -111,15 +112,6 @@ def test_what_is_no_such_work_is_refused(browser: Browser, query: dict[str, str]
     assert response.status_code == status, response.text
 
 
-def test_a_timeline_is_asked_by_version(browser: Browser) -> None:
-    span = browser.spans()[0]
-    version = browser.view("trace", span=span)["data"]["version"]
-    assert version
-    assert browser.ask("/api/timeline/slice", span=span, id="0", version=version).status_code == 200
-    old = browser.ask("/api/timeline/slice", span=span, id="0", version="another")
-    assert old.status_code == 404 and old.get_json()["code"] == "stale"
-
-
 def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(slow: Browser, holding: Holding, logs: Path) -> None:
     write_result(logs / "run" / NAME, trace=LONG_TRACE)
     span = slow.spans()[0]
@@ -150,3 +142,19 @@ def test_what_is_cancelled_is_not_read_ahead(slow: Browser, holding: Holding) ->
     slow.json("/api/reading", method="POST", run=run, stage="tables", do="cancel")
     slow.json("/api/view/overview", span=with_trace)
     assert jobs(slow.json("/api/progress", span=with_trace)) == {"tables": "cancelled"}, "its trace is not begun either"
+
+
+def test_a_trace_that_settles_within_a_request_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The view was ready at one look and had no trace at the next: it failed without a reason.
+    monkeypatch.setattr(store_library, "is_settled", lambda files: False)
+    for number in range(8):
+        write_result(tmp_path / "logs" / str(number) / NAME)
+    with serving(tmp_path, str(tmp_path / "logs")) as browser:
+        spans = browser.spans()
+        assert [browser.view("trace", span=span)["state"] for span in spans] == ["ready"] * 8
+        for looks, span in enumerate(spans):
+            left = iter(range(looks))
+            monkeypatch.setattr(store_library, "is_settled", lambda files, left=left: next(left, None) is None)
+            assert browser.json("/api/view/trace", span=span)["state"] in ("ready", "reading")
+            assert browser.view("trace", span=span)["state"] == "ready"
+            monkeypatch.setattr(store_library, "is_settled", lambda files: False)

@@ -23,6 +23,7 @@ from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
 from tests.http.conftest import PREFIX, Browser
+from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, TRACE, settle, write_result
 
@@ -101,13 +102,6 @@ def test_progress_of_a_span_and_of_everything(fresh: Browser) -> None:
     assert fresh.json("/api/progress", span="nonsense")["jobs"] == []
 
 
-def test_a_missing_view_names_its_files_and_options(browser: Browser) -> None:
-    found = browser.view("memory", span=browser.spans()[0])
-    assert found["state"] == "missing" and found["data"] is None
-    assert {item["file"] for item in found["missing"]} >= {"memory_record.csv"}
-    assert all(item["option"] for item in found["missing"])
-
-
 def test_operators_come_from_the_trace_without_their_own_file(fresh: Browser, logs: Path) -> None:
     device_only = TRACE.replace("cpu_op", "other")
     write_result(logs / "other" / NAME, trace=device_only)
@@ -138,16 +132,12 @@ def test_the_fingerprint_changes_when_the_trace_adds_operators(fresh: Browser) -
     assert after["fingerprint"] != before["fingerprint"]
 
 
-def test_diff_takes_two_spans(browser: Browser) -> None:
-    baseline, experimental = browser.spans()
-    found = browser.view("diff", baseline=baseline, experimental=experimental)
-    assert found["state"] == "ready"
-    assert [found["data"][side]["span"] for side in ("baseline", "experimental")] == [baseline, experimental]
-
-
 def test_a_table_of_a_view_without_data_is_not_waited_for(browser: Browser) -> None:
     span = browser.spans()[0]
-    assert browser.view("memory", span=span)["state"] == "missing"
+    found = browser.view("memory", span=span)
+    assert found["state"] == "missing" and found["data"] is None
+    assert {item["file"] for item in found["missing"]} >= {"memory_record.csv"}
+    assert all(item["option"] for item in found["missing"])
     response = browser.ask("/api/table/memory.allocations", span=span)
     assert response.status_code == 404 and "nothing to show" in response.get_json()["message"]
 
@@ -178,7 +168,6 @@ def test_the_original_trace_is_downloaded_unchanged(browser: Browser) -> None:
         ("/api/view/overview", {}, 400),
         ("/api/view/overview", {"span": "nonsense"}, 404),
         ("/api/view/overview", {"span": "../../etc/passwd"}, 404),
-        ("/api/view/overview", {"span": "/etc"}, 404),
         ("/api/view/diff", {"baseline": "SPAN"}, 400),
         ("/api/view/distributed", {"run": "nonsense"}, 404),
         ("/api/table/overview.nonsense", {"span": "SPAN"}, 404),
@@ -307,3 +296,58 @@ def test_doctor_lists_a_file_that_was_added_later(fresh: Browser, logs: Path) ->
         "ASCEND_PROFILER_OUTPUT/hbm.csv"
     ]
     assert after["fingerprint"] != before["fingerprint"]
+
+
+@pytest.mark.parametrize("path", ["/api/rescan", "/api/reading"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT"])
+def test_what_changes_something_is_no_get(browser: Browser, method: str, path: str) -> None:
+    response = browser.ask(path, method=method, span="nonsense", stage="all", do="cancel")
+    assert (response.status_code, response.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),  # curl
+        ({"Sec-Fetch-Site": "same-origin", "Origin": "https://proxy.example"}, 200),
+        ({"Origin": "http://localhost"}, 200),
+        ({"Origin": "https://proxy.example", "X-Forwarded-Host": "proxy.example"}, 200),
+        ({"Sec-Fetch-Site": "cross-site", "Origin": "http://localhost"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "https://other.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_what_changes_something_comes_from_our_own_page(browser: Browser, headers: dict[str, str], status: int) -> None:
+    response = browser.ask("/api/rescan", method="POST", headers=headers)
+    assert response.status_code == status, response.text
+
+
+def test_a_request_for_the_timeline_starts_reading(fresh: Browser) -> None:
+    span = fresh.spans()[0]
+    query = {"span": span, "rows": "0-100", "t0": "0", "t1": "10000", "px": "1"}
+    first = fresh.ask("/api/timeline/slices", **query)
+    assert first.status_code == 503 and first.get_json()["code"] == "not_ready"
+    assert until(lambda: fresh.ask("/api/timeline/slices", **query).status_code == 200)
+    response = fresh.ask("/api/timeline/slices", **query)
+    header, _ = decode(response.data)
+    assert response.mimetype == "application/octet-stream"
+    assert header["names"] == ["aten::add"] and header["base"] == "1736408883704000500"
+    detail = fresh.json("/api/timeline/slice", span=span, id="0")
+    assert detail["dur"] == 9500 and detail["args"] == {"Input Dims": "2,2"}
+
+
+def test_the_trace_view_waits_for_the_trace_only(browser: Browser) -> None:
+    span = browser.spans()[0]
+    found = browser.view("trace", span=span)
+    assert found["state"] == "ready" and found["base_ns"] == "1736408883704000500"
+    zero = int(found["base_ns"]) + found["data"]["zero"]
+    assert zero == int(browser.view("kernel", span=span)["base_ns"]), "the origin of all views"
+    assert until(lambda: not browser.json("/api/progress")["jobs"])
+    assert browser.view("trace", span=span)["fingerprint"] == found["fingerprint"], "it is not drawn again"
+
+
+def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
+    span = browser.spans()[1]
+    assert browser.view("trace", span=span)["state"] == "missing"
+    assert browser.ask("/api/timeline/slice", span=span, id="0").status_code == 404

@@ -12,7 +12,7 @@ import os
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,28 @@ def ns(us: Decimal | str) -> int:
 def number(text: str) -> Decimal | None:
     """A figure of a CSV cell; None for N/A and nothing."""
     return None if text in ("", "N/A") else Decimal(text)
+
+
+def whole(value: Decimal | str | float | None, factor: int) -> int | None:
+    """A figure times its unit, rounded half to even; None for N/A and nothing."""
+    if value is None or value in ("", "N/A"):
+        return None
+    return int((Decimal(str(value)) * factor).to_integral_value(ROUND_HALF_EVEN))
+
+
+def us(value: Decimal | str | None) -> int | None:
+    """us -> ns."""
+    return whole(value, 1000)
+
+
+def ms(value: Decimal | float) -> int:
+    """ms -> ns."""
+    return whole(value, 1_000_000) or 0
+
+
+def mean(total: int, count: int) -> int:
+    """Mean in whole ns, half to even."""
+    return int((Decimal(total) / count).to_integral_value(ROUND_HALF_EVEN))
 
 
 @dataclass(frozen=True)

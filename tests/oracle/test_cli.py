@@ -6,26 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
-from tb_npu_plugin.cli import cli
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import find_view
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.oracle.raw import FULL, REAL_RUN, raw
+from tests.support.cli import shown
 from tests.support.fixtures import FIXTURES
 from tests.support.span import found_spans
 
 RUNS = {name: FIXTURES / "results" / name for name in ("two_ranks", "new_spellings", "old_spellings")}
 RUNS["real"] = REAL_RUN
 VIEWS = ("overview", "kernel", "operator", "memory", "distributed", "diff")
-
-
-def _show(view: str, *arguments: object) -> Any:
-    result = CliRunner().invoke(cli, ["show", view, *map(str, arguments), "--json"], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
 
 
 @pytest.mark.parametrize("name", ["two_ranks", *(pytest.param(name, marks=FULL) for name in [*RUNS][1:])])
@@ -36,10 +29,10 @@ def test_views_of_what_the_readers_return(name: str) -> None:
         for rank in (0, 1) if view.scope == "span" else (0,):
             given = {"span": spans[rank : rank + 1], "run": spans, "diff": [spans[0], spans[-1]]}[view.scope]
             result = view.build(ViewInput(given, {}))
-            shown = _show(view.id, RUNS[name], *(("--worker", rank) if view.scope == "span" else ()))
-            assert int(shown["base_ns"]) == result.base_ns
-            assert _figures(shown["data"]) == _figures(json.loads(encode_json(result.data))), view.id
-            assert shown["tables"] == json.loads(encode_json(inline_tables(view.id, result))), view.id
+            printed = shown(view.id, RUNS[name], *(("--worker", str(rank)) if view.scope == "span" else ()))
+            assert int(printed["base_ns"]) == result.base_ns
+            assert _figures(printed["data"]) == _figures(json.loads(encode_json(result.data))), view.id
+            assert printed["tables"] == json.loads(encode_json(inline_tables(view.id, result))), view.id
 
 
 def _figures(data: dict[str, Any]) -> dict[str, Any]:
@@ -49,10 +42,10 @@ def _figures(data: dict[str, Any]) -> dict[str, Any]:
 
 def test_diff_takes_two_paths() -> None:
     first, second = sorted(RUNS["two_ranks"].glob("*_ascend_pt"))
-    assert _show("diff", first, second)["tables"] == _show("diff", RUNS["two_ranks"])["tables"]
+    assert shown("diff", first, second)["tables"] == shown("diff", RUNS["two_ranks"])["tables"]
 
 
 def test_two_cycles_of_one_rank_are_two_spans() -> None:
     run = FIXTURES / "results" / "several_cycles"
-    steps = [_show("overview", run, "--span", number)["data"]["steps"][0]["step"] for number in (1, 2)]
+    steps = [shown("overview", run, "--span", str(number))["data"]["steps"][0]["step"] for number in (1, 2)]
     assert sorted(steps) == ["5", "8"]

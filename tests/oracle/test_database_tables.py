@@ -6,7 +6,6 @@ The oracle reads with sqlite3 alone.
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -143,15 +142,3 @@ def test_memory(folder: Path, rank: int) -> None:
     assert len(record) == 990 + app
     assert record.text("component").tolist()[: app + 1] == ["APP"] * app + ["PTA"]
     assert set(record.text("device").tolist()) == {f"NPU:{rank}"}
-
-
-def test_nothing_is_written_beside_the_data(folder: Path, tmp_path: Path) -> None:
-    copy = Path(shutil.copytree(folder, tmp_path / "result"))
-    output = copy / OUTPUT_FOLDER
-    before = sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in output.iterdir())
-    output.chmod(0o555)
-    try:
-        assert len(tables(copy)["kernels"]) == 191
-    finally:
-        output.chmod(0o755)
-    assert sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in output.iterdir()) == before

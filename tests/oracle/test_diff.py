@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.figures import us
-from tests.oracle.raw import FULL, REAL_RUN, raw
+from tests.oracle.raw import FULL, REAL_RUN, raw, us
 from tests.oracle.shown import show
 from tests.support.fixtures import FIXTURES
 

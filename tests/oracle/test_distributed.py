@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.oracle.figures import ms, whole
-from tests.oracle.raw import REAL_RUN, Raw, every_result, raw
+from tests.oracle.raw import REAL_RUN, Raw, every_result, ms, raw, whole
 from tests.oracle.shown import show
 from tests.support.fixtures import FIXTURES
 
@@ -62,15 +59,6 @@ def test_bytes_and_bandwidth_count_each_link_once(folder: Path) -> None:
     assert sum(row["calls"] for row in tables["ops"]) == len(_ops(folder))
 
 
-@pytest.mark.parametrize(("rank", "bandwidth"), [(0, "15.654"), (1, "15.502")])
-def test_real_bandwidth(rank: int, bandwidth: str) -> None:
-    folder = REAL_RUN / f"rank{rank}_ascend_pt"
-    raw(folder)
-    (row,) = show("distributed", folder).tables["transports"]
-    assert row["transport"] == "HCCS"
-    assert Decimal(row["bandwidth"]).quantize(Decimal("0.001")) == Decimal(bandwidth)
-
-
 @pytest.mark.parametrize("folder", every_result("communication_matrix.json"))
 def test_links_are_the_totals_of_the_matrix(folder: Path) -> None:
     expected = {}
@@ -108,33 +96,6 @@ def test_ranks_are_in_order(run: Path) -> None:
     assert data["world_size"] == RUNS[run]
 
 
-def test_the_slow_rank_of_the_demo_computes_longest_and_the_others_wait() -> None:
-    run = FIXTURES / "demo" / "transformer_slow_rank"
-    budgets = show("distributed", *sorted(run.glob("*_ascend_pt"))).data["budgets"]
-    truth = json.loads((run / "truth.json").read_text())
-    ((slow,),) = ([fault["rank"] for fault in faults] for faults in truth["faults"].values())
-    assert len({budget["step"] for budget in budgets}) == 2
-    for number, step in enumerate(map(str, truth["steps"])):
-        ranks = {budget["rank"]: budget for budget in budgets if budget["step"] == step}
-        assert sorted(ranks) == list(range(8))
-        others = [budget for rank, budget in ranks.items() if rank != slow]
-        assert ranks[slow]["computing"] > 1.4 * max(budget["computing"] for budget in others)
-        for budget in others:
-            more = budget["elapse"] - ranks[slow]["elapse"]
-            waited = [truth["ranks"][str(rank)]["waited"][number] for rank in (budget["rank"], slow)]
-            assert more > 10_000_000
-            assert more == pytest.approx(waited[0] - waited[1], abs=500_000)
-
-
-def test_bubble_is_the_time_of_the_receives() -> None:
-    """In two_ranks rank 1 receives activations from rank 0, and hands their gradients back."""
-    folders = sorted((FIXTURES / "results" / "two_ranks").glob("*_ascend_pt"))
-    bubbles = [budget["bubble"] for budget in show("distributed", *folders).data["budgets"]]
-    receives = [[row for row in raw(folder).kernels if row["Type"] == "hcom_receive_"] for folder in folders]
-    assert [len(rows) for rows in receives] == [1, 1]
-    assert bubbles == [int(Decimal(row["Duration(us)"]) * 1000) for (row,) in receives]
-
-
 #: Bytes of the MB of these files.
 MIB = 1 << 20
 
@@ -162,8 +123,3 @@ def test_use_of_the_links_is_that_of_the_files() -> None:
             use, speed = float(port[f"{way} Bandwidth efficiency(%)"]), float(port["Bandwidth(MB/s)"]) * MIB / 1e9
             assert (found["use"], found["speed"]) == (use, pytest.approx(speed)) and use > 0
             assert found["average"] == pytest.approx(use / 100 * speed) and found["peak"] is None
-
-
-def test_no_use_of_links_that_were_not_sampled() -> None:
-    folder = next((FIXTURES / "results" / "level1").glob("*_ascend_pt"))
-    assert "link_use" not in show("distributed", folder).tables

@@ -1,14 +1,13 @@
-"""Kernel: every row, the statistic by name and the types are those of the files."""
+"""Kernel and Overview: rows, the statistic by name, types and step budgets are those of the files, to the digit."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 
-from tests.oracle.figures import mean, us
-from tests.oracle.raw import COMMUNICATION, Row, every_result, ns, raw
+from tests.oracle.raw import COMMUNICATION, Row, every_result, mean, ns, raw, us
 from tests.oracle.shown import show
 
 FOLDERS = every_result("kernel_details.csv")
@@ -105,3 +104,33 @@ def test_a_step_shows_its_kernels_and_groups_their_types(folder: Path) -> None:
             }
             shares = [100 * row["total_ns"] / _total(computing) for row in shown.tables["types"]]
             assert [row["ratio"] for row in shown.tables["types"]] == pytest.approx(shares)
+
+
+HEADERS = {
+    "computing": "Computing",
+    "communication_not_overlapped": "Communication(Not Overlapped)",
+    "overlapped": "Overlapped",
+    "communication": "Communication",
+    "free": "Free",
+    "stage": "Stage",
+    "bubble": "Bubble",
+    "preparing": "Preparing",
+}
+
+
+@pytest.mark.parametrize("folder", every_result("step_trace_time.csv"))
+def test_steps_equal_the_file(folder: Path) -> None:
+    rows, steps = raw(folder).csv("step_trace_time.csv"), show("overview", folder).data["steps"]
+    assert [step["step"] for step in steps] == [row["Step"] or None for row in rows]
+    for key, header in HEADERS.items():
+        assert [step[key] for step in steps] == [us(row.get(header)) for row in rows], key
+
+
+@pytest.mark.parametrize("folder", every_result("operator_details.csv"))
+def test_top_operators_come_first(folder: Path) -> None:
+    totals: Counter[str] = Counter()
+    for row in raw(folder).csv("operator_details.csv"):
+        totals[row["Name"]] += us(row["Device Self Duration(us)"]) or 0
+    best = [total for _, total in totals.most_common(10)]
+    if best[0] > 0:  # a CPU-only capture has no device time to order by
+        assert [row["device_self_ns"] for row in show("overview", folder).tables["operators"]] == best

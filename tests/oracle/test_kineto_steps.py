@@ -163,19 +163,6 @@ def test_diff(case: Case) -> None:
     assert abs(sum(times.values()) - parts["computing"]) <= len(times)
 
 
-def test_diff_of_each_step(case: Case) -> None:
-    span, events = case
-    by_device = list(tasks_of(events).values())
-    entries = [one for one in shown(diff.VIEW, span, span)["steps"] if one["baseline_step"] is not None]
-    for tasks in by_device if len(by_device) == 1 else ():
-        bounds = {name: ends for name, ends in bounds_of(tasks).items() if name is not None}
-        assert [entry["baseline_step"] for entry in entries] == list(bounds)
-        for entry, (start, end) in zip(entries, bounds.values()):
-            started = [task for task in tasks if start <= task.start < end]
-            calls = sum(one["baseline_calls"] for one in entry["classes"])
-            assert (entry["baseline_ns"], calls) == (end - start, len(started))
-
-
 def test_data_pipeline(case: Case) -> None:
     span, events = case
     loader = shown(data_pipeline.VIEW, span)["loader"]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.figures import us, whole
-from tests.oracle.raw import every_result, ns, raw
+from tests.oracle.raw import every_result, ns, raw, us, whole
 from tests.oracle.shown import show
 
 SERIES = {"allocated": "Total Allocated(MB)", "reserved": "Total Reserved(MB)", "active": "Total Active(MB)"}

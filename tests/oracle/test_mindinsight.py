@@ -172,24 +172,6 @@ def test_the_slow_link_by_recomputed_bandwidth(folder: Path, findings: dict[Any,
     assert found["outlier"] is True
 
 
-def test_a_single_device_opens() -> None:
-    root = real_data()
-    if root is None or not (root / "mindinsight_single").is_dir():
-        pytest.skip("no recorded MindInsight results: set NPU_REAL_DATA")
-    first, second = found_spans(root / "mindinsight_single")
-    assert (first.capture.rank, second.capture.rank) == (0, 1)
-    assert first.problems == second.problems == []
-    assert len(first.tables["minddata_ops"]) == 4
-    with (root / "mindinsight_single" / "profiler" / "aicore_intermediate_1_type.csv").open(newline="") as file:
-        types = {row["kernel_type"]: float(row["total_time"]) for row in csv.DictReader(file)}
-    statistic = second.tables["op_statistic"]
-    found = dict(zip(statistic.text("type").tolist(), statistic.ints("total_ns").tolist()))
-    assert found == {kind: round(ms * 1e6) for kind, ms in types.items()}
-    assert statistic.floats("ratio").tolist() == pytest.approx(
-        sorted((100 * ms / sum(types.values()) for ms in types.values()), reverse=True)
-    )
-
-
 def test_overview_says_the_recorded_step_time_where_kernels_know_no_step() -> None:
     """Kernels of one step, 5.21 ms of them, are no step of a run whose steps take 72 ms."""
     (span,) = found_spans(FIXTURES / "results" / "mindinsight_single")

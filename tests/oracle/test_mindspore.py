@@ -17,7 +17,7 @@ from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
-from tests.oracle.figures import us, whole
+from tests.oracle.raw import us, whole
 from tests.oracle.shown import rows_of
 from tests.support.span import found_spans
 
@@ -55,19 +55,6 @@ def test_kernels_by_the_last_part_of_their_names(fixture: str) -> None:
     assert result.data["computing_ns"] == sum(us(row["Duration(us)"]) or 0 for row in computing)
     everything = rows_of(result.tables["all"].table)
     assert [row["full_name"] for row in everything] == [row["Name"] for row in rows(fixture, "kernel_details.csv")]
-
-
-@pytest.mark.parametrize("fixture", FIXTURES)
-def test_steps_are_those_of_the_file(fixture: str) -> None:
-    expected = [
-        (row["Step"], us(row["Computing"]), us(row["Free"]), us(row["Bubble"]), us(row["Preparing"]))
-        for row in rows(fixture, "step_trace_time.csv")
-    ]
-    if fixture == "mindspore_data":  # without a schedule the file says step 0
-        expected = [(None, *figures) for _, *figures in expected]
-    steps = shown(fixture, "overview").data["steps"]
-    keys = ("step", "computing", "free", "bubble", "preparing")
-    assert [tuple(step[key] for key in keys) for step in steps] == expected
 
 
 @pytest.mark.parametrize("fixture", FIXTURES)

@@ -20,6 +20,8 @@ from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.torch_npu_json import ROLLUP_TRANSPORTS
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Kind, Table
 from tests.support.fixtures import FIXTURES
 
@@ -27,6 +29,9 @@ MSPROF = FIXTURES / "results" / "msprof"
 PIECES = FIXTURES / "results" / "msprof_pieces"
 TEXT = FIXTURES / "recorded" / "cluster_text"
 DATABASE = FIXTURES / "recorded" / "cluster_db"
+MSPROF_DATABASE = FIXTURES / "results" / "msprof_db"
+#: The text of this fixture has the older word for communication, databases of the mock have the newer one.
+NEWER = {"HCCL": "COMMUNICATION", "hccl": "communication"}
 
 
 def read(logdir: Path, worker: int = 0) -> dict[str, Table]:
@@ -46,27 +51,21 @@ def read(logdir: Path, worker: int = 0) -> dict[str, Table]:
 
 
 def csv_rows(folder: Path, pattern: str) -> list[dict[str, str]]:
-    """Rows of all files of that name, in order."""
-    out = []
-    for path in sorted(folder.rglob(pattern)):
-        with path.open(newline="") as file:
-            out += list(csv.DictReader(file))
-    assert out, pattern
-    return out
+    """Rows of the only file of that name."""
+    (path,) = folder.rglob(pattern)
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
-def ns(text: object, factor: int) -> int:
+def ns(text: object, factor: int = 1000) -> int:
     return int((Decimal(str(text).strip()) * factor).to_integral_value())
 
 
-@pytest.mark.parametrize(
-    ("folder", "pattern"), [(MSPROF, "op_summary_20250615070512.csv"), (PIECES, "op_summary_slice_*.csv")]
-)
-def test_op_summary(folder: Path, pattern: str) -> None:
-    rows, kernels = csv_rows(folder, pattern), read(folder)["kernels"]
+def test_op_summary() -> None:
+    rows, kernels = csv_rows(MSPROF, "op_summary_20250615070512.csv"), read(MSPROF)["kernels"]
     assert kernels.text("name").tolist() == [row["Op Name"] for row in rows]
-    assert kernels.ints("dur_ns").tolist() == [ns(row["Task Duration(us)"], 1000) for row in rows]
-    assert kernels.ints("start_ns").tolist() == [ns(row["Task Start Time(us)"], 1000) for row in rows]
+    assert kernels.ints("dur_ns").tolist() == [ns(row["Task Duration(us)"]) for row in rows]
+    assert kernels.ints("start_ns").tolist() == [ns(row["Task Start Time(us)"]) for row in rows]
     assert kernels.text("core").tolist() == [row["Task Type"] for row in rows]
 
 
@@ -88,12 +87,12 @@ def test_iterations() -> None:
     steps, reduces = tables["iterations"], tables["iteration_reduces"]
     assert steps.text("step").tolist() == ["1", "2"]
     for place, key in ((2, "fp_ns"), (3, "bp_ns"), (4, "end_ns"), (5, "total_ns"), (6, "fp_bp_ns"), (7, "tail_ns")):
-        assert steps.ints(key).tolist() == [ns(row[place], 1000) for row in rows]
-    assert steps.ints("start_ns").tolist() == [ns(row[4], 1000) - ns(row[5], 1000) for row in rows]
+        assert steps.ints(key).tolist() == [ns(row[place]) for row in rows]
+    assert steps.ints("start_ns").tolist() == [ns(row[4]) - ns(row[5]) for row in rows]
     gaps = steps.ints("interval_ns").tolist()
-    assert gaps[1] == ns(rows[1][8], 1000) == steps.ints("fp_ns")[1] - steps.ints("start_ns")[1]
+    assert gaps[1] == ns(rows[1][8]) == steps.ints("fp_ns")[1] - steps.ints("start_ns")[1]
     assert rows[0][8] == "N/A" and gaps[0] < 0
-    assert reduces.ints("start_ns").tolist() == [ns(row[place], 1000) for row in rows for place in (10, 12)]
+    assert reduces.ints("start_ns").tolist() == [ns(row[place]) for row in rows for place in (10, 12)]
     assert reduces.ints("dur_ns").tolist() == [2500, 300] * 2
 
 
@@ -104,15 +103,15 @@ def test_memory_of_cann_and_op_statistic() -> None:
     assert set(table.text("device").tolist()) == {"NPU:0"} and set(table.ints("device_id").tolist()) == {0}
     rows = csv_rows(MSPROF, "op_statistic_*.csv")
     totals = read(MSPROF)["op_statistic"].ints("total_ns").tolist()
-    assert totals == [ns(row["Total Time(us)"], 1000) for row in rows]
+    assert totals == [ns(row["Total Time(us)"]) for row in rows]
 
 
 def test_communication_by_type() -> None:
     """The file's figures are those of the rows that it sums up."""
     times: dict[str, list[int]] = {}
-    for row in csv_rows(PIECES, "op_summary_*.csv"):
+    for row in csv_rows(MSPROF, "op_summary_20250615070512.csv"):
         if row["Task Type"] in ("HCCL", "COMMUNICATION"):
-            times.setdefault(row["OP Type"], []).append(ns(row["Task Duration(us)"], 1000))
+            times.setdefault(row["OP Type"], []).append(ns(row["Task Duration(us)"]))
     table = read(PIECES)["communication_statistic"]
     keys = ("type", "calls", "total_ns", "min_ns", "max_ns")
     assert sorted(zip(*(table.data[key].tolist() for key in keys))) == sorted(
@@ -194,7 +193,7 @@ def test_cluster_database(rank: int) -> None:
             "SELECT count(*) FROM ClusterCommunicationMatrix WHERE src_rank = ? AND op_name != ''", (rank,)
         )
     steps = tables["step_trace"]
-    assert [int(steps.ints(key)[0]) for key in ("computing", "communication", "free")] == [ns(x, 1000) for x in step]
+    assert [int(steps.ints(key)[0]) for key in ("computing", "communication", "free")] == [ns(x) for x in step]
     found = tables["comm_ops"]
     assert list(zip(found.text("name").tolist(), found.ints("elapse_ns").tolist())) == [
         (name, ns(time, 10**6)) for name, time in ops
@@ -202,3 +201,29 @@ def test_cluster_database(rank: int) -> None:
     total = tables["comm_links"].text("stat").equals("total")  # which name no operator
     assert (~total).sum() == links[0] > 0
     assert not path.with_name(path.name + "-wal").exists()
+
+
+def test_databases_hold_the_same_tables_as_text() -> None:
+    text, database = read(MSPROF), read(MSPROF_DATABASE)
+    assert database.keys() == text.keys() - {"l2_cache"}
+    for name, theirs in database.items():
+        keys = {column.key for column in theirs.columns} & {column.key for column in text[name].columns}
+        assert len(keys) >= 3
+        for key in keys - {"cube_utilization"}:
+            mine, other = (
+                [NEWER.get(cell, cell) for cell in table.data[key].tolist()] for table in (text[name], theirs)
+            )
+            assert [pair for pair in zip(mine, other) if pair[0] != pair[1] and pair[0] == pair[0]] == [], (name, key)
+            assert len(mine) == len(other)
+
+
+def test_the_timeline_of_a_database(tmp_path: Path) -> None:
+    (path,), log = MSPROF_DATABASE.rglob("msprof_*.db"), ProblemLog()
+    build_timeline(path, tmp_path, log, lambda count: None, scan=READERS["msprof"].scan)
+    tracks = Timeline.open(tmp_path, path).tracks
+    processes = {track["process"] for track in tracks}
+    assert log.list() == []
+    assert processes >= {"Ascend Hardware", "CANN", "Communication", "Overlap Analysis"} and "Python" not in processes
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as database:
+        (calls,) = database.execute("SELECT COUNT(*) FROM CANN_API").fetchone()
+    assert sum(track["slices"] for track in tracks if track["process"] == "CANN") == calls > 0

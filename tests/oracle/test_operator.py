@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracle.figures import us
 from tests.oracle.operator_tree import operators
-from tests.oracle.raw import REAL_RUN, Row, every_result, raw
+from tests.oracle.raw import REAL_RUN, Row, every_result, raw, us
 from tests.oracle.shown import rows_of, show, show_extra, span
 from tests.oracle.timelines import timeline
 
@@ -42,15 +41,6 @@ def _groups(folder: Path, *headers: str) -> dict[tuple[str | None, ...], list[Ca
     for row, operator in zip(raw(folder).csv("operator_details.csv"), operators(raw(folder))):
         groups[tuple(row[header] or None for header in headers)].append((row, operator.nested))
     return groups
-
-
-def test_an_operator_that_calls_itself_counts_once() -> None:
-    """Four collectives, each a call within a call: they took 105.99 ms, not twice that."""
-    folder = REAL_RUN / "rank0_ascend_pt"
-    kernels = [us(row["Duration(us)"]) or 0 for row in raw(folder).communicating]
-    row = next(row for row in show("operator", folder).tables["by_name"] if row["name"] == "HcclAllreduce")
-    assert (row["calls"], len(kernels)) == (8, 4)
-    assert row["device_total_ns"] == pytest.approx(sum(kernels), abs=2)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

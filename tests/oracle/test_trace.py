@@ -12,8 +12,7 @@ import pytest
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import ScanSink, scan_trace
 from tb_npu_plugin.tables import NULL_INT
-from tests.oracle.figures import us
-from tests.oracle.raw import every_result, raw
+from tests.oracle.raw import every_result, raw, us
 from tests.support.scanners import both_scanners
 
 pytestmark = both_scanners

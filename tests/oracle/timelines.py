@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import struct
 import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
@@ -14,9 +12,8 @@ from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.raw import raw
+from tests.support.trace import decode
 
-MAGIC = 0x5542504E
-_FORMATS = {"u32": "I", "f64": "d"}
 _FOLDERS: list[tempfile.TemporaryDirectory[str]] = []  # removed when the test run ends
 
 
@@ -41,13 +38,7 @@ def ask(folder: Path, route: str, **params: Any) -> Any:
     return answer(timeline(folder), {key: str(value) for key, value in params.items()})[0]
 
 
-def columns(body: bytes) -> tuple[dict[str, Any], dict[str, tuple[Any, ...]]]:
-    """Header and columns of a binary answer, as docs/http_api.md words it."""
-    magic, length = struct.unpack_from("<II", body)
-    assert magic == MAGIC
-    header = json.loads(body[8 : 8 + length])
-    found = {}
-    for name, (kind, offset, count) in header["columns"].items():
-        assert (8 + length + offset) % 8 == 0
-        found[name] = struct.unpack_from(f"<{count}{_FORMATS[kind]}", body, 8 + length + offset)
-    return header, found
+def columns(folder: Path, route: str, **params: Any) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+    """Header and columns of a binary answer."""
+    header, found = decode(ask(folder, route, **params))
+    return header, {name: values.tolist() for name, values in found.items()}

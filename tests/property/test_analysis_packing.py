@@ -48,9 +48,17 @@ def test_rows_parents_and_self_times(slices: list[tuple[int, int]]) -> None:
         assert int(depth.max(initial=-1)) + 1 <= most
 
 
-def test_partial_overlap_takes_the_next_row() -> None:
-    depth, parent = packing.pack(*columns([(0, 10), (5, 10), (6, 2), (20, 1)]))
-    assert (depth.tolist(), parent.tolist()) == ([0, 1, 2, 0], [-1, -1, 1, -1])
+@pytest.mark.parametrize(
+    ("slices", "depths", "parents"),
+    [
+        ([(0, 10), (5, 10), (6, 2), (20, 1)], [0, 1, 2, 0], [-1, -1, 1, -1]),
+        ([(0, 10), (5, 10), (10, 10)], [0, 1, 0], [-1, -1, -1]),
+    ],
+    ids=["partial overlap takes the next row", "touching slices share a row"],
+)
+def test_rows_of_slices_that_cross(slices: list[tuple[int, int]], depths: list[int], parents: list[int]) -> None:
+    depth, parent = packing.pack(*columns(slices))
+    assert (depth.tolist(), parent.tolist()) == (depths, parents)
 
 
 def test_slices_below_the_last_row_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,14 +78,6 @@ def test_figures_are_exact(figures: list[Decimal], factor: int) -> None:
             assert abs(Decimal(text) * factor - value) <= Decimal("0.5")
 
 
-@given(st.lists(st.integers(10**18, 9 * 10**18), min_size=1, max_size=20))
-def test_epoch_times_keep_every_nanosecond(times: list[int]) -> None:
-    texts = [f"{time // 1000}.{time % 1000:03d}" for time in times]
-    values, bad = scaled_column(texts, 1000)
-    assert values.tolist() == times
-    assert not bad.any()
-
-
 @given(
     st.sampled_from(["kernel_details.csv", "step_trace_time.csv", "communication.json", "communication_matrix.json"]),
     st.binary(max_size=400),

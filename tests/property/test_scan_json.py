@@ -3,6 +3,8 @@ The native one reads the same: test_scanner_twins.py."""
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import scan_trace, source
+from tb_npu_plugin.scan import ScanSink, scan_trace, source
 from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
 
@@ -46,6 +48,8 @@ VALUE = st.recursive(
     max_leaves=6,
 )
 FIELDS = {
+    "ph": st.sampled_from(['"X"', '"M"', '"C"', '"s"']),
+    "bp": st.sampled_from(['"e"', '"s"', "null"]),
     "name": STRING | st.just("null"),
     "cat": STRING | st.just("null"),
     "pid": ID,
@@ -77,16 +81,28 @@ def time_of(value: Any) -> int:
 @given(
     events=st.lists(EVENT, min_size=1, max_size=6),
     chunk=st.sampled_from([1, 30, 200, 1 << 20]),
-    form=st.sampled_from(["[{}]", '{{"a": [{{}}, {{"b": 1}}], "traceEvents": [{}], "c": 1}}', "\n[ {}\n]\n"]),
+    form=st.sampled_from(
+        [
+            "[{}]",
+            '{{"a": [{{}}, {{"b": "}}, {{"}}], "traceEvents": [{}], "c": [{{"ph": "X"}}]}}',
+            "\ufeff\r\n[ {}\r\n]\n",
+        ]
+    ),
+    zipped=st.booleans(),
 )
-def test_any_json(events: list[str], chunk: int, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_any_json(
+    events: list[str], chunk: int, form: str, zipped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(source, "CHUNK", chunk)
     monkeypatch.setenv(SCANNER_VARIABLE, "python")
     data = form.format(" ,\n".join(events)).encode()
-    path = tmp_path / "t.json"
-    path.write_bytes(data)
-    log = ProblemLog()
-    found = scan_trace(path, log, lambda _: None)
+    path = tmp_path / ("t.json.gz" if zipped else "t.json")
+    path.write_bytes(gzip.compress(data[:9]) + gzip.compress(data[9:]) if zipped else data)
+    log, blob, read = ProblemLog(), io.BytesIO(), list[int]()
+    found = scan_trace(path, log, read.append, ScanSink(blob))
+    assert sum(read) == path.stat().st_size
+    if zipped:
+        data = blob.getvalue()
     halves = any("\\ud" in event for event in events)  # half a character is reported
     assert {problem.code for problem in log.list()} <= ({"bad_json"} if halves else set()) and found.complete
     wanted = [json.loads(event, parse_float=Decimal) for event in events]
@@ -97,8 +113,10 @@ def test_any_json(events: list[str], chunk: int, form: str, tmp_path: Path, monk
         ("tid", found.tid, found.tids),
         ("id", found.flow, found.flows),
     ):
-        read = [None if code < 0 else texts[code] for code in column.tolist()]
-        assert read == [text_of(event.get(key)) for event in wanted], key
+        shown = [None if code < 0 else texts[code] for code in column.tolist()]
+        assert shown == [text_of(event.get(key)) for event in wanted], key
+    assert found.phase.tolist() == [ord(event.get("ph", "\0")) for event in wanted]
+    assert found.enclosing.tolist() == [event.get("bp") == "e" for event in wanted]
     assert found.ts.tolist() == [time_of(event.get("ts")) for event in wanted]
     assert found.dur.tolist() == [time_of(event.get("dur")) for event in wanted]
     for event, start, length in zip(wanted, found.args_offset.tolist(), found.args_length.tolist()):

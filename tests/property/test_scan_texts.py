@@ -25,11 +25,3 @@ def test_indices_in_order_of_first_use(hash_of: Callable[[str], int], batches: l
             assert [text for text in batch if text in new] == sorted(new, key=found.__getitem__)
     assert [table.copy()[index] for index in known.values()] == list(known)
     assert table.take() == table.copy()
-
-
-def test_many_texts() -> None:
-    table = TextTable()
-    texts = [f"kernel_{i}" for i in range(50_000)]
-    for first in (0, 10_000, 30_000, 0):
-        assert table.indices(texts[first : first + 20_000]).tolist() == list(range(first, first + 20_000))
-    assert table.take() == texts

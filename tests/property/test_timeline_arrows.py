@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tb_npu_plugin.server.timeline_api import arrows
 from tb_npu_plugin.store.timeline import arrows as timeline_arrows
 from tb_npu_plugin.store.timeline.open import Timeline
-from tests.property.test_timeline_window import decode
-from tests.support.trace import event, flow, open_trace
+from tests.support.trace import decode, event, flow, open_trace
 
 ENDS = st.tuples(st.integers(0, 40) | st.integers(0, 2000), st.integers(1, 3))
 PAIRS = st.lists(st.tuples(ENDS, ENDS, st.sampled_from(["k", "k", "other"])), min_size=1, max_size=40)
@@ -51,7 +50,7 @@ def test_every_arrow_of_the_window_is_counted_once(
                 key = (row_of[str(from_tid)], begin // size, row_of[str(to_tid)], end // size)
                 wanted[key] = wanted.get(key, 0) + 1
         params = {"kind": str(kind), "t0": str(t0), "t1": str(t0 + width), "px": str(px)}
-        header, columns = decode(arrows(timeline, params)[0])  # type: ignore[arg-type]
+        header, columns = decode(arrows(timeline, params)[0])
         base = int(header["base"]) - timeline.base_ns
         assert (header["unit"], header["bin"], header["left_out"]) == (1, size, 0)
         keys = zip(
@@ -88,7 +87,7 @@ def test_levels_are_kept_where_they_save_arrows(tmp_path: Path) -> None:
 def test_ends_that_are_far_away_are_told_to_be(tmp_path: Path) -> None:
     pairs = [((0, 1), (50, 2), "k"), ((50, 1), (10**13, 2), "k")]
     timeline = build(pairs, tmp_path)
-    header, columns = decode(arrows(timeline, {"kind": "0", "t0": "40", "t1": "60", "px": "1"})[0])  # type: ignore[arg-type]
+    header, columns = decode(arrows(timeline, {"kind": "0", "t0": "40", "t1": "60", "px": "1"})[0])
     base = int(header["base"]) - timeline.base_ns
     assert [int(time) + base for time in columns["from_time"]] == [0, 50]
     assert (int(columns["to_time"][0]) + base, int(columns["to_time"][1])) == (50, 2**32 - 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from tb_npu_plugin.store.timeline import matches as timeline_matches
 from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW_FACTOR, bars
-from tests.support.trace import event, open_trace
+from tests.support.trace import decode, event, open_trace
 
 SLICES = st.lists(
     st.tuples(
@@ -47,27 +45,13 @@ def build(items: list[tuple[int, int, int, str]], folder: Path) -> Timeline:
     return open_trace(events, folder)[0]
 
 
-def decode(data: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    magic, length = struct.unpack_from("<II", data)
-    assert magic == 0x5542504E
-    assert length % 8 == 0
-    header = json.loads(data[8 : 8 + length])
-    columns = {}
-    for name, (kind, offset, count) in header["columns"].items():
-        assert offset % 8 == 0
-        columns[name] = np.frombuffer(data, {"u32": "<u4", "f64": "<f8"}[kind], count, 8 + length + offset)
-    return header, columns
-
-
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([0.5, 1, 5, 32, 300]))
 def test_every_slice_is_in_exactly_one_bar(
     items: list[tuple[int, int, int, str]], t0: int, width: int, px: float, tmp_path: Path
 ) -> None:
     timeline = build(items, tmp_path)
     t1 = t0 + width
-    header, columns = decode(
-        slices(timeline, {"rows": "0-99999", "t0": str(t0), "t1": str(t1), "px": str(px)})[0]  # type: ignore[arg-type]
-    )
+    header, columns = decode(slices(timeline, {"rows": "0-99999", "t0": str(t0), "t1": str(t1), "px": str(px)})[0])
     size = 1 << max(0, int(px).bit_length() - 1)
     base = int(header["base"]) - timeline.base_ns
     starts, durs = timeline.rows.start, timeline.rows.dur
@@ -156,7 +140,7 @@ def test_bars_of_a_search_hold_all_hits_and_nothing_else(
     params: Any = {"rows": "0-99999", "t0": str(t0), "t1": str(t0 + width), "px": str(px), "q": text}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_matches, "_CHUNK", chunk)
-        header, columns = decode(slices(timeline, params)[0])  # type: ignore[arg-type]
+        header, columns = decode(slices(timeline, params)[0])
     starts, durs, base = timeline.rows.start, timeline.rows.dur, int(header["base"]) - timeline.base_ns
     for number, first, count in header["rows"]:
         low, high = timeline.rows.overlapping(timeline.row_number(number // 4096, number % 4096), t0, t0 + width)

@@ -60,25 +60,14 @@ def _matrix() -> dict[str, Recipe]:
     return out
 
 
-#: Name -> what is simulated. Every level, every aic_metrics, every chip, every switch.
+#: Name -> what is simulated: beside the pairs of tests/unit/capture/models/test_pairs.py every aic_metrics and every chip.
 RUNS: dict[str, Recipe] = {
-    "level_none": _with(ONE, level=-1, metrics=METRICS["AiCoreNone"]),
-    "level0": _with(ONE, level=0, metrics=METRICS["AiCoreNone"]),
-    "level1": ONE,
-    "level2": _with(ONE, level=2),
     **{f"metrics_{name}": _with(replace(ONE, steps=1), metrics=stored) for name, stored in METRICS.items()},
     **{f"chip_{name}": replace(ONE, chip=name) for name in CHIPS},
-    "unified_core_memory": _with(replace(ONE, chip="910A"), metrics=METRICS["Memory"]),
-    "no_memory": _with(ONE, memory=False),
-    "no_stack": _with(ONE, stack=False),
-    "no_shapes": _with(ONE, shapes=False),
     "cluster": CLUSTER,
     "cluster_level0": _with(replace(CLUSTER, only=(1,)), level=0),
     "cluster_910a": replace(CLUSTER, chip="910A", only=(0, 5)),
-    "cluster_nodes": Recipe("tiny", ranks=32, tp=2, steps=1, only=(0, 9)),
     "resnet": RESNET,
-    "ai_cpu": _with(replace(ONE, faults=("ai-cpu",)), level=2),
-    "gc_pause": replace(ONE, faults=("gc-pause:0:5",)),
     "dynamic_shapes": replace(RESNET, faults=("dynamic-shapes",), only=(1,)),
     "db_only": _with(ONE, export=("db",)),
     **{
@@ -95,7 +84,6 @@ RUNS: dict[str, Recipe] = {
     },
     **_matrix(),
     **{f"both_task_queue_{level}": replace(_with(ONE, export=("text", "db")), task_queue=level) for level in (0, 2)},
-    "task_queue_0_cluster": replace(_with(CLUSTER, level=2), task_queue=0, only=(3,)),
     "both_task_queue_0_level0": replace(
         _with(SMALL, level=0, metrics=METRICS["AiCoreNone"], export=("text", "db")), task_queue=0
     ),
@@ -107,7 +95,6 @@ RUNS: dict[str, Recipe] = {
         SMALL, level=-1, metrics=METRICS["AiCoreNone"], export=("text", "db"), built_in_marks=_MARKS
     ),
     "both_not_synced": replace(_with(CLUSTER, export=("text", "db")), step_sync=False, steps=3, only=(3,)),
-    "fragmentation_and_leak": replace(ONE, faults=("fragmentation", "memory-leak:3")),
 }
 
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tb_npu_plugin.model import NO_UNREAD, Capture, Unread
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
 
 REAL_DATA = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[3] / "shared" / "real-data")
@@ -130,14 +127,6 @@ def tables_of_trace(path: Path, log: ProblemLog) -> dict[str, Table]:
     reader = READERS[KINETO.id]
     with tempfile.TemporaryDirectory() as folder:
         return build_timeline(path, Path(folder), log, lambda _: None, None, reader.scan, reader.derive)
-
-
-def real_folder(rank: int) -> Path:
-    """The real level-1 text result of rank 0 or 1; the test is skipped where it is absent."""
-    folder = REAL_DATA / "ascend_pt_text_level1" / f"rank{rank}_ascend_pt"
-    if not (folder / OUTPUT_FOLDER).is_dir():
-        pytest.skip(f"real data not found at {REAL_DATA} (set NPU_REAL_DATA)")
-    return folder
 
 
 def table_of(name: str, rows: list[dict[str, Any]], *more: Column) -> Table:

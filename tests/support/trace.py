@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import struct
 import tempfile
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.store.timeline.build import build_timeline
@@ -37,3 +40,15 @@ def open_trace(events: Any, folder: Path | None = None) -> tuple[Timeline, list[
     log = ProblemLog()
     build_timeline(path, out, log, lambda n: None)
     return Timeline.open(out, path), log.list()
+
+
+def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and columns of a binary answer, as docs/http_api.md words it."""
+    magic, length = struct.unpack_from("<II", data)
+    assert (magic, length % 8) == (0x5542504E, 0)
+    header = json.loads(data[8 : 8 + length])
+    columns = {}
+    for name, (kind, offset, count) in header["columns"].items():
+        assert offset % 8 == 0
+        columns[name] = np.frombuffer(data, {"u32": "<u4", "f64": "<f8"}[kind], count, 8 + length + offset)
+    return header, columns

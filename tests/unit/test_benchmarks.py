@@ -2,36 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
-
 import pytest
 
-from benchmarks import all as all_benchmarks
-from benchmarks.harness import LINES_VARIABLE, Bar, Usage, report, run
-
-MB = 1_000_000
-TAKES = """
-import mmap, subprocess, sys, time
-own = bytearray({own})
-own[::4096] = b"x" * len(own[::4096])
-{more}
-time.sleep(0.5)
-"""
-
-
-def takes(own: int, more: str = "") -> list[str]:
-    return [sys.executable, "-c", TAKES.format(own=own, more=more)]
-
-
-def measured(command: list[str], least: int, figure: str = "anonymous") -> Usage:
-    """What a command took. Memory is looked at again and again: on a busy machine perhaps not while it was at its peak."""
-    for _ in range(20):
-        usage = run(command)
-        if getattr(usage, figure) > least:
-            return usage
-    raise AssertionError(f"never more than {getattr(usage, figure)}")
+from benchmarks.harness import Bar, report
 
 
 def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,36 +12,3 @@ def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[s
     assert report([Bar("good", 0.29, 0.3), Bar("bad", 0.31, 0.3)]) == 1
     assert report([Bar("unknown", float("nan"), 0.3)]) == 1
     assert "falls short" in capsys.readouterr().out
-
-
-def test_bars_are_handed_over_as_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(LINES_VARIABLE, str(tmp_path / "lines"))
-    report([Bar.of_times("scan", [2.0, 1.0], [10.0, 20.0], 0.12, "json.load")])
-    line = json.loads((tmp_path / "lines").read_text())
-    assert (line["measured"], line["verdict"]) == (0.1, "ok")
-    assert line["rounds"] == {"ours": [2.0, 1.0], "json.load": [10.0, 20.0]}
-
-
-@pytest.mark.full
-def test_memory_is_that_of_all_processes_together() -> None:
-    child = takes(60 * MB)
-    alone = measured(child, 60 * MB)
-    both = measured(takes(60 * MB, f"subprocess.Popen({child!r}).wait()"), 120 * MB)
-    assert alone.anonymous < 90 * MB
-    assert both.anonymous < 180 * MB
-    assert both.high_water >= both.anonymous
-
-
-def test_results_name_what_fell_short_and_what_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scripts = tmp_path / "scripts"
-    scripts.mkdir()
-    start = f"import sys\nsys.path.insert(0, {str(all_benchmarks.ROOT)!r})\nfrom benchmarks.harness import *\n"
-    (scripts / "scan.py").write_text(start + "sys.exit(report([Bar('a | b', 2.0, 1.0, data='some')]))")
-    (scripts / "tables.py").write_text(start + "report([Bar('before', 0.5, 1.0)])\nraise SystemExit(3)")
-    monkeypatch.setattr(all_benchmarks, "HERE", scripts)
-    sections = [(name, *all_benchmarks.run(name, False, tmp_path, tmp_path)) for name in ("scan", "tables")]
-    assert [failure for _, _, failure in sections] == ["", "ended with status 3; see what it printed"]
-    text = all_benchmarks.written(sections, False)
-    assert "Of 2 bars 1 hold and 1 fall short." in text
-    assert "| a \\| b | 2 x | 1 x | **falls short** |  | some |" in text
-    assert "**ended with status 3; see what it printed**" in text

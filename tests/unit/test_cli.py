@@ -11,9 +11,12 @@ from typing import get_args, get_type_hints
 
 import pytest
 
+import tb_npu_plugin.api as npu
 from tb_npu_plugin import __version__
 from tb_npu_plugin.cli_print import STATES, _problems, _size
+from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.installation import describe_scanner
+from tb_npu_plugin.tables import Column, Kind, from_lists
 from tb_npu_plugin.views.doctor import DoctorFileJson
 from tests.conftest import FIXTURES, ROOT
 from tests.support.cli import run, shown
@@ -26,12 +29,6 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_logs(tmp_path_factory.mktemp("logs") / "logs")
 
 
-@pytest.fixture
-def own_logs(tmp_path: Path) -> Path:
-    """The same for one test."""
-    return write_logs(tmp_path / "logs")
-
-
 def write_logs(folder: Path) -> Path:
     for rank in (0, 1):
         write_result(folder / "run" / NAME.replace("4242", str(rank)), rank=rank, trace=None)
@@ -40,42 +37,22 @@ def write_logs(folder: Path) -> Path:
 
 def test_overview_has_the_steps_at_the_top_in_integer_ns(logs: Path) -> None:
     found = shown("overview", logs)
-    expected = {
-        "step": "7",
-        "device_id": None,
-        "computing": 13750,
-        "communication_not_overlapped": 0,
-        "overlapped": 0,
-        "communication": 0,
-        "copying": None,
-        "free": 1500,
-        "stage": 15250,
-        "bubble": 0,
-        "preparing": 2000,
-        "exposed_preparing": 2000,
-    }
-    assert found["steps"] == [expected] == found["data"]["steps"]
+    (step,) = found["steps"]
+    assert found["steps"] == found["data"]["steps"] and (step["step"], step["copying"]) == ("7", None)
+    assert (step["computing"], step["free"], step["stage"], step["preparing"]) == (13750, 1500, 15250, 2000)
     assert found["state"] == "ready"
     assert [item["state"] for item in shown("distributed", logs)["ranks"]] == ["ready", "ready"]
 
 
-@pytest.mark.parametrize("below", ["", "run", f"run/{NAME.replace('4242', '1')}/ASCEND_PROFILER_OUTPUT"])
-def test_show_accepts_a_folder_of_any_level(logs: Path, below: str) -> None:
-    found = shown("kernel", logs / below)
-    assert found["tables"]["all"]["data"]["dur_ns"] == [3500, 10250]
-
-
-def test_show_accepts_a_file_of_a_result(logs: Path, tmp_path: Path) -> None:
+def test_show_accepts_a_folder_of_any_level_and_a_file_of_a_result(logs: Path, tmp_path: Path) -> None:
     file = logs / "run" / NAME.replace("4242", "1") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    for folder in (logs, logs / "run", file.parent):
+        assert shown("kernel", folder)["tables"]["all"]["data"]["dur_ns"] == [3500, 10250]
     assert shown("overview", file)["capture"]["rank"] == 1
     (tmp_path / "copied").mkdir()
     for name in ("a.csv", "kernel_details.csv"):
         (tmp_path / "copied" / name).write_bytes(file.read_bytes())
     assert shown("kernel", tmp_path / "copied" / "kernel_details.csv")["state"] == "ready"
-    assert (
-        "kernel_details.csv" in shown("doctor", tmp_path / "copied" / "kernel_details.csv")["data"]["files"][0]["file"]
-    )
-    assert [shown("diff", logs, file)[side]["rank"] for side in ("baseline", "experimental")] == [0, 1]
     refused = run("show", "kernel", tmp_path / "copied" / "a.csv")
     assert (refused.returncode, "a.csv" in refused.stderr) == (1, True)
 
@@ -93,13 +70,17 @@ def test_a_worker_is_chosen_by_any_of_its_names(logs: Path, worker: str) -> None
     assert shown("overview", logs, "--worker", worker)["capture"]["rank"] == 1
 
 
-def test_diff_of_two_workers_and_of_two_paths(logs: Path, tmp_path: Path) -> None:
-    ranks = shown("diff", logs, "--baseline", "1", "--experimental", "0")
-    assert [ranks[side]["rank"] for side in ("baseline", "experimental")] == [1, 0]
-    assert [shown("diff", logs)[side]["rank"] for side in ("baseline", "experimental")] == [0, 1]
-    write_result(tmp_path / "other" / NAME, rank=5, trace=None)
-    paths = shown("diff", logs, tmp_path / "other")
-    assert [paths[side]["rank"] for side in ("baseline", "experimental")] == [0, 5]
+def test_diff_of_workers_and_of_paths(logs: Path, tmp_path: Path) -> None:
+    file = logs / "run" / NAME.replace("4242", "1") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
+    write_result(tmp_path / NAME, rank=5, trace=None)
+    for arguments, ranks in (
+        ([logs], [0, 1]),
+        ([logs, "--baseline", "1", "--experimental", "0"], [1, 0]),
+        ([logs, tmp_path], [0, 5]),
+        ([logs, file], [0, 1]),
+    ):
+        found = shown("diff", *arguments)
+        assert [found[side]["rank"] for side in ("baseline", "experimental")] == ranks
 
 
 def test_without_json_it_prints_for_people(logs: Path) -> None:
@@ -125,26 +106,12 @@ def test_version_names_the_scanner_and_imports_no_library() -> None:
         assert (version, says in scanner_line, imported) == (f"tb-npu, version {__version__}", True, "")
 
 
-def test_doctor_lists_results_and_skipped_folders(own_logs: Path) -> None:
-    (own_logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
-    kernels = own_logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
-    kernels.write_text(kernels.read_text() + "short,row\n")
-    settle(own_logs)
-    found = json.loads(run("doctor", own_logs, "--json").stdout)
-    assert [span["worker"] for span in found["spans"]] == ["rank 0 · host1_0", "rank 1 · host1_1"]
-    assert [item["path"] for item in found["skipped"]] == ["raw_ascend_pt"]
-    broken, good = found["spans"]
-    assert broken["count"] >= 1 and good["count"] == 0
-    assert {problem["file"] for problem in broken["problems"]} == {"ASCEND_PROFILER_OUTPUT/kernel_details.csv"}
-    text = run("doctor", own_logs)
-    assert text.returncode == 0 and "raw_ascend_pt" in text.stdout and "2 taken, 1 not taken" in text.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
         (["show", "overview", "EMPTY"], 1, "no NPU result"),
         (["doctor", "EMPTY"], 1, "no NPU result"),
+        (["ingest", "EMPTY"], 1, "no NPU result"),
         (["show", "overview", "RAW"], 1, "never parsed"),
         (["show", "memory", "LOGS"], 1, ""),
         (["show", "nonsense", "LOGS"], 2, "nonsense"),
@@ -190,73 +157,61 @@ def test_output_that_cannot_be_written_is_no_traceback(logs: Path, says: str, op
     assert says in done.stderr if says else not done.stderr
 
 
-def test_data_frames(logs: Path) -> None:
-    import tb_npu_plugin.api as npu
-    from tb_npu_plugin.errors import NotFound
-
+def test_data_frames(logs: Path, tmp_path: Path) -> None:
     first, second = npu.open(logs)
     assert (first.worker, second.worker) == ("rank 0 · host1_0", "rank 1 · host1_1")
     kernels = first.kernels()
     assert kernels["dur_ns"].tolist() == [3500, 10250] and str(kernels["dur_ns"].dtype) == "Int64"
     assert kernels["name"].tolist() == ["aclnnAdd_Add", "aclnnMm_MatMul"]
     assert first.steps()["step"].tolist() == ["7"]
+    assert first.capture.rank == 0 and first.problems == [] and "kernels" in first.tables
     with pytest.raises(NotFound):
         first.memory()
-    assert first.capture.rank == 0 and first.problems == [] and "kernels" in first.tables
-
-
-def test_data_frames_report_missing_results_and_tables(logs: Path, tmp_path: Path) -> None:
-    import tb_npu_plugin.api as npu
-    from tb_npu_plugin.errors import NotFound
-
-    (tmp_path / "empty").mkdir()
-    for path, says in ((tmp_path / "nowhere", "does not exist"), (tmp_path / "empty", "What opens")):
+    with pytest.raises(NotFound, match=r"There are: .*kernels"):
+        first.table("nonsense")
+    for path, says in ((tmp_path / "nowhere", "does not exist"), (tmp_path, "What opens")):
         with pytest.raises(NotFound, match=says):
             npu.open(path)
-    with pytest.raises(NotFound, match=r"There are: .*kernels"):
-        npu.open(logs)[0].table("nonsense")
 
 
 def test_unknown_is_missing_in_data_frames() -> None:
-    from tb_npu_plugin.api import frame
-    from tb_npu_plugin.tables import Column, Kind, from_lists
-
     columns = (Column("name", Kind.TEXT), Column("dur_ns", Kind.DURATION), Column("share", Kind.RATIO))
-    data = frame(from_lists(columns, {"name": ["a", None], "dur_ns": [2**62 + 1, None], "share": [0.5, None]}))
+    data = npu.frame(from_lists(columns, {"name": ["a", None], "dur_ns": [2**62 + 1, None], "share": [0.5, None]}))
     assert data["dur_ns"][0] == 2**62 + 1 and data.isna().iloc[1].all() and not data.isna().iloc[0].any()
 
 
-def test_doctor_lists_files_and_missing_ones(logs: Path) -> None:
-    span = json.loads(run("doctor", logs, "--json").stdout)["spans"][0]
-    states = {file["file"].rpartition("/")[2]: file["state"] for file in span["files"]}
-    assert states["kernel_details.csv"] == "read" and set(states.values()) <= {"read", "settings"}
-    assert span["capture"]["producer"] == "Ascend PyTorch Profiler"
-    assert "memory_record.csv" in {item["file"] for item in span["missing"]}
-    text = run("doctor", logs).stdout
-    assert "missing memory_record.csv" in text and "profile_memory=True" in text and "read         ASCEND" in text
-
-
-def test_doctor_lists_files_that_no_reader_uses(own_logs: Path) -> None:
-    output = own_logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT"
+def test_doctor_lists_results_with_their_files_and_skipped_folders(tmp_path: Path) -> None:
+    logs = write_logs(tmp_path)
+    output = logs / "run" / NAME.replace("4242", "0") / "ASCEND_PROFILER_OUTPUT"
+    kernels = output / "kernel_details.csv"
+    kernels.write_text(kernels.read_text() + "short,row\n")
     (output / "hbm.csv").write_text("12345")
     (output / "[red]\x1b[2J.csv").write_text("")
-    first, second = json.loads(run("doctor", own_logs, "--json").stdout)["spans"]
-    assert [file["file"] for file in first["files"] if file["state"] == "unread"] == [
-        "ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv",
-        "ASCEND_PROFILER_OUTPUT/hbm.csv",
-    ]
-    assert "unread" not in {file["state"] for file in second["files"]} and first["count"] == 0
-    text = run("doctor", own_logs).stdout
-    assert "not read     ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in text
-    assert "[red]" in text and "\x1b" not in text
+    (logs / "raw_ascend_pt" / "FRAMEWORK").mkdir(parents=True)
+    settle(logs)
+    found = json.loads(run("doctor", logs, "--json").stdout)
+    assert [item["path"] for item in found["skipped"]] == ["raw_ascend_pt"]
+    broken, good = found["spans"]
+    assert [broken["worker"], good["worker"]] == ["rank 0 · host1_0", "rank 1 · host1_1"]
+    assert {problem["file"] for problem in broken["problems"]} == {"ASCEND_PROFILER_OUTPUT/kernel_details.csv"}
+    assert broken["count"] >= 1 and good["count"] == 0
+    unread = ["ASCEND_PROFILER_OUTPUT/[red]\ufffd[2J.csv", "ASCEND_PROFILER_OUTPUT/hbm.csv"]
+    assert [file["file"] for file in broken["files"] if file["state"] == "unread"] == unread
+    states = {file["file"].rpartition("/")[2]: file["state"] for file in good["files"]}
+    assert states["kernel_details.csv"] == "read" and set(states.values()) <= {"read", "settings"}
+    assert good["capture"]["producer"] == "Ascend PyTorch Profiler"
+    assert "memory_record.csv" in {item["file"] for item in good["missing"]}
+    done = run("doctor", logs)
+    assert done.returncode == 0 and "raw_ascend_pt" in done.stdout and "2 taken, 1 not taken" in done.stdout
+    assert "missing memory_record.csv" in done.stdout and "profile_memory=True" in done.stdout
+    assert "read         ASCEND" in done.stdout and "[red]" in done.stdout and "\x1b" not in done.stdout
+    assert "not read     ASCEND_PROFILER_OUTPUT/hbm.csv  5 bytes  Statistic of a curve" in done.stdout
 
 
 def test_doctor_and_page_use_the_same_words_for_states() -> None:
     terms = (ROOT / "frontend" / "src" / "views" / "doctor" / "terms.ts").read_text(encoding="utf-8")
-    states = get_args(get_type_hints(DoctorFileJson)["state"])
-    assert {state: f'"doctor.state.{state}": "{STATES[state]}"' in terms for state in STATES} == dict.fromkeys(
-        states, True
-    )
+    found = {state for state in STATES if f'"doctor.state.{state}": "{STATES[state]}"' in terms}
+    assert found == set(get_args(get_type_hints(DoctorFileJson)["state"])) == set(STATES)
 
 
 def test_doctor_prints_sizes_counts_and_each_problem_once() -> None:

@@ -48,29 +48,24 @@ def name(node: ast.expr) -> str:
     return str(found).lstrip("_")
 
 
+def cells(page: str) -> list[str]:
+    """First cells of the tables of a page that hold code."""
+    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    return [line.split("|")[1] for line in lines if line.startswith("| `")]
+
+
 def test_every_code_is_explained_once() -> None:
-    page = (ROOT / "docs" / "problems.md").read_text(encoding="utf-8")
-    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    explained = [code for cell in cells for code in re.findall(r"`(\w+)`", cell)]
+    explained = [code for cell in cells("problems.md") for code in re.findall(r"`(\w+)`", cell)]
     assert len(explained) == len(set(explained))
     assert set(explained) == used()
     assert len(explained) > 40
 
 
 def test_every_key_of_the_timeline_is_in_its_page() -> None:
-    page = (ROOT / "docs" / "trace.md").read_text(encoding="utf-8")
-    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    keys = [found for cell in cells for found in re.findall(r"`([^`]+)`(\+?)", cell)]
+    keys = [found for cell in cells("trace.md") for found in re.findall(r"`([^`]+)`(\+?)", cell)]
     written = [key for key, mouse in keys if not mouse]  # `Ctrl`+wheel
     table = (ROOT / "frontend" / "src" / "timeline" / "keys.ts").read_text(encoding="utf-8")
     assert sorted(written) == sorted(re.findall(r'shown: "([^"]+)"', table))
-
-
-def test_every_view_has_a_page_that_the_readmes_lead_to() -> None:
-    for name in ("README.md", "README.zh-CN.md"):
-        text = (ROOT / name).read_text(encoding="utf-8")
-        assert [view.id for view in VIEWS if f"](docs/{view.id}.md)" not in text] == []
-    assert [view.id for view in VIEWS if not (ROOT / "docs" / f"{view.id}.md").exists()] == []
 
 
 def test_every_fault_is_in_its_table() -> None:
@@ -80,12 +75,15 @@ def test_every_fault_is_in_its_table() -> None:
     assert written == [(word, fault.usage) for word, fault in FAULTS.items()]
 
 
-def test_readme_has_the_environment_variables() -> None:
+def test_readmes_have_the_environment_variables_and_a_page_for_every_view() -> None:
     sources = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tb_npu_plugin").rglob("*.py"))
     read = set(re.findall(r'"(TB_NPU_\w+)"', sources))
     assert len(read) > 2
     for name in ("README.md", "README.zh-CN.md"):
-        assert set(re.findall(r"`(TB_NPU_\w+)`", (ROOT / name).read_text(encoding="utf-8"))) == read
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert set(re.findall(r"`(TB_NPU_\w+)`", text)) == read
+        assert [view.id for view in VIEWS if f"](docs/{view.id}.md)" not in text] == []
+    assert [view.id for view in VIEWS if not (ROOT / "docs" / f"{view.id}.md").exists()] == []
 
 
 def written() -> Iterator[tuple[str, str]]:

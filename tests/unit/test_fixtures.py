@@ -1,57 +1,15 @@
-"""The committed fixtures are what the generator makes, and small."""
+"""What the fixtures hold. `make check` compares them with what the generator makes."""
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import pytest
 
-from fixtures.generator.databases import dumped
 from tests.oracle.raw import Raw
-from tests.support.fixtures import FIXTURES, build, folders, label
+from tests.support.fixtures import FIXTURES, folders, label
 
 GROUPS = ("demo", "results", "broken")
-
-
-@pytest.fixture(scope="module")
-def made() -> dict[str, dict[str, bytes]]:
-    return build()
-
-
-def _content(path: str, raw: bytes) -> bytes:
-    """What a compressed file or a database holds: its bytes depend on the library that wrote it."""
-    if path.endswith(".db"):
-        return dumped(raw)
-    return gzip.decompress(raw) if path.endswith(".gz") else raw
-
-
-@pytest.mark.full  # make check does the same
-@pytest.mark.parametrize("group", GROUPS)
-def test_committed_fixtures_are_what_the_generator_makes(group: str, made: dict[str, dict[str, bytes]]) -> None:
-    root = FIXTURES / group
-    there = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
-    assert there == set(made[group]), "run: python fixtures/make.py"
-    for path, content in made[group].items():
-        assert _content(path, (root / path).read_bytes()) == _content(path, content), (
-            f"{path}: run python fixtures/make.py"
-        )
-
-
-@pytest.mark.full
-def test_making_them_twice_gives_the_same_bytes(made: dict[str, dict[str, bytes]]) -> None:
-    assert build() == made
-
-
-@pytest.mark.full
-def test_every_defect_changes_the_good_result(made: dict[str, dict[str, bytes]]) -> None:
-    good = {path.split("/", 2)[-1]: c for path, c in made["results"].items() if path.startswith("level1/")}
-    by_defect: dict[str, dict[str, bytes]] = {}
-    for path, content in made["broken"].items():
-        name, _, rest = path.split("/", 2)
-        by_defect.setdefault(name, {})[rest] = content
-    assert len(by_defect) == 23
-    assert [name for name, files in by_defect.items() if files == good] == []
 
 
 def test_every_fixture_is_described() -> None:

@@ -1,21 +1,23 @@
-"""The catalogue of messages, and the texts that are made of it."""
+"""The catalogue of messages, the texts that are made of it, and problems: each place once, every occurrence counted."""
 
 from __future__ import annotations
 
 import pickle
 import re
 from copy import deepcopy
+from dataclasses import replace
 
 import pytest
 
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, Message, messages_of, shorten_data
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, merge_problems
 from tests.conftest import ROOT
 
 CODE = re.compile(
     r'"((?:expected|found|lost|action|reason|cost|written|format|missing|skipped|error|hint|client)\.[a-z0-9_]+)"'
 )
+BAD = Problem("bad_cell", "a.csv", "line 2", "a number", "x", "This value.", "Parse again.")
 
 
 def parameters(template: str) -> list[str]:
@@ -32,43 +34,69 @@ def test_every_code_is_used_and_every_used_code_exists() -> None:
     places = [*(ROOT / "tb_npu_plugin").rglob("*.py"), *(ROOT / "frontend" / "src" / "api").glob("*.ts")]
     sources = (path.read_text(encoding="utf-8") for path in places)
     assert {code for source in sources for code in CODE.findall(source)} == set(CATALOGUE)
-
-
-def test_is_an_english_text() -> None:
-    message = Message("found.cells", count=3, row="a,b,c")
-    assert message == "3 cells: a,b,c"
-    assert message.as_json() == {"code": "found.cells", "params": {"count": 3, "row": "a,b,c"}}
-
-
-def test_refuses_what_the_catalogue_does_not_have() -> None:
     with pytest.raises(KeyError):
         Message("found.nothing_of_that_name")
     with pytest.raises(KeyError):
         Message("found.cells", count=3)
 
 
-def test_copies_keep_code_and_parameters() -> None:
-    message = Message("found.pieces", count=2)
+def test_a_message_is_an_english_text_that_keeps_its_code_and_parameters() -> None:
+    message = Message("found.cells", count=3, row="a,b,c")
+    assert message == "3 cells: a,b,c"
+    assert message.as_json() == {"code": "found.cells", "params": {"count": 3, "row": "a,b,c"}}
     for copy in (deepcopy(message), pickle.loads(pickle.dumps(message)), Message.from_json(message.as_json())):
         assert copy == message and copy.as_json() == message.as_json()
-
-
-def test_json_has_the_english_text() -> None:
     assert encode_json({"lost": Message("lost.row")}) == b'{"lost":"This row."}'
-
-
-def test_data_are_cut_and_messages_are_not() -> None:
-    assert shorten_data("abcdef", 3) == "abc" and shorten_data(Message("lost.row"), 3) == "This row."
-
-
-def test_problem_keeps_its_messages() -> None:
-    problem = Problem(
-        "short_row", "a.csv", "line 2", Message("expected.cells", count=3), "a,b", Message("lost.row"), ""
+    assert shorten_data("abcdef", 3) == "abc" and shorten_data(Message("lost.row"), 3) == "This row.", (
+        "data are cut and messages are not"
     )
+
+
+def test_a_problem_keeps_its_messages() -> None:
+    problem = replace(BAD, expected=Message("expected.cells", count=3), lost=Message("lost.row"))
     texts = problem.as_json()["texts"]
-    assert texts == messages_of({"expected": problem.expected, "lost": problem.lost}) and texts.keys() == {
-        "expected",
-        "lost",
-    }
+    assert texts == messages_of({"expected": problem.expected, "lost": problem.lost})
+    assert texts.keys() == {"expected", "lost"}
     back = Problem.from_json(problem.as_json())
     assert back == problem and back.as_json() == problem.as_json()
+
+
+FURTHER = [replace(BAD, where=f"line {number}") for number in range(2, 2 + MAX_PLACES + 3)]
+
+
+@pytest.mark.parametrize(
+    ("problems", "where", "count"),
+    [
+        ([BAD, BAD, replace(BAD, where="line 3"), BAD], "line 2, line 3", 4),
+        (FURTHER, "line 2, line 3, line 4, line 5, line 6 and 3 more", MAX_PLACES + 3),
+        ([replace(BAD, count=4)], "line 2 and 3 more", 4),
+        (
+            [replace(BAD, where=""), *(replace(one, count=0) for one in FURTHER[: MAX_PLACES + 1])],
+            "line 2, line 3, line 4, line 5, line 6 and 1 more",
+            1,
+        ),
+    ],
+    ids=["a place twice", "further places", "one that stands for several", "further places of one occurrence"],
+)
+def test_places_of_a_problem(problems: list[Problem], where: str, count: int) -> None:
+    log = ProblemLog()
+    for problem in problems:
+        log.add(problem)
+    assert log.list() == [replace(BAD, where=where, count=count)]
+
+
+def test_what_was_collected_elsewhere_keeps_its_places() -> None:
+    collected, log = replace(BAD, where="line 2, line 3 and 2 more", count=4), ProblemLog()
+    log.extend([collected])
+    log.extend([collected, BAD])
+    assert log.list() == [collected, collected, BAD]
+
+
+def test_the_same_of_two_stages_is_one() -> None:
+    elsewhere, soon = replace(BAD, where="line 3", count=4), replace(BAD, where="line 3", found="soon")
+    more, file = replace(BAD, where="line 2, line 4 and 2 more", count=4), replace(BAD, file="other.csv")
+    assert merge_problems([BAD, elsewhere], [BAD]) == [BAD, elsewhere]
+    assert merge_problems([BAD], [elsewhere]) == [replace(BAD, where="line 2, line 3", count=4)]
+    assert merge_problems([BAD], [replace(BAD, found="soon")]) == [BAD], "another example from the same place"
+    assert merge_problems([BAD], [soon], [file]) == [BAD, soon, file]
+    assert merge_problems([more], [elsewhere]) == [more], "line 3 may be one of the two"

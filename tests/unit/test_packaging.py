@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email
-import json
 import os
 import re
 import shutil
@@ -17,28 +16,31 @@ import pytest
 
 from tests.conftest import ROOT
 
+FULL = pytest.mark.full
 #: Every module in C has a stub beside its sources.
 NATIVE = [
     ".".join(path.with_suffix("").relative_to(ROOT).parts) for path in (ROOT / "tb_npu_plugin").rglob("_[!_]*.pyi")
 ]
 #: The observer of shapes is C++, and built where there is a PyTorch, which a wheel for all is not.
-NO_CXX = {**os.environ, "CXX": "false"}
+NO_CXX = {"CXX": "false"}
 NO_COMPILERS = {**NO_CXX, "CC": "false"}
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the wheel goes without C code")
+
+
+def run(*command: str, status: int = 0, cwd: Path = ROOT, **more: str) -> subprocess.CompletedProcess[str]:
+    """Run a command with more environment variables and check its exit status."""
+    environment = {**os.environ, **more}
+    done = subprocess.run(command, cwd=cwd, check=False, capture_output=True, text=True, env=environment)
+    assert done.returncode == status, done.stderr
+    return done
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What git tracks: what stands in the tree by chance must not be needed, or get in."""
     source = tmp_path_factory.mktemp("source")
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z", "setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "tb_npu_plugin"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
-    for name in filter(None, tracked.split("\0")):
+    wanted = ["setup.py", "pyproject.toml", "MANIFEST.in", "LICENSE", "README.md", "tb_npu_plugin"]
+    for name in filter(None, run("git", "ls-files", "-z", *wanted).stdout.split("\0")):
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes((ROOT / name).read_bytes())
@@ -54,7 +56,7 @@ def build_metadata(source: Path, folder: Path, repository: str, author: str = ""
         text, count = re.subn(rf'^{name} = ".*"$', f'{name} = "{value}"', text, flags=re.M)
         assert count == 1
     about.write_text(text)
-    subprocess.run([sys.executable, "setup.py", "--quiet", "egg_info"], cwd=folder, check=True)
+    run(sys.executable, "setup.py", "--quiet", "egg_info", cwd=folder)
     return email.message_from_string((folder / "tb_npu_plugin.egg-info" / "PKG-INFO").read_text(encoding="utf-8"))
 
 
@@ -64,8 +66,8 @@ def file_links(description: str) -> list[str]:
 
 
 def build_wheel(source: Path, out: Path, env: dict[str, str]) -> zipfile.ZipFile:
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(out)]
-    subprocess.run([*command, "."], cwd=source, check=True, env=env)
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "-w", str(out))
+    run(sys.executable, "-m", "pip", "wheel", *options, ".", cwd=source, **env)
     return zipfile.ZipFile(next(out.glob("*.whl")))
 
 
@@ -74,8 +76,9 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.Zip
     return build_wheel(source, tmp_path_factory.mktemp("wheel"), NO_CXX)
 
 
-@pytest.mark.full
-def test_wheel_holds_modules_bundle_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+@FULL
+@needs_compiler
+def test_wheel_holds_modules_bundle_and_native_modules_for_every_python(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "tb_npu_plugin").rglob("*.py")}
     bundle = {str(path.relative_to(ROOT)) for path in (ROOT / "tb_npu_plugin" / "static").iterdir()}
@@ -83,18 +86,13 @@ def test_wheel_holds_modules_bundle_and_nothing_else(wheel: zipfile.ZipFile) -> 
     assert modules | bundle | {"tb_npu_plugin/py.typed"} <= names
     folders = {name.split("/")[0] for name in names}
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"tb_npu_plugin"}
-
-
-@pytest.mark.full
-@needs_compiler
-def test_wheel_holds_native_modules_for_every_python(wheel: zipfile.ZipFile) -> None:
-    names = {name for name in wheel.namelist() if name.endswith((".so", ".c", ".cpp", ".h"))}
     observer = "tb_npu_plugin/capture/mock/native/observer.cpp"  # users build it
-    assert names == {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE} | {observer}
+    native = {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE}
+    assert {name for name in names if name.endswith((".so", ".c", ".cpp", ".h"))} == native | {observer}
     assert "-cp39-abi3-linux_" in Path(str(wheel.filename)).name
 
 
-@pytest.mark.full
+@FULL
 def test_metadata_of_the_wheel(wheel: zipfile.ZipFile) -> None:
     files = {Path(name).name: name for name in wheel.namelist() if ".dist-info/" in name}
     entry_points = wheel.read(files["entry_points.txt"]).decode()
@@ -110,24 +108,24 @@ def test_metadata_of_the_wheel(wheel: zipfile.ZipFile) -> None:
     assert f">={min(named, key=lambda version: int(version[2:]))}" == metadata["Requires-Python"]
 
 
-@pytest.mark.full
-def test_setup_reports_modules_that_were_not_built(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "setup.py", "build_ext", "--build-lib", str(tmp_path), "--build-temp", str(tmp_path)],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-        env=NO_COMPILERS,
-    )
-    for module in NATIVE:
-        assert f"{module} was not built (" in done.stderr
-    assert done.stderr.count("Traces are read by slower Python code") == len(NATIVE)
+@FULL
+@needs_compiler
+def test_the_wheel_passes_its_own_check(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    """tools/check_wheel.py, which cibuildwheel runs, on the unpacked wheel; the other packages are those of this run."""
+    wheel.extractall(tmp_path)
+    check = (sys.executable, str(ROOT / "tools" / "check_wheel.py"))
+    assert str(tmp_path) in run(*check, cwd=tmp_path, PYTHONPATH=str(tmp_path)).stdout
+    next(tmp_path.rglob("_native.abi3.so")).unlink()
+    assert "tb_npu_plugin.scan._native" in run(*check, cwd=tmp_path, PYTHONPATH=str(tmp_path), status=1).stderr
+
+
+@FULL
+def test_without_a_compiler_setup_says_so_and_the_wheel_is_for_every_system(source: Path, tmp_path: Path) -> None:
+    places = ("--build-lib", str(tmp_path), "--build-temp", str(tmp_path))
+    errors = run(sys.executable, "setup.py", "build_ext", *places, **NO_COMPILERS).stderr
+    assert all(f"{module} was not built (" in errors for module in NATIVE)
+    assert errors.count("Traces are read by slower Python code") == len(NATIVE)
     assert not list(tmp_path.rglob("*.so"))
-
-
-@pytest.mark.full
-def test_wheel_without_compiler_is_for_every_system(source: Path, tmp_path: Path) -> None:
     shutil.copytree(source, tmp_path / "source", ignore=shutil.ignore_patterns("build", "*.egg-info"))
     wheel = build_wheel(tmp_path / "source", tmp_path / "out", NO_COMPILERS)
     assert Path(str(wheel.filename)).name.endswith("-py3-none-any.whl")
@@ -135,88 +133,44 @@ def test_wheel_without_compiler_is_for_every_system(source: Path, tmp_path: Path
     assert "Root-Is-Purelib: true" in wheel.read(about).decode()
 
 
-@pytest.mark.full
+@FULL
 @pytest.mark.parametrize("failure", ["ImportError", "OSError"])
 def test_setup_works_with_a_broken_pytorch(tmp_path: Path, failure: str) -> None:
     """Cause: setup.py asks PyTorch where its headers are."""
     (tmp_path / "torch.py").write_text(f"raise {failure}('libtorch_cpu.so: cannot open shared object file')")
-    done = subprocess.run(
-        [sys.executable, "setup.py", "--name"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
-    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["tb-npu-plugin"]), done.stderr
+    done = run(sys.executable, "setup.py", "--name", PYTHONPATH=str(tmp_path))
+    assert done.stdout.split()[-1:] == ["tb-npu-plugin"]
 
 
-@pytest.mark.full
-@needs_compiler
-def test_the_wheel_passes_its_own_check(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
-    """tools/check_wheel.py, which cibuildwheel runs, on the unpacked wheel; the other packages are those of this run."""
-    wheel.extractall(tmp_path)
-    check = ROOT / "tools" / "check_wheel.py"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, str(check)], cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert str(tmp_path) in done.stdout
-    next(tmp_path.rglob("_native.abi3.so")).unlink()
-    done = subprocess.run([sys.executable, str(check)], cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 1
-    assert "tb_npu_plugin.scan._native" in done.stderr
-
-
-def test_the_notices_name_every_package_in_the_bundle() -> None:
-    packages = json.loads((ROOT / "frontend/package-lock.json").read_text())["packages"]
-    bundled = {
-        f"{path.removeprefix('node_modules/')} - {package['version']} ({package['license']})"
-        for path, package in packages.items()
-        if path and not package.get("dev") and not package.get("optional")
-    }
-    assert any(name.startswith("preact - ") for name in bundled)
-    text = (ROOT / "tb_npu_plugin/static/THIRD_PARTY_NOTICES.md").read_text(encoding="utf-8")
-    sections = dict(re.findall(r"^## ([^\n]+)$\n(.*?)(?=^## |\Z)", text, re.M | re.S))
-    vite = packages["node_modules/vite"]
-    assert set(sections) == bundled | {f"vite - {vite['version']} ({vite['license']})"}
-    assert all("Copyright (c)" in section for section in sections.values())
-
-
-@pytest.mark.full
-def test_without_a_repository_the_description_has_no_dead_links(source: Path, tmp_path: Path) -> None:
-    metadata = build_metadata(source, tmp_path / "source", "")
-    description = metadata.get_payload()
-    assert not metadata.get_all("Project-URL")
-    assert metadata["Author"] is None and metadata["Home-page"] is None
-    assert file_links(description) == []
-    assert "![" not in description
-    for path in file_links((ROOT / "README.md").read_text(encoding="utf-8")):
-        assert path.endswith(".png") or f"`{path}`" in description
-
-
-@pytest.mark.full
-def test_with_a_repository_links_and_pictures_are_absolute(source: Path, tmp_path: Path) -> None:
-    repository = "https://forge.example/team/tb-npu-plugin"
-    metadata = build_metadata(source, tmp_path / "source", repository, "A. Author")
+@FULL
+@pytest.mark.parametrize("repository", ["", "https://forge.example/team/tb-npu-plugin"])
+def test_links_of_the_description_lead_somewhere(source: Path, tmp_path: Path, repository: str) -> None:
+    """Those to files are absolute where the repository is known, else paths without a link; pictures go."""
+    metadata = build_metadata(source, tmp_path / "source", repository, "A. Author" if repository else "")
     description, tag = metadata.get_payload(), f"v{metadata['Version']}"
-    assert f"Source, {repository}" in metadata.get_all("Project-URL")
-    assert metadata["Author"] == "A. Author"
+    assert metadata["Author"] == ("A. Author" if repository else None)
     assert file_links(description) == []
     for path in file_links((ROOT / "README.md").read_text(encoding="utf-8")):
         assert (ROOT / path.partition("#")[0]).exists()
-        assert f"]({repository}/{'raw' if path.endswith('.png') else 'blob'}/{tag}/{path})" in description
+        kind = "raw" if path.endswith(".png") else "blob"
+        expected = f"]({repository}/{kind}/{tag}/{path})" if repository else f"`{path}`"
+        assert expected in description or (kind == "raw" and not repository)
+    if repository:
+        assert f"Source, {repository}" in metadata.get_all("Project-URL")
+    else:
+        assert "![" not in description
+        assert metadata.get_all("Project-URL") is metadata["Home-page"] is None
 
 
-def test_lowest_versions_are_those_of_setup() -> None:
+def test_every_requirement_has_a_lowest_and_a_newest_version() -> None:
     """A new bound of setup.py is first tried, as CONTRIBUTING.md tells, and then written down."""
-    required = re.search(r"install_requires=\[(.*?)\]", (ROOT / "setup.py").read_text(), re.S)
+    setup = (ROOT / "setup.py").read_text()
+    required = re.search(r"install_requires=\[(.*?)\]", setup, re.S)
     assert required
     bounds = set(re.findall(r'"([a-z]+)>=([\d.]+)"', required[1]))
     assert len(bounds) == required[1].count('"') // 2
     assert bounds == set(re.findall(r"^([a-z]+)==([\d.]+)$", (ROOT / "tests/lowest.txt").read_text(), re.M))
-
-
-def test_every_requirement_has_a_newest_version() -> None:
     newest = re.findall(r"^([a-z-]+)<=[\d.]+$", (ROOT / "tests/newest.txt").read_text(), re.M)
-    required = set(re.findall(r'"([a-z-]+)(?:>=|==)[\d.*]+"', (ROOT / "setup.py").read_text()))
-    assert {"tensorboard", "pytest-timeout", "ruff"} <= required <= set(newest)
+    named = set(re.findall(r'"([a-z-]+)(?:>=|==)[\d.*]+"', setup))
+    assert {"tensorboard", "pytest-timeout", "ruff"} <= named <= set(newest)
     assert newest == sorted(set(newest))

@@ -33,6 +33,7 @@ class Diagnosis:
     """All conclusions about a run. Times are ns per step."""
 
     step_ns: int
+    steps: Sequence[tuple[Optional[str], int]]
     at_stake_ns: int
     verdict: Verdict
     findings: Sequence[Finding]
@@ -53,6 +54,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     findings = sorted(found, key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,
+        run.step_times,
         at_stake(findings, run),
         _verdict(findings, run),
         findings,

@@ -37,9 +37,7 @@ class RankLine:
     @property
     def whole_ns(self) -> int:
         """Sum of the known parts of the steps."""
-        sums = self.sums
-        parts = (sums.computing, sums.communication_not_overlapped, sums.copying, sums.free)
-        return sum(part or 0 for part in parts)
+        return _whole(self.sums)
 
 
 class RunData:
@@ -85,6 +83,15 @@ class RunData:
         )
 
     @cached_property
+    def step_times(self) -> list[tuple[Optional[str], int]]:
+        """(step, step time of its longest rank, ns)."""
+        longest: dict[Optional[str], int] = dict.fromkeys(self.steps, 0)
+        for budget in self.budgets:
+            if budget.step in longest:
+                longest[budget.step] = max(longest[budget.step], _whole(budget))
+        return list(longest.items())
+
+    @cached_property
     def step_count(self) -> int:
         """Number of steps, or of repeats in a capture without step marks; at least 1."""
         marked = sum(step is not None for step in self.steps)
@@ -127,6 +134,12 @@ class RunData:
 def median_of(values: Sequence[float]) -> float:
     """Median; 0 for none."""
     return float(median(values)) if values else 0.0
+
+
+def _whole(budget: RankBudget) -> int:
+    """Sum of the known parts of a step."""
+    parts = (budget.computing, budget.communication_not_overlapped, budget.copying, budget.free)
+    return sum(part or 0 for part in parts)
 
 
 def _sum(budgets: Sequence[RankBudget]) -> RankBudget:

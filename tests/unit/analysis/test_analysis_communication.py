@@ -1,12 +1,20 @@
+"""Communication: parts of the time, links, ranks of the world, use of the links."""
+
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import pytest
 
 from tb_npu_plugin.analysis.communication import statistics as communication
+from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage, world_size
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
-from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.schema.core import ResultFile
+from tb_npu_plugin.schema.link_files import NIC, PCIE, ROCE
+from tb_npu_plugin.tables import NULL_INT, Table, from_lists
 from tests.support.span import table_of
 
 OP = {"step": "1", "kind": "collective", "group": "77"}
@@ -39,62 +47,24 @@ BANDWIDTH = table_of(
 )
 
 
-def test_the_four_parts_sum_to_the_elapsed_time() -> None:
-    split = communication.split(OPS.take(OPS.ints("wait_ns") != NULL_INT))
-
-    assert split == communication.Split(
-        151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0, longest=100
-    )
-    assert 40 + 30 + 20 + 61 == 151
-
-
-def test_unknown_parts_leave_the_rest_unknown_too() -> None:
-    split = communication.split(OPS.take(OPS.ints("wait_ns") == NULL_INT))
-
-    assert split == communication.Split(
-        7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1, longest=7
-    )
+def test_unknown_parts_of_the_time_leave_the_rest_unknown_too() -> None:
+    is_known = OPS.ints("wait_ns") != NULL_INT
+    found = [communication.split(OPS.take(rows)) for rows in (is_known, ~is_known)]
+    assert found == [
+        communication.Split(151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0, longest=100),
+        communication.Split(7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1, longest=7),
+    ]
 
 
 def test_operators_by_stem_with_bytes_of_the_parts_only() -> None:
     table = communication.operators(OPS, BANDWIDTH, rank=3)
-
     assert table.text("name").tolist() == ["hcom_allReduce", "hcom_allGather"]
-    assert table.ints("rank").tolist() == [3, 3]
-    assert table.ints("calls").tolist() == [2, 1]
-    assert table.ints("size_bytes").tolist() == [400, 40]
-    assert table.ints("avg_elapse_ns").tolist() == [76, 7]  # 75.5 rounds to the even neighbour
-    assert table.ints("avg_transit_ns").tolist() == [20, 1]
-    assert table.ints("avg_size_bytes").tolist() == [200, 40]
-    assert table.ints("incomplete").tolist() == [0, 1]
+    keys = ("rank", "calls", "size_bytes", "avg_elapse_ns", "avg_transit_ns", "avg_size_bytes", "incomplete", "idle_ns")
+    rows = list(zip(*(table.ints(key).tolist() for key in keys)))
+    assert rows == [(3, 2, 400, 76, 20, 200, 0, 61), (3, 1, 40, 7, 1, 40, 1, NULL_INT)]
     assert table.floats("bandwidth").tolist() == [10.0, 4.0]
-    assert table.ints("idle_ns").tolist() == [61, NULL_INT]
-
-
-def test_operators_without_a_bandwidth_table_have_unknown_bytes() -> None:
     assert communication.operators(OPS, None, None).ints("size_bytes").tolist() == [NULL_INT, NULL_INT]
-
-
-def test_transports() -> None:
-    table = communication.transports(BANDWIDTH, rank=None)
-
-    assert table.text("transport").tolist() == ["HCCS", "SDMA"]
-    assert table.ints("size_bytes").tolist() == [400, 40]
-    assert table.ints("time_ns").tolist() == [40, 10]
-    assert table.floats("bandwidth").tolist() == [10.0, 4.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "stem"),
-    [
-        ("hcom_allReduce__586_0_1", "hcom_allReduce"),
-        ("hcom_send__123_45_678", "hcom_send"),
-        ("hcom_allReduce_", "hcom_allReduce_"),
-        ("_1_2", "_1_2"),
-    ],
-)
-def test_stem(name: str, stem: str) -> None:
-    assert communication.base_name(name) == stem
+    assert [communication.base_name(name) for name in ("hcom_allReduce_", "_1_2")] == ["hcom_allReduce_", "_1_2"]
 
 
 def link(group: str, src: int, dst: int, stat: str = "total") -> dict[str, object]:
@@ -121,12 +91,9 @@ def test_links_have_ranks_of_the_world_where_known() -> None:
         "comm_links",
         [link(group_hash("pp"), 1, 0), link("x", 1, 1), link("x", 1, 0), link("x", 1, 5), link("x", 1, 5, "top1")],
     )
-
     other = table_of("comm_links", [link("x", 5, 5), link("x", 5, 1)])
-
     ranks = WorldRanks([(Capture(rank=2, groups=groups), table), (Capture(rank=7), other)])
     found = communication.links(table, ranks, None)
-
     assert [(entry.src, entry.dst, entry.src_rank, entry.dst_rank) for entry in found] == [
         (1, 0, 2, 0),  # by the group's ranks
         (1, 1, 2, 2),  # every link of a group starts at this rank
@@ -141,18 +108,13 @@ def test_links_know_how_many_operators_of_their_type_moved_it() -> None:
     table = table_of("comm_links", [link("586", 0, 1), {**link("586", 1, 0), "op_type": "receive"}, link("x", 0, 1)])
     names = ("hcom_allReduce__586_0_1", "hcom_allReduce__586_1_1", "hcom_allGather__586_2_1", "hcom_receive__586_3_1")
     ops = table_of("comm_ops", [{"step": "1", "group": "586", "name": name} for name in names])
-
     found = communication.links(table, WorldRanks([]), ops)
-
     assert [entry.calls for entry in found] == [2, 1, None]
 
 
 def test_a_group_whose_links_start_at_several_ranks_does_not_tell_which_is_this_one() -> None:
     table = table_of("comm_links", [link("x", 0, 1), link("x", 1, 0)])
-
-    ranks = WorldRanks([(Capture(rank=4), table)])
-
-    assert ranks.of("x", 0) is None
+    assert WorldRanks([(Capture(rank=4), table)]).of("x", 0) is None
 
 
 def test_stage_of_the_pipeline() -> None:
@@ -174,13 +136,9 @@ def test_group_of_two_neighbours_gives_no_stage() -> None:
 
 def test_world_size() -> None:
     links = table_of("comm_links", [link("x", 0, 7)])
-    group = {"a": {"global_ranks": [0, 15]}}
-
     assert world_size([Capture(distributed_args={"world_size": 64})]) == 64
-    assert world_size([Capture(groups=group)]) == 16
-    assert world_size([Capture()]) is None
-    assert least_world_size([Capture()], [links, None]) == 8
-    assert least_world_size([Capture()], [None]) is None
+    assert world_size([Capture(groups={"a": {"global_ranks": [0, 15]}})]) == 16
+    assert [least_world_size([Capture()], found) for found in ([links, None], [None])] == [8, None]
 
 
 def test_a_world_is_never_smaller_than_its_profiled_ranks() -> None:
@@ -190,3 +148,59 @@ def test_a_world_is_never_smaller_than_its_profiled_ranks() -> None:
     assert world_size(ranks) is None
     assert least_world_size(ranks, [links]) == 16
     assert world_size([Capture(rank=5, distributed_args={"world_size": 4})]) == 6
+
+
+MB = (1 << 20) / 1e9
+
+
+def link_table(file: ResultFile, *rows: dict[str, Any]) -> Table:
+    return from_lists(file.columns, {column.key: [row.get(column.key) for row in rows] for column in file.columns})
+
+
+def shown(rank: int | None = 3, **tables: Table) -> list[dict[str, Any]]:
+    """Rows without what is unknown."""
+    found = link_use(tables, rank)
+    assert found is not None
+    columns = {column.key: found.data[column.key].tolist() for column in found.columns}
+    rows = [dict(zip(columns, cells)) for cells in zip(*columns.values())]
+    return [{key: value for key, value in row.items() if not unknown(value)} for row in rows]
+
+
+def unknown(value: Any) -> bool:
+    return value is None or value == NULL_INT or (isinstance(value, float) and math.isnan(value))
+
+
+def test_kinds_of_packets() -> None:
+    modes = (
+        "Tx_p_avg(MB/s)",
+        "Rx_np_avg(GB/s)",
+        "Rx_cpl_avg(MB/s)",
+        "Tx_latency_avg(us)",
+        "Tx_new(MB/s)",
+        "Rx_p_avg",
+        None,
+    )
+    pcie = link_table(PCIE, *({"mode": mode, "max": 2.0, "avg": 1.0} for mode in modes))
+    assert shown(None, pcie=pcie) == [
+        {"link": "PCIe", "way": "Tx", "packets": "post", "average": MB, "peak": 2 * MB},
+        {"link": "PCIe", "way": "Rx", "packets": "nonpost", "average": 1.0, "peak": 2.0},
+        {"link": "PCIe", "way": "Rx", "packets": "cpl", "average": MB, "peak": 2 * MB},
+    ]  # a latency is no use; a mode without a unit, or one that nobody knows, tells nothing
+
+
+@pytest.mark.parametrize(("file", "link"), [(NIC, "NIC"), (ROCE, "RoCE")])
+def test_ports(file: ResultFile, link: str) -> None:
+    found = link_table(
+        file, {"bandwidth": 25.0, "rx_use": 40.0, "rx_dropped": 0.5, "tx_errors": 0.0, "port": 1}, {"tx_use": 7.0}
+    )
+    assert shown(**{file.id: found}) == [
+        {"rank": 3, "link": link, "port": 1, "way": "Rx", "average": 10.0, "speed": 25.0, "use": 40.0, "dropped": 0.5},
+        {"rank": 3, "link": link, "port": 1, "way": "Tx", "speed": 25.0, "errors": 0.0},
+        {"rank": 3, "link": link, "way": "Rx"},
+        {"rank": 3, "link": link, "way": "Tx", "use": 7.0},
+    ]
+
+
+def test_one_capture_without_a_rank_says_nothing_of_the_size() -> None:
+    assert least_world_size([Capture(0)], [None]) is None
+    assert least_world_size([Capture(0), Capture(1)], [None]) == 2

@@ -16,12 +16,10 @@ def table(name: str, rows: list[dict[str, Any]]) -> Table:
     return from_lists(columns, {column.key: [row.get(column.key) for row in rows] for column in columns})
 
 
-def op(op_id: int, name: str, parent: int | None, usage: float | None, **more: Any) -> dict[str, Any]:
-    return {"op_id": op_id, "name": name, "parent_id": parent, "queue_usage": usage, "workers": 4, **more}
-
-
-def pipeline(*rows: dict[str, Any]) -> Table:
-    return table("minddata_ops", list(rows))
+def pipeline(*rows: tuple[str, int | None, float | None]) -> Table:
+    """Name, parent and use of the queue of each operator; ids count from 0."""
+    keys = ("name", "parent_id", "queue_usage")
+    return table("minddata_ops", [{"op_id": at, "workers": 4, **dict(zip(keys, row))} for at, row in enumerate(rows)])
 
 
 def batches(host: list[int | None], device: list[int | None] = []) -> Table:  # noqa: B006
@@ -30,7 +28,7 @@ def batches(host: list[int | None], device: list[int | None] = []) -> Table:  # 
     return table("minddata_batches", rows)
 
 
-SLOW_MAP = pipeline(op(0, "Batch", None, 0.05), op(1, "Map", 0, 0.03), op(2, "TFReader", 1, 0.90))
+SLOW_MAP = pipeline(("Batch", None, 0.05), ("Map", 0, 0.03), ("TFReader", 1, 0.90))
 
 
 def test_the_operator_between_a_full_and_an_empty_queue_is_the_bottleneck() -> None:
@@ -42,59 +40,40 @@ def test_the_operator_between_a_full_and_an_empty_queue_is_the_bottleneck() -> N
     assert [(finding.op_id, finding.limit) for finding in held] == [(1, analysis.HELD_UP)]
 
 
-def test_a_slow_source_empties_all_queues() -> None:
-    slow = pipeline(op(0, "BatchOp", None, 0.02), op(1, "MapOp", 0, 0.03), op(2, "GeneratorOp", 1, 0.04))
-    found = analysis.analyse_pipeline(slow, None, None)
-    assert found.bottleneck == 2 and found.ops[2].kind == "Generator"
-    assert [finding.rule for finding in found.findings] == ["slow_source"]
-
-
-def test_full_queues_name_nobody() -> None:
-    full = pipeline(op(0, "Batch", None, 0.97), op(1, "Map", 0, 0.95), op(2, "TFReader", 1, 0.99))
-    found = analysis.analyse_pipeline(full, None, None)
-    assert found.bottleneck is None and not found.findings
-
-
-def test_an_operator_whose_queue_is_full_enough_holds_up_nobody() -> None:
-    found = analysis.analyse_pipeline(
-        pipeline(op(0, "Batch", None, 1.0), op(1, "Map", 0, 0.85), op(2, "TFReader", 1, 1.0)), None, None
-    )
-    assert found.ops[1].score == pytest.approx(0.15) and found.bottleneck is None and not found.findings
-
-
-def test_nothing_before_a_full_queue_holds_up() -> None:
-    """The source of a branch whose later queue is full is fast enough: its own is empty because all is taken at once."""
-    branches = pipeline(
-        op(0, "Zip", None, None),
-        op(1, "Map", 0, 0.05),
-        op(2, "TFReader", 1, 0.90),
-        op(3, "Map", 0, 0.90),
-        op(4, "Generator", 3, 0.0),
-    )
-    found = analysis.analyse_pipeline(branches, None, None)
-    assert found.ops[4].score == 1.0 and found.bottleneck == 1
-    assert [(finding.rule, finding.op_id) for finding in found.findings] == [("held_up", 1)]
-    chain = pipeline(op(0, "Batch", None, 0.9), op(1, "Map", 0, 0.2), op(2, "TFReader", 1, 0.1))
-    assert analysis.analyse_pipeline(chain, None, None).bottleneck is None
-
-
-def test_what_is_unknown_takes_no_part() -> None:
-    # MindSpore's own analyser takes an unknown CPU of -1 for low and names Batch here.
-    unknown = pipeline(op(0, "Batch", None, None), op(1, "Map", 0, 0.03), op(2, "TFReader", 1, 0.90))
-    found = analysis.analyse_pipeline(unknown, None, None)
-    assert found.bottleneck == 1 and found.ops[0].score is None and found.ops[0].cpu is None
-
-
-def test_operators_that_pass_rows_on_are_stepped_over() -> None:
-    steps = pipeline(op(0, "Repeat", None, 0.1), op(1, "Batch", 0, 0.1), op(2, "Skip", 1, None), op(3, "Map", 2, 0.8))
-    found = analysis.analyse_pipeline(steps, None, None)
-    assert found.ops[0].score is None
-    assert found.ops[1].input_usage == 0.8 and found.bottleneck == 1
-
-
-def test_a_circle_of_parents_ends() -> None:
-    circle = pipeline(op(0, "Map", 1, None), op(1, "Map", 0, None))
-    assert analysis.analyse_pipeline(circle, None, None).bottleneck is None
+@pytest.mark.parametrize(
+    ("ops", "bottleneck", "rules"),
+    [
+        ([("BatchOp", None, 0.02), ("MapOp", 0, 0.03), ("GeneratorOp", 1, 0.04)], 2, [("slow_source", 2)]),
+        ([("Batch", None, 0.97), ("Map", 0, 0.95), ("TFReader", 1, 0.99)], None, []),
+        ([("Batch", None, 1.0), ("Map", 0, 0.85), ("TFReader", 1, 1.0)], None, []),
+        ([("Batch", None, 0.9), ("Map", 0, 0.2), ("TFReader", 1, 0.1)], None, []),
+        (
+            [("Zip", None, None), ("Map", 0, 0.05), ("TFReader", 1, 0.90), ("Map", 0, 0.90), ("Generator", 3, 0.0)],
+            1,
+            [("held_up", 1)],
+        ),
+        # MindSpore's own analyser takes an unknown CPU of -1 for low and names Batch here.
+        ([("Batch", None, None), ("Map", 0, 0.03), ("TFReader", 1, 0.90)], 1, [("held_up", 1)]),
+        ([("Repeat", None, 0.1), ("Batch", 0, 0.1), ("Skip", 1, None), ("Map", 2, 0.8)], 1, [("held_up", 1)]),
+        ([("Map", 1, None), ("Map", 0, None)], None, []),
+    ],
+    ids=[
+        "a slow source empties all queues",
+        "full queues",
+        "a queue that is full enough",
+        "nothing before a full queue holds up",
+        "nor a source of which all is taken at once",
+        "what is unknown takes no part",
+        "operators that pass rows on are stepped over",
+        "a circle of parents ends",
+    ],
+)
+def test_bottleneck(
+    ops: list[tuple[str, int | None, float | None]], bottleneck: int | None, rules: list[tuple[str, int]]
+) -> None:
+    found = analysis.analyse_pipeline(pipeline(*ops), None, None)
+    assert found.bottleneck == bottleneck
+    assert [(finding.rule, finding.op_id) for finding in found.findings] == rules
 
 
 def test_cpu_comes_from_the_samples_where_the_table_has_none() -> None:

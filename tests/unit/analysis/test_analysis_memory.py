@@ -22,23 +22,11 @@ def records(*rows: dict[str, object]) -> Table:
     return table_of("memory_record", list(rows))
 
 
-def test_a_peak_is_the_largest_number_and_its_first_moment() -> None:
-    table = records(record(3, 120), record(1, 95), record(2, 120), record(1, None, 50, "APP"))
-
-    pta, app = memory.peaks(table)
-
-    assert (pta.component, pta.device, pta.allocated) == ("PTA", "NPU:0", memory.Peak(120, 2))
-    assert pta.active == memory.Peak(None, None)
-    assert (app.component, app.reserved) == ("APP", memory.Peak(50, 1))
-
-
 def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
     values = [(37 * time) % 1009 for time in range(5000)]
     others = [(53 * time) % 997 for time in range(5000)]
     table = records(*(record(time, *pair) for time, pair in enumerate(zip(values, others))))
-
     (curve,) = memory.curves(table, points=80)
-
     assert curve.points == 5000
     assert len(curve.time) <= 80
     assert (curve.time[0], curve.time[-1]) == (0, 4999)
@@ -53,19 +41,10 @@ def test_thinning_keeps_ends_and_extremes_of_every_series() -> None:
         assert curve.time[inside][-1] == bin_start + 499
 
 
-def test_a_range_has_the_value_in_force_before_it_and_the_next_after_it() -> None:
-    table = records(*(record(time, time) for time in (0, 10, 20, 30, 40)))
-
-    (curve,) = memory.curves(table, points=100, start=12, end=25)
-
-    assert curve.time.tolist() == [10, 20, 30]
-
-
 def test_fragmentation_when_the_allocators_held_most() -> None:
     both = records(
         record(1, 10, 100, "PTA+GE"), record(2, 60, 80, "PTA+GE"), record(3, 5, 1000, "PTA+GE"), record(9, 99, 100)
     )
-
     assert memory.fragmentation(both) == 0.25
     assert memory.fragmentation(records(record(1, 50, 100))) == 0.5  # PTA where there is no PTA+GE
     assert memory.fragmentation(records(record(1, None, 100, "APP"))) is None
@@ -81,17 +60,4 @@ def test_live_at(moment: int, live: list[str]) -> None:
             {"name": "c", "size_bytes": 1, "alloc_ns": 5, "release_ns": None, "active_release_ns": 10},
         ],
     )
-
     assert memory.live_at(table, moment).text("name").tolist() == live
-
-
-def test_modules() -> None:
-    rows = [("HCCL", 2, 7), ("HCCL", 1, 9), ("SLOG", 1, 0)]
-    samples = [{"component": name, "time_ns": time, "reserved_bytes": size} for name, time, size in rows]
-
-    table = memory.modules(table_of("module_memory", samples))
-
-    assert table.text("component").tolist() == ["HCCL", "SLOG"]
-    assert table.ints("peak_bytes").tolist() == [9, 0]
-    assert table.ints("peak_at").tolist() == [1, 1]
-    assert table.ints("last_bytes").tolist() == [7, 0]

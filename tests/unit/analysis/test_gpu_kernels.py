@@ -14,18 +14,15 @@ NAMES = {
     # cuBLAS, CUTLASS, hipBLASLt
     "sm80_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize64x64x32_stage3_execute_kernel__5x_cublas": "MatMul",
     "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn": "MatMul",
-    "volta_sgemm_64x64_nt": "MatMul",
     "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_256x128_32x3_tn_align8>(T::Params)": "MatMul",
     "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int>, X>>(X::Params)": "MatMul",
     "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4>(float*)": "MatMul",
-    "void splitKreduce_kernel<32, 16, int, float, __nv_bfloat16, float>(cublasSplitKParams<float>)": "MatMul",
     "nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNT": "MatMul",
     "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT128x128x64_MI16x16x1": "MatMul",
     # cuDNN
     "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>(cudnnTensorStruct)": "Norm",
     "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, int)": "ConvBackward",
     "cudnn_infer_volta_scudnn_128x64_relu_medium_nn_v1": "ConvForward",
-    "volta_scudnn_128x128_stridedB_splitK_small_nn_v1": "ConvBackward",
     "void implicit_convolve_sgemm<float, float, 1024, 6, 7, 3, 3, 5, 1, false, true, true>(int)": "ConvForward",
     "sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_cudnn": "ConvForward",
     "void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, 0>(P)": "Transpose",
@@ -43,24 +40,18 @@ NAMES = {
     "void (anonymous namespace)::softmax_warp_forward<float, float, float, 9, true, false>(float*)": "Softmax",
     f"void {AT}(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float)": "Norm",
     "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIfEEEEvT1_": "Reduce",
-    f"void {AT}(anonymous namespace)::RowwiseMomentsCUDAKernel<float>(long)": "Norm",
     f"void {AT}(anonymous namespace)::conv_depthwise2d_grad_weight_kernel<float>(P)": "ConvBackward",
     f"void {AT}sbtopk::gatherTopK<float, unsigned int, 2, false>(T)": "Sort",
     # MIOpen, Composable Kernel, apex, Transformer Engine, vLLM, FlashInfer
     "igemm_fwd_gtcx2_nhwc_fp16_bx0_ex1_bt256x128x32": "ConvForward",
     "igemm_wrw_gtcx2_nhwc_fp16_bx0": "ConvBackward",
-    "igemm_bwd_gtcx2_nhwc_fp16": "ConvBackward",
     "void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<X>>(P)": "Attention",
     "void cuComputePartGradGammaBeta<float, float>(P)": "Norm",
     "void transformer_engine::normalization::ln_fwd_tuned_kernel<X>(P)": "Norm",
-    "fused_moe_kernel": "MatMul",
-    "void marlin::Marlin<__half, 256, 1>(P)": "MatMul",
     "void flashinfer::BatchDecodeWithPagedKVCacheKernel<X>(P)": "Attention",
     # fbgemm, TorchRec
     "void fbgemm_gpu::permute_2D_sparse_data_kernel<false, long, long, std::nullptr_t>(int, int)": "Transpose",
     "split_embedding_codegen_forward_unweighted_v2_kernel<float, float, long, true>(float*)": "Embedding",
-    "void split_embedding_backward_codegen_rowwise_adagrad_unweighted_kernel_warp_per_row_1<float>(P)": "Embedding",
-    "_ZN10fbgemm_gpu29permute_2D_lengths_kernelIlEEviiPKT_": "Transpose",
     "void fbgemm_gpu::jagged_unary<float>(int)": None,
     # thrust, CUB
     "void cub::DeviceRadixSortOnesweepKernel<cub::DeviceRadixSortPolicy<long>::Policy800, false, long>(long*)": "Sort",
@@ -68,18 +59,14 @@ NAMES = {
     "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<F, long>>(F)": None,
     # Triton, TensorRT
     "triton_poi_fused_add_relu_0": "Elementwise",
-    "triton_red_fused_native_layer_norm_1": "Norm",
     "triton_per_fused__softmax_2": "Softmax",
-    "triton_tem_fused_mm_3": "MatMul",
     "triton_tem_fused_convolution_2": "ConvForward",
     "triton_poi_fused_convolution_relu_3": "Elementwise",
-    "triton_poi_fused_addmm_relu_2": "Elementwise",
     "triton_poi_fused_cat_3": "Concat",
     "triton_poi_fused__to_copy_0": "Cast",
     "triton_poi_fused__to_copy_add_mul_9": "Elementwise",
     "triton_red_fused__to_copy_mean_pow_rsqrt_0": "Reduce",
     "triton_red_fused__to_copy_native_layer_norm_backward_12": "Norm",
-    "trt_ampere_h16816gemm_128x64_ldg8_stages_64x6_tn_v1": "MatMul",
 }
 
 

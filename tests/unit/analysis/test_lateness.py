@@ -1,10 +1,12 @@
-"""How long others waited for a rank."""
+"""How long others waited for a rank, and which waits tell of a peer."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tb_npu_plugin.analysis.communication.lateness import collectives_of, lateness
+import numpy as np
+
+from tb_npu_plugin.analysis.communication.lateness import Tasks, collectives_of, lateness, longest_first_waits
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 
@@ -59,3 +61,28 @@ def test_collectives_among_kernels_tell_the_same_and_sends_and_receives_do_not_c
         {},
         {},
     ]  # another group, or not
+
+
+def tasks(*rows: tuple[int, int], ids: int = 0) -> Tasks:
+    """Start and duration of each, in microseconds."""
+    start, dur = (np.array([row[at] * 1000 for row in rows], dtype=np.int64) for at in (0, 1))
+    return Tasks(start, dur, np.arange(ids, ids + len(rows)))
+
+
+def test_plane_with_the_longest_first_wait_is_chosen() -> None:
+    operators = tasks((0, 1000), (2000, 1000))
+    early, late = tasks((1, 0), (2001, 300), ids=10), tasks((1, 900), (2001, 250), ids=20)
+    assert longest_first_waits(operators, [early, late]) == [(0, 20), (1, 11)]
+
+
+def test_waits_that_follow_are_for_data_and_those_before_and_behind_belong_to_others() -> None:
+    operators = tasks((1000, 1000))
+    plane = tasks((0, 900), (1001, 100), (1200, 800), (2001, 900))
+    assert longest_first_waits(operators, [plane, tasks((2000, 900)), tasks()]) == []
+
+
+def test_short_waits_are_ignored_nor_do_those_that_are_little_of_their_operator() -> None:
+    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 199))]) == []
+    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 200))]) == [(0, 0)]
+    assert longest_first_waits(tasks((0, 9000)), [tasks((0, 899))]) == []
+    assert longest_first_waits(tasks(), [tasks((0, 899))]) == []

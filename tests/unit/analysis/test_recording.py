@@ -15,6 +15,12 @@ def ints(*values: int) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
+def window(*times: int) -> Window:
+    found = window_of([ints(*times)])
+    assert found is not None
+    return found
+
+
 def test_no_times() -> None:
     assert window_of([]) is None
     assert window_of([ints(), ints(NULL_INT)]) is None
@@ -24,34 +30,29 @@ def test_no_times() -> None:
     "stray", [0, 1, -5, 172_163_581_670_080, NOW + 10**18, NOW - 2 * LONGEST_PAUSE, 2**63 - 1, -(2**63) + 1]
 )
 def test_one_time_far_from_the_others(stray: int) -> None:
-    window = window_of([ints(NOW, NOW + 5, stray), ints(NULL_INT, NOW + 9)])
-    assert window == Window(NOW - LONGEST_PAUSE, NOW + 9 + LONGEST_PAUSE)
-    assert window.strays(ints(NOW, stray, NULL_INT)).tolist() == [False, True, False]
+    found = window_of([ints(NOW, NOW + 5, stray), ints(NULL_INT, NOW + 9)])
+    assert found == Window(NOW - LONGEST_PAUSE, NOW + 9 + LONGEST_PAUSE)
+    assert found.strays(ints(NOW, stray, NULL_INT)).tolist() == [False, True, False]
 
 
 def test_long_recordings_stay_whole() -> None:
     """Samples of a week, each within a day of the next one."""
     times = ints(*(NOW + day * LONGEST_PAUSE for day in range(8)))
-    window = window_of([times])
-    assert window is not None
-    assert not window.strays(times).any()
+    assert not window(*times.tolist()).strays(times).any()
 
 
 def test_strays_on_both_sides() -> None:
     times = ints(3, 4, NOW, NOW + 1, NOW + 2, NOW + 3, NOW + 10**18)
-    window = window_of([times])
-    assert window is not None
-    assert window.strays(times).tolist() == [True, True, False, False, False, False, True]
+    assert window(*times.tolist()).strays(times).tolist() == [True, True, False, False, False, False, True]
 
 
 def test_ends() -> None:
-    window = window_of([ints(NOW, NOW + 10)])
-    assert window is not None
+    found = window(NOW, NOW + 10)
     start = ints(NOW, NOW, NOW, NULL_INT, 0, NOW)
     dur = ints(10, 10**18, NULL_INT, 10**18, 10**18, 2**63 - 1)
-    assert window.late_ends(start, dur).tolist() == [False, True, False, False, False, True]
-    assert not window.late_ends(ints(NOW + 10), ints(LONGEST_PAUSE)).any()
-    assert window.late_ends(ints(NOW + 10), ints(LONGEST_PAUSE + 1)).all()
+    assert found.late_ends(start, dur).tolist() == [False, True, False, False, False, True]
+    assert not found.late_ends(ints(NOW + 10), ints(LONGEST_PAUSE)).any()
+    assert found.late_ends(ints(NOW + 10), ints(LONGEST_PAUSE + 1)).all()
 
 
 @pytest.mark.parametrize("broken", [2**62, -(2**62), 2**63 - 1])

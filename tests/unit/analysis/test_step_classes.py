@@ -1,13 +1,16 @@
-"""Classes of a step: parts that are disjoint in time and sum to the step."""
+"""Classes of kernels, and of a step: parts that are disjoint in time and sum to the step."""
 
 from __future__ import annotations
 
 from typing import Optional
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_npu_plugin.analysis.comparison import diff
 from tb_npu_plugin.analysis.comparison.step_classes import by_class, class_times, mean_classes
+from tb_npu_plugin.analysis.kernels.classes import class_of
 from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.tables import Table
@@ -22,13 +25,7 @@ def kernels(*rows: tuple[str, str, int, int]) -> Table:
 
 
 def parts(computing: int | None, exposed: int | None, free: int | None, **more: int) -> Parts:
-    return {
-        "computing": computing,
-        "communication_not_overlapped": exposed,
-        "free": free,
-        "bubble": None,
-        **more,
-    }
+    return {"computing": computing, "communication_not_overlapped": exposed, "free": free, "bubble": None, **more}
 
 
 def test_every_moment_counts_once() -> None:
@@ -37,7 +34,6 @@ def test_every_moment_counts_once() -> None:
         parts(100, 20, 30),
         kernels(("MatMulV2", "AI_CORE", 0, 60), ("Add", "AIV", 40, 60), ("hcom_allReduce_", "HCCL", 50, 70)),
     )
-
     assert found.times == {"matmul": 60, "vector": 40, "communication": 20, "idle": 30}
     assert found.total == 150
     assert found.calls == {"matmul": 1, "vector": 1, "communication": 1}
@@ -45,15 +41,12 @@ def test_every_moment_counts_once() -> None:
 
 def test_bubble_is_taken_out_of_communication_and_copying_is_a_part() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60), ("Memcpy", kineto.MEMCPY_KIND, 60, 10))
-
     found = class_times(parts(60, 50, 5, bubble=40, copying=10), rows)
-
     assert found.times == {"matmul": 60, "copying": 10, "communication": 10, "bubble": 40, "idle": 5}
 
 
 def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60_000))
-
     assert class_times(parts(60_019, 0, 0), rows).times == {"matmul": 60_019, "idle": 0}
     assert class_times(parts(90_000, 0, 0), rows).times == {"matmul": 60_000, "computing": 30_000, "idle": 0}
     assert class_times(parts(90_000, 0, 0), None).times == {"computing": 90_000, "idle": 0}
@@ -61,7 +54,6 @@ def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
 
 def test_idle_is_left_out_unless_both_sides_know_their_step() -> None:
     whole, partial = class_times(parts(1, 2, 3), None), class_times(parts(1, 2, None), None)
-
     assert partial.total is None
     assert [entry.id for entry in by_class(whole, whole)] == ["computing", "communication", "idle"]
     assert [entry.id for entry in by_class(whole, partial)] == ["computing", "communication"]
@@ -92,9 +84,49 @@ def test_classes_sum_to_the_step_exactly(
             assert times[-1].total == step["stage"]
             assert "computing" not in times[-1].times  # all of it is explained by kernels
         sides.append(mean_classes(times, len(times)))
-
     found = by_class(*sides)
-
     for side, name in zip(sides, ("baseline_ns", "experimental_ns")):
         assert sum(getattr(entry, name) for entry in found) == side.total
     assert found == [] or found[-1].running_ns == (sides[1].total or 0) - (sides[0].total or 0)
+
+
+@pytest.mark.parametrize(
+    ("label", "core", "name"),
+    [
+        ("Conv2D", "AI_CORE", "conv_forward"),
+        ("Conv3DBackpropInput", "AI_CORE", "conv_backward"),
+        ("ConvertTypes", "AI_VECTOR_CORE", "vector"),
+        ("MatMulV2", "AI_CORE", "matmul"),
+        ("GroupedMatmul", "MIX_AIC", "matmul"),
+        ("FlashAttentionScoreGrad", "MIX_AIC", "attention"),
+        ("RotaryMul", "AI_VECTOR_CORE", "attention"),
+        ("RmsNorm", "AI_VECTOR_CORE", "normalisation"),
+        ("BNTrainingReduce", "AI_VECTOR_CORE", "normalisation"),
+        ("ForeachAddList", "AI_VECTOR_CORE", "optimizer"),
+        ("ForeachNorm", "AI_VECTOR_CORE", "optimizer"),
+        ("ApplyAdamW", "AI_VECTOR_CORE", "optimizer"),
+        ("TransData", "AI_VECTOR_CORE", "data_movement"),
+        ("TensorMove", "AI_VECTOR_CORE", "data_movement"),
+        ("Cast", "AI_VECTOR_CORE", "data_movement"),
+        ("ReduceSum", "MIX_AIV", "vector"),
+        ("LogSoftmaxV2", "AI_VECTOR_CORE", "vector"),
+        ("Unique2", "AI_CPU", "ai_cpu"),
+        ("hcom_allReduce_", "HCCL", "communication"),
+        ("hcom_allReduce_", "COMMUNICATION", "communication"),
+        ("aclnnForeachAddListV2_ForeachAddList_ForeachAddList", None, "optimizer"),
+        ("trans_TransData_0", None, "data_movement"),
+    ],
+)
+def test_class_of(label: str, core: str | None, name: str) -> None:
+    assert class_of(label, core) == name
+
+
+def test_what_is_on_one_side_only_changed() -> None:
+    """It was in neither list: its ratio is unknown."""
+
+    def side(**times: int) -> Table:
+        return table_of("kernels", [{"name": name, "type": "A", "dur_ns": time} for name, time in times.items()])
+
+    table = diff.kernels(side(gone=10, same=100, slow=100), side(new=10, same=104, slow=105))
+    changed = dict(zip(table.text("name").tolist(), table.text("changed").tolist()))
+    assert changed == {"gone": "faster", "same": None, "slow": "slower", "new": "slower"}

@@ -1,4 +1,4 @@
-"""Odd files beside good results: each is list_folder with its reason, none costs the others anything."""
+"""Odd files beside good results: each is listed with its reason, and the good results open."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.discovery import kineto_head, timeouts
-from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery import kineto_head, timeouts, walk
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.timeouts import Stalled, run_with_timeout
 from tests.support.fixtures import FIXTURES
@@ -32,10 +31,6 @@ NAMES = (
 )
 
 
-def pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def bound_socket(path: Path) -> None:
     home = Path.cwd()
     os.chdir(path.parent)  # the whole path may be too long for a socket
@@ -46,74 +41,38 @@ def bound_socket(path: Path) -> None:
         os.chdir(home)
 
 
-def device(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
-def folder(path: Path) -> None:
-    path.mkdir()
-
-
-def dangling(path: Path) -> None:
-    path.symlink_to(path.parent / "gone")
-
-
-def to_itself(path: Path) -> None:
-    path.symlink_to(path)
-
-
+#: A part of the reason -> what makes such an entry.
 MAKERS: dict[str, Callable[[Path], None]] = {
-    "a pipe": pipe,
+    "a pipe": os.mkfifo,
     "a socket": bound_socket,
-    "a device": device,
-    "a folder": folder,
-    "does not exist": dangling,
-    "symbolic links": to_itself,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": Path.mkdir,
+    "does not exist": lambda path: path.symlink_to(path.parent / "gone"),
+    "symbolic links": lambda path: path.symlink_to(path),
 }
 PACKED = ("a.pt.trace.json.gz.gz", "b.pt.trace.json.zip", "c.pt.trace.json.zst", "d.pt.trace.json.tmp")
 NO_FOLDERS = ("e_ascend_pt", "f_ascend_ms")
 
 
-@pytest.fixture
-def tree(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Good results of several formats, and odd entries: path below the logdir -> a part of the reason."""
-    odd: dict[str, str] = {}
+def test_each_odd_entry_is_listed_and_the_good_ones_open(tmp_path: Path) -> None:
     for name in GOOD:
         shutil.copytree(FIXTURES / "results" / name, tmp_path / "good" / name)
+    odd = dict.fromkeys(PACKED, "does not end in") | dict.fromkeys(NO_FOLDERS, "not a folder")
+    for name in odd:
+        (tmp_path / name).write_bytes(b"x")
     for number, (reason, make) in enumerate(MAKERS.items()):
-        place = tmp_path / f"odd{number}"
-        place.mkdir()
+        (tmp_path / f"odd{number}").mkdir()
         for name in NAMES:
-            make(place / name)
+            make(tmp_path / f"odd{number}" / name)
             odd[f"odd{number}/{name}"] = reason
-    for name in PACKED:
-        (tmp_path / name).write_bytes(b"x")
-        odd[name] = "does not end in"
-    for name in NO_FOLDERS:
-        (tmp_path / name).write_bytes(b"x")
-        odd[name] = "not a folder"
-    yield tmp_path, odd
-
-
-def reasons(found: Scan) -> dict[str, str]:
-    """What the scan has to say: path -> reason."""
-    out = {skipped.path: skipped.reason for skipped in found.skipped}
-    for place in found.places():
-        out |= {f"{place.span.path}/{note.file}": note.found for note in place.span.notes}
-    return out
-
-
-def test_each_odd_entry_is_listed_and_the_good_ones_open(tree: tuple[Path, dict[str, str]]) -> None:
-    logdir, odd = tree
-    assert len(odd) >= 40
     begun = time.monotonic()
-    found = scan({"": logdir})
+    found = scan({"": tmp_path})
     assert time.monotonic() - begun < 2
-    alone = scan({"": logdir / "good"})
-    assert len(found.places()) == len(alone.places()) > 0
-    told = reasons(found)
-    missing = {path: told.get(path) for path, reason in odd.items() if reason not in told.get(path, "")}
-    assert not missing
+    assert len(found.places()) == len(scan({"": tmp_path / "good"}).places()) > 0
+    told = {skipped.path: skipped.reason for skipped in found.skipped}
+    for place in found.places():
+        told |= {f"{place.span.path}/{note.file}": note.found for note in place.span.notes}
+    assert not {path: told.get(path) for path, reason in odd.items() if reason not in told.get(path, "")}
 
 
 @pytest.mark.timeout(60)
@@ -151,8 +110,6 @@ def test_a_file_that_does_not_answer_is_listed_and_tried_again(tmp_path: Path, m
 
 @pytest.mark.timeout(60)
 def test_a_folder_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tb_npu_plugin.discovery import walk
-
     shutil.copytree(FIXTURES / "results" / "kineto_exported", tmp_path / "good")
     (tmp_path / "stalled").mkdir()
     gate, real = threading.Event(), walk.list_folder

@@ -1,106 +1,53 @@
-"""Which folders become which runs, workers and spans, and what is said of the others."""
+"""What a scan finds below a logdir: results, files that nothing reads, folders that cannot be opened."""
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.discovery import found as found_module
+from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery import scan as scan_module
-from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery.model import FoundSpan, Scan
 from tb_npu_plugin.discovery.scan import scan
+from tests.support.fixtures import FIXTURES
+from tests.unit.discovery.test_layouts import tree
 from tests.unit.store.results import NAME, write_result
 
-
-def tree(found: Scan) -> dict[str, dict[str, list[str]]]:
-    """{run: {worker: [folder names]}}."""
-    return {
-        run.label: {worker.label: [span.folder.name for span in worker.spans] for worker in run.workers}
-        for run in found.runs
-    }
+GOOD = {"rank 0 · host1_4242": [NAME]}
 
 
 def reasons(found: Scan) -> dict[str, str]:
     return {item.path: item.reason for item in found.skipped}
 
 
-@pytest.mark.parametrize(
-    ("place", "run", "worker"),
-    [
-        (NAME, "logs", "rank 0 · host1_4242"),
-        (f"a/b/c/{NAME}", "a/b/c", "rank 0 · host1_4242"),
-        ("exp/rank0_ascend_pt", "exp", "rank 0"),
-        ("exp/rank_0_ascend_pt", "exp", "rank 0"),
-        ("exp/train_rank0_ascend_pt", "exp", "rank 0 · train_rank0"),
-        (f"exp/rank_0/{NAME}", "exp", "rank 0 · host1_4242"),
-        (f"exp/rank0_start2_stop5/{NAME}", "exp", "rank 0 · host1_4242"),
-        ("exp/rank_0", "exp", "rank 0"),
-        (f"exp/node1/rank_0/{NAME}", "exp", "rank 0 · node1/host1_4242"),
-        ("exp/node1/rank0_ascend_pt", "exp", "rank 0 · node1"),
-        (f"exp/node1/{NAME}", "exp/node1", "rank 0 · host1_4242"),
-        ("exp/host1_7_20250109154804_ascend_ms", "exp", "rank 0 · host1_7"),
-        ("exp/noname_ascend_pt", "exp", "rank 0 · noname"),
-        ("exp/logs/my copy", "exp/logs", "rank 0"),
-        (f"rank4_lora/{NAME}", "rank4_lora", "rank 0 · host1_4242"),
-    ],
-)
-def test_run_and_worker_of_every_layout(tmp_path: Path, place: str, run: str, worker: str) -> None:
-    write_result(tmp_path / "logs" / place)
-    found = scan({"": tmp_path / "logs"})
-    assert tree(found) == {run: {worker: [Path(place).name]}}
-    assert found.skipped == ()
+def only_span(logdir: Path) -> FoundSpan:
+    (place,) = scan({"": logdir}).places()
+    return place.span
 
 
-@pytest.mark.parametrize("below", ["", "ASCEND_PROFILER_OUTPUT"])
-def test_the_result_folder_itself_is_a_logdir(tmp_path: Path, below: str) -> None:
-    write_result(tmp_path / "exp" / NAME)
-    assert tree(scan({"": tmp_path / "exp" / NAME / below})) == {"exp": {"rank 0 · host1_4242": [NAME]}}
+def put(folder: Path, *names: str) -> None:
+    """Files of five bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text("12345")
 
 
-def test_names_of_a_logdir_spec_come_before_the_runs(tmp_path: Path) -> None:
-    write_result(tmp_path / "one" / NAME)
-    write_result(tmp_path / "two" / "sub" / NAME)
-    found = scan({"a": tmp_path / "one", "b": tmp_path / "two"})
-    assert list(tree(found)) == ["a", "b/sub"]
-    assert len({run.token for run in found.runs}) == 2
-
-
-def test_two_processes_that_claim_a_rank_at_one_time_are_kept_apart(tmp_path: Path) -> None:
+def test_two_processes_that_claim_a_rank_at_one_time_are_kept_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ["host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"]
     for name in names:
         write_result(tmp_path / "logs" / name)
     found = scan({"": tmp_path / "logs"})
     assert tree(found) == {"logs": {"rank 0 · host1_11": [names[0]], "rank 0 · host2_22": [names[1]]}}
     assert len({worker.token for worker in found.runs[0].workers}) == 2
-
-
-def test_rank_comes_from_file_name_then_rank_id_then_folder(tmp_path: Path) -> None:
-    write_result(tmp_path / "rank_1" / "a_1_20250109150000000_ascend_pt", rank=9)
-    by_id = write_result(tmp_path / "rank_2" / "b_2_20250109150000000_ascend_pt", rank=None)
-    (by_id / "profiler_info.json").write_text(json.dumps({"rank_id": "8"}))
-    write_result(tmp_path / "rank_3" / "c_3_20250109150000000_ascend_pt", rank=None)
-    write_result(tmp_path / "d_4_20250109150000000_ascend_pt", rank=None)
-    workers = scan({"": tmp_path}).runs[0].workers
-    assert [(worker.rank, worker.rank_source, worker.host, worker.pid) for worker in workers] == [
-        (3, "folder name", "c", 3),
-        (8, "rank_id", "b", 2),
-        (9, "profiler_info_9.json", "a", 1),
-        (None, "", "d", 4),
-    ]
-
-
-@pytest.mark.parametrize(
-    "content", ['{"rank_id": "' + "9" * 5000 + '"}', "[" * 100_000, '{"rank_id": 7}' + " " * (4 << 20)]
-)
-def test_a_hostile_profiler_info_does_not_stop_the_scan(tmp_path: Path, content: str) -> None:
-    # int() refuses thousands of digits and json thousands of levels, by errors that ended the scan of everything.
-    folder = write_result(tmp_path / "exp" / NAME, rank=None)
-    (folder / "profiler_info.json").write_text(content)
-    (place,) = scan({"": tmp_path}).places()
-    assert place.worker.rank is None
+    monkeypatch.setattr(scan_module, "RESTART_GAP", scan_module.timedelta(seconds=5))
+    assert len(scan({"": tmp_path / "logs"}).runs[0].workers) == 1
 
 
 def test_raw_data_is_reported_with_the_command_that_parses_it(tmp_path: Path) -> None:
@@ -113,11 +60,10 @@ def test_raw_data_is_reported_with_the_command_that_parses_it(tmp_path: Path) ->
 
 
 def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
-    (tmp_path / NAME / "FRAMEWORK").mkdir(parents=True)
-    (tmp_path / NAME / "FRAMEWORK/capture.json").touch()
+    put(tmp_path / NAME / "FRAMEWORK", "capture.json")
     (item,) = scan({"": tmp_path}).skipped
     assert "it still runs, or its process was killed" in item.reason and "analyse" not in item.action
-    (tmp_path / NAME / "FRAMEWORK/torch.json").touch()
+    put(tmp_path / NAME / "FRAMEWORK", "torch.json")
     (item,) = scan({"": tmp_path}).skipped
     code = f'from tb_npu_plugin.capture.pytorch import analyse; analyse("{tmp_path / NAME}")'
     assert (item.action, shlex.split(item.command)) == ("Parse it:", ["python3", "-c", code])
@@ -125,10 +71,8 @@ def test_raw_data_of_the_mock_device_need_no_cann(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ascend_pytorch_profiler_0.db", "ascend_pytorch_profiler.db", "analysis.db"])
 def test_a_database_export_is_a_result(tmp_path: Path, name: str) -> None:
-    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
-    (tmp_path / NAME / "ASCEND_PROFILER_OUTPUT" / name).touch()
-    (place,) = scan({"": tmp_path}).places()
-    assert [file.relative for file in place.span.files] == [f"ASCEND_PROFILER_OUTPUT/{name}"]
+    put(tmp_path / NAME / "ASCEND_PROFILER_OUTPUT", name)
+    assert [file.relative for file in only_span(tmp_path).files] == [f"ASCEND_PROFILER_OUTPUT/{name}"]
 
 
 @pytest.mark.parametrize("inside", ["", "ASCEND_PROFILER_OUTPUT", "some/empty/folders"])
@@ -138,12 +82,12 @@ def test_an_empty_result_is_reported(tmp_path: Path, inside: str) -> None:
 
 
 def test_files_that_were_copied_without_their_output_folder_are_a_result(tmp_path: Path) -> None:
-    (tmp_path / "copy" / "deeper").mkdir(parents=True)
-    for name in ("trace_view.json", "copy/kernel_details.csv", "copy/msprof_20250615070512.db", "copy/deeper/a.txt"):
-        (tmp_path / name).touch()
+    put(tmp_path, "trace_view.json")
+    put(tmp_path / "copy", "kernel_details.csv", "msprof_20250615070512.db")
+    put(tmp_path / "copy" / "deeper", "a.txt")
     found = scan({"": tmp_path})
     assert found.skipped == ()
-    names = {span.path: [file.relative for file in span.files] for span in (place.span for place in found.places())}
+    names = {place.span.path: [file.relative for file in place.span.files] for place in found.places()}
     assert names == {tmp_path.name: ["trace_view.json"], "copy": ["kernel_details.csv", "msprof_20250615070512.db"]}
 
 
@@ -157,30 +101,147 @@ def test_tokens_are_stable_opaque_and_distinct(tmp_path: Path) -> None:
 
 
 def test_the_fingerprint_follows_size_time_and_names(tmp_path: Path) -> None:
-    folder = write_result(tmp_path / NAME)
-    kernels = folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv"
-    seen = [scan({"": tmp_path}).places()[0].span.fingerprint]
+    output = write_result(tmp_path / NAME) / "ASCEND_PROFILER_OUTPUT"
+    kernels = output / "kernel_details.csv"
+    seen = [only_span(tmp_path).fingerprint]
     os.utime(kernels, ns=(0, 1))
-    seen.append(scan({"": tmp_path}).places()[0].span.fingerprint)
+    seen.append(only_span(tmp_path).fingerprint)
     kernels.write_text("longer")
     os.utime(kernels, ns=(0, 1))
-    seen.append(scan({"": tmp_path}).places()[0].span.fingerprint)
-    (folder / "ASCEND_PROFILER_OUTPUT" / "op_statistic.csv").touch()
-    seen.append(scan({"": tmp_path}).places()[0].span.fingerprint)
+    seen.append(only_span(tmp_path).fingerprint)
+    (output / "op_statistic.csv").touch()
+    seen.append(only_span(tmp_path).fingerprint)
     assert len(set(seen)) == 4
-    assert scan({"": tmp_path}).places()[0].span.fingerprint == seen[-1]
+    assert only_span(tmp_path).fingerprint == seen[-1]
 
 
 def test_the_plain_file_goes_before_the_compressed_one(tmp_path: Path) -> None:
-    folder = write_result(tmp_path / NAME)
-    (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json.gz").touch()
-    (place,) = scan({"": tmp_path}).places()
-    assert [file.relative for file in place.span.files if file.is_trace] == ["ASCEND_PROFILER_OUTPUT/trace_view.json"]
-    assert [note.code for note in place.span.notes] == ["duplicate_file"]
+    put(write_result(tmp_path / NAME) / "ASCEND_PROFILER_OUTPUT", "trace_view.json.gz")
+    span = only_span(tmp_path)
+    assert [file.relative for file in span.files if file.is_trace] == ["ASCEND_PROFILER_OUTPUT/trace_view.json"]
+    assert [note.code for note in span.notes] == ["duplicate_file"]
 
 
-def test_restart_gap_separates_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("host1_11_20250109150000000_ascend_pt", "host2_22_20250109150007000_ascend_pt"):
-        write_result(tmp_path / name)
-    monkeypatch.setattr(scan_module, "RESTART_GAP", scan_module.timedelta(seconds=5))
-    assert len(scan({"": tmp_path}).runs[0].workers) == 1
+def test_files_of_a_result_that_nothing_reads(tmp_path: Path) -> None:
+    output = tmp_path / NAME / "ASCEND_PROFILER_OUTPUT"
+    put(output, "kernel_details.csv", "hbm.csv", "profiler_info.json", "op_statistic.csv.gz", "a\x1b[31m\n\u202e.csv")
+    put(output / "folder", "in_it.csv")
+    put(tmp_path / NAME, "profiler_info_0.json", "notes.txt")
+    (output / "b\udcff.csv").write_text("")
+    (output / "gone.csv").symlink_to("nowhere")
+    span = only_span(tmp_path)
+    assert span.unread.files == (
+        ("ASCEND_PROFILER_OUTPUT/a\ufffd[31m\ufffd\ufffd.csv", 5),
+        ("ASCEND_PROFILER_OUTPUT/b\ufffd.csv", 0),
+        ("ASCEND_PROFILER_OUTPUT/hbm.csv", 5),
+        ("ASCEND_PROFILER_OUTPUT/profiler_info.json", 5),  # it belongs into the folder above
+    )
+    assert not {name for name, _ in span.unread.files} & {file.relative for file in span.files}
+
+
+def test_of_many_unread_files_the_first_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_module, "MAX_UNREAD", 2)
+    put(tmp_path / NAME / "ASCEND_PROFILER_OUTPUT", "kernel_details.csv", "c.csv", "a.csv", "b.csv", "d.csv")
+    unread = only_span(tmp_path).unread
+    assert [name.rpartition("/")[2] for name, _ in unread.files] == ["a.csv", "b.csv"] and unread.more == 2
+
+
+@pytest.mark.parametrize(
+    ("fixture", "folder"),
+    [
+        ("results/msprof", "*/mindstudio_profiler_output"),
+        ("results/mindspore_data", "*/ASCEND_PROFILER_OUTPUT"),
+        ("results/mindinsight_single", "**/profiler"),
+        ("results/mindinsight_hosts", "**/cluster_profiler/*/profiler"),
+        ("recorded/cluster_text", "cluster_analysis_output"),
+    ],
+)
+def test_every_kind_of_result_lists_its_unread_files(tmp_path: Path, fixture: str, folder: str) -> None:
+    shutil.copytree(FIXTURES / fixture, tmp_path / "run")
+    before = len(scan({"": tmp_path}).places())
+    for place in list((tmp_path / "run").glob(folder)):
+        put(place, "soc_pmu_20250615070512.csv")
+    after = [place.span for place in scan({"": tmp_path}).places()]
+    assert len(after) == before > 0
+    for span in after:
+        names = [name.rpartition("/")[2] for name, _ in span.unread.files]
+        assert names.count("soc_pmu_20250615070512.csv") == 1
+        assert all((span.folder / name).is_file() for name, _ in span.unread.files)
+
+
+def test_links_to_folders_are_followed(tmp_path: Path) -> None:
+    write_result(tmp_path / "elsewhere" / NAME)
+    (tmp_path / "logs" / "run").mkdir(parents=True)
+    (tmp_path / "logs" / "run" / NAME).symlink_to(tmp_path / "elsewhere" / NAME)
+    assert tree(scan({"": tmp_path / "logs"})) == {"run": GOOD}
+
+
+def test_a_cycle_of_links_ends_and_is_reported(tmp_path: Path) -> None:
+    write_result(tmp_path / "a" / NAME)
+    (tmp_path / "a" / "again").symlink_to(tmp_path)
+    (tmp_path / "a" / "self").symlink_to(tmp_path / "a")
+    found = scan({"": tmp_path})
+    assert tree(found) == {"a": GOOD}
+    assert {path: "contains it" in reason for path, reason in reasons(found).items()} == {
+        "a/again": True,
+        "a/self": True,
+    }
+
+
+def test_a_dangling_file_is_a_problem_of_its_span(tmp_path: Path) -> None:
+    folder = write_result(tmp_path / NAME, trace=None)
+    (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").symlink_to(tmp_path / "nowhere")
+    span = only_span(tmp_path)
+    assert [(note.code, note.file) for note in span.notes] == [
+        ("unreadable_file", "ASCEND_PROFILER_OUTPUT/trace_view.json")
+    ]
+    assert not span.has_trace
+
+
+def test_a_remote_logdir_is_reported() -> None:
+    assert "remote folders" in reasons(scan({"": Path("gs://bucket/logs")}))["gs:/bucket/logs"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "folders", "reported", "reason"),
+    [
+        ("MAX_DEPTH", [f"a/b/c/d/{NAME}"], "a/b/c/d", "More than 3 folders deep"),
+        ("MAX_FOLDERS", [*"abcdef"], "c", "More than 3 folders"),
+    ],
+)
+def test_folders_too_deep_or_too_many_are_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, folders: list[str], reported: str, reason: str
+) -> None:
+    monkeypatch.setattr(layout, limit, 3)
+    for name in folders:
+        (tmp_path / name).mkdir(parents=True)
+    ((path, text),) = reasons(scan({"": tmp_path})).items()
+    assert path == reported and reason in text
+
+
+@pytest.mark.parametrize(("name", "action"), [("later", "Results that appear there"), ("a,b", "--logdir_spec=")])
+def test_a_logdir_that_is_not_there_is_reported(tmp_path: Path, name: str, action: str) -> None:
+    (skipped,) = scan({"": tmp_path / name}).skipped
+    assert (skipped.path, skipped.reason) == (".", "This folder does not exist.") and action in skipped.action
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(PermissionError(13, "Permission denied"), "No permission"), (FileNotFoundError(2, "No such file"), None)],
+)
+def test_a_folder_that_is_closed_is_reported_and_one_that_vanishes_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, reason: str | None
+) -> None:
+    write_result(tmp_path / "good" / NAME)
+    write_result(tmp_path / "odd" / NAME)
+    real = os.scandir
+
+    def scandir(path: str | Path) -> object:  # root may read everything, so the refusal is played
+        if Path(path).name == "odd":
+            raise error
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = scan({"": tmp_path})
+    assert tree(found) == {"good": GOOD}
+    assert {path: (reason or "") in text for path, text in reasons(found).items()} == ({"odd": True} if reason else {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -43,3 +44,11 @@ def read_path(path: Path) -> tuple[dict[str, Table], list[Problem]]:
 def codes(problems: list[Problem]) -> list[str]:
     """Their codes, each with its count."""
     return [f"{problem.code} x{problem.count}" for problem in problems]
+
+
+def rows(table: Table | None) -> list[dict[str, Any]]:
+    """Its rows as {column: value}."""
+    if table is None:
+        return []
+    columns = {column.key: table.data[column.key].tolist() for column in table.columns}
+    return [dict(zip(columns, cells)) for cells in zip(*columns.values())]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.unit.readers.databases import change, read, same
 
@@ -15,49 +15,37 @@ def listing(folder: Path) -> list[tuple[str, int, int]]:
     return sorted((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in folder.iterdir())
 
 
-def _with_log(path: Path) -> None:
-    """Bring a database into the state of one whose writer was killed: a log that holds the last rows."""
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA wal_autocheckpoint=0")
-    connection.execute("UPDATE OP_MEMORY SET size=123 WHERE rowid=1")
-    connection.commit()
-    for name in (path.name, path.name + "-wal"):
-        shutil.copyfile(path.with_name(name), path.with_name("kept-" + name))
-    connection.close()
-    path.with_name(path.name + "-wal").unlink(missing_ok=True)
-    for name in (path.name, path.name + "-wal"):
-        path.with_name("kept-" + name).rename(path.with_name(name))
-
-
-def test_log_is_read_from_a_copy(database: Path) -> None:
-    _with_log(database)
-    before = listing(database.parent)
-    assert [name for name, *_ in before] == ["profiler.db", "profiler.db-wal"]
-    tables, problems = read(database)
-    assert problems == [] and 123 in tables["op_memory"].ints("size_bytes").tolist()
-    assert listing(database.parent) == before
-
-
 _KILLED = """
 import os, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1])
+{}
+os.kill(os.getpid(), 9)
+"""
+_LOG = """
+connection.execute("PRAGMA journal_mode=WAL")
+connection.execute("UPDATE OP_MEMORY SET size=123 WHERE rowid=1")
+connection.commit()
+"""
+_JOURNAL = """
 connection.execute("PRAGMA cache_size=1")  # so that pages go to the file before the end
 connection.execute("BEGIN")
 connection.execute("UPDATE STRING_IDS SET value=value||' of an unfinished change'")
 connection.execute("DELETE FROM COMPUTE_TASK_INFO WHERE rowid%2=0")
-os.kill(os.getpid(), 9)
 """
 
 
-def test_an_unfinished_change_is_undone_in_a_copy(database: Path) -> None:
-    """The journal holds what the change has overwritten; without it the file is a mixture of old and new pages."""
+@pytest.mark.parametrize(("beside", "script"), [("wal", _LOG), ("journal", _JOURNAL)])
+def test_what_a_killed_writer_left_is_read_from_a_copy(database: Path, beside: str, script: str) -> None:
+    """Without the log rows are missing, without the journal the file is a mixture of old and new pages."""
     whole, _ = read(database)
-    subprocess.run([sys.executable, "-c", _KILLED, str(database)])
+    subprocess.run([sys.executable, "-c", _KILLED.format(script), str(database)])
+    database.with_name("profiler.db-shm").unlink(missing_ok=True)
     before = listing(database.parent)
-    assert [name for name, *_ in before] == ["profiler.db", "profiler.db-journal"]
+    assert [name for name, *_ in before] == ["profiler.db", f"profiler.db-{beside}"]
     tables, problems = read(database)
-    assert problems == [] and all(same(tables[name], table) for name, table in whole.items())
+    assert problems == []
+    assert [name for name, table in whole.items() if not same(tables[name], table)] == ["op_memory"] * (beside == "wal")
+    assert (123 in tables["op_memory"].ints("size_bytes")) is (beside == "wal")
     assert listing(database.parent) == before
 
 

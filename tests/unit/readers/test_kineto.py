@@ -63,14 +63,6 @@ def device_self(tables: dict[str, Table]) -> dict[str | None, int]:
     return dict(zip(operators.text("name").tolist(), operators.ints("device_self_ns").tolist()))
 
 
-def steps(tables: dict[str, Table]) -> list[tuple[str | None, int | None, int | None, int | None]]:
-    """Name, stage, computing and free time of each step, in us."""
-    found = from_step_trace(tables["step_trace"])
-    return [
-        (one.step, *(None if v is None else v // 1000 for v in (one.stage, one.computing, one.free))) for one in found
-    ]
-
-
 def test_categories_of_torch_1_8(tmp_path: Path) -> None:
     """Capitalised categories, steps as operators, streams as text, device ids in lower case."""
 
@@ -183,62 +175,52 @@ def test_end_of_the_window_is_no_event(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "timeline" / "meta.json").read_text())["end_ns"] == 1_050_000
 
 
-def test_kernel_without_launch_belongs_to_the_step_that_runs(tmp_path: Path) -> None:
-    tables, _ = read(
-        tmp_path,
-        *(mark("1", 0, 10), mark("2", 10, 20), mark("3", 20, 200)),
-        *(launch(1, 5), launch(2, 15), launch(3, 25)),
-        *(
-            kernel(0, 12, 3),
-            kernel(1, 30, 20),
-            kernel(0, 52, 8),
-            kernel(2, 70, 20),
-            kernel(0, 95, 2),
-            kernel(3, 100, 10),
-        ),
-    )
-    assert steps(tables) == [("1", 40, 28, 12), ("2", 30, 22, 8), ("3", 10, 10, 0)]
-    assert tables["kernels"].text("step").tolist() == [None, "1", "1", "2", "2", "3"]
+Row = tuple[Any, ...]
+#: Test id: (marks: step, start, end[, thread]; launches: id, time[, thread]; kernels: id, time, duration;
+#: (stage, computing, free) of each step; step of each kernel).
+STEP_CASES: dict[str, tuple[list[Row], list[Row], list[Row], dict[str, Row], list[str | None]]] = {
+    "kernels without a launch belong to the step that runs": (
+        [("1", 0, 10), ("2", 10, 20), ("3", 20, 200)],
+        [(1, 5), (2, 15), (3, 25)],
+        [(0, 12, 3), (1, 30, 20), (0, 52, 8), (2, 70, 20), (0, 95, 2), (3, 100, 10)],
+        {"1": (40, 28, 12), "2": (30, 22, 8), "3": (10, 10, 0)},
+        [None, "1", "1", "2", "2", "3"],
+    ),
+    "thread 2 is a step behind, thread 3 (backward) has no marks": (
+        [("1", 0, 10), ("2", 10, 20), ("1", 5, 15, 2), ("2", 15, 30, 2)],
+        [(1, 2), (2, 12, 2), (3, 12), (4, 25, 3)],
+        [(number, 30 + 10 * number, 5) for number in (1, 2, 3, 4)],
+        {"1": (20, 10, 10), "2": (15, 10, 5)},
+        ["1", "1", "2", "2"],
+    ),
+    "a repeated name is another step": (
+        [("5", 0, 10), ("6", 10, 20), ("5", 20, 30)],
+        [(1, 2), (2, 12), (3, 22)],
+        [(1, 40, 5), (2, 50, 5), (3, 60, 5)],
+        {"5": (10, 5, 5), "6": (10, 5, 5), "5 (2)": (5, 5, 0)},
+        ["5", "6", "5 (2)"],
+    ),
+    "marks of one step while it runs are one step": (
+        [("1", 0, 100), ("1", 200, 300)],
+        [(1, 10), (2, 210)],
+        [(1, 20, 5), (2, 220, 5)],
+        {"1": (205, 10, 195)},
+        ["1", "1"],
+    ),
+}
 
 
-def test_marks_of_several_threads(tmp_path: Path) -> None:
-    """Thread 2 is a step behind; thread 3 (backward) has no marks."""
-    tables, _ = read(
-        tmp_path,
-        *(mark("1", 0, 10), mark("2", 10, 20), mark("1", 5, 15, 2), mark("2", 15, 30, 2)),
-        *(launch(1, 2), launch(2, 12, 2), launch(3, 12), launch(4, 25, 3)),
-        *(kernel(number, 30 + 10 * number, 5) for number in (1, 2, 3, 4)),
-    )
-    assert tables["kernels"].text("step").tolist() == ["1", "1", "2", "2"]
-    assert steps(tables) == [("1", 20, 10, 10), ("2", 15, 10, 5)]
-
-
-def test_repeated_step_name_is_another_step(tmp_path: Path) -> None:
-    tables, _ = read(
-        tmp_path,
-        *(mark("5", 0, 10), mark("6", 10, 20), mark("5", 20, 30), launch(1, 2), launch(2, 12), launch(3, 22)),
-        *(kernel(1, 40, 5), kernel(2, 50, 5), kernel(3, 60, 5)),
-    )
-    assert steps(tables) == [("5", 10, 5, 5), ("6", 10, 5, 5), ("5 (2)", 5, 5, 0)]
-
-
-def test_overlapping_marks_of_one_step_are_one_step(tmp_path: Path) -> None:
-    marks = [mark("1", 0, 100), mark("1", 200, 300)]
-    tables, _ = read(tmp_path, *marks, launch(1, 10), launch(2, 210), kernel(1, 20, 5), kernel(2, 220, 5))
-    assert tables["kernels"].text("step").tolist() == ["1", "1"]
-    assert list(tables["kernels"].text("step").values) == ["1"] == tables["step_trace"].text("step").tolist()
-    assert tables["step_trace"].ints("preparing").tolist() == [20_000]
-
-
-def test_capture_without_marks_and_step_without_kernels(tmp_path: Path) -> None:
-    for name in "ab":
-        (tmp_path / name).mkdir()
-    bare, _ = read(tmp_path / "a", launch(1, 5), launch(2, 6), kernel(1, 10, 10), kernel(2, 30, 5))
-    assert steps(bare) == [(None, 25, 15, 10)]
-    marks = [mark("1", 0, 10), mark("2", 10, 20), mark("3", 20, 30)]
-    tables, _ = read(tmp_path / "b", *marks, launch(1, 2), launch(2, 22), kernel(1, 40, 5), kernel(2, 60, 5))
-    assert steps(tables) == [("1", 20, 5, 15), ("3", 5, 5, 0)]
-    assert len(tables["step_marks"]) == 3
+@pytest.mark.parametrize("case", STEP_CASES)
+def test_steps(tmp_path: Path, case: str) -> None:
+    marks, launches, kernels, expected, kernel_steps = STEP_CASES[case]
+    events = [*(mark(*row) for row in marks), *(launch(*row) for row in launches), *(kernel(*row) for row in kernels)]
+    tables, _ = read(tmp_path, *events)
+    found = from_step_trace(tables["step_trace"])
+    figures = {
+        one.step: tuple(v // 1000 for v in (one.stage, one.computing, one.free) if v is not None) for one in found
+    }
+    assert figures == expected
+    assert tables["kernels"].text("step").tolist() == kernel_steps
 
 
 def test_events_with_negative_duration_are_skipped(tmp_path: Path) -> None:
@@ -249,7 +231,7 @@ def test_events_with_negative_duration_are_skipped(tmp_path: Path) -> None:
     assert ("incomplete_event", 2) in {(problem.code, problem.count) for problem in problems}
 
 
-@pytest.mark.parametrize("base", [10**19, -5, True, "1700000000000000000"])
+@pytest.mark.parametrize("base", [10**19, True, "1700000000000000000"])
 def test_bad_base_time_leaves_times_as_they_are(tmp_path: Path, base: Any) -> None:
     tables, problems = read(tmp_path, kernel(1, 20, 5), baseTimeNanoseconds=base)
     assert tables["kernels"].ints("start_ns").tolist() == [20_000]
@@ -289,18 +271,16 @@ def test_bad_message_sizes_are_unknown(tmp_path: Path) -> None:
     assert tables["comm_bandwidth"].floats("bandwidth").tolist() == [40 / 5_000]
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "found"),
-    [
-        ("cuda_runtime_version", 12040, {"CUDA runtime": "12.4"}),
-        ("hip_runtime_version", 60241134, {"HIP runtime": "6.2.41134"}),
-        ("hip_driver_version", 303, {"HIP driver": "303"}),
-        ("cuda_driver_version", 0, {}),
-    ],
-)
-def test_versions(tmp_path: Path, key: str, value: int, found: dict[str, str]) -> None:
-    (tmp_path / NAME).write_text(json.dumps({"schemaVersion": 1, key: value, "traceEvents": []}))
-    assert READER.capture(tmp_path, [NAME], ProblemLog()).versions == found
+def test_versions(tmp_path: Path) -> None:
+    versions = {
+        "cuda_runtime_version": 12040,
+        "hip_runtime_version": 60241134,
+        "hip_driver_version": 303,
+        "cuda_driver_version": 0,
+    }
+    (tmp_path / NAME).write_text(json.dumps({"schemaVersion": 1, **versions, "traceEvents": []}))
+    found = READER.capture(tmp_path, [NAME], ProblemLog()).versions
+    assert found == {"CUDA runtime": "12.4", "HIP runtime": "6.2.41134", "HIP driver": "303"}
 
 
 def test_shapes_with_huge_numbers_are_unknown(tmp_path: Path) -> None:

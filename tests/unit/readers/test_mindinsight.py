@@ -3,13 +3,54 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tb_npu_plugin.analysis import data_pipeline as analysis
-from tb_npu_plugin.tables import known
-from tests.unit.readers.mindinsight_files import Case, read, told, values
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.mindinsight.capture import read_capture
+from tb_npu_plugin.readers.mindinsight.reader import finish, read_file
+from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.tables import NULL_INT, Table, known
+from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.kernel import VIEW
+from tests.support.fixtures import FIXTURES
+from tests.support.span import TestSpan, found_spans
+
+RESULTS = FIXTURES / "results"
+
+
+@dataclass
+class Case:
+    """Files and what is read of them. Columns: "table.column" -> values, None where unknown. Problems: code and place."""
+
+    files: dict[str, str]
+    columns: dict[str, list[Any]]
+    problems: list[str] = field(default_factory=list)
+
+
+def read(folder: Path, *files: tuple[str, str]) -> tuple[dict[str, Table], list[Problem]]:
+    """The files in this order, as the worker reads them."""
+    log, tables = ProblemLog(), dict[str, Table]()
+    for name, content in files:
+        (folder / name).write_text(content)
+        tables.update(read_file(Reading(folder / name, name, log, before=tables)))
+    return finish(tables, Capture(), log), log.list()
+
+
+def places_of(problems: list[Problem]) -> list[str]:
+    """Code and place of each."""
+    return [f"{problem.code} {problem.where}".strip() for problem in problems]
+
+
+def values(table: Table, column: str) -> list[Any]:
+    """Values of a column, None where unknown."""
+    return [None if value == NULL_INT or value != value else value for value in table.data[column].tolist()]
+
 
 ITERATIONS, HCCL = "step_trace_raw_0_detail_time.csv", "hccl_raw_1.csv"
 TYPES, DETAIL, WORK = "aicore_intermediate_0_type.csv", "aicore_intermediate_0_detail.csv", "flops_0.txt"
@@ -70,10 +111,6 @@ CASES = {
             "iterations.tail_ns": [1000, 1000, 80],
             "iterations.total_ns": [3000, 5000, 30],
         },
-    ),
-    "steps in the order of time": Case(
-        steps("-,1,2,3,4,5,6,7,8", "2,400,900,500,450,800,50,350,100", STEP),
-        {"iterations.start_ns": [1000, 4000, 10], "iterations.average": [0, 0, 1]},
     ),
     "figures that contradict their points": Case(
         steps("1,100,400,300,100,300,0,200,99"), {"iterations.tail_ns": [1000]}, ["inconsistent line 2, tail"]
@@ -222,6 +259,11 @@ CASES = {
         {"minddata_ops.op_id": [0]},
         ["no_rows"],
     ),
+    "children": Case(
+        {SAMPLED: '{"op_info": [{"op_id": 0, "op_type": "A", "children": [1, "x"]}, {"op_id": 1, "op_type": "B"}]}'},
+        {"minddata_ops.op_id": [0, 1], "minddata_ops.parent_id": [None, 0]},
+        ["bad_cell children"],
+    ),
     "summary without operators": Case({JSON: '{"per_batch_time": [5.5]}'}, {}, ["unexpected_shape op_ids"]),
     "summary with too few figures": Case(
         {
@@ -253,16 +295,13 @@ CASES = {
         {"iterations.total_ns": [3000]},
         ["unknown_headers line 1"],
     ),
-    "unknown headers of a cluster": Case(
-        {CLUSTER: "computation_time,communication_lone_time\n1,2\n1,2\n"},
-        {"parallel_times.step": [1, None]},
-        ["unknown_headers line 1"],
-    ),
-    "no rows": Case({AI_CPU: "serial_number,type,total_time\n"}, {}, ["no_rows"]),
     "points of a wrong shape": Case(
         {POINTS: '{"fp_start": {}, "bp_end": "Default/Mul"}'}, {}, ["unexpected_shape fp_start"]
     ),
-    "one point": Case({POINTS: '{"fp_start": "a"}'}, {}),
+    "types in names": Case(
+        {DETAIL: "name,time,count\nNet/Conv2D-op13,1,1\nNet/-op2,1,1\nNet/plain,1,1\n"},
+        {"op_totals.type": ["Conv2D", None, None]},
+    ),
     "work of other operators": Case(
         {
             DETAIL: "name,time,count\nNet/a-op1,1,1\nNet/b-op2,1,1\n",
@@ -283,7 +322,7 @@ def test_columns_and_problems(tmp_path: Path, case: str) -> None:
     tables, problems = read(tmp_path, *expected.files.items())
     places = {key: key.split(".") for key in expected.columns}
     assert {key: values(tables[table], column) for key, (table, column) in places.items()} == expected.columns
-    assert told(problems) == expected.problems
+    assert places_of(problems) == expected.problems
 
 
 @pytest.mark.parametrize("step", ["x", "", "1.5", "nan"])
@@ -292,7 +331,7 @@ def test_row_without_a_step_number_is_skipped(step: str, tmp_path: Path) -> None
     case = steps(f"{STEP},50,200,250", f"{step},109,409,300,100,300,0,200,100,50,200,250", more=more)
     tables, problems = read(tmp_path, *case.items())
     assert tables["iterations"].text("step").tolist() == ["1"] == tables["iteration_reduces"].text("step").tolist()
-    assert told(problems) == ["bad_required_cell line 3"]
+    assert places_of(problems) == ["bad_required_cell line 3"]
 
 
 def test_bandwidth_is_recomputed_from_bytes_and_times(tmp_path: Path) -> None:
@@ -358,7 +397,7 @@ def test_problems_name_line_and_step(tmp_path: Path) -> None:
         ("1", "1", "{}", '{"A":[1,2,3,{"0-1":{"SDMA":5}}],"B":[1,2,3,7],"C":[1,2,3,{"0-1":3}]}'),
     ]
     tables, problems = read(tmp_path, (HCCL, hccl(*rows)))
-    assert told(problems) == [
+    assert places_of(problems) == [
         "bad_json line 3, communication_operator_cost",
         "unexpected_shape line 4, link_info, step 4, A, step 4, B, step 4, C",
     ]
@@ -392,13 +431,13 @@ def test_json_summary_is_used_before_csv(tmp_path: Path, order: tuple[int, int])
     tables, problems = read(tmp_path, *operators.items(), *(files[number] for number in order))
     assert tables["minddata_ops"].floats("cpu").tolist() == [15.0, 50.0]
     assert tables["minddata_remarks"].text("text").tolist() == ["slow"]
-    assert told(problems) == ["no_final_line_break"] * (order[0] == 0)
+    assert places_of(problems) == ["no_final_line_break"] * (order[0] == 0)
 
 
 @pytest.mark.parametrize("line", ["GetNext_dequeue_wait 0 0 0", "GetNext_dequeue_wait 5 4 1", "GetNext 1 2", "x"])
 def test_lines_without_a_batch_are_skipped(tmp_path: Path, line: str) -> None:
     tables, problems = read(tmp_path, (DEVICE, f"GetNext_dequeue_wait 10 12 3\n{line}\n"))
-    assert told(problems) == ["short_row line 2"]
+    assert places_of(problems) == ["short_row line 2"]
     assert tables["minddata_batches"].ints("batch").tolist() == [1]
 
 
@@ -417,3 +456,41 @@ def test_list_of_other_operators_is_reported(tmp_path: Path) -> None:
     (found,) = read(tmp_path, detail, (FRAMEWORK, header + "".join(rows[1:])))[1]
     assert (found.code, found.found) == ("unmatched", "2 of 2 rows name other operators")
     assert found.file == "framework_raw_<rank>.csv"
+
+
+def test_a_broken_result_keeps_what_is_left() -> None:
+    first, second = found_spans(RESULTS / "mindinsight_broken")
+    assert first.tables["iterations"].text("step").tolist() == ["1", "3", "4", "5", "6", None]
+    assert {"short_row", "inconsistent", "bad_json"} <= {problem.code for problem in first.problems}
+    assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
+    assert second.tables == {}
+    assert [problem.code for problem in second.problems] == ["empty_file", "missing_column"]
+
+
+def test_the_capture_knows_mode_and_stages() -> None:
+    folder = RESULTS / "mindinsight_cluster" / "profiler"
+    names = [path.name for path in folder.iterdir() if "_2." in path.name or "_2_d" in path.name]
+    capture = read_capture(folder, names, ProblemLog())
+    assert (capture.rank, capture.rank_source) == (2, "file names")
+    assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_stages": 2, "world_size": 4}
+    assert capture.versions == {"MindSpore": "2.2.0"}
+    assert capture.metadata["context_mode"] == "GRAPH_MODE"
+
+
+def test_the_kernel_view_shows_what_the_recorder_summed_up() -> None:
+    (span,) = found_spans(RESULTS / "mindinsight_single")
+    result = VIEW.build(ViewInput([span], {}))
+    assert {name: len(table.table) for name, table in result.tables.items()} == {
+        "types": 14,
+        "statistic": 145,
+        "all": 290,
+    }
+    assert [core["core"] for core in result.data["cores"]] == ["AI_CORE", "AI_CPU"]
+    assert result.data["computing_ns"] == sum(core["total_ns"] for core in result.data["cores"])
+    without = TestSpan({"op_totals": span.tables["op_totals"]}, files=span.files, format=span.format)
+    types = VIEW.build(ViewInput([without], {})).tables["types"].table
+    assert dict(zip(types.text("type").tolist(), types.ints("calls").tolist()))["Cast"] == 26
+
+
+def test_ranks_of_the_old_layout_are_those_of_the_table() -> None:
+    assert [span.capture.rank for span in found_spans(RESULTS / "mindinsight_hosts")] == [0, 1, 2, 3]

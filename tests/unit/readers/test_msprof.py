@@ -45,43 +45,42 @@ def codes(span: TestSpan) -> set[str]:
     return {problem.code for problem in span.problems}
 
 
-def piece(output: Path, number: int) -> Path:
-    return next(output.glob(f"op_summary_slice_{number}_*.csv"))
+def piece(output: Path, number: int, name: str = "op_summary_slice_{}_*.csv") -> Path:
+    return next(output.glob(name.format(number)))
 
 
-def rows(output: Path, *numbers: int) -> int:
-    return sum(len(piece(output, number).read_text().splitlines()) - 1 for number in numbers)
-
-
-@pytest.mark.parametrize("scanner", ["", "python"])
-def test_a_lost_piece_loses_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
-    monkeypatch.setenv(SCANNER_VARIABLE, scanner)
-    whole, lost = read(output), rows(output, 0)
-    piece(output, 0).unlink()
-    span = read(output)
-    assert codes(span) == {"missing_piece"}
-    assert span.rows("kernels") == (whole.rows("kernels") or 0) - lost > 0
-    names = whole.tables["kernels"].text("name").tolist()
-    assert span.tables["kernels"].text("name").tolist() == names[lost:]
-
-
-def emptied(path: Path) -> None:
-    path.write_text("")
-
-
-def other_header(path: Path) -> None:
-    path.write_text(path.read_text().replace("Op Name", "OP Type", 1))
+def trace_pieces(output: Path) -> list[Path]:
+    return [piece(output, number, "msprof_slice_{}_*.json") for number in (0, 1, 2)]
 
 
 def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-40])
 
 
+def other_header(path: Path) -> None:
+    path.write_text(path.read_text().replace("Op Name", "OP Type", 1))
+
+
+@pytest.mark.parametrize("scanner", ["", "python"])
+def test_a_lost_piece_loses_its_rows(output: Path, monkeypatch: pytest.MonkeyPatch, scanner: str) -> None:
+    monkeypatch.setenv(SCANNER_VARIABLE, scanner)
+    names = read(output).tables["kernels"].text("name").tolist()
+    lost = len(piece(output, 0).read_text().splitlines()) - 1
+    piece(output, 0).unlink()
+    span = read(output)
+    assert codes(span) == {"missing_piece"}
+    assert span.tables["kernels"].text("name").tolist() == names[lost:] != []
+
+
 @pytest.mark.parametrize(
     ("damage", "code", "lost"),
-    [(emptied, "empty_file", 4), (other_header, "other_header", 4), (cut, "truncated_row", 1)],
+    [
+        (lambda path: path.write_text(""), "empty_file", 4),
+        (other_header, "other_header", 4),
+        (cut, "truncated_row", 1),
+    ],
 )
-def test_a_damaged_piece(output: Path, damage: Callable[[Path], None], code: str, lost: int) -> None:
+def test_a_damaged_piece(output: Path, damage: Callable[[Path], object], code: str, lost: int) -> None:
     before = read(output).rows("kernels") or 0
     path = piece(output, 1)
     damage(path)
@@ -97,6 +96,8 @@ def test_pieces_are_read_in_the_order_of_their_numbers(output: Path) -> None:
     for number in range(12):
         row = lines[0].replace("aclnnAddmm", f"k{number}", 1)
         (output / first.name.replace("_slice_0_", f"_slice_{number}_")).write_text(f"{header}\n{row}\n")
+    other = first.name.replace("_slice_0_", "_slice_12_").replace("2025", "2024")
+    (output / other).write_text(f"{header}\n{lines[0].replace('aclnnAddmm', 'other_export', 1)}\n")
     names = read(output).tables["kernels"].text("name").tolist()
     assert [(name or "").partition("_")[0] for name in names] == [f"k{number}" for number in range(12)]
 
@@ -131,16 +132,17 @@ def timeline(output: Path, out: Path) -> tuple[Timeline, list[Problem]]:
     return Timeline.open(out, trace), log.list()
 
 
-def shown(found: Timeline) -> list[tuple[str, int, int, str]]:
-    rows = range(found.slice_count)
+def shown(found: Timeline) -> list[tuple[str, int, int, str, int]]:
+    """Name, start, duration, args and arrows of each slice."""
     return sorted(
         (
             found.names[int(found.name[row])],
-            int(found.rows.start[row]),
+            int(found.rows.start[row]) + found.base_ns,
             int(found.rows.dur[row]),
             str(found.args(row)[0]),
+            len(found.flows(row)),
         )
-        for row in rows
+        for row in range(found.slice_count)
     )
 
 
@@ -152,63 +154,56 @@ def test_a_trace_in_pieces_is_the_whole_trace(
     found, problems = timeline(output, tmp_path / "out")
     whole, _ = timeline(next((FIXTURES / "results" / "msprof").rglob("mindstudio_profiler_output")), tmp_path / "whole")
     assert problems == [] and shown(found) == shown(whole)
-    flows = [sum(len(one.flows(row)) for row in range(one.slice_count)) for one in (found, whole)]
-    assert flows[0] == flows[1] > 0
+    assert sum(arrows for *_, arrows in shown(found)) > 0
     assert [(one["process"], one["name"]) for one in found.tracks] == [
         (one["process"], one["name"]) for one in whole.tracks
     ]
 
 
-def trace_piece(output: Path, number: int) -> Path:
-    return next(output.glob(f"msprof_slice_{number}_*.json"))
-
-
-def gone(path: Path) -> None:
-    path.unlink()
-
-
-def no_list(path: Path) -> None:
-    path.write_text('{"a": 1}')
-
-
-def cut_short(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:-30])
-
-
 @pytest.mark.parametrize("number", [0, 1, 2])
-@pytest.mark.parametrize("damage", [gone, emptied, no_list, cut_short])
-def test_a_damaged_piece_of_a_trace_is_skipped(
-    output: Path, tmp_path: Path, damage: Callable[[Path], None], number: int
-) -> None:
+@pytest.mark.parametrize("damage", ["gone", "emptied", "no list", "cut"])
+def test_a_damaged_piece_of_a_trace_is_skipped(output: Path, tmp_path: Path, damage: str, number: int) -> None:
+    pieces = trace_pieces(output)
+    damaged = pieces.pop(number)
     kept = [
         (event["name"], int(Decimal(event["ts"]) * 1000))
-        for other in {0, 1, 2} - {number}
-        for event in json.loads(trace_piece(output, other).read_text())
+        for other in pieces
+        for event in json.loads(other.read_text())
         if event["ph"] == "X"
     ]
-    damage(trace_piece(output, number))
+    content = damaged.read_bytes()
+    damaged.write_bytes({"no list": b'{"a": 1}', "cut": content[:-30]}.get(damage, b""))
+    if damage == "gone":
+        damaged.unlink()
     found, problems = timeline(output, tmp_path / "after")
-    left = [(name, start + found.base_ns) for name, start, *_ in shown(found)]
+    left = [row[:2] for row in shown(found)]
     assert not Counter(kept) - Counter(left)
-    assert (len(left) > len(kept)) is (damage is cut_short)
-    assert bool(problems) is (damage is not gone)
+    assert (len(left) > len(kept)) is (damage == "cut")
+    assert bool(problems) is (damage != "gone")
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_joining_pieces_reports_progress(
-    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
-) -> None:
+def packed(path: Path) -> Path:
+    """A compressed file in its place."""
+    other = path.with_name(path.name + ".gz")
+    other.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    return other
+
+
+def test_packed_piece_that_was_cut_is_read_to_its_end(output: Path, tmp_path: Path) -> None:
+    whole, _ = timeline(output, tmp_path / "whole")
+    middle = [packed(path) for path in trace_pieces(output)][1]
+    middle.write_bytes(middle.read_bytes()[: middle.stat().st_size // 2])
+    found, problems = timeline(output, tmp_path / "after")
+    assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
+    assert whole.slice_count / 2 < found.slice_count < whole.slice_count
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_joining_pieces_reports_progress(output: Path, monkeypatch: pytest.MonkeyPatch, pack: bool) -> None:
     """Of gigabytes it takes a while; it was told nothing until they were joined."""
-    files = []
-    for number in (0, 1, 2):
-        piece = trace_piece(output, number)
-        if packed:
-            data = gzip.compress(piece.read_bytes())
-            piece.unlink()
-            piece = piece.with_name(piece.name + ".gz")
-            piece.write_bytes(data)
-        files.append(piece)
-    size = sum(piece.stat().st_size for piece in files)
+    files = [packed(path) if pack else path for path in trace_pieces(output)]
+    size = sum(path.stat().st_size for path in files)
     monkeypatch.setattr(pieces, "_BLOCK", 512)
     told: list[int] = []
     before: list[int] = []
@@ -230,27 +225,12 @@ def test_doctor_shows_that_each_piece_was_read(output: Path) -> None:
     assert pieces[0] == ("read", 1) and set(pieces[1:]) == {("read", 0)}
 
 
-def test_step_trace_without_its_columns(output: Path) -> None:
-    next(output.glob("step_trace_*.csv")).write_text("Device_id,Iteration\n0,1\n")
+def test_damaged_iterations(output: Path) -> None:
+    path = next(output.glob("step_trace_*.csv"))
+    text = path.read_text()
+    for cell in ("nan", "1e400", "x", "-1", ""):  # a duration that is invalid keeps its row
+        path.write_text(text.replace(",0.300", f",{cell}"))
+        assert read(output).rows("iterations") == 2, cell
+    path.write_text("Device_id,Iteration\n0,1\n")
     span = read(output)
     assert codes(span) == {"missing_column"} and span.rows("iterations") is None
-
-
-@pytest.mark.parametrize("cell", ["nan", "1e400", "x", "-1", ""])
-def test_bad_duration_keeps_its_row(output: Path, cell: str) -> None:
-    path = next(output.glob("step_trace_*.csv"))
-    path.write_text(path.read_text().replace(",0.300", f",{cell}"))
-    span = read(output)
-    assert span.rows("iterations") == 2
-
-
-def test_packed_piece_that_was_cut_is_read_to_its_end(output: Path, tmp_path: Path) -> None:
-    whole, _ = timeline(output, tmp_path / "whole")
-    for number in (0, 1, 2):
-        piece = trace_piece(output, number)
-        data = gzip.compress(piece.read_bytes())
-        piece.with_name(piece.name + ".gz").write_bytes(data[: len(data) // 2] if number == 1 else data)
-        piece.unlink()
-    found, problems = timeline(output, tmp_path / "after")
-    assert [problem.code for problem in problems][:1] == ["file_cut"] and "slice_1" in problems[0].file
-    assert whole.slice_count / 2 < found.slice_count < whole.slice_count

@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.steps.step_trace import from_figures
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.text.steps import _starts
 from tb_npu_plugin.schema.formats import MINDSPORE, TORCH_NPU
 from tb_npu_plugin.tables import NULL_INT
 from tests.unit.readers.files import read
@@ -31,3 +32,19 @@ def test_its_preparation_is_unknown(tmp_path: Path, kind: str) -> None:
     assert steps.ints("free").tolist() == [0, 15_000, 15_000]
     if kind == TORCH_NPU.id:
         assert [step.total_ns for step in from_figures(steps).steps] == [12_000, 15_000, 20_000]
+
+
+@pytest.mark.parametrize(
+    ("steps", "starts"),
+    [
+        ([(0, 80, 100), (100, 180, 100)], [0, 100]),
+        ([(0, 80, 80), (100, 180, 100)], [0, 80]),
+        ([(0, 80, 80), (100, 180, 80)], [0, 100]),
+        ([(0, 80, 100), (100, 180, 100), (200, 280, 80)], [0, 100, 200]),
+    ],
+    ids=["of the step before", "of the step behind", "of neither", "of the step before, in the middle"],
+)
+def test_free_time_between_two_steps_belongs_to_the_one_that_it_explains(
+    steps: list[tuple[int, int, int]], starts: list[int]
+) -> None:
+    assert _starts(steps) == starts

@@ -1,150 +1,33 @@
-"""The scanner against json.loads, and what damage costs."""
+"""Damaged traces, what they cost, and files that are none. Against json.loads: tests/property/test_scan_json.py."""
 
 from __future__ import annotations
 
 import gzip
-import io
 import json
-from decimal import Decimal
+import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import ScanSink, scan_trace, source
+from tb_npu_plugin.scan import msgspec_scanner, native_scanner, scan_trace, source, tokens
 from tb_npu_plugin.scan.events import TraceEvents
-from tb_npu_plugin.tables import NULL_INT
 from tests.support.scanners import both_scanners
 
 pytestmark = both_scanners
 
-EVENTS = [
-    {"ph": "M", "name": "process_name", "pid": 7, "tid": 0, "args": {"name": "<script>alert(1)</script>"}},
-    {
-        "ph": "X",
-        "name": "aten::add",
-        "pid": 7,
-        "tid": 8,
-        "ts": "1736408883688177.930",
-        "dur": 145.57,
-        "cat": "cpu_op",
-        "args": {"Call stack": 'a(1): "f"}, {"ph": b;\r\nc'},
-    },
-    {"ph": "X", "name": 'he said "}, {" \\', "pid": "7", "tid": "9", "ts": 1736408883973810, "dur": 3.6500000000000004},
-    {
-        "name": "first key differs",
-        "ph": "X",
-        "pid": 7,
-        "tid": 8,
-        "ts": "1736408883973810",
-        "dur": 0,
-        "args": {"nested": [{"a": 1}, {"b": {"c": "{"}}], "args": {}},
-    },
-    {
-        "ph": "s",
-        "name": "HostToDevice5",
-        "cat": "HostToDevice",
-        "id": "340282366920938463463374607431768211455",
-        "pid": 7,
-        "tid": 8,
-        "ts": 1736408883973810.123,
-    },
-    {
-        "ph": "f",
-        "bp": "e",
-        "name": "HostToDevice5",
-        "cat": "HostToDevice",
-        "id": 340282366920938463463374607431768211455,
-        "pid": 7,
-        "tid": 8,
-        "ts": "1736408883973811.000",
-    },
-    {"ph": "C", "name": "昇腾", "pid": 7, "ts": "1736408883973812.5", "args": {"MHz": 1800}},
-]
-PRETTY = json.dumps(EVENTS, indent=4, ensure_ascii=False)
+#: Bytes that are looked at for each byte of the file: blocks that are read again until they are long enough, the two
+#: ways to see quotes, and levels of salvage.
+MOST_LOOKS = 40
 
 
-def scan(data: bytes | str, tmp_path: Path, name: str = "trace_view.json") -> tuple[TraceEvents, ProblemLog, int]:
-    path = tmp_path / name
+def scan(data: bytes | str, folder: Path, name: str = "trace_view.json") -> tuple[TraceEvents, ProblemLog]:
+    path, log = folder / name, ProblemLog()
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    log, done = ProblemLog(), []
-    events = scan_trace(path, log, done.append)
-    return events, log, sum(done)
-
-
-def nanos(value: object) -> int:
-    return NULL_INT if value is None else int((Decimal(str(value)) * 1000).to_integral_value())
-
-
-def text(codes: object, values: list[str]) -> list[str | None]:
-    return [None if code < 0 else values[code] for code in codes.tolist()]  # type: ignore[attr-defined]
-
-
-def check(events: TraceEvents, wanted: list[dict], data: bytes | None) -> None:
-    assert [chr(phase) for phase in events.phase] == [event["ph"] for event in wanted]
-    assert text(events.name, events.names) == [event["name"] for event in wanted]
-    assert text(events.category, events.categories) == [event.get("cat") for event in wanted]
-    for codes, values, key in (
-        (events.pid, events.pids, "pid"),
-        (events.tid, events.tids, "tid"),
-        (events.flow, events.flows, "id"),
-    ):
-        assert text(codes, values) == [None if key not in e else str(e[key]) for e in wanted]
-    assert events.ts.tolist() == [nanos(json_digits(event, "ts")) for event in wanted]
-    assert events.dur.tolist() == [nanos(event.get("dur")) for event in wanted]
-    assert events.enclosing.tolist() == [int(event.get("bp") == "e") for event in wanted]
-    for event, start, length in zip(wanted, events.args_offset.tolist(), events.args_length.tolist()):
-        assert (start >= 0) == (length > 0) == ("args" in event)
-        if data is not None and "args" in event:
-            assert json.loads(data[start : start + length]) == event["args"]
-
-
-def json_digits(event: dict, key: str) -> object:
-    return json.dumps(event[key]).strip('"') if key in event else None
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        json.dumps(EVENTS),
-        json.dumps(EVENTS, separators=(",", ":")),
-        PRETTY,
-        "\ufeff" + PRETTY,
-        json.dumps({"schemaVersion": 1, "deviceProperties": [{"traceEvents": "}, {"}], "traceEvents": EVENTS}),
-        json.dumps({"traceEvents": EVENTS, "displayTimeUnit": "ns", "more": [{"ph": "X"}, {"ph": "X"}]}),
-        json.dumps(EVENTS, indent=1).replace("\n", "\r\n") + "\n\n",
-    ],
-)
-@pytest.mark.parametrize("chunk", [1, 100, 1 << 20])
-def test_every_form_and_cut(data: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "CHUNK", chunk)
-    events, log, done = scan(data, tmp_path)
-    check(events, EVENTS, data.encode())
-    assert log.list() == []
-    assert events.complete
-    assert done == len(data.encode())
-
-
-def test_gzip_keeps_args_in_a_blob(tmp_path: Path) -> None:
-    path = tmp_path / "trace_view.json.gz"
-    path.write_bytes(gzip.compress(PRETTY[:300].encode()) + gzip.compress(PRETTY[300:].encode()))
-    blob, log = io.BytesIO(), ProblemLog()
-    events = scan_trace(path, log, lambda n: None, ScanSink(blob))
-    check(events, EVENTS, blob.getvalue())
-    assert log.list() == []
-
-
-def test_gzip_that_unpacks_to_more_than_any_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A few megabytes of zeros, packed, filled the memory.
-    monkeypatch.setattr("tb_npu_plugin.scan.source._ALWAYS_ALLOWED", 5_000_000)
-    one = json.dumps({"ph": "X", "name": "a", "ts": 1, "dur": 1, "x": "y" * 100_000})
-    path = tmp_path / "trace_view.json.gz"
-    path.write_bytes(gzip.compress(f"[{', '.join([one] * 300)}]".encode()))
-    log = ProblemLog()
-    events = scan_trace(path, log, lambda count: None)
-    assert 0 < len(events) < 300 and not events.complete
-    assert [(problem.code, "300 times" in problem.found) for problem in log.list()] == [("broken_gzip", True)]
+    return scan_trace(path, log, lambda count: None), log
 
 
 @pytest.mark.parametrize(
@@ -157,6 +40,7 @@ def test_gzip_that_unpacks_to_more_than_any_trace(tmp_path: Path, monkeypatch: p
         ('{"ph": "X", "name": "b", "ts": null, "dur": {"a": 1}}', True, None),
         ('{"ph": "X", "name": 5, "ts": 1, "dur": 1}', True, None),
         ('{"ph": "X", "name": "tab\there", "ts": 1, "dur": 1}', True, None),
+        ('{"ph": "X", "name": "b", "\\u0061rgs": {"a": "x"}}', True, None),
         ('{"ph": "X", "name": }', False, "bad_event"),
         ('{"ph": "X", "name": "open', False, "bad_event"),
         ('{"ph": "X", "args": {"a": 1}', False, "bad_event"),
@@ -172,46 +56,38 @@ def test_a_bad_event_is_skipped(
     monkeypatch.setattr(source, "CHUNK", chunk)
     good = '{"ph": "X", "name": "%s", "ts": "5.125", "dur": 2.5, "args": {"a": "x"}}'
     data = f"[{good % 'a'}, {bad}, {good % 'c'}, {good % 'd'}]"
-    events, log, _ = scan(data, tmp_path)
-    names = text(events.name, events.names)
-    assert [name for name in names if name in ("a", "c", "d")] == ["a", "c", "d"]
-    assert len(names) == (4 if kept else 3)
-    rows = [i for i, name in enumerate(names) if name in ("a", "c", "d")]
-    assert events.ts[rows].tolist() == [5125] * 3
-    starts = events.args_offset[rows].tolist()
-    assert [data[start : start + 10] for start in starts] == ['{"a": "x"}'] * 3
+    events, log = scan(data, tmp_path)
+    names = [events.names[code] if code >= 0 else None for code in events.name.tolist()]
+    assert names[:1] + names[-2:] == ["a", "c", "d"] and len(names) == 3 + kept
+    good_rows = [0, -2, -1]
+    assert events.ts[good_rows].tolist() == [5125] * 3
+    starts = events.args_offset[good_rows].tolist() + ([events.args_offset[1]] if "u0061" in bad else [])
+    assert {data[start : start + 10] for start in starts} == {'{"a": "x"}'}
     assert {problem.code for problem in log.list()} == ({code} if code else set())
 
 
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        ("", "empty_file"),
         ("  \n", "empty_file"),
         ("hello", "not_a_trace"),
         ('{"a": 1}', "not_a_trace"),
         ('{"traceEvents": 5}', "not_a_trace"),
         ("\x00\x01", "not_a_trace"),
         ("[", "truncated_file"),
+        ("[]", None),
+        ('{"traceEvents": []}', None),
     ],
 )
-def test_what_is_no_trace(data: str, code: str, tmp_path: Path) -> None:
-    events, log, _ = scan(data, tmp_path)
-    assert len(events) == 0
-    assert [problem.code for problem in log.list()] == [code]
-    assert not events.complete
-
-
-@pytest.mark.parametrize("data", ["[]", '{"traceEvents": []}', " [ ] "])
-def test_an_empty_list_is_a_trace(data: str, tmp_path: Path) -> None:
-    events, log, _ = scan(data, tmp_path)
-    assert (len(events), log.list(), events.complete) == (0, [], True)
+def test_files_without_events(data: str, code: str | None, tmp_path: Path) -> None:
+    events, log = scan(data, tmp_path)
+    assert len(events) == 0 and events.complete is (code is None)
+    assert [problem.code for problem in log.list()] == ([code] if code else [])
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     log = ProblemLog()
-    events = scan_trace(tmp_path / "gone.json", log, lambda n: None)
-    assert len(events) == 0
+    assert len(scan_trace(tmp_path / "gone.json", log, lambda n: None)) == 0
     assert [problem.code for problem in log.list()] == ["unreadable_file"]
 
 
@@ -221,10 +97,85 @@ def test_an_unknown_choice_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         scan("[]", tmp_path)
 
 
-def test_key_with_an_escape(tmp_path: Path) -> None:
-    plain = '{"ph": "X", "name": "a", "ts": 1, "dur": 1, "args": {}}'
-    one, two = plain.replace('"args"', '"\\u0061rgs"'), plain
-    data = f"[{one}, {two}, {one}]"
-    events, log, _ = scan(data, tmp_path)
-    assert [data[start : start + 2] for start in events.args_offset.tolist()] == ["{}"] * 3
-    assert log.list() == []
+def test_gzip_that_unpacks_to_more_than_any_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A few megabytes of zeros, packed, filled the memory.
+    monkeypatch.setattr("tb_npu_plugin.scan.source._ALWAYS_ALLOWED", 5_000_000)
+    one = json.dumps({"ph": "X", "name": "a", "ts": 1, "dur": 1, "x": "y" * 100_000})
+    events, log = scan(gzip.compress(f"[{', '.join([one] * 300)}]".encode()), tmp_path, "trace_view.json.gz")
+    assert 0 < len(events) < 300 and not events.complete
+    assert [(problem.code, "300 times" in problem.found) for problem in log.list()] == [("broken_gzip", True)]
+
+
+class Counter:
+    """A compiled pattern, and the bytes that it looked at in all."""
+
+    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        self._pattern = pattern
+        self.looked = 0
+
+    def search(self, data: bytes, *part: int) -> Any:
+        found = self._pattern.search(data, *part)
+        end = part[1] if len(part) > 1 else len(data)
+        self.looked += (found.end() if found else end) - (part[0] if part else 0)
+        return found
+
+
+def deep(begin: bytes, inner: bytes, end: bytes, depth: int) -> bytes:
+    return b'[{"name":"deep","args":' + begin * depth + inner + end * depth + b'},\n{"name":"good"}]'
+
+
+NEVER_CLOSED = {
+    "usual": b'{"name": "aten::add", "ph": "X", "ts": "1.5", "dur": 2, "pid": 1, "tid": 3, "args": {"x": 1},\n',
+    "short": b'{"":0,',
+    "in a list": b'{"x":[1,',
+    "in a text": b'{"name": "aten,',
+    "with escapes": b'{"a":"\\\\",{"b":",',
+}
+DEEP: dict[str, Callable[[int], bytes]] = {
+    "deep objects": lambda size: deep(b'{"a":', b"1", b"}", size // 6),
+    "deep lists": lambda size: deep(b'{"x":[1,', b"1", b"]}", size // 6),
+    "damage below": lambda size: deep(b'{"x":[1,', b'"' + b"y" * (size // 6) + b'",,', b"]}", 900),
+}
+
+
+@pytest.mark.parametrize("case", [*NEVER_CLOSED, *DEEP])
+def test_each_byte_is_looked_at_a_few_times(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    walked, decoded = [0], [0]
+
+    def find(ends: tokens.TokenEnds, start: int, real: Any = tokens.TokenEnds._find) -> None:
+        walked[0] += len(ends._codes)
+        real(ends, start)
+
+    def decode(decoder: Any, piece: bytes, real: Any = msgspec_scanner.decode) -> Any:
+        decoded[0] += len(piece)
+        return real(decoder, piece)
+
+    resume = Counter(tokens.RESUME)
+    monkeypatch.setattr(tokens.TokenEnds, "_find", find)
+    monkeypatch.setattr(tokens, "RESUME", resume)
+    monkeypatch.setattr(msgspec_scanner, "decode", decode)
+    monkeypatch.setattr(source, "CHUNK", 4 << 10)
+    for module in (msgspec_scanner, native_scanner):
+        monkeypatch.setattr(module, "MAX_EVENT", (8 << 20) if case in DEEP else (8 << 10))
+    costs = [0]
+    for size in (64 << 10, 128 << 10):
+        event = NEVER_CLOSED.get(case, b"")
+        data = b"[" + event * (size // len(event)) if event else DEEP[case](size)
+        events, log = scan(data, tmp_path)
+        found = {problem.code: problem.count for problem in log.list()}
+        if not event:
+            assert log.list()[0].code == "bad_event"
+        else:
+            assert not len(events) and found["truncated_file"] == 1
+            assert found["bad_event"] >= len(data) // len(event) - 1
+        costs.append(resume.looked + walked[0] + decoded[0] - sum(costs))
+        assert costs[-1] <= MOST_LOOKS * len(data)
+    assert costs[2] <= 2.5 * costs[1]
+
+
+def test_all_bad_events_are_counted(tmp_path: Path) -> None:
+    events, log = scan(b"[" + b'{"a":1,' * 1000 + b'{"name":"good"}]', tmp_path)
+    assert list(events.names) == ["good"]
+    (problem,) = log.list()
+    assert (problem.code, problem.count) == ("bad_event", 1000)
+    assert problem.where == "byte 1, byte 8, byte 15, byte 22, byte 29 and 995 more"

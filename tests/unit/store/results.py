@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tests.support.trace import event, metadata
 
 KERNELS = (
     "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Dim\r\n"
@@ -21,17 +22,8 @@ STEPS = (
 )
 TRACE = json.dumps(
     [
-        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "Python"}},
-        {
-            "ph": "X",
-            "name": "aten::add",
-            "cat": "cpu_op",
-            "pid": 1,
-            "tid": 1,
-            "ts": "1736408883704000.500",
-            "dur": 9.5,
-            "args": {"Input Dims": "2,2"},
-        },
+        metadata("process_name", 1, name="Python"),
+        event("aten::add", 1736408883704000.500, 9.5, cat="cpu_op", args={"Input Dims": "2,2"}),
     ]
 )
 NAME = "host1_4242_20250109154804123_ascend_pt"

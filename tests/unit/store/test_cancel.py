@@ -15,18 +15,12 @@ from tb_npu_plugin.store.stages import STAGES
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
 from tests.unit.store.slow_worker import Holding
-
-OUTPUT = "ASCEND_PROFILER_OUTPUT"
+from tests.unit.store.test_library import only
 
 
 @pytest.fixture
 def holding(tmp_path: Path) -> Holding:
     return Holding(tmp_path / "holding", "kernel_details.csv", "trace_view.json")
-
-
-def places(library: Library) -> list[Place]:
-    library.watcher.update()
-    return library.scan().places()
 
 
 def states(library: Library, place: Place) -> list[str]:
@@ -41,7 +35,7 @@ def test_a_cancelled_stage_ends_its_worker_and_leaves_nothing(
     tmp_path: Path, library: Library, holding: Holding
 ) -> None:
     write_result(tmp_path / "logs" / NAME)
-    (place,) = places(library)
+    place = only(library)
     library.request(place, STAGES)
     assert until(lambda: "kernel_details" in holding.at())
     assert len(building(tmp_path)) == 1
@@ -58,15 +52,17 @@ def test_what_is_cancelled_begins_again_when_it_is_resumed_and_not_before(
     tmp_path: Path, library: Library, holding: Holding
 ) -> None:
     folder = write_result(tmp_path / "logs" / NAME)
-    (place,) = places(library)
+    place = only(library)
     library.request(place, STAGES)
     assert until(lambda: "kernel_details" in holding.at())
     library.cancel([place], STAGES)
     assert [status.state for status in library.request(place, STAGES)] == ["cancelled", "cancelled"]
     assert library.pool.jobs() == []
-    (folder / OUTPUT / "kernel_details.csv").write_bytes((KERNELS + KERNELS.splitlines()[1] + "\r\n").encode())
+    (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_bytes(
+        (KERNELS + KERNELS.splitlines()[1] + "\r\n").encode()
+    )
     settle(folder)
-    (place,) = places(library)
+    place = only(library)
     library.request(place, STAGES)
     assert states(library, place) == ["cancelled", "cancelled"], "whatever becomes of the files"
     holding.hold()
@@ -82,7 +78,7 @@ def test_what_is_cancelled_begins_again_when_it_is_resumed_and_not_before(
 
 def test_finished_stages_stay(tmp_path: Path, library: Library, holding: Holding) -> None:
     write_result(tmp_path / "logs" / NAME)
-    (place,) = places(library)
+    place = only(library)
     holding.hold("trace_view.json")
     library.request(place, STAGES)
     assert until(lambda: "trace_view" in holding.at())
@@ -93,30 +89,12 @@ def test_finished_stages_stay(tmp_path: Path, library: Library, holding: Holding
     again.close()
 
 
-def test_a_run_is_cancelled_but_for_the_ranks_that_are_read(tmp_path: Path, library: Library, holding: Holding) -> None:
-    for rank in range(4):
-        write_result(tmp_path / "logs" / "run" / NAME.replace("4242", str(rank)), rank=rank, trace=None)
-    first, *rest = places(library)
-    holding.hold()
-    library.read([first], ["tables"])
-    holding.hold("kernel_details.csv")
-    for place in rest:
-        library.request(place, ["tables"], urgent=False)
-    assert until(lambda: "kernel_details" in holding.at())
-    library.cancel([first, *rest], STAGES)
-    assert [library.status(place, "tables").state for place in (first, *rest)] == ["ready"] + ["cancelled"] * 3
-    holding.hold()
-    library.resume([first, *rest], STAGES)
-    library.read(rest, ["tables"])
-    assert [library.open(place).rows("kernels") for place in rest] == [2, 2, 2]
-
-
 def test_a_cancel_between_two_looks_counts(
     tmp_path: Path, library: Library, holding: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A page that asked at the moment of the cancel had it begun anew, behind the user's back.
     write_result(tmp_path / "logs" / NAME, trace=None)
-    (place,) = places(library)
+    place = only(library)
     library.request(place, ["tables"])
     assert until(lambda: "kernel_details" in holding.at())
     status = library.status
@@ -140,7 +118,7 @@ def test_what_ends_between_two_looks_is_not_new(
 ) -> None:
     # Its entry was looked for first: then the job was gone as well, and all was read again.
     write_result(tmp_path / "logs" / NAME, trace=None)
-    (place,) = places(library)
+    place = only(library)
     library.request(place, ["tables"])
     assert until(lambda: "kernel_details" in holding.at())
     find = library._entry

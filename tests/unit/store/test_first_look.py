@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,8 @@ import pytest
 
 from tb_npu_plugin.analysis.steps.partition import from_kernels, from_step_trace
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store import first_look
-from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.first_look import open_first_look
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.pool import worker
@@ -24,6 +21,7 @@ from tests.support.mock import run
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import NAME, write_result
 from tests.unit.store.slow_worker import Holding
+from tests.unit.store.test_library import only
 
 
 @pytest.fixture
@@ -31,27 +29,17 @@ def holding(tmp_path: Path) -> Holding:
     return Holding(tmp_path / "holding", "kernel_details.csv", rest=1)
 
 
-@pytest.fixture
-def service(tmp_path: Path, holding: Holding) -> Iterator[Service]:
-    write_result(tmp_path / "logs" / NAME)
-    library = Library(Watcher({"": tmp_path / "logs"}, background=False), Cache(tmp_path / "cache"), 1, process=holding)
-    library.watcher.update()
-    yield Service(library)
-    library.close()
-
-
 def test_the_overview_has_the_step_times_before_the_kernels_are_read(
-    tmp_path: Path, service: Service, holding: Holding
+    tmp_path: Path, library: Library, holding: Holding
 ) -> None:
-    (place,) = service.library.scan().places()
-    query = {"span": place.span.token}
+    write_result(tmp_path / "logs" / NAME)
+    service, query = Service(library), {"span": only(library).span.token}
     assert until(lambda: service.view("overview", query)["data"] is not None)
     first = service.view("overview", query)
     assert first["state"] == "reading" and first["data"] is not None and first["tables"] == {}
     assert [step["computing"] for step in first["data"]["steps"]] == [13750]
     assert first["data"]["capture"]["recorded"] == ["with_stack"]
     assert service.view("kernel", query)["data"] is None, "it has nothing to show yet"
-
     holding.hold()
     assert until(lambda: service.view("overview", query)["state"] == "ready")
     final = service.view("overview", query)

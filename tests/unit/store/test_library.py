@@ -1,23 +1,37 @@
-"""From files to open spans through real worker processes: what is read when, again, and what is said."""
+"""From files to open spans through real worker processes: what is read when, again, and what is said. Times of day."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tb_npu_plugin.discovery.find_kineto import _utc_digits
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.store import stages
 from tb_npu_plugin.store.cache.disk import Cache
+from tb_npu_plugin.store.labels import utc_offset_minutes
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.views.availability import facts_of_span, missing_data
+from tb_npu_plugin.views.overview import capture_json
+from tests.support.mock import run
 from tests.unit.store.results import KERNELS, NAME, settle, write_result
+
+PROFILER_DB = "ascend_pytorch_profiler_0.db"
 
 
 @pytest.fixture
@@ -70,20 +84,6 @@ def test_a_long_table_is_read_too(tmp_path: Path, library: Library) -> None:
     assert {path.name for path in library.status(place, "tables").entry.folder.iterdir()} >= {SHORT_FILE, TABLES_FILE}
 
 
-def test_operators_are_rebuilt_from_the_trace_where_only_that_is_there(tmp_path: Path, library: Library) -> None:
-    write_result(tmp_path / "logs" / NAME)
-    place = only(library)
-    library.read([place], ["tables"])
-    assert library.open(place).table("operators") is None
-    library.read([place], ["trace"])
-    span = library.open(place)
-    operators = span.table("operators")
-    assert operators is not None and operators.text("name").tolist() == ["aten::add"]
-    assert span.rows("operators") == 1 and operators.ints("host_total_ns").tolist() == [9500]
-    assert span.base_ns == 1736408883704643212, "the origin does not move when the trace is read"
-    assert span.timeline is not None and span.timeline.base_ns == 1736408883704000500
-
-
 def test_lists_of_spans_open_no_timelines_and_few_stay_open(
     tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,20 +104,6 @@ def test_lists_of_spans_open_no_timelines_and_few_stay_open(
     assert first is not None and second is not None and spans[1].timeline is second and len(opened) == 2
     assert spans[0].timeline is not first and len(opened) == 3, "it was closed, and is opened again"
     assert first.detail(0)["name"] == "aten::add", "who has it still may use it"
-
-
-def test_a_changed_file_is_read_again(tmp_path: Path, library: Library) -> None:
-    folder = write_result(tmp_path / "logs" / NAME, trace=None)
-    library.read([only(library)], ["tables"])
-    before = library.status(only(library), "tables").key
-    more = KERNELS + "8,aclnnSub_Sub,Sub,AI_VECTOR_CORE,1736408883704900.000,1,0,8\r\n"
-    (folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").write_bytes(more.encode())
-    settle(folder, seconds=30)
-    place = only(library)
-    assert library.status(place, "tables").state == "new"
-    library.read([place], ["tables"])
-    span = library.open(place)
-    assert span.rows("kernels") == 3 and library.status(place, "tables").key != before
 
 
 def test_a_file_still_being_written_is_shown_said_and_read_again_when_it_has_settled(
@@ -204,3 +190,91 @@ def test_what_leaves_the_cache_while_others_are_read_is_not_read_for_ever(
     monkeypatch.setattr(library, "request", drive_out)
     library.read([first, second], ["tables"])
     assert library.open(second).rows("kernels") == 2 and wanted.count(first.span.token) == 1
+
+
+def database_result(tmp_path: Path, name: str) -> Path:
+    """A copy of a run of one rank; its ASCEND_PROFILER_OUTPUT."""
+    (folder,) = run(name)[0].glob("*_ascend_pt")
+    return Path(shutil.copytree(folder, tmp_path / "logs" / folder.name)) / "ASCEND_PROFILER_OUTPUT"
+
+
+def test_databases_are_read_for_what_text_lacks(tmp_path: Path, library: Library) -> None:
+    output = database_result(tmp_path, "both_level2")
+    lost = {"kernel_details.csv", "op_statistic.csv", "step_trace_time.csv"}
+    for name in lost:
+        (output / name).unlink()
+    settle(output.parent)
+    place = only(library)
+    library.read([place], ["tables"])
+    span = library.open(place)
+    assert span.problems == []
+    assert span.source("operators") == "operator_details.csv" and span.source("memory_record") == "memory_record.csv"
+    assert span.source("kernels") == span.source("op_statistic") == PROFILER_DB
+    assert span.source("step_trace") == "analysis.db"
+    assert not {entry["file"] for entry in missing_data(facts_of_span(span))} & lost
+    assert capture_json(span)["databases"] == [
+        {"file": "analysis.db", "tables": ["Step trace time"]},
+        {"file": PROFILER_DB, "tables": ["Kernels", "Operator statistic"]},
+    ]
+
+
+def test_rows_in_the_log_of_a_database_are_noticed(tmp_path: Path, library: Library) -> None:
+    """A writer in WAL mode leaves the file itself as it is for a long time."""
+    path = database_result(tmp_path, "db_only") / PROFILER_DB
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.commit()
+        settle(path.parents[1])
+        place = only(library)
+        library.read([place], ["tables"])
+        assert library.open(place).rows("kernels")
+        before = path.stat().st_mtime_ns
+        named = "UPDATE STRING_IDS SET value='named_in_the_log' WHERE id=(SELECT name FROM COMPUTE_TASK_INFO)"
+        connection.execute(named)
+        connection.commit()
+        assert path.stat().st_mtime_ns == before
+        os.utime(f"{path}-wal", ns=(before + 10**9, before + 10**9))
+        place = only(library)
+        library.read([place], ["tables"])
+        kernels = library.open(place).table("kernels")
+    assert kernels is not None and "named_in_the_log" in kernels.text("name").values
+
+
+def test_captures_can_be_converted_by_several_threads_at_once() -> None:
+    """Two first conversions at once ended TensorBoard with a segmentation fault (msgspec 0.22)."""
+    code = (
+        "import tb_npu_plugin.store.span\n"
+        "from tb_npu_plugin.model import Capture\n"
+        "assert '__msgspec_cache__' in vars(Capture)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+START = 1_736_408_883_573_957_920  # 2025-01-09 07:48:03 UTC
+
+
+@pytest.mark.parametrize(
+    ("local", "start", "minutes"),
+    [
+        (datetime(2025, 1, 9, 15, 48, 4), START, 480),
+        (datetime(2025, 1, 9, 4, 20, 40), START, -210),  # the folder is made some minutes after the start
+        (datetime(2025, 1, 9, 7, 47, 59), START, 0),
+        (datetime(2025, 3, 9, 15, 48, 4), START, 0),  # not the time of this capture: UTC
+        (None, START, 0),
+        (datetime(2025, 1, 9, 15, 48, 4), None, 0),
+        (datetime(2025, 1, 9, 15, 48, 4), 77_000, 0),  # a clock that counts from when the device was switched on
+    ],
+)
+def test_the_zone_of_the_recorder(local: datetime | None, start: int | None, minutes: int) -> None:
+    assert utc_offset_minutes(local, start) == minutes
+
+
+@pytest.mark.skipif(not hasattr(time, "tzset"), reason="no tzset here")
+def test_the_zone_of_this_host_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environ, "TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        assert _utc_digits("1736408883573") == "20250109074803573"
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -111,14 +111,6 @@ def data(tmp_path: Path, key: str) -> str | None:
     return None if entry is None else (entry.folder / "data").read_text()
 
 
-def test_job_becomes_a_cache_entry(tmp_path: Path, make: Any, seen: list[Job]) -> None:
-    pool = make()
-    pool.submit(job("good"))
-    assert until(lambda: len(seen) == 1)
-    assert seen[0].state == "ready" and seen[0].bytes_done == MEBIBYTE
-    assert data(tmp_path, "key-good-tables") == "good" and pool.job("key-good-tables") is None
-
-
 def test_entry_of_another_server_is_used(tmp_path: Path, make: Any, seen: list[Job], workers: Workers) -> None:
     cache = Cache(tmp_path)
     built = cache.new_folder()

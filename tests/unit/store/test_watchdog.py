@@ -16,7 +16,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.pool import watchdog
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
-from tb_npu_plugin.store.pool.process import WorkerProcess
+from tb_npu_plugin.store.pool.process import WorkerProcess, worker_count
 from tb_npu_plugin.store.pool.watchdog import usage_of
 from tests.unit.discovery.test_watch import until
 
@@ -112,25 +112,36 @@ def test_mapped_files_are_no_memory_of_a_worker(tmp_path: Path) -> None:
     assert total == 8 << 20 and after is not None and after - before < 32 << 20
 
 
-def test_json_that_would_take_far_more_memory_than_its_size(tmp_path: Path) -> None:
-    path = tmp_path / "communication.json.gz"
-    path.write_bytes(gzip.compress(b'{"step1":[' + b"{}," * 4_000_000 + b"{}]}"))
-    assert path.stat().st_size < 20_000
-    log = ProblemLog()
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("communication.json.gz", gzip.compress(b'{"step1":[' + b"{}," * 4_000_000 + b"{}]}")),
+        (
+            "communication.json",
+            b'{"step1":{"collective":{' + b",".join(b'"op%d@1":{}' % number for number in range(500_000)) + b"}}}",
+        ),
+        (
+            "communication.json",
+            b'{"step1":{"collective":{"op@1":{"x":{'
+            + b",".join(b'"%d":[1,1]' % n for n in range(500_000))
+            + b"}}}}},]",
+        ),
+    ],
+    ids=["20 kB that unpack to 12 MB", "operators of nothing", "many sizes, broken"],
+)
+def test_json_that_would_take_far_more_memory_than_its_size(name: str, content: bytes, tmp_path: Path) -> None:
+    path, log = tmp_path / name, ProblemLog()
+    path.write_bytes(content)
     assert text.read_file(Reading(path, path.name, log)) == {}
     assert [problem.code for problem in log.list()] == ["too_expensive"]
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b'{"step1":{"collective":{' + b",".join(b'"op%d@1":{}' % number for number in range(500_000)) + b"}}}",
-        b'{"step1":{"collective":{"op@1":{"x":{' + b",".join(b'"%d":[1,1]' % n for n in range(500_000)) + b"}}}}},]",
-    ],
-    ids=["operators of nothing", "many sizes, broken"],
+    ("setting", "count"), [("1", 1), ("3", 3), ("0", None), ("-1", None), ("many", None), ("", None)]
 )
-def test_very_many_small_objects_are_refused_early(content: bytes, tmp_path: Path) -> None:
-    path, log = tmp_path / "communication.json", ProblemLog()
-    path.write_bytes(content)
-    assert text.read_file(Reading(path, path.name, log)) == {}
-    assert [problem.code for problem in log.list()] == ["too_expensive"]
+def test_the_environment_sets_the_number_of_workers(
+    setting: str, count: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TB_NPU_WORKERS", setting)
+    monkeypatch.setattr("tb_npu_plugin.store.pool.process.available_cores", lambda: 7)
+    assert worker_count() == (count or 7)

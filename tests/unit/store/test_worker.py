@@ -1,4 +1,4 @@
-"""The worker process: protocol, bad files, how its end is reported."""
+"""The worker process: protocol, bad files, rows at times that cannot be right, how its end is reported."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ import pytest
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
-from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text import capture
 from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.store.cache.disk import reader_version
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.pool.process import RequestFailed, WorkerProcess
-from tb_npu_plugin.store.stages import Request, files_of
+from tb_npu_plugin.store.stages import SHORT_FILE, Request, files_of
+from tb_npu_plugin.store.tables.short import read_short
 from tb_npu_plugin.store.timeline import build as timeline_build
+from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_watch import until
-from tests.unit.store.results import NAME, write_result
+from tests.unit.store.results import KERNELS, NAME, write_result
 
 
 def request(tmp_path: Path, **content: Any) -> Request:
@@ -207,8 +209,6 @@ def test_what_prints_does_not_get_between_the_lines(tmp_path: Path) -> None:
 
 
 def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shutil
-
     import tb_npu_plugin
 
     copy = tmp_path / "tb_npu_plugin"
@@ -236,3 +236,65 @@ def test_the_version_follows_the_sources_that_read(tmp_path: Path, monkeypatch: 
         assert after != before
         before = after
     reader_version.cache_clear()
+
+
+FIRST = 1736408883704643212
+HEADER, *ROWS = KERNELS.splitlines(keepends=True)
+
+
+def results_of(asked: Request) -> tuple[dict[str, Any], dict[str, Table], list[Problem]]:
+    meta = json.loads(json.dumps(worker.run(asked, lambda message: None)))
+    return (
+        meta,
+        {name: read_short(asked.out / SHORT_FILE, name) for name in meta["rows"]},
+        [Problem.from_json(one) for one in meta["problems"]],
+    )
+
+
+def kernels(*more: str) -> dict[str, str]:
+    return {"kernel_details.csv": "".join([HEADER, *ROWS, *more])}
+
+
+@pytest.mark.parametrize("start", ["1.0", "172163581670.080", "2736408883704643.000", "736408883704643.212"])
+def test_a_row_far_off_is_skipped(start: str, tmp_path: Path) -> None:
+    stray = f"7,aclnnAdd_Add,Add,AI_VECTOR_CORE,{start}\t,3.5,0,8\r\n"
+    meta, tables, problems = results_of(request(tmp_path, files=kernels(stray)))
+    assert meta["start_ns"] == FIRST and tables["kernels"].ints("start_ns").tolist() == [FIRST, 1736408883704700001]
+    (problem,) = problems
+    assert (problem.code, problem.count, problem.where) == ("outside_recording", 1, "Start Time(us)")
+    assert problem.file.endswith("kernel_details.csv")
+    assert problem.found == f"{round(float(start.split('.')[0])) * 1000 + int((start + '.0').split('.')[1])} ns"
+
+
+def test_end_far_off_loses_its_row(tmp_path: Path) -> None:
+    endless = f"7,aclnnAdd_Add,Add,AI_VECTOR_CORE,1736408883704643.212\t,{2 * 10**12},0,8\r\n"
+    _, tables, problems = results_of(request(tmp_path, files=kernels(endless)))
+    assert len(tables["kernels"]) == 2
+    assert [(one.code, one.where, one.found) for one in problems] == [
+        ("outside_recording", "Duration(us)", f"{2 * 10**15} ns")
+    ]
+
+
+def test_a_release_far_off_is_unknown(tmp_path: Path) -> None:
+    header = "Name,Size(KB),Allocation Time(us),Release Time(us)\r\n"
+    rows = [
+        f"aten::add,1,173640888370464{number}.0\t,{free}\t\r\n"
+        for number, free in enumerate((1736408883704650.0, 5, ""))
+    ]
+    files = {**kernels(), "operator_memory.csv": header + "".join(rows)}
+    _, tables, problems = results_of(request(tmp_path, files=files))
+    memory = tables["op_memory"]
+    assert memory.ints("alloc_ns").tolist() == [1736408883704640000 + 1000 * number for number in range(3)]
+    assert memory.ints("release_ns").tolist() == [1736408883704650000, NULL_INT, NULL_INT]
+    assert [(one.code, one.where) for one in problems] == [("bad_cell", "Release Time(us)")]
+
+
+def test_a_table_of_another_clock_stays(tmp_path: Path) -> None:
+    """Times since the start of the machine: what was recorded is right, and the list begins with the others."""
+    header = "Name,Size(KB),Allocation Time(us)\r\n"
+    rows = [f"aten::add,1,17216358167{number}.0\t\r\n" for number in range(2)]
+    more = [row.replace("aclnn", f"{number}") for number in range(2) for row in ROWS]
+    meta, tables, problems = results_of(
+        request(tmp_path, files={**kernels(*more), "operator_memory.csv": header + "".join(rows)})
+    )
+    assert len(tables["op_memory"]) == 2 and problems == [] and meta["start_ns"] == FIRST

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import struct
+import tracemalloc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.registry import TABLES
+from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import stats
+from tb_npu_plugin.tables import from_lists
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
-from tests.support.trace import event, metadata, open_trace
+from tests.support.trace import decode, event, metadata, open_trace
 
 GET = dict(ROUTES)
 
@@ -38,16 +41,6 @@ def timeline(tmp_path_factory: pytest.TempPathFactory) -> Timeline:
     return open_trace(events, tmp_path_factory.mktemp("api"))[0]
 
 
-def columns(data: bytes) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-    _, length = struct.unpack_from("<II", data)
-    header = json.loads(data[8 : 8 + length])
-    types = {"u32": "<u4", "f64": "<f8"}
-    return header, {
-        name: np.frombuffer(data, types[kind], count, 8 + length + offset).tolist()
-        for name, (kind, offset, count) in header["columns"].items()
-    }
-
-
 def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
     span = SimpleNamespace(timeline=timeline, trace_version="1", base_ns=1_000_500, capture=Capture())
     result = VIEW.build(ViewInput([span], {}))  # type: ignore[list-item]
@@ -65,54 +58,25 @@ def test_the_trace_view_lists_the_rows(timeline: Timeline) -> None:
         VIEW.build(ViewInput([SimpleNamespace(timeline=None)], {}))  # type: ignore[list-item]
 
 
-def test_slices(timeline: Timeline) -> None:
-    data, mime = GET["slices"](timeline, {"rows": "0-4096,1", "t0": "0", "t1": "300000", "px": "1"})
-    assert mime == "application/octet-stream"
-    header, found = columns(data)  # type: ignore[arg-type]
-    assert header["rows"] == [[0, 0, 1], [1, 1, 2], [4096, 3, 1]]
-    assert [header["names"][code] for code in found["name"]] == ["aten::Add", "aten::add_", "mul", "add"]
-    base = int(header["base"]) - timeline.base_ns
-    assert [start + base for start in found["start"]] == [0, 10_000, 40_000, 200_000]
-    assert found["dur"] == [100_000, 20_000, 10_000, 10_000]
-
-
 def test_what_began_long_before_the_window_does_not_cost_its_precision(tmp_path: Path) -> None:
     timeline, _ = open_trace([event("long", 0, 100_000_000), event("short", 90_000_000.001, 0.003)], tmp_path)
     t0 = 90_000_000_000
     data, _ = GET["slices"](timeline, {"rows": "0-1", "t0": str(t0), "t1": str(t0 + 10), "px": "1"})
-    header, found = columns(data)  # type: ignore[arg-type]
+    header, found = decode(data)
     base = int(header["base"]) - timeline.base_ns
     assert header["unit"] == 1
-    assert (found["start"][1] + base, found["dur"][1]) == (t0 + 1, 3)
+    assert (int(found["start"][1]) + base, found["dur"][1]) == (t0 + 1, 3)
     assert (found["start"][0], found["end"][0]) == (0, 2**32 - 1)
     assert header["far"] == [[0, 0, 100_000_000_000]], "its own times are told apart"
 
 
-def test_counter_with_the_value_in_force_and_bins(timeline: Timeline) -> None:
-    data, _ = GET["counter"](timeline, {"track": "2", "t0": "5000", "t1": "100000", "px": "2048"})
-    header, found = columns(data)  # type: ignore[arg-type]
-    base = int(header["base"]) - timeline.base_ns
-    assert header["series"] == ["KB"]
-    assert [time + base for time in found["t0"]] == [0, 10_000, 11_000]
-    assert found["min0"] == [5, 7, 3]
-    assert found["max0"] == [5, 7, 9]
-    assert found["last0"] == [5, 7, 3]
-
-
 def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
-    answer, _ = GET["search"](timeline, {"q": "ADD", "limit": "2"})
-    assert answer["total"] == 3  # type: ignore[call-overload, index]
-    found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]  # type: ignore[call-overload, index]
-    assert found == [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)]
-    assert GET["search"](timeline, {"q": "add", "track": "1"})[0]["total"] == 1  # type: ignore[call-overload, index]
-    assert GET["search"](timeline, {"q": " add  ATEN "})[0]["total"] == 2, "every word"  # type: ignore[call-overload, index]
-    assert GET["search"](timeline, {"q": "nothing"})[0] == {
-        "total": 0,
-        "first": 0,
-        "names": [],
-        "hits": [],
-        "marks": [],
-    }
+    answer: Any = GET["search"](timeline, {"q": "ADD", "limit": "2"})[0]
+    found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]
+    assert (answer["total"], found) == (3, [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)])
+    of_track: Any = GET["search"](timeline, {"q": "add", "track": "1"})[0]
+    assert of_track["total"] == 1
+    assert GET["search"](timeline, {"q": "no"})[0] == {"total": 0, "first": 0, "names": [], "hits": [], "marks": []}
 
 
 def test_search_near_a_moment(timeline: Timeline) -> None:
@@ -144,7 +108,9 @@ def test_find_means_the_slice_of_a_record(tmp_path: Path) -> None:
         answer: Any = GET["find"](found, {"name": "a", "at": str(at)})[0]
         return int(found.rows.start[answer["id"]])
 
-    assert [start(at) for at in (10_001, 12_000, 40_000, 150_000, 999_999)] == [10_000, 10_000, 0, 200_000, 200_000]
+    # 30_000: the end of a slice still belongs to it
+    times = (10_001, 12_000, 30_000, 40_000, 150_000, 999_999)
+    assert [start(at) for at in times] == [10_000, 10_000, 10_000, 0, 200_000, 200_000]
     assert GET["find"](found, {"name": "A"})[0] == {"id": None}
     with pytest.raises(BadRequest):
         GET["find"](found, {})
@@ -233,7 +199,77 @@ def test_bad_parameters(route: str, params: dict[str, str], error: type[Exceptio
         GET[route](timeline, params)
 
 
-def test_value_in_force_is_not_merged_with_its_bin(timeline: Timeline) -> None:
-    data, _ = GET["counter"](timeline, {"track": "2", "t0": "10500", "t1": "100000", "px": "4096"})
-    _, found = columns(data)  # type: ignore[arg-type]
-    assert (found["min0"], found["max0"], found["last0"]) == ([7, 3], [7, 9], [7, 3])
+def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 40_000
+    timeline, _ = open_trace([event(f"op{n % 50}", n * 2, 1, n % 8) for n in range(count)], tmp_path)
+    monkeypatch.setattr("tb_npu_plugin.store.timeline.stats.TILE", 2_000)
+    peaks = []
+    for slices in (count // 10, count):
+        tracemalloc.start()
+        assert stats(timeline, 0, 2000 * slices, range(8)).slices == slices
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.3 * peaks[0] + 50_000 < 96 * count / 4
+
+
+#: Columns of the table of kernels, which adds facts to a slice.
+FACTS = ("name", "start_ns", "dur_ns", "core", "block_dim", "wait_ns", "input_shapes")
+KERNELS = [
+    ("MatMul", 1000, 50, "AI_CORE", 20, 7, "2,3"),
+    ("MatMul", 1050, 10, "AI_VECTOR_CORE", None, None, None),
+    ("Add", 1050, 10, "AI_VECTOR_CORE", 1, 0, "4"),
+]
+
+
+def span_of(rows: list[tuple[Any, ...]] | None, file: str = "kernel_details.csv") -> Any:
+    columns = [column for column in TABLES["kernels"] if column.key in FACTS]
+    lists = {key: [row[place] for row in rows or ()] for place, key in enumerate(FACTS)}
+    table = None if rows is None else from_lists(columns, lists)
+    return SimpleNamespace(table=lambda name: table, source=lambda name: file)
+
+
+def test_a_kernel_is_found_by_name_and_start() -> None:
+    facts, second = (kernel_facts(span_of(KERNELS), "MatMul", start) for start in (1001, 1050))
+    assert facts is not None and second is not None
+    keys = ("source", "core", "block_dim", "wait_ns", "input_shapes", "output_shapes")
+    assert [facts[key] for key in keys] == ["kernel_details.csv", "AI_CORE", 20, 7, "2,3", None]
+    assert [second[key] for key in keys[1:4]] == ["AI_VECTOR_CORE", None, None]
+    found = kernel_facts(span_of(KERNELS, "ascend_pytorch_profiler_0.db"), "Add", 1050)
+    assert found is not None and found["source"] == "ascend_pytorch_profiler_0.db"
+
+
+def test_other_slices_have_no_facts() -> None:
+    assert kernel_facts(span_of(KERNELS), "MatMul", 1002) is None
+    assert kernel_facts(span_of(KERNELS), "Sub", 1050) is None
+    assert kernel_facts(span_of(None), "MatMul", 1000) is None
+
+
+def test_the_first_slice_of_a_trace_may_be_a_cause(tmp_path: Path) -> None:
+    found, _ = open_trace(
+        [
+            *(metadata("process_name", pid, name=name) for pid, name in ((1, "Python"), (2, "CANN"))),
+            event("frame", 0, 100, 11, 1, cat="python_function"),
+            event("AscendCL@mm", 10, 5, 11, 2),
+        ],
+        tmp_path,
+    )
+    call = GET["find"](found, {"name": "AscendCL@mm"})[0]["id"]
+    links = GET["chain"](found, {"id": str(call)})[0]["links"]
+    assert [(link["id"], link["name"]) for link in links] == [(0, "frame"), (call, "AscendCL@mm")]
+
+
+def test_statistics_of_a_range_without_slices_are_empty(timeline: Timeline) -> None:
+    found = GET["stats"](timeline, {"t0": "250000", "t1": "260000"})[0]
+    assert (found["slices"], found["wall"], found["table"]["total"]) == (0, 10_000, 0)
+
+
+def test_each_level_is_coarser_than_the_one_before(tmp_path: Path) -> None:
+    levels = open_trace([event("a", 10 * at, 5) for at in range(5_000)], tmp_path)[0].levels
+    shifts = sorted(levels._levels)
+    assert len(shifts) > 1
+    assert [levels.coarser(shift) for shift in shifts] == [*shifts[1:], EVERYTHING]
+
+
+def test_rows_of_a_track_end_where_the_next_track_begins(timeline: Timeline) -> None:
+    assert [timeline.row_number(0, depth) for depth in (-1, 0, 1, 2)] == [-1, 0, 1, -1]
+    assert [timeline.row_number(1, depth) for depth in (0, 1)] == [2, -1]

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.store.timeline import build as timeline_build
+from tb_npu_plugin.store.timeline import layout as timeline_layout
 from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.views import trace as trace_view
 from tests.support.trace import event, flow, metadata, open_trace
 
 
@@ -237,3 +243,84 @@ def test_progress_goes_on_after_the_file_is_read_and_ends_at_its_size(tmp_path: 
     assert all(count >= 0 for count in told) and sum(told) == size
     reached = np.cumsum(told)
     assert ((0.3 * size < reached) & (reached < 0.95 * size)).sum() >= 4, "it can be seen to move"
+
+
+NOW, LATE = 1_749_970_800_123_456, 10**15  # microseconds
+
+
+def good(count: int = 50) -> list[dict[str, Any]]:
+    return [event(f"a{number}", NOW + number, 1) for number in range(count)]
+
+
+@pytest.mark.parametrize("at", [0, 172_163_581_670, NOW + LATE, NOW - LATE])
+@pytest.mark.parametrize("phase", ["X", "i", "C", "s", "B"])
+def test_an_event_far_off_is_skipped(at: int, phase: str, tmp_path: Path) -> None:
+    stray = {**event("stray", at, 1), "ph": phase, "id": 7, "args": {"value": 5}}
+    timeline, problems = open_trace([*good(25), stray, *good(25)], tmp_path)
+    assert (timeline.base_ns, timeline.end_ns) == (NOW * 1000, (NOW + 25) * 1000)
+    assert len(slices_of(timeline)) == 50
+    (problem,) = problems
+    assert (problem.code, problem.count, problem.where) == ("outside_recording", 1, "event 25")
+    assert problem.found.startswith(f"begin {at * 1000} ns")
+
+
+def test_an_end_far_off_is_skipped(tmp_path: Path) -> None:
+    timeline, problems = open_trace([*good(), event("endless", NOW, LATE), event("endless", NOW, LATE)], tmp_path)
+    assert timeline.end_ns == (NOW + 50) * 1000
+    assert len(slices_of(timeline)) == 50
+    assert [(one.code, one.count, one.where) for one in problems] == [("outside_recording", 2, "event 50 and 1 more")]
+
+
+def test_long_columns_go_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.spool.IN_MEMORY", 64)
+    monkeypatch.setattr("tb_npu_plugin.readers.shared.stray_events._PIECE", 7)
+    timeline, problems = open_trace([*good(25), event("stray", 5, 1), *good(25)], tmp_path)
+    assert [found["name"] for found in slices_of(timeline)] == [*(f"a{number}" for number in range(25))] * 2
+    assert len(problems) == 1 and not list(tmp_path.glob("*/timeline/kept"))
+
+
+def test_metadata_have_times_that_say_nothing(tmp_path: Path) -> None:
+    named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "Python"}}
+    timeline, problems = open_trace([named, *good()], tmp_path)
+    assert problems == [] and timeline.tracks[0]["process"] == "Python"
+
+
+def arrays(events: list[dict[str, Any]], folder: Path) -> dict[str, bytes]:
+    folder.mkdir()
+    open_trace(events, folder)
+    return {path.name: path.read_bytes() for path in folder.glob("*/timeline/*.npy")}
+
+
+@pytest.mark.parametrize("last", [5_000.5, 9.2e15])  # with the latter the tracks do not fit one after the other
+def test_small_tracks_together_are_as_each_alone(last: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    events = [
+        event(
+            f"n{rng.randrange(9)}",
+            rng.randrange(400) / 4,
+            rng.choice((0, 1, 2.5, 40)),
+            rng.randrange(60),
+            rng.randrange(3),
+            args={"x": number},
+        )
+        for number in range(600)
+    ]
+    events += [*(event("deep", 1, 900 - number, 7, 7) for number in range(300)), event("last", last, 1)]
+    together = arrays(events, tmp_path / "together")
+    calls = []
+    real = timeline_layout._Writer.tracks
+    monkeypatch.setattr(timeline_layout._Writer, "tracks", lambda *args: (calls.append(1), real(*args))[1])
+    monkeypatch.setattr(timeline_layout, "_BATCH", 1)
+    assert arrays(events, tmp_path / "alone") == together != {}
+    assert len(calls) > 100
+
+
+def test_tracks_above_the_limit_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (timeline_build, trace_view):
+        monkeypatch.setattr(module, "MAX_TRACKS", 30)
+    timeline, (problem,) = open_trace([event("a", n, 1, n) for n in range(40)], tmp_path)
+    assert (problem.code, problem.found) == ("too_many_tracks", "40")
+    span = SimpleNamespace(timeline=timeline, trace_version="", base_ns=timeline.base_ns, capture=Capture())
+    data = trace_view.build(cast("Any", SimpleNamespace(spans=[span]))).data
+    assert [len(process["threads"]) for process in data["processes"]] == [30]
+    assert data["slices"] == 40

@@ -68,12 +68,3 @@ def test_a_preview_without_slices_is_none(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(timeline_previews, "FIRST", 1000)
     assert [partial for partial, *_ in build(path, tmp_path / "timeline")] == [None]
     assert list(tmp_path.glob("preview-*")) == []
-
-
-def test_nobody_asks_for_previews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timeline_previews, "FIRST", 1)
-    path, out = tmp_path / "trace_view.json", tmp_path / "timeline"
-    path.write_text(json.dumps([event("a", n, 1) for n in range(100)]))
-    out.mkdir()
-    build_timeline(path, out, ProblemLog(), lambda n: None)
-    assert [entry.name for entry in tmp_path.iterdir() if entry.is_dir()] == ["timeline"]

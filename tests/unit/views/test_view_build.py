@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import typing
 from typing import Any
@@ -11,13 +12,16 @@ import pytest
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.tables import empty
-from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, overview, step_trace
+from tb_npu_plugin.tables import Table, empty
+from tb_npu_plugin.views import data_pipeline, diff, distributed, kernel, memory, operator, step_trace
 from tb_npu_plugin.views.availability import facts_of_span, is_available
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
-from tb_npu_plugin.views.registry import VIEWS, find_view
+from tb_npu_plugin.views.capture import capture_json
+from tb_npu_plugin.views.registry import VIEWS
 from tb_npu_plugin.views.tables_json import inline_tables
-from tests.support.span import TestSpan, table_of
+from tests.support.fixtures import FIXTURES
+from tests.support.span import TestSpan, found_spans, table_of
+from tests.support.trace import event, open_trace
 
 KERNELS = table_of(
     "kernels",
@@ -45,26 +49,6 @@ def test_kernel_of_a_statistic_alone_names_its_file_and_knows_no_step() -> None:
             build(kernel, span, step=step)
 
 
-def test_kernel_shows_the_files_statistic_only_while_no_step_is_chosen() -> None:
-    span = TestSpan({"kernels": KERNELS, "op_statistic": STATISTIC})
-
-    whole, one = build(kernel, span), build(kernel, span, step="2")
-
-    assert whole.data["types_source"] == "op_statistic.csv"
-    assert whole.tables["types"].table.text("type").tolist() == ["X"]
-    assert one.data["types_source"] == "kernel_details.csv"
-    assert one.tables["types"].table.text("type").tolist() == ["A"]
-    assert (one.data["kernels"], one.data["computing_ns"], one.data["communication_ns"]) == (1, 30, 0)
-    assert one.data["steps"] == whole.data["steps"] == ["1", "2", None]
-
-
-def test_kernels_of_no_step() -> None:
-    result = build(kernel, TestSpan({"kernels": KERNELS}), step="null")
-
-    assert result.tables["all"].table.text("name").tolist() == ["h"]
-    assert result.data["cores"] == [{"core": "HCCL", "calls": 1, "total_ns": 5, "communication": True}]
-
-
 @pytest.mark.parametrize("step", ["9", "null", "mean", " 1"])
 def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
     """It was that of the mean."""
@@ -72,59 +56,6 @@ def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
     assert build(step_trace, span).data["chosen"] is None and build(step_trace, span, step="2").data["chosen"] == "2"
     with pytest.raises(BadRequest, match="is not a step"):
         build(step_trace, span, step=step)
-
-
-def test_overview_without_step_trace_computes_the_steps_and_is_reported() -> None:
-    data = build(overview, TestSpan({"kernels": KERNELS})).data
-
-    assert data["steps_source"] == "kernel_details.csv"
-    assert [(step["step"], step["computing"], step["bubble"]) for step in data["steps"]] == [
-        ("1", 10, None),
-        ("2", 30, None),
-    ]
-
-
-def test_overview_falls_back_to_the_files_statistic() -> None:
-    tables = build(overview, TestSpan({"op_statistic": STATISTIC})).tables
-
-    assert tables["kernels"].table.text("type").tolist() == ["X"]
-
-
-def test_a_type_without_a_total_does_not_lead() -> None:
-    rows = [{"type": "unknown", "core": "Y"}, {"type": "X", "core": "Y", "total_ns": 9}]
-    tables = build(overview, TestSpan({"op_statistic": table_of("op_statistic", rows)})).tables
-
-    assert tables["kernels"].table.text("type").tolist() == ["X", "unknown"]
-
-
-def test_capture_facts() -> None:
-    capture = Capture(
-        rank=3,
-        aic_metrics="ACL_AICORE_MEMORY_UB",
-        switches={"with_stack": True, "l2_cache": False},
-        start_ns=1_700_000_000_000_000_001,
-        end_ns=1_700_000_000_000_000_009,
-    )
-    table = table_of("memory_record", [{"component": "APP", "time_ns": 1, "device": "NPU:5"}])
-
-    facts = build(overview, TestSpan({"memory_record": table}, capture)).data["capture"]
-
-    assert (facts["rank"], facts["aic_metrics"]) == (3, "MemoryUB")
-    assert (facts["recorded"], facts["not_recorded"]) == (["with_stack"], ["l2_cache"])
-    assert (facts["start_ns"], facts["duration_ns"]) == ("1700000000000000001", 8)
-    assert facts["device_ids"] == [5]
-
-
-def test_operators_top_by_host_time_where_nothing_ran_on_a_device() -> None:
-    rows = [
-        {"name": "a", "host_self_ns": 1, "device_self_ns": 0},
-        {"name": "b", "host_self_ns": 2, "device_self_ns": 0},
-    ]
-
-    tables = build(overview, TestSpan({"operators": table_of("operators", rows)})).tables
-
-    assert tables["operators"].sort == "host_self_ns"
-    assert tables["operators"].table.text("name").tolist() == ["b", "a"]
 
 
 def test_operator_source_and_stacks() -> None:
@@ -159,60 +90,28 @@ MEMORY = TestSpan(
                 for time, size, device in ((1000, 10, "NPU:0"), (1010, 30, "NPU:0"), (1020, 20, "NPU:1"))
             ],
         ),
-        "op_memory": table_of("op_memory", [{"name": "a", "size_bytes": 7, "alloc_ns": 1005, "device": "NPU:0"}]),
-        "module_memory": table_of(
-            "module_memory",
-            [
-                {"component": name, "time_ns": 1000, "reserved_bytes": size, "device": "NPU:0"}
-                for name, size in (("HCCL", 5), ("SLOG", 0))
-            ],
-        ),
     }
 )
-
-
-def test_memory_times_are_offsets() -> None:
-    data = build(memory, MEMORY).data
-
-    assert data["devices"] == ["NPU:0", "NPU:1"]
-    assert [(curve["device"], curve["time"]) for curve in data["curves"]] == [("NPU:0", [0, 10]), ("NPU:1", [20])]
-    assert data["peaks"][0]["allocated_at"] == 10
-    assert data["range_ns"] == [0, 20]
-    assert data["size_range"] == [7, 7]
 
 
 @pytest.mark.parametrize(("t0", "t1", "times"), [("-9", "-5", [0]), ("50", "60", [10]), ("5", "5", [0, 10])])
 def test_memory_of_a_range(t0: str, t1: str, times: list[int]) -> None:
     data = build(memory, MEMORY, device="NPU:0", t0=t0, t1=t1).data
-
     assert [curve["time"] for curve in data["curves"]] == [times]
 
 
-def test_a_range_that_ends_before_it_begins_is_refused() -> None:
-    with pytest.raises(BadRequest):
-        build(memory, MEMORY, t0="20", t1="10")
-
-
-def test_memory_of_a_device_that_is_not_there_is_refused() -> None:
-    table = table_of("memory_record", [{"component": "APP", "time_ns": 1, "device": "NPU:5"}])
-    with pytest.raises(BadRequest, match="device='NPU:0' is not"):
-        build(memory, TestSpan({"memory_record": table}), device="NPU:0")
-
-
-def test_only_modules_that_hold_memory_have_curves_but_all_are_in_the_table() -> None:
-    result = build(memory, MEMORY)
-
-    assert [curve["component"] for curve in result.data["module_curves"]] == ["HCCL"]
-    assert result.tables["modules"].table.text("component").tolist() == ["HCCL", "SLOG"]
-
-
-def test_memory_live_at_counts_from_the_base() -> None:
-    assert len(build(memory, MEMORY, live_at="4").tables["allocations"].table) == 0
-    assert len(build(memory, MEMORY, live_at="5").tables["allocations"].table) == 1
-
-
-@pytest.mark.parametrize("params", [{"t0": "x"}, {"t1": "1.5"}, {"points": "-"}, {"live_at": "9" * 30}])
-def test_memory_refuses_what_is_no_number(params: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"t0": "x"},
+        {"t1": "1.5"},
+        {"points": "-"},
+        {"live_at": "9" * 30},
+        {"t0": "20", "t1": "10"},
+        {"device": "NPU:5"},
+    ],
+)
+def test_memory_refuses_what_is_no_number_no_range_and_no_device(params: dict[str, str]) -> None:
     with pytest.raises(BadRequest):
         build(memory, MEMORY, **params)
 
@@ -228,9 +127,7 @@ def test_distributed_orders_ranks_and_keeps_steps_that_only_one_file_has() -> No
     )
     first = TestSpan({"step_trace": step_trace, "comm_ops": ops}, Capture(rank=1), token="b")
     second = TestSpan({"op_statistic": STATISTIC}, Capture(rank=0), token="a")
-
     data = build(distributed, first, second).data
-
     assert [(rank["span"], rank["state"]) for rank in data["ranks"]] == [("a", "missing"), ("b", "ready")]
     assert data["ranks"][0]["reason"]
     assert data["steps"] == ["9", "10"]
@@ -240,25 +137,71 @@ def test_distributed_orders_ranks_and_keeps_steps_that_only_one_file_has() -> No
     ]
 
 
+def test_diff_pairs_the_nth_steps() -> None:
+    rows = [{"step": step, "name": "k", "start_ns": 0, "dur_ns": 1} for step in ("7", "8", "9")]
+    shifted = table_of("kernels", rows)
+    data = build(diff, TestSpan({"kernels": KERNELS}), TestSpan({"kernels": shifted})).data
+    assert [(step["baseline_step"], step["experimental_step"]) for step in data["steps"]] == [
+        (None, None),
+        ("1", "7"),
+        ("2", "8"),
+    ]
+    assert [step["id"] for step in data["steps"]] == ["mean", "1", "2"]
+    for step, total in zip(data["steps"], (20, 20, 30)):  # the mean leaves out the last, incomplete step
+        assert step["baseline_ns"] == sum(entry["baseline_ns"] for entry in step["classes"]) == total
+
+
+def test_diff_of_different_numbers_of_steps_is_of_the_mean_step() -> None:
+    def span(steps: int) -> TestSpan:
+        kernels = [{"step": str(step), "name": "k", "start_ns": 9 * step, "dur_ns": 6} for step in range(steps)]
+        operators = [{"name": "mm", "host_self_ns": 3}] * steps
+        return TestSpan({"kernels": table_of("kernels", kernels), "operators": table_of("operators", operators)})
+
+    result = build(diff, span(2), span(3))
+    assert result.data["shown"] == "mean"
+    assert [result.data[side]["step_count"] for side in ("baseline", "experimental")] == [2, 3]
+    for name, time in (("kernels", 6), ("operators", 3)):
+        table = result.tables[name].table
+        kind = "" if name == "kernels" else "_host_self"
+        assert table.ints(f"baseline{kind}_ns").tolist() == table.ints(f"experimental{kind}_ns").tolist() == [time]
+        assert table.floats("baseline_calls").tolist() == table.floats("experimental_calls").tolist() == [1.0]
+    assert build(diff, span(3), span(3)).data["shown"] == "mean"
+
+
+def test_diff_without_marks_of_steps_is_of_whole_captures() -> None:
+    marked, bare = (
+        table_of("kernels", [{"step": step, "name": "k", "start_ns": at, "dur_ns": 6} for step, at in rows])
+        for rows in ([("1", 0), ("2", 10)], [(None, 0), (None, 9)])
+    )
+    result = build(diff, TestSpan({"kernels": marked}), TestSpan({"kernels": bare}))
+    assert [(step["id"], step["baseline_ns"], step["experimental_ns"]) for step in result.data["steps"]] == [
+        ("*", 16, 15)
+    ]
+    assert result.tables["kernels"].table.ints("experimental_ns").tolist() == [12]
+
+
+def test_diff_kernels_of_a_step() -> None:
+    span = TestSpan({"kernels": KERNELS})
+    assert build(diff, span, span, step="2").tables["kernels"].table.ints("baseline_ns").tolist() == [30]
+    assert build(diff, span, span).tables["kernels"].table.ints("baseline_ns").tolist() == [10]
+    with pytest.raises(BadRequest):
+        build(diff, span, span, step="3")
+
+
 def test_diff_shows_what_both_sides_have() -> None:
     rich = TestSpan({"kernels": KERNELS, "operators": table_of("operators", [{"name": "mm", "host_self_ns": 1}])})
     poor = TestSpan({"operators": table_of("operators", [{"name": "mm", "host_self_ns": 3}])})
-
     result = build(diff, rich, poor)
-
     assert set(result.tables) == {"operators"}
     assert result.tables["operators"].sort == "difference_host_self_ns"
     assert result.data["steps"] == []  # one side has no step
-    assert result.data["steps"] == []
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if view.id != "trace"], ids=lambda view: view.id)
 def test_tables_without_rows_give_a_view_and_valid_json(view: View) -> None:
     span = TestSpan({name: empty(columns) for name, columns in TABLES.items()})
     assert is_available(view, facts_of_span(span))
-
     result = view.build(ViewInput([span, span] if view.scope == "diff" else [span], {}))
-
     json.dumps({"data": result.data, "tables": inline_tables(view.id, result)}, allow_nan=False)
     assert set(result.data) == set(typing.get_type_hints(view.contract))
 
@@ -277,15 +220,68 @@ def test_waiting_for_data_is_a_part_of_the_time_with_the_first_preparation_and_o
     assert loader([{**rows[0], "free": None}, *rows[1:]])["steps_ns"] is None
 
 
-def test_operators_of_the_host_alone_are_in_the_order_of_its_time() -> None:
-    rows = [{"name": name, "host_self_ns": time, "device_self_ns": 0} for name, time in (("a", 1), ("b", 9))]
-    for device, order in ((0, "host_self_ns"), (5, "device_self_ns")):
-        table = table_of("operators", [*rows, {"name": "c", "host_self_ns": 2, "device_self_ns": device}])
-        found = build(operator, TestSpan({"operators": table})).tables
-        assert (found["by_name"].sort, found["by_shape"].sort) == (order, order)
+def test_waiting_for_data_is_a_part_of_the_time_between_the_marks_of_a_timeline() -> None:
+    timeline, _ = open_trace([event("ProfilerStep#8", 100, 50), event("ProfilerStep#7", 10, 80), event("x", 0, 999)])
+    loads = table_of("operators", [{"name": "enumerate(DataLoader)#_", "host_total_ns": 90}])
+    assert build(data_pipeline, TestSpan({"operators": loads}, timeline=timeline)).data["loader"]["steps_ns"] == 140_000
 
 
-def test_find_view() -> None:
-    assert find_view("kernel") is kernel.VIEW
-    with pytest.raises(NotFound):
-        find_view("nothing")
+def test_kernel_shows_fused_operators_and_communication_by_type() -> None:
+    (span,) = found_spans(FIXTURES / "results" / "msprof_pieces")
+    tables = build(kernel, span).tables
+    for name, pattern, key, header in (
+        ("fusion_op", "fusion_op_*.csv", "original", "Original Ops"),
+        ("communication_statistic", "communication_statistic_*.csv", "type", "OP Type"),
+    ):
+        (path,) = (FIXTURES / "results" / "msprof_pieces").rglob(pattern)
+        with path.open(newline="") as file:
+            assert tables[name].table.text(key).tolist() == [row[header] for row in csv.DictReader(file)]
+
+
+def test_calls_are_shown_where_no_operators_are() -> None:
+    (span,) = found_spans(FIXTURES / "results" / "msprof")
+    result = build(operator, span)
+    assert set(result.tables) == {"api_statistic"} and result.data["calls"] == 0
+
+
+#: Device 2 computes 10 + 20; device 5 begins its steps earlier and computes longer.
+DEVICES = table_of(
+    "kernels",
+    [
+        {"device_id": device, "step": step, "start_ns": start, "dur_ns": dur, "core": "AI_CORE", "name": "k"}
+        for device, step, start, dur in (
+            *((2, "1", 100, 10), (2, "1", 120, 20), (5, "1", 90, 55)),
+            *((2, "2", 160, 30), (5, "2", 170, 25)),
+        )
+    ],
+)
+
+
+def test_step_trace_takes_the_figures_of_the_device_and_refuses_another() -> None:
+    def steps(device: str = "", **tables: Table) -> Any:
+        return build(step_trace, TestSpan(tables), device=device).data
+
+    keys = ("device_id", "step", "computing", "communication", "free", "stage", "preparing")
+    rows = [dict(zip(keys, row)) for row in ((2, "1", 30, 15, 10, 50, 7), (5, "1", 55, 5, 0, 60, 3))]
+    figures = table_of("step_trace", rows)
+    both = {"kernels": DEVICES, "step_trace": figures}
+    assert [steps(device, **both)["steps"][0]["preparing_ns"] for device in ("2", "5")] == [7, 3]
+    alone = [steps(device, step_trace=figures)["steps"] for device in ("", "5")]
+    assert [[one["total_ns"] for one in found] for found in alone] == [[50], [60]]
+    with pytest.raises(BadRequest):
+        steps("3", **both)
+    one = steps(kernels=DEVICES.take(DEVICES.ints("device_id") == 2))
+    assert (one["devices"], one["device"]) == ([2], None)
+
+
+def test_what_no_certain_device_did_is_a_budget_of_its_own() -> None:
+    ops = table_of("comm_ops", [{"step": "1", "kind": "collective", "name": "a", "group": "g", "elapse_ns": 15}])
+    data = build(distributed, TestSpan({"kernels": DEVICES, "comm_ops": ops}, Capture(rank=4))).data
+    of_first = [(one["device_id"], one["computing"], one["elapse"]) for one in data["budgets"] if one["step"] == "1"]
+    assert of_first == [(2, 30, None), (5, 55, None), (None, None, 15)]
+
+
+def test_the_device_of_the_settings_stands_in_for_those_of_tables() -> None:
+    devices = table_of("memory_record", [{"device": "NPU:3"}])
+    assert capture_json(TestSpan(capture=Capture(device_id=5)))["device_ids"] == [5]
+    assert capture_json(TestSpan({"memory_record": devices}, Capture(device_id=5)))["device_ids"] == [3]

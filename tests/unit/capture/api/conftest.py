@@ -3,27 +3,33 @@ from __future__ import annotations
 import gc
 import re
 import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import messages, paths
-from tb_npu_plugin.capture.api.dynamic_profile import DAEMON_VARIABLES, monitor
+from tb_npu_plugin.capture.api.dynamic_profile import DAEMON_VARIABLES
 from tb_npu_plugin.capture.api.dynamic_profile.config import FOLDER_VARIABLE
 from tb_npu_plugin.capture.api.enums import AiCMetrics
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.profile import profile
 from tests.unit.capture.api import fake
 
 LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\] \[(INFO|WARNING|ERROR)\] \[\d+\] profiler\.py: (.*)")
-#: A config that gives no warning.
-QUIET = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone)
-Said = Callable[[], list[tuple[str, str]]]
+
+
+def quiet(**arguments: Any) -> _ExperimentalConfig:
+    """A config that prints no warning."""
+    return _ExperimentalConfig(**{"aic_metrics": AiCMetrics.AiCoreNone, **arguments})
+
+
+def make_profile(**arguments: Any) -> profile:
+    """A profile with a handler that does nothing; it prints no warning."""
+    return profile(**{"experimental_config": quiet(), "on_trace_ready": lambda prof: None, **arguments})
 
 
 class Truthless:
@@ -43,16 +49,26 @@ def collect_frames() -> None:
         gc.collect()
 
 
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    """(kind, text) of every line on stdout since the last call; each must have the documented form."""
+class Said:
+    """What was printed on stdout since the last call; each line must have the documented form."""
 
-    def lines() -> list[tuple[str, str]]:
-        found = [LINE.fullmatch(line) for line in capsys.readouterr().out.splitlines()]
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self) -> list[tuple[str, str]]:
+        """(kind, text) of each line."""
+        found = [LINE.fullmatch(line) for line in self._capsys.readouterr().out.splitlines()]
         assert all(found)
         return [(match[1], match[2]) for match in found if match]
 
-    return lines
+    def errors(self) -> list[str]:
+        """The texts of the ERROR lines."""
+        return [text for kind, text in self() if kind == "ERROR"]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    return Said(capsys)
 
 
 @pytest.fixture(autouse=True)
@@ -68,17 +84,6 @@ def _clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-class _Unstarted(threading.Thread):
-    def start(self) -> None:
-        """Not."""
-
-
-def do_not_start_the_monitor(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread of dynamic_profile does not begin. Those of others do: of a progress bar, of a server that runs on."""
-    stands_in = SimpleNamespace(Lock=threading.Lock, Event=threading.Event, Thread=_Unstarted)
-    monkeypatch.setattr(monitor, "threading", stands_in)
-
-
 @dataclass
 class Recorded:
     """What the fake recorders of a test were asked."""
@@ -91,6 +96,10 @@ class Recorded:
         """The log, which is empty then."""
         out, self.log[:] = list(self.log), []
         return out
+
+    def take_captures(self) -> list[str]:
+        """The log without the marks of steps."""
+        return [entry for entry in self.take() if not entry.startswith("step_")]
 
 
 @pytest.fixture

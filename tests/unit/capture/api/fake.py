@@ -1,4 +1,4 @@
-"""A Recorder that writes down what it is asked to do; and a parser of the little that it leaves on the disk."""
+"""A Recorder that writes down what it is asked to do; and parsers of the little that it leaves on the disk."""
 
 from __future__ import annotations
 
@@ -11,20 +11,41 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction, Progress, Settings
+from tb_npu_plugin.capture.backend import MemoryAction, Progress, Settings
 
 RAW = "raw.json"
+#: The arguments of a call that the log shows; of others, none.
+SHOWN = {
+    "step_begin": slice(1),
+    "step_end": slice(1),
+    "mark": slice(3),
+    "range_start": slice(1, 4),
+    "communication": slice(2, 4),
+}
 
 
 class FakeRecorder:
-    """`log` is shared by all recorders of a test; `fail` maps the name of a call to what it raises."""
+    """`log` is shared by all recorders of a test; `fail` maps the name of a call to what it raises.
+
+    `last` holds the arguments of the last call of each name."""
 
     def __init__(self, log: list[str], fail: Mapping[str, Exception], seen: list[FakeRecorder]) -> None:
         self.log = log
         self.fail = fail
         self.actions: list[MemoryAction] = []
-        self.collections: list[tuple[int, int]] = []
+        self.last: dict[str, tuple[Any, ...]] = {}
         seen.append(self)
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """Each method of a Recorder that is not below."""
+        if name not in vars(backend.Recorder):
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> None:
+            self.last[name] = arguments
+            self._note(" ".join([name, *map(str, arguments[SHOWN.get(name, slice(0))])]))
+
+        return call
 
     def _note(self, what: str) -> None:
         self.log.append(what)
@@ -37,63 +58,10 @@ class FakeRecorder:
         self._note("prepare")
         (folder / backend.RAW_FOLDER).mkdir()
 
-    def sample(self, settings: Settings, stepping: bool) -> None:
-        self._note("sample")
-
-    def warmup(self, stepping: bool) -> None:
-        self._note("warmup")
-
-    def start(self) -> None:
-        self._note("start")
-
-    def stop(self) -> None:
-        self._note("stop")
-
-    def step_begin(self, number: int) -> None:
-        self._note(f"step_begin {number}")
-
-    def step_end(self, number: int) -> None:
-        self._note(f"step_end {number}")
-
-    def mark(self, message: str, domain: str, stream: int | None) -> None:
-        self._note(f"mark {message} {domain} {stream}")
-
-    def range_start(self, range_id: int, message: str, domain: str, stream: int | None) -> None:
-        self._note(f"range_start {message} {domain} {stream}")
-        self.last_range = range_id
-
-    def range_end(self, range_id: int) -> None:
-        self._note("range_end")
-        self.last_range = range_id
-
-    def collection(self, start: int, end: int) -> None:
-        self.collections.append((start, end))
-
-    def communicators(self, groups: Mapping[str, Any]) -> None:
-        self._note("communicators")
-
-    def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
-        self._note(f"communication {communicator} {peer}")
-
-    def batch(self, start: int, end: int) -> None:
-        self._note("batch")
-
-    def waited(self, at: int, start: int) -> None:
-        self._note("waited")
-
-    def enable_child_thread(self, switches: HostSwitches) -> None:
-        self._note(f"enable_child_thread {switches.with_stack}")
-
-    def disable_child_thread(self) -> None:
-        self._note("disable_child_thread")
-
     def finalize(self) -> Mapping[str, Any]:
         self._note("finalize")
         (self.folder / backend.RAW_FOLDER / RAW).write_text(json.dumps({"operators": 3}))
         return {"tb_npu_simulated": {"by": "fake"}}
-
-    def discard(self) -> None:
-        self._note("discard")
 
     def memory_actions(self, device: str) -> Sequence[MemoryAction]:
         return self.actions
@@ -124,37 +92,33 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
 PARSER = f"{__name__}:parse"
 
 
-# -- parsers that end the process that waits for them ----------------------------
+# -- parsers that end the process that waits for them, or fail half way ----------
 def _half(out: Path) -> int:
     """Half a result; gives the process that waits."""
     (out / "trace_view.json").write_text("[{")
     return os.getppid()
 
 
-def kill_who_waits(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+def kill_who_waits(folder: Path, out: Path, export_types: Any, progress: Callable[[Progress], None]) -> None:
     """Kill the waiting process; report until the pipe breaks."""
     os.kill(_half(out), signal.SIGKILL)
     while True:
         progress(Progress(1, 1, "operators"))
 
 
-def interrupt_who_waits(
-    folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]
-) -> None:
+def interrupt_who_waits(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
     """Ctrl-C, and no end until the other ends this one."""
     os.killpg(os.getpgid(_half(out)), signal.SIGINT)
     signal.pause()
 
 
-def interrupt_and_parse(
-    folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]
-) -> None:
+def interrupt_and_parse(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
     """Ctrl-C while the training goes on."""
     os.killpg(os.getpgid(os.getppid()), signal.SIGINT)
     parse(folder, out, export_types, progress)
 
 
-def full_disk(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:
+def full_disk(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
     """The disk takes half a result."""
     _half(out)
     raise OSError(errno.ENOSPC, "No space left on device")

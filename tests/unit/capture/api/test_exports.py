@@ -4,28 +4,31 @@ import gzip
 import json
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.backend import MemoryAction
-from tests.unit.capture.api.conftest import QUIET, Recorded, Said
+from tests.unit.capture.api.conftest import Recorded, Said, make_profile, quiet
 
 MEMORY = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+FAILED = "Call export_chrome_trace failed. Exception: "
+METRIC = "Metric should be self_cpu_time_total or self_npu_time_total. Here it is presumed to be self_cpu_time_total."
+DATABASE = "The export_type db in experimental_config is ignored by export_chrome_trace and export_stacks."
+NO_DATA = "No memory timeline data of cpu."
+NEEDS_ALL = "record_shapes=True, profile_memory=True, with_stack=True or with_modules=True"
 
 
 @pytest.fixture
-def captured(recorded: Recorded, said: Said) -> Iterator[profile]:
+def captured(recorded: Recorded, said: Said) -> profile:
     """A capture that is over, with stacks and memory."""
-    with profile(experimental_config=QUIET, **MEMORY) as prof:
+    with make_profile(**MEMORY) as prof:
         pass
     said()
-    yield prof
+    return prof
 
 
 def test_chrome_trace(captured: profile, said: Said) -> None:
@@ -35,94 +38,58 @@ def test_chrome_trace(captured: profile, said: Said) -> None:
     assert said() == []
 
 
-def test_a_chrome_trace_is_a_json_file(captured: profile, said: Said) -> None:
-    captured.export_chrome_trace("trace.txt")
-    assert said() == [
-        (
-            "ERROR",
-            "Call export_chrome_trace failed. Exception: Invalid parameter output_path, which must be a json file.",
-        )
-    ]
-
-
-def test_a_chrome_trace_of_a_capture_for_the_database(recorded: Recorded, said: Said) -> None:
-    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, export_type="db")
-    with profile(experimental_config=config) as prof:
-        pass
-    said()
-    prof.export_chrome_trace("trace.json")
-    assert Path("trace.json").is_file()
-    [(kind, text)] = said()
-    assert kind == "WARNING"
-    assert "ignored" in text
-
-
-@pytest.mark.parametrize("export", ["export_chrome_trace", "export_stacks", "export_memory_timeline"])
-def test_before_and_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
-    prof = profile(experimental_config=QUIET, **MEMORY)
-    getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
-    assert said() == [("WARNING", "Invalid profiling path.")]
-    with prof:
-        said()
-        getattr(prof, export)("out.log" if export == "export_stacks" else "out.json")
-        assert said() == [("WARNING", "The capture has not ended: call stop() first. Nothing is parsed or exported.")]
-    prof.export_chrome_trace("trace.json")
-    assert Path("trace.json").is_file()  # the capture itself is whole
-
-
 def test_stacks(captured: profile, said: Said) -> None:
     captured.export_stacks("cpu.log")
     captured.export_stacks("npu.log", "self_npu_time_total")
     assert Path("cpu.log").read_text() == "outer.py(1): main;inner.py(3): f 12\nouter.py(1): main;inner.py(4): g 3"
     assert Path("npu.log").read_text() == "outer.py(1): main;inner.py(3): f 40"
     assert said() == []
-
-
-def test_stacks_with_a_wrong_metric_and_suffix(captured: profile, said: Said) -> None:
     captured.export_stacks("a/stacks.txt", "time")
     assert said() == [
-        (
-            "WARNING",
-            "Metric should be self_cpu_time_total or self_npu_time_total. "
-            "Here it is presumed to be self_cpu_time_total.",
-        ),
+        ("WARNING", METRIC),
         ("WARNING", "The file of export_stacks must be a .log file, it is written to a/stacks.log."),
     ]
-    assert " 12\n" in Path("a/stacks.log").read_text()
+    assert Path("a/stacks.log").read_text() == Path("cpu.log").read_text()
 
 
-def test_an_export_that_fails_says_so_in_its_bar(
-    captured: profile, said: Said, capsys: pytest.CaptureFixture[str]
+#: Arguments of the profile, export, its file, beginning of the only line that is printed.
+LINES: list[tuple[dict[str, Any], str, str, str]] = [
+    ({}, "chrome_trace", "trace.txt", f"ERROR: {FAILED}Invalid parameter output_path, which must be a json file."),
+    ({}, "chrome_trace", "file/trace.json", f"ERROR: {FAILED}[Errno"),
+    ({"experimental_config": quiet(export_type="db")}, "chrome_trace", "trace.json", f"WARNING: {DATABASE}"),
+    ({}, "stacks", "stacks.log", "WARNING: Function export_stacks() requires with_stack=True."),
+    ({}, "memory_timeline", "all.json", f"WARNING: {NEEDS_ALL} required for memory profiling."),
+    ({**MEMORY, "profile_memory": False}, "memory_timeline", "one.json", "WARNING: profile_memory=True required for"),
+    ({**MEMORY, "activities": [ProfilerActivity.CPU]}, "memory_timeline", "m.json", f"ERROR: {NO_DATA}"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "export", "path", "line"), LINES)
+def test_what_an_export_says(
+    arguments: dict[str, Any], export: str, path: str, line: str, recorded: Recorded, said: Said
 ) -> None:
-    (Path(captured.prof_if.prof_path) / "FRAMEWORK/raw.json").write_text("{")
-    captured.export_chrome_trace("trace.json")
-    written = capsys.readouterr()
-    assert "[ERROR]" in written.out
-    assert "failed" in written.err
-
-
-def test_stacks_need_stacks(recorded: Recorded, said: Said) -> None:
-    with profile(experimental_config=QUIET) as prof:
+    Path("file").touch()
+    with make_profile(**arguments) as prof:
         pass
     said()
-    prof.export_stacks("stacks.log")
-    assert said() == [("WARNING", "Function export_stacks() requires with_stack=True.")]
-    assert not Path("stacks.log").exists()
+    getattr(prof, f"export_{export}")(path)
+    [(kind, text)] = said()
+    assert f"{kind}: {text}".startswith(line)
+    assert Path(path).is_file() == (DATABASE in line)
 
 
-@pytest.mark.parametrize(
-    ("switches", "missing"),
-    [
-        ({}, "record_shapes=True, profile_memory=True, with_stack=True or with_modules=True"),
-        ({"record_shapes": True, "with_modules": True}, "profile_memory=True"),
-    ],
-)
-def test_a_memory_timeline_needs(switches: dict[str, bool], missing: str, recorded: Recorded, said: Said) -> None:
-    with profile(experimental_config=QUIET, **switches) as prof:
-        pass
-    said()
-    prof.export_memory_timeline("memory.json")
-    assert said() == [("WARNING", f"{missing} required for memory profiling.")]
+@pytest.mark.parametrize("export", ["export_chrome_trace", "export_stacks", "export_memory_timeline"])
+def test_before_and_while_it_records(export: str, recorded: Recorded, said: Said) -> None:
+    prof = make_profile(**MEMORY)
+    path = "out.log" if export == "export_stacks" else "out.json"
+    getattr(prof, export)(path)
+    assert said() == [("WARNING", "Invalid profiling path.")]
+    with prof:
+        said()
+        getattr(prof, export)(path)
+        assert said() == [("WARNING", "The capture has not ended: call stop() first. Nothing is parsed or exported.")]
+    prof.export_chrome_trace("trace.json")
+    assert Path("trace.json").is_file()  # the capture itself is whole
 
 
 ACTIONS = [
@@ -147,33 +114,18 @@ def test_a_memory_timeline_as_json(captured: profile, recorded: Recorded, said: 
     assert said() == []
 
 
-def test_no_picture_without_matplotlib(captured: profile, recorded: Recorded, said: Said, monkeypatch: Any) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_memory_timeline_as_a_picture(
+    installed: bool, captured: profile, recorded: Recorded, said: Said, monkeypatch: Any
+) -> None:
     recorded.recorders[0].actions = ACTIONS
+    if installed:
+        pytest.importorskip("matplotlib", reason="the picture of a memory timeline needs matplotlib")
+    else:
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
     captured.export_memory_timeline("memory.html")
-    assert said() == [("ERROR", "matplotlib.pyplot was not found.")]
-    assert not Path("memory.html").exists()
-
-
-def test_a_memory_timeline_without_data(recorded: Recorded, said: Said) -> None:
-    with profile(experimental_config=QUIET, activities=[ProfilerActivity.CPU], **MEMORY) as prof:
-        pass
-    said()
-    prof.export_memory_timeline("memory.json")
-    assert said() == [("ERROR", "No memory timeline data of cpu.")]
-
-
-def test_a_file_that_cannot_be_written(captured: profile, recorded: Recorded, said: Said) -> None:
-    Path("file").touch()
-    captured.export_chrome_trace("file/trace.json")
-    [(kind, text)] = said()
-    assert kind == "ERROR"
-    assert text.startswith("Call export_chrome_trace failed. Exception: [Errno")
-
-
-def test_a_memory_timeline_as_a_picture(captured: profile, recorded: Recorded) -> None:
-    pytest.importorskip("matplotlib", reason="the picture of a memory timeline needs matplotlib")
-    recorded.recorders[0].actions = ACTIONS
-    captured.export_memory_timeline("memory.html")
-    assert re.search(r'<img src="data:image/png;base64,iVBOR[^"]+">', Path("memory.html").read_text())
+    assert said() == ([] if installed else [("ERROR", "matplotlib.pyplot was not found.")])
+    page = Path("memory.html").read_text() if installed else '<img src="data:image/png;base64,iVBOR=">'
+    assert re.search(r'<img src="data:image/png;base64,iVBOR[^"]+">', page)
+    assert Path("memory.html").exists() == installed

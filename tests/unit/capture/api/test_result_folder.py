@@ -1,4 +1,4 @@
-"""Names of result folders and the two side files.
+"""Names of result folders, the two side files, and which folders are deleted.
 Source: docs/facts/ascend_pt.md, Folder name, profiler_info.json, profiler_metadata.json."""
 
 from __future__ import annotations
@@ -13,37 +13,34 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api import paths
-from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity
-from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.api import metadata, paths
+from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
-from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
-from tests.unit.capture.api.conftest import QUIET, Recorded, Said, collect_frames
+from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet
 
 NAME = re.compile(r"(?P<worker>.+)_(?P<pid>\d+)_(?P<time>\d{17})_ascend_pt")
+HOST = socket.gethostname()
 
 
 def _capture(**arguments: Any) -> Path:
-    prof = profile(**{"experimental_config": QUIET, "on_trace_ready": lambda prof: None, **arguments})
-    with prof:
-        prof.add_metadata("mine", "yes")
+    with make_profile(**arguments) as prof:
+        pass
     return Path(prof.prof_if.prof_path)
 
 
-def test_name(recorded: Recorded) -> None:
-    tensorboard_trace_handler("result")
-    before = time.strftime("%Y%m%d%H%M%S")
-    folder = _capture()
+def _metadata(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "profiler_metadata.json").read_text())
+
+
+def _named(folder: Path) -> re.Match[str]:
     found = NAME.fullmatch(folder.name)
-    assert found
-    assert found["worker"] == socket.gethostname()
-    assert int(found["pid"]) == os.getpid()
-    assert before <= found["time"][:14] <= time.strftime("%Y%m%d%H%M%S")
-    assert folder.parent == Path("result").absolute()
+    assert found, folder.name
+    return found
 
 
-@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o027, 0o750), (0o000, 0o750)])
+# -- the folder --------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o700), (0o000, 0o750)])
 def test_folders_are_open_to_whom_the_umask_says(mask: int, mode: int, recorded: Recorded) -> None:
     before = os.umask(mask)
     try:
@@ -56,38 +53,29 @@ def test_folders_are_open_to_whom_the_umask_says(mask: int, mode: int, recorded:
         assert path.stat().st_mode & 0o777 == 0o666 & ~mask
 
 
-HOST = socket.gethostname()
 #: Bytes of a worker name that fit into a file name.
 LEFT = 255 - len(f"_{os.getpid()}_20260102030405999_ascend_pt")
-#: worker_name, worker in the name, warned.
-WORKERS: list[tuple[Any, str, bool]] = [
-    (None, HOST, False),
-    ("w0", "w0", False),
-    ("x" * 225, "x" * LEFT, False),
-    ("x" * 226, HOST, True),
-    ("", HOST, True),
-    ("é" * 225, "é" * (LEFT // 2), False),
-    ("a/b", HOST, True),
-    (5, HOST, True),
-    ("a\nb", HOST, True),
-    ("a\0b", HOST, True),
-    ("\x1b[31m", HOST, True),
-    ("a\udc80", HOST, True),
-    ("a\\b", "a\\b", False),
+#: worker_name, worker in the name.
+WORKERS: list[tuple[Any, str]] = [
+    (None, HOST),
+    ("w0", "w0"),
+    ("a\\b", "a\\b"),
+    ("x" * 225, "x" * LEFT),
+    ("é" * 225, "é" * (LEFT // 2)),
+    *((unusable, HOST) for unusable in ("x" * 226, "", "a/b", 5, "a\nb", "\x1b[31m", "a\udc80")),
 ]
 
 
-@pytest.mark.parametrize(("name", "worker", "warned"), WORKERS)
-def test_worker_names(name: Any, worker: str, warned: bool, recorded: Recorded, said: Said) -> None:
+@pytest.mark.parametrize(("name", "worker"), WORKERS)
+def test_worker_names(name: Any, worker: str, recorded: Recorded, said: Said) -> None:
     tensorboard_trace_handler("result", name)
-    lines = [("WARNING", "Invalid parameter worker_name, reset it to default.")] if warned else []
-    assert said() == lines
-    found = NAME.fullmatch(_capture().name)
-    assert found
-    assert found["worker"] == worker
+    warned = name is not None and worker == HOST
+    assert said() == [("WARNING", "Invalid parameter worker_name, reset it to default.")] * warned
+    found = _named(_capture())
+    assert (found["worker"], found["pid"]) == (worker, str(os.getpid()))
 
 
-@pytest.mark.parametrize("name", ["", 5, ["a"], "a\0b", "a\ud800b"])
+@pytest.mark.parametrize("name", ["", 5, "a\0b", "a\ud800b"])
 def test_invalid_folder_names(name: Any, recorded: Recorded, said: Said) -> None:
     tensorboard_trace_handler(name)
     assert said() == [("WARNING", "Invalid parameter dir_name, reset it to default.")]
@@ -96,34 +84,24 @@ def test_invalid_folder_names(name: Any, recorded: Recorded, said: Said) -> None
 
 #: dir_name, ASCEND_WORK_PATH, handler?, expected parent.
 PLACES = [
-    ("given", None, True, "given"),
     ("given", "work", True, "given"),
     (None, "work", True, "work/profiling_data"),
-    (None, None, True, "."),
+    (None, "", True, "."),
     (None, "work", False, "work/profiling_data"),
-    (None, None, False, "export_only_prof_dir"),
-    ("given", None, False, "export_only_prof_dir"),  # start() without a handler forgets the dir_name
+    (None, "", False, "export_only_prof_dir"),
+    ("given", "", False, "export_only_prof_dir"),  # start() without a handler forgets the dir_name
 ]
 
 
 @pytest.mark.parametrize(("given", "work", "handled", "parent"), PLACES)
-def test_places(
-    given: str | None,
-    work: str | None,
-    handled: bool,
-    parent: str,
-    recorded: Recorded,
-    monkeypatch: Any,
-    tmp_path: Path,
-) -> None:
-    if work:
-        monkeypatch.setenv("ASCEND_WORK_PATH", str(tmp_path / work))
+def test_places(given: Any, work: str, handled: bool, parent: str, recorded: Recorded, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ASCEND_WORK_PATH", work)
     tensorboard_trace_handler(given)
-    prof = profile(on_trace_ready=(lambda prof: None) if handled else None, experimental_config=QUIET)
+    prof = make_profile() if handled else make_profile(on_trace_ready=None)
     prof.start()
     prof.stop()
     folder = Path(prof.prof_if.prof_path)
-    assert folder.parent == (tmp_path / parent)
+    assert folder.parent == Path(parent).absolute()
     assert folder.is_dir()
     del prof
     collect_frames()
@@ -138,16 +116,48 @@ def test_two_folders_in_one_millisecond(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(paths, "datetime", Frozen)
     place = paths.Place()
-    times = [NAME.fullmatch(place.create()[0].name)["time"] for _ in range(3)]  # type: ignore[index]
-    assert times == ["20260102030405999", "20260102030406000", "20260102030406001"]
+    assert [_named(place.create()[0])["time"] for _ in range(2)] == ["20260102030405999", "20260102030406000"]
 
 
+@pytest.mark.parametrize("path", ["", ".", "results", "host_1_20260101000000000_ascend_pt"])
+def test_only_absolute_paths_of_result_folders_are_deleted(path: str, tmp_path: Path) -> None:
+    """Cause: an empty path is the working directory; with `Path("")`, a capture whose folder could not be made once deleted
+    all that the user had there."""
+    kept = {"results", "host_1_20260101000000000_ascend_pt"}
+    for name in kept:
+        (tmp_path / name).mkdir()
+    paths.remove(Path(path))
+    paths.remove(tmp_path)
+    assert {entry.name for entry in tmp_path.iterdir()} == kept
+
+
+def test_another_rank_removes_the_folder_of_temporary_ones(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = paths.Place()
+    place.configure(export_only=True)
+    # Another rank removes the folder above between the making of it and of this rank's own below it.
+    real, failures = Path.mkdir, [FileNotFoundError(2, "No such file or directory")]
+
+    def mkdir(path: Path, *mode: int, **arguments: Any) -> None:
+        if failures:
+            raise failures.pop()
+        real(path, *mode, **arguments)
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    folder, temporary = place.create()
+    assert folder.is_dir() and temporary
+    assert said() == []
+
+
+#: Switches of the experimental config.
+OFF = ("_l2_cache", "_msprof_tx", "_mstx", "_op_attr", "_sys_io", "_sys_interconnection", "record_op_args")
+
+
+# -- profiler_info.json ------------------------------------------------------------------------------
 def test_profiler_info(recorded: Recorded) -> None:
     before = time.time_ns()
-    folder = _capture(schedule=schedule(1, 2, 3, 4, 5), record_shapes=True, activities=[ProfilerActivity.NPU])
-    assert folder == Path()  # step 0 waits: nothing was recorded
-    folder = _capture(schedule=schedule(0, 2, 0, 4), record_shapes=True, activities=[ProfilerActivity.NPU])
-    text = (folder / "profiler_info.json").read_text()
+    arguments: dict[str, Any] = {"record_shapes": True, "activities": [ProfilerActivity.NPU]}
+    assert _capture(schedule=schedule(1, 2, 3, 4, 5), **arguments) == Path()  # step 0 waits: nothing was recorded
+    text = (_capture(schedule=schedule(0, 2, 0, 4), **arguments) / "profiler_info.json").read_text()
     found = json.loads(text)
     assert text == json.dumps(found, indent=4)
     assert found["config"]["common_config"] == {
@@ -159,7 +169,15 @@ def test_profiler_info(recorded: Recorded) -> None:
         "with_flops": False,
         "with_modules": False,
     }
-    assert found["config"]["experimental_config"] == vars(QUIET)
+    assert found["config"]["experimental_config"] == {
+        "_profiler_level": "Level0",
+        "_aic_metrics": "ACL_AICORE_NONE",
+        "_data_simplification": True,
+        "_export_type": ["text"],
+        "_gc_detect_threshold": None,
+        **dict.fromkeys(OFF, False),
+        **{name: [] for name in ("_host_sys", "_mstx_domain_include", "_mstx_domain_exclude")},
+    }
     assert set(found["start_info"]) == {"syscnt_enable", "freq", "start_cnt", "start_monotonic"}
     assert before <= found["end_info"]["collectionTimeEnd"] <= time.time_ns()
     assert found["start_info"]["start_monotonic"] <= found["end_info"]["MonotonicTimeEnd"] <= time.monotonic_ns()
@@ -167,7 +185,7 @@ def test_profiler_info(recorded: Recorded) -> None:
 
 
 def test_a_rank_from_the_environment_is_a_text(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
-    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof = make_profile()
     prof.start()
     folder = Path(prof.prof_if.prof_path)
     assert (folder / "profiler_info.json").is_file()  # already while it records
@@ -183,74 +201,77 @@ def test_an_invalid_rank_is_ignored(rank: str, recorded: Recorded, monkeypatch: 
     assert (_capture() / "profiler_info.json").is_file()
 
 
+# -- profiler_metadata.json --------------------------------------------------------------------------
 def test_metadata(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HCCL_ALGO", "ring")
-    folder = _capture()
-    found = json.loads((folder / "profiler_metadata.json").read_text())
-    assert found["mine"] == "yes"
-    assert found["ENV_VARIABLES"] == {
-        "ASCEND_GLOBAL_LOG_LEVEL": "",
-        "HCCL_RDMA_TC": "",
-        "HCCL_RDMA_SL": "",
-        "ACLNN_CACHE_LIMIT": "",
-        "HOST_CACHE_CAPACITY": "",
-        "ASCEND_ENHANCE_ENABLE": "",
-        "PYTORCH_NPU_ALLOC_CONF": "",
-        "ASCEND_LAUNCH_BLOCKING": "",
-        "HCCL_ALGO": "ring",
-    }
-    assert found["tb_npu_simulated"] == {"by": "fake"}
-    assert recorded.recorders[0].settings.environment == found["ENV_VARIABLES"]
-
-
-class Odd:
-    """A schedule with attributes that JSON does not have."""
-
-    def __init__(self) -> None:
-        self.itself, self.limit, self.table = self, float("inf"), {(1, 2): 3}
-
-    def __call__(self, step: int) -> ProfilerAction:
-        return ProfilerAction.RECORD
-
-    def __str__(self) -> str:
-        raise RuntimeError
-
-
-def test_values_that_json_does_not_have_become_texts(recorded: Recorded) -> None:
-    def refuse(constant: str) -> None:
-        raise AssertionError(constant)
-
-    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET, schedule=Odd())
-    with prof:
-        prof.metadata.update({"lr": float("nan"), "size": 10**5000, (1, 2): {3}, "file": "\udcff"})  # type: ignore[dict-item]
-    folder = Path(prof.prof_if.prof_path)
-    info, metadata = (
-        json.loads((folder / name).read_text(), parse_constant=refuse)
-        for name in ("profiler_info.json", "profiler_metadata.json")
-    )
-    assert info["config"]["common_config"]["schedule"] == {"itself": "Odd", "limit": "inf", "table": "{(1, 2): 3}"}
-    assert {key: metadata[key] for key in ("lr", "size", "(1, 2)", "file")} == {
-        "lr": "nan",
-        "size": "int",
-        "(1, 2)": "{3}",
-        "file": "?",
-    }
-
-
-def test_the_database_form_keeps_the_environment_elsewhere(recorded: Recorded) -> None:
-    config = _ExperimentalConfig(aic_metrics=AiCMetrics.AiCoreNone, export_type="db")
-    found = json.loads((_capture(experimental_config=config) / "profiler_metadata.json").read_text())
-    assert "ENV_VARIABLES" not in found
-
-
-def test_metadata_are_of_one_capture(recorded: Recorded) -> None:
-    prof = profile(on_trace_ready=lambda prof: None, experimental_config=QUIET)
+    prof = make_profile()
     prof.add_metadata_json("numbers", "[1, 2]")
     found = []
     for _ in range(2):
         prof.start()
         prof.stop()
-        found.append(json.loads(Path(prof.prof_if.prof_path, "profiler_metadata.json").read_text()))
-    assert found[0]["numbers"] == [1, 2]
-    assert "numbers" not in found[1]
-    assert prof.metadata == {}
+        found.append(_metadata(Path(prof.prof_if.prof_path)))
+    assert [one.get("numbers") for one in found] == [[1, 2], None]  # they are of one capture
+    unset = "ASCEND_GLOBAL_LOG_LEVEL HCCL_RDMA_TC HCCL_RDMA_SL ACLNN_CACHE_LIMIT HOST_CACHE_CAPACITY"
+    unset += " ASCEND_ENHANCE_ENABLE PYTORCH_NPU_ALLOC_CONF ASCEND_LAUNCH_BLOCKING"
+    assert found[0]["ENV_VARIABLES"] == {**dict.fromkeys(unset.split(), ""), "HCCL_ALGO": "ring"}
+    assert found[0]["tb_npu_simulated"] == {"by": "fake"}
+    assert recorded.recorders[0].settings.environment == found[0]["ENV_VARIABLES"]
+    database = _capture(experimental_config=quiet(export_type="db"))  # it has a table for them
+    assert "ENV_VARIABLES" not in _metadata(database)
+
+
+def test_values_that_json_does_not_have_become_texts(recorded: Recorded) -> None:
+    plan = schedule(0, 1)
+    vars(plan).update(limit=float("inf"), table={(1, 2): 3})
+    odd: dict[Any, Any] = {"lr": float("nan"), "size": 10**5000, (1, 2): {3}, "file": "\udcff"}
+    with make_profile(schedule=plan) as prof:
+        prof.metadata.update(odd)
+    folder = Path(prof.prof_if.prof_path)
+    found = json.loads((folder / "profiler_info.json").read_text())["config"]["common_config"]["schedule"]
+    assert (found["limit"], found["table"]) == ("inf", "{(1, 2): 3}")
+    texts = {"lr": "nan", "size": "int", "(1, 2)": "{3}", "file": "?"}
+    assert texts.items() <= _metadata(folder).items()
+
+
+TYPE = "The key and value of metadata must be string. Skip this metadata."
+LONG = "Invalid input key or value. Skip this metadata."
+JSON = "The metadata value must be json format string. Skip this metadata"
+
+#: JSON?, key, value, what is stored or printed.
+ROWS: list[tuple[bool, Any, Any, Any]] = [
+    (False, "k" * 4096, "v" * 4096, {"k" * 4096: "v" * 4096}),
+    (False, "k" * 4097, "v", LONG),
+    (False, "k", "v" * 4097, LONG),
+    (False, "key", 5, TYPE),
+    (True, "key", '{"a": [null, 1e308]}', {"key": {"a": [None, 1e308]}}),
+    (True, "key", [1, 2, 3], TYPE),
+    (True, "key", "[1, 2", JSON),
+    (True, "key", "[NaN]", JSON),  # Python's json takes it; those who read the file do not
+    (True, "key", "[-1e999]", JSON),
+    (True, "key", "v" * 4097, LONG),
+]
+
+
+@pytest.mark.parametrize(("as_json", "key", "value", "expected"), ROWS)
+def test_what_may_be_added(as_json: bool, key: Any, value: Any, expected: Any, said: Said) -> None:
+    found: dict[str, Any] = {}
+    (metadata.add_json if as_json else metadata.add)(found, key, value)
+    stored = isinstance(expected, dict)
+    assert (found, said()) == ((expected, []) if stored else ({}, [("WARNING", expected)]))
+
+
+def test_a_second_value_overrides(said: Said) -> None:
+    found: dict[str, Any] = {"key": "one"}
+    metadata.add_json(found, "key", "2")
+    assert found == {"key": 2}
+    assert said() == [("WARNING", "key is already saved as metadata, override it.")]
+
+
+@pytest.mark.parametrize(("entries", "added"), [(500, True), (2000, False)])
+def test_there_is_a_limit_to_all_of_it(entries: int, added: bool, said: Said) -> None:
+    """50 KiB of the table (not of the texts in it), as sys.getsizeof counts."""
+    found: dict[str, Any] = dict.fromkeys(map(str, range(entries)))
+    metadata.add(found, "key", "value")
+    assert ("key" in found) == added
+    assert said() == ([] if added else [("WARNING", "Too many metadata added. Skip this metadata")])

@@ -19,73 +19,52 @@ from tests.support.pairs import Axes, covering
 from tests.support.views import open_all
 from tests.unit.store.results import settle
 
+PARTS = 10
 _OFF_ON = (False, True)
 #: Model, ranks, tp, pp; the last rank is written.
 _RUNS = (("tiny", 1, 1, 1), ("tiny", 8, 2, 2), ("resnet50", 2, 1, 1), ("linear", 2, 1, 1))
 _SIZES = {"tiny": Sizes(layers=2, hidden=64, sequence=64), "resnet50": Sizes(layers=4, batch=4), "linear": Sizes()}
+_LINK, _SHAPES = "slow-link:0-1", "dynamic-shapes"
 _FAULTS = (
-    None,
     "slow-rank:0:3",
-    "slow-link:0-1",
+    _LINK,
     "gc-pause:0:3",
     "slow-loader:0:5",
     "ai-cpu",
     "memory-leak:3",
-    "dynamic-shapes",
+    _SHAPES,
     "fragmentation",
 )
+_SWITCHES = ("l2_cache", "sys_io", "sys_interconnection", "memory", "stack", "shapes")
 AXES: Axes = {
     "run": _RUNS,
-    "fault": _FAULTS,
+    "fault": (None, *_FAULTS),
     "level": (-1, 0, 1, 2),
     "metrics": ("PipeUtilization", "MemoryAccess", "AiCoreNone"),
     "chip": ("910A", "910B4", "310P"),
     "steps": (1, 2),
     "task_queue": (0, 1, 2),
-    "mstx": _OFF_ON,
-    "l2_cache": _OFF_ON,
-    "sys_io": _OFF_ON,
-    "sys_interconnection": _OFF_ON,
-    "memory": _OFF_ON,
-    "stack": _OFF_ON,
-    "shapes": _OFF_ON,
     "seed": (0, 7),
+    **dict.fromkeys(("mstx", *_SWITCHES), _OFF_ON),
 }
-#: Faults that cannot be: one rank has no links, and the shapes of "linear" do not change.
-_REFUSED = (("slow-link:0-1", 1), ("dynamic-shapes", "linear"))
-_SWITCHES = ("level", "l2_cache", "sys_io", "sys_interconnection", "memory", "stack", "shapes")
 
 
 def recipe(row: dict[str, Any]) -> Recipe:
     """What a row asks for, as the command line makes it."""
     model, ranks, tp, pp = row["run"]
-    fault = (
-        row["fault"] if (row["fault"], ranks if row["fault"] == "slow-link:0-1" else model) not in _REFUSED else None
-    )
+    # one rank has no links, and the shapes of "linear" do not change
+    is_refused = (row["fault"] == _LINK and ranks == 1) or (row["fault"] == _SHAPES and model == "linear")
+    faults = () if row["fault"] is None or is_refused else (row["fault"],)
     options = Options(
         metrics=METRICS[row["metrics"] if row["level"] > 0 else "AiCoreNone"],
         export=("text", "db"),
-        gc_threshold=0.0 if str(fault).startswith("gc-pause") else None,
+        gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
         built_in_marks=(COMMUNICATION, DATALOADER) if row["mstx"] else (),
-        **{name: row[name] for name in _SWITCHES},
+        **{name: row[name] for name in ("level", *_SWITCHES)},
     )
-    return Recipe(
-        model,
-        ranks,
-        tp,
-        pp,
-        row["steps"],
-        chip=row["chip"],
-        seed=row["seed"],
-        faults=(fault,) if fault else (),
-        sizes=_SIZES[model],
-        options=options,
-        only=(ranks - 1,),
-        task_queue=row["task_queue"],
-    )
-
-
-PARTS = 10
+    same = {name: row[name] for name in ("chip", "seed", "steps", "task_queue")}
+    only = (ranks - 1,)
+    return Recipe(model, ranks, tp, pp, faults=faults, sizes=_SIZES[model], options=options, only=only, **same)
 
 
 @cache
@@ -96,9 +75,8 @@ def rows() -> list[dict[str, Any]]:
 @pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in range(1, PARTS))])
 def test_any_combination_of_settings_gives_a_whole_result(part: int, tmp_path: Path) -> None:
     for number, row in enumerate(rows()[part::PARTS]):
-        run = (
-            tmp_path / str(number) / ("task_queue_0" if row["task_queue"] == 0 else "run")
-        )  # as support.mock.queued knows
+        # as has_task_queue() of the invariants knows it
+        run = tmp_path / str(number) / ("task_queue_0" if row["task_queue"] == 0 else "run")
         write_run(recipe(row), run, jobs=1)
         (folder,) = run.glob("*_ascend_pt")
         settle(folder)

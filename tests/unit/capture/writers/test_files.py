@@ -1,83 +1,175 @@
-"""Which files a result has, and that no temporary file is left.
+"""Files of a result: which there are, and what few other files tell of them.
 Source: docs/facts/ascend_pt.md, Files and when they are written."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import sqlite3
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.support.mock import LEVELS, RUNS, SWITCHES, rank_folder, run, switched
+from tb_npu_plugin.capture.models.run import Recipe, write_run
+from tb_npu_plugin.capture.simulation import step
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+from tb_npu_plugin.capture.simulation.device import COPIES
+from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Process, Segment, Step, Task
+from tb_npu_plugin.capture.writers.analysis_db import Analysis
+from tb_npu_plugin.capture.writers.dialect import NEW, Options
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.result import TextResult
+from tb_npu_plugin.capture.writers.result_db import DatabaseResult
+from tb_npu_plugin.capture.writers.text import cell, mb_text, shapes_cell, time_text, us_text
+from tests.oracle.raw import Raw
+from tests.support.invariants import query
+from tests.support.mock import LEVELS, SWITCHES, rank_folder, run, switched
 
-ALWAYS = {"trace_view.json", "operator_details.csv"}
-KERNELS = {"kernel_details.csv", "step_trace_time.csv", "l2_cache.csv", "task_time.csv"}
-LEVEL_1 = {"op_statistic.csv", "api_statistic.csv"}
+KERNELS = {"kernel_details.csv", "step_trace_time.csv", "task_time.csv"}
+LEVEL_1 = {"op_statistic.csv", "api_statistic.csv", "communication.json", "communication_matrix.json"}
 MEMORY = {"operator_memory.csv", "memory_record.csv"}
-MODULES = {"npu_module_mem.csv"}
-COMMUNICATION = {"communication.json", "communication_matrix.json"}
+T = 1_700_000_000_000_000_000
+OP = HostOp(OpInfo("aten::op"), 1, T, T + 9)
 
 
-def files_of(level: str, switch: str) -> set[str]:
-    """docs/facts/ascend_pt.md, Files and when they are written. The run communicates and has kernels on the AI CPU."""
-    number, npu, cpu = LEVELS[level], switch != "cpu_only", switch != "npu_only"
-    found = {"trace_view.json"} | ({"operator_details.csv"} if cpu else set())
-    if switch != "no_memory":
-        found |= MEMORY | (MODULES if npu and number >= 0 else set())
-    if npu and number >= 0:
-        found |= KERNELS - (set() if switch == "l2_cache" else {"l2_cache.csv"})
-    if npu and number >= 1:
-        found |= LEVEL_1 | COMMUNICATION
-    return found | ({"data_preprocess.csv"} if npu and number >= 2 else set())
+def files_of(level: int, switch: str) -> set[str]:
+    """Of a run that communicates and has kernels on the AI CPU."""
+    device = switch != "cpu_only" and level >= 0
+    found = {"trace_view.json", "ascend_pytorch_profiler_1.db"}
+    found |= {"operator_details.csv"} if switch != "npu_only" else set()
+    found |= MEMORY | ({"npu_module_mem.csv"} if device else set()) if switch != "no_memory" else set()
+    found |= KERNELS | {"analysis.db"} if device else set()
+    found |= {"l2_cache.csv"} if device and switch == "l2_cache" else set()
+    found |= LEVEL_1 if device and level >= 1 else set()
+    return found | ({"data_preprocess.csv"} if device and level >= 2 else set())
 
 
 @pytest.mark.parametrize(
-    ("level", "switch"),
-    [
-        *((level, "plain") for level in LEVELS),
-        *(("level2", switch) for switch in SWITCHES if switch != "plain"),
-        *(
-            pytest.param(level, switch, marks=pytest.mark.full)
-            for level in LEVELS
-            for switch in SWITCHES
-            if level != "level2" and switch != "plain"
-        ),
-    ],
+    ("level", "switch"), [*((level, "plain") for level in LEVELS), *(("level2", switch) for switch in SWITCHES)]
 )
-def test_each_switch_alone_at_each_level(level: str, switch: str) -> None:
+def test_level_and_switches_decide_which_files_there_are(level: str, switch: str) -> None:
     (folder,) = run(switched(level, switch))[0].glob("*_ascend_pt")
-    found = {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()}
-    assert {name for name in found if not name.endswith(".db")} == files_of(level, switch)
-    device = LEVELS[level] >= 0 and switch != "cpu_only"
-    assert {name for name in found if name.endswith(".db")} == (
-        {"ascend_pytorch_profiler_1.db"} | ({"analysis.db"} if device else set())
-    )
+    assert {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()} == files_of(LEVELS[level], switch)
 
 
-@pytest.mark.parametrize("name", ["cluster", "db_only"])
-def test_every_result_says_that_it_is_simulated(name: str) -> None:
-    folder = run(name)[0]
-    results = list(folder.glob("*_ascend_pt"))
-    assert len(results) == len(RUNS[name].only or range(RUNS[name].ranks))
-    for result in results:
-        assert json.loads((result / "profiler_metadata.json").read_text())["tb_npu_simulated"] is True
-        (info,) = result.glob("profiler_info_*.json")
-        assert json.loads(info.read_text())["rank_id"] == int(info.stem.rsplit("_", 1)[1])
-
-
-def test_metadata_names_the_groups_of_a_rank() -> None:
-    folder = rank_folder(run("cluster")[0], 3)
-    content = json.loads((folder / "profiler_metadata.json").read_text())
-    groups = {info["group_name"]: info for info in content["parallel_group_info"].values()}
+def test_metadata_say_that_it_is_simulated_and_name_the_groups_of_a_rank() -> None:
+    content = json.loads((rank_folder(run("cluster")[0], 3) / "profiler_metadata.json").read_text())
+    found = {
+        info["group_name"]: (info["group_rank"], info["global_ranks"])
+        for info in content["parallel_group_info"].values()
+    }
+    assert content["tb_npu_simulated"] is True
     # 8 ranks, tp 2, pp 2, dp 2: rank 3 is the second of tp and dp in the first stage
-    assert groups["default_group"]["global_ranks"] == list(range(8))
-    assert groups["tp"] == {"group_name": "tp", "group_rank": 1, "global_ranks": [2, 3]}
-    assert groups["dp"] == {"group_name": "dp", "group_rank": 1, "global_ranks": [1, 3]}
-    assert groups["pp"] == {"group_name": "pp", "group_rank": 0, "global_ranks": [3, 7]}
+    assert found["default_group"][1] == list(range(8))
+    assert (found["tp"], found["dp"], found["pp"]) == ((1, [2, 3]), (1, [1, 3]), (0, [3, 7]))
     assert content["distributed_args"]["tensor_model_parallel_size"] == 2
 
 
+def test_copies_show_their_direction_at_level_2() -> None:
+    (folder,) = run("both_level2")[0].glob("*_ascend_pt")
+    copies = [event["args"] for event in Raw(folder).slices if event["name"] == "MEMCPY_ASYNC"]
+    found = {(args["Task Type"], args["memcpy direction"]) for args in copies}
+    assert found == {("PCIE_DMA_SQE", "host to device"), ("SDMA_SQE", "device to host")}
+
+
 def test_level_0_prunes_the_calls_of_cann() -> None:
-    folder = rank_folder(run("cluster_level0")[0], 1)
-    text = (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text()
-    assert "AscendCL@" not in text and "Node@" not in text and "Notify_Wait" not in text
+    text = Raw(rank_folder(run("cluster_level0")[0], 1)).content("trace_view.json").decode()
+    assert not [name for name in ("AscendCL@", "Node@", "Notify_Wait") if name in text]
     assert '"HostToDevice"' in text
+
+
+def process(rank: int = 0) -> Process:
+    return Process(7, 3, rank, 1, T, T + 50_000, soc=CHIPS[DEFAULT_CHIP].soc)
+
+
+@pytest.mark.parametrize(("numbered", "file", "rank"), [(True, "_5.db", 5), (False, ".db", -1)])
+def test_an_unknown_rank_is_minus_one(tmp_path: Path, numbered: bool, file: str, rank: int) -> None:
+    DatabaseResult(tmp_path, process(5), Options(), NEW, numbered).close()
+    assert rows(tmp_path / f"ascend_pytorch_profiler{file}", "SELECT rankId, deviceId FROM RANK_DEVICE_MAP") == [
+        (rank, 3)
+    ]
+
+
+def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def task(kernel: Kernel, start: int, dur: int, acl: int, connection: int) -> Task:
+    return Task(kernel, T + start, dur, 2, connection, connection, T + acl, 1, OP)
+
+
+def test_a_step_that_only_copies(tmp_path: Path) -> None:
+    """Beside a kernel that ends behind the step before it."""
+    kernel = Kernel("k", "K", "AI_CORE", "AI_CORE")
+    tasks = [
+        task(kernel, 8_000, 12_000, 5_000, 1),
+        task(COPIES[False], 12_000, 9_000, 11_000, 2),
+        task(kernel, 35_000, 1_000, 31_000, 3),
+    ]
+    output = Output(tmp_path, process(), Options(), NEW)
+    text, database = TextResult(tmp_path, output.process, output.options, NEW), Analysis(output)
+    for number, (one, start, end) in enumerate(zip(tasks, (0, 10_000, 30_000), (10_000, 30_000, 50_000)), start=1):
+        segment = Segment(Step(number, T + start, T + end), T + end, tasks=[one])
+        text.add(segment)
+        database.add(segment)
+    text.close()
+    database.close()
+    with (tmp_path / "step_trace_time.csv").open(newline="") as file:
+        found = [(row["Step"], float(row["Free"]), float(row["Preparing"])) for row in csv.DictReader(file)]
+    assert found == [("1", 0, 8), ("2", 15, 0), ("3", 0, 5)]
+    assert rows(tmp_path / "analysis.db", "SELECT step, free, preparing FROM StepTraceTime") == found
+
+
+def test_each_plane_of_a_group_has_a_stream_whose_tasks_follow_each_other() -> None:
+    folder = rank_folder(run("both_cluster")[0], 0)
+    tasks = query(
+        folder,
+        "SELECT task.streamId, task.startNs, task.endNs, info.groupName, info.planeId FROM COMMUNICATION_TASK_INFO info "
+        "JOIN TASK task USING (globalTaskId) ORDER BY 1, 2, 3",
+    )
+    planes = {(stream, group, plane) for stream, _, _, group, plane in tasks}
+    assert min(len({one[column] for one in planes}) for column in (1, 2)) > 1
+    assert len({stream for stream, *_ in planes}) == len(planes)
+    assert all(one[0] != other[0] or one[2] <= other[1] for one, other in zip(tasks, tasks[1:]))
+
+
+def test_numbers_of_tasks_come_again_in_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have 16 bits in CANN, in each stream."""
+    last = (1 << 16) - 1
+    monkeypatch.setattr(step, "FIRST_TASK", last - 5)
+    write_run(Recipe("linear", steps=2), tmp_path, jobs=1)
+    raw = Raw(next(tmp_path.glob("*_ascend_pt")))
+    numbers = [int(row["Task ID"]) for row in raw.csv("kernel_details.csv") if row["Stream ID"] == "2"]
+    assert {0, last} <= set(numbers) and max(numbers) == last
+    arrivals = {
+        (event["pid"], event["tid"], event["ts"]): int(event["id"])
+        for event in raw.events
+        if event.get("cat") == "HostToDevice" and event["ph"] == "f"
+    }
+    batches = set()
+    for event in raw.slices:
+        args = event.get("args", {})
+        if "Batch Id" in args and args["Task Type"] not in ("PCIE_DMA_SQE", "SDMA_SQE", "EVENT_WAIT_SQE"):
+            id_ = arrivals[event["pid"], event["tid"], event["ts"]]
+            stream, number, batch = id_ >> 64, id_ >> 48 & last, id_ >> 32 & last
+            assert (stream, number, batch) == (args["Physic Stream Id"], args["Task Id"], args["Batch Id"])
+            batches.add((stream, batch))
+    assert batches == {(2, 0), (2, 1), (3, 0)}
+
+
+@given(st.text(alphabet=st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")))
+def test_a_cell_reads_back(text: str) -> None:
+    assert next(csv.reader(io.StringIO(f"{cell(text)},next\r\n", newline=""))) == [text, "next"]
+
+
+def test_figures_and_shapes() -> None:
+    assert (time_text(None), time_text(10**18 + 5)) == ("", "1000000000000000.005\t")
+    assert (mb_text(None), us_text(0), us_text(1500)) == ("", "0", "1.5")
+    assert (shapes_cell(""), shapes_cell("2,3;4")) == ("N/A", '"""2,3;4"""')

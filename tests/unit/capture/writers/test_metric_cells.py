@@ -1,7 +1,8 @@
-"""Cells of the metric columns agree with what the kernel does, with its duration and with the chip."""
+"""Metric columns: those of the specification, and cells that agree with the kernel, its duration and the chip."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -42,17 +43,23 @@ def cells(chip: Chip, metrics: str) -> Iterator[tuple[Launch, dict[str, float]]]
             yield launch, dict(zip(figures.names, map(float, texts)))
 
 
+def whole(found: dict[str, float], name: str) -> float:
+    """Sum over the kinds of cores."""
+    return sum(found.get(f"{core}_{name}".lstrip("_"), 0.0) for core in ("", "aic", "aiv"))
+
+
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
-def test_the_metric_sets_show_the_same_bytes(chip: Chip) -> None:
-    """Bytes from main memory: by bandwidth and time, as they were carried, by lines that missed the L2 cache."""
-    for (launch, rates), (_, carried), (_, lines) in zip(
-        cells(chip, BANDWIDTH), cells(chip, ACCESS), cells(chip, CACHE)
-    ):
+def test_cells_of_a_chip(chip: Chip) -> None:
+    """Ratios are shares, times are inside the kernel, and bytes from main memory are the same by bandwidth and time, as they
+    were carried, and by lines that missed the L2 cache."""
+    of_sets = {metrics: list(cells(chip, metrics)) for metrics in SETS}
+    for launch, found in itertools.chain(*of_sets.values()):
+        assert all(0 <= value <= 1 for name, value in found.items() if name.endswith("_ratio")), launch.kernel.name
+        assert all(0 <= value <= launch.ns / 1000 for name, value in found.items() if name.endswith("time(us)"))
+        assert all(value >= 0 for value in found.values())
+        assert found.get("cube_utilization(%)", 0) <= 100
+    for (launch, rates), (_, carried), (_, lines) in zip(of_sets[BANDWIDTH], of_sets[ACCESS], of_sets[CACHE]):
         dur, work = int(launch.ns * 0.96), launch.kernel.work
-
-        def whole(found: dict[str, float], name: str) -> float:
-            return sum(found.get(f"{core}_{name}".lstrip("_"), 0.0) for core in ("", "aic", "aiv"))
-
         assert whole(rates, "main_mem_read_bw(GB/s)") * dur == pytest.approx(work.main_read, abs=0.001 * dur)
         assert whole(carried, "read_main_memory_datas(KB)") * 1024 == pytest.approx(work.main_read, abs=2)
         misses = sum(whole(lines, f"r{port}_read_cache_miss_allocate") for port in (0, 1))
@@ -62,17 +69,7 @@ def test_the_metric_sets_show_the_same_bytes(chip: Chip) -> None:
         assert whole(lines, "write_cache_hit") * 512 == pytest.approx(work.kept, abs=1024)
 
 
-@pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
-@pytest.mark.parametrize("metrics", SETS)
-def test_ratios_are_shares_and_times_are_inside(chip: Chip, metrics: str) -> None:
-    for launch, found in cells(chip, metrics):
-        assert all(0 <= value <= 1 for name, value in found.items() if name.endswith("_ratio")), launch.kernel.name
-        assert all(0 <= value <= launch.ns / 1000 for name, value in found.items() if name.endswith("time(us)"))
-        assert all(value >= 0 for value in found.values())
-        assert found.get("cube_utilization(%)", 0) <= 100
-
-
-@pytest.mark.parametrize("unified", [False, True])
 @pytest.mark.parametrize("metrics", METRICS)
-def test_columns_are_those_of_the_specification(metrics: str, unified: bool) -> None:
-    check_metrics(list(columns(METRICS[metrics], not unified)), metrics, unified)
+def test_columns_are_those_of_the_specification(metrics: str) -> None:
+    for unified in (False, True):
+        check_metrics(list(columns(METRICS[metrics], not unified)), metrics, unified)

@@ -1,64 +1,47 @@
-"""Results of MindSpore have the shapes of docs/facts/ascend_ms.md."""
+"""Results of MindSpore have the shapes of docs/facts/ascend_ms.md; files of its data pipeline agree with the truth."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
+from collections import defaultdict
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.mock_mindspore import RUNS, folders
+from tb_npu_plugin.capture.simulation.data_pipeline import BATCH, MAP
+from tests.oracle.raw import Raw
+from tests.support.mock_mindspore import RUNS, folders, run
 
 ALWAYS = {"trace_view.json", "dataset.csv", "operator_details.csv"}
-KERNELS = {"kernel_details.csv", "step_trace_time.csv"}
+KERNELS = {"kernel_details.csv", "step_trace_time.csv", "l2_cache.csv"}
 LEVEL_1 = {"op_statistic.csv", "api_statistic.csv"}
 MEMORY = {"operator_memory.csv", "memory_record.csv", "npu_module_mem.csv"}
-COMMUNICATION = {"communication.json", "communication_matrix.json"}
-L2 = {"l2_cache.csv"}
+COMMUNICATION = {"communication.json", "communication_matrix.json", "communication_analyzer.db"}
 DATABASE = {"ascend_mindspore_profiler_0.db"}
-
-
-def output(folder: Path) -> Path:
-    return folder / "ASCEND_PROFILER_OUTPUT"
-
-
-def rows(folder: Path, name: str) -> tuple[list[str], list[dict[str, str]]]:
-    with (output(folder) / name).open(newline="", encoding="utf-8") as file:
-        found = list(csv.reader(file))
-    return found[0], [dict(zip(found[0], row)) for row in found[1:]]
-
-
-def events(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((output(folder) / "trace_view.json").read_text())
-    return found
 
 
 @pytest.mark.parametrize(
     ("name", "files"),
     [
         ("level_none", ALWAYS | MEMORY),
-        ("level0", ALWAYS | KERNELS | L2 | MEMORY | DATABASE),
-        ("level1", ALWAYS | KERNELS | L2 | LEVEL_1 | MEMORY | DATABASE),
-        ("level2", ALWAYS | KERNELS | L2 | LEVEL_1 | MEMORY | DATABASE | {"data_preprocess.csv"}),
-        ("no_memory", ALWAYS | KERNELS | L2 | LEVEL_1),
-        ("no_shapes", (ALWAYS | KERNELS | L2 | LEVEL_1 | MEMORY) - {"operator_details.csv"}),
-        ("cluster", ALWAYS | KERNELS | LEVEL_1 | MEMORY | COMMUNICATION | DATABASE | {"communication_analyzer.db"}),
+        ("level0", ALWAYS | KERNELS | MEMORY | DATABASE),
+        ("level1", ALWAYS | KERNELS | LEVEL_1 | MEMORY | DATABASE),
+        ("level2", ALWAYS | KERNELS | LEVEL_1 | MEMORY | DATABASE | {"data_preprocess.csv"}),
+        ("no_memory", ALWAYS | KERNELS | LEVEL_1),
+        ("no_shapes", (ALWAYS | KERNELS | LEVEL_1 | MEMORY) - {"operator_details.csv"}),
+        ("cluster", (ALWAYS | KERNELS | LEVEL_1 | MEMORY | COMMUNICATION | DATABASE) - {"l2_cache.csv"}),
         ("db_only", DATABASE | {"communication_analyzer.db"}),
     ],
 )
-def test_level_and_switches_decide_which_files_there_are(name: str, files: set[str]) -> None:
-    assert {path.name for path in output(folders(name)[0]).iterdir()} == files
-
-
-@pytest.mark.parametrize("name", sorted(RUNS))
-def test_names_and_settings_of_a_result(name: str) -> None:
-    recipe = RUNS[name]
-    assert len(folders(name)) == len(recipe.only or range(recipe.ranks))
-    for folder in folders(name):
+def test_files_and_settings_of_a_result(name: str, files: set[str]) -> None:
+    recipe, found = RUNS[name], folders(name)
+    assert {path.name for path in Raw(found[0]).output.iterdir()} == files
+    assert len(found) == len(recipe.only or range(recipe.ranks))
+    for folder in found:
         assert re.fullmatch(r"node0_\d+_20250615070000\d{3}_ascend_ms", folder.name)
         assert json.loads((folder / "profiler_metadata.json").read_text())["tb_npu_simulated"] is True
         (path,) = folder.glob("profiler_info_*.json")
@@ -72,36 +55,24 @@ def test_names_and_settings_of_a_result(name: str) -> None:
 
 
 def test_kernel_details_begin_with_the_step_and_name_the_launch() -> None:
-    header, kernels = rows(folders("level1")[0], "kernel_details.csv")
-    assert header[:5] == ["Step ID", "Model ID", "Task ID", "Stream ID", "Name"] and "Block Num" in header
+    kernels = Raw(folders("level1")[0]).kernels
+    first = "Step ID,Model ID,Task ID,Stream ID,Name"
+    assert ",".join(kernels[0]).startswith(first) and "Block Num" in kernels[0]
     assert {row["Step ID"] for row in kernels} == {"11", "12"}
-    for row in kernels:
-        assert re.fullmatch(r"Kernel::KernelLaunch::(Gradients/)?Default/.*-op\d+/[^/]+", row["Name"])
-    header, _ = rows(folders("level0")[0], "kernel_details.csv")
-    assert header == [
-        "Step ID",
-        "Model ID",
-        "Task ID",
-        "Stream ID",
-        "Name",
-        "Type",
-        "Accelerator Core",
-        "Start Time(us)",
-        "Duration(us)",
-        "Wait Time(us)",
-        "Block Num",
-    ]
+    pattern = r"Kernel::KernelLaunch::(Gradients/)?Default/.*-op\d+/[^/]+"
+    assert [row["Name"] for row in kernels if not re.fullmatch(pattern, row["Name"])] == []
+    level0 = f"{first},Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block Num"
+    assert ",".join(Raw(folders("level0")[0]).kernels[0]) == level0
 
 
 def test_memory_record_counts_kb_by_1000_and_operators_by_1024() -> None:
-    folder = folders("level1")[0]
-    _, operators = rows(folder, "operator_memory.csv")
-    _, records = rows(folder, "memory_record.csv")
+    raw = Raw(folders("level1")[0])
+    records = raw.csv("memory_record.csv")
     by_time = {row["Timestamp(us)"]: row for row in records if row["Component"] == "MindSpore"}
-    for row in operators:
-        now = by_time[row["Allocation Time(us)"]]
+    for row in raw.csv("operator_memory.csv"):
         size = float(row["Allocation Total Allocated(MB)"])
-        assert float(now["Total Allocated(MB)"]) == pytest.approx(size * 1.024, rel=1e-12)
+        total = by_time[row["Allocation Time(us)"]]["Total Allocated(MB)"]
+        assert float(total) == pytest.approx(size * 1.024, rel=1e-12)
         assert row["Active Release Time(us)"] == row["Active Duration(us)"] == "N/A"
         assert row["Allocation Total Active(MB)"] == row["Allocation Total Allocated(MB)"]
         assert row["Device Type"] == "NPU:0"
@@ -117,34 +88,118 @@ def test_memory_record_counts_kb_by_1000_and_operators_by_1024() -> None:
     assert all(float(row["Total Allocated(MB)"]) == 0 for row in records[first:])
 
 
-def test_the_trace_has_the_processes_of_mindspore() -> None:
-    found = events(folders("cluster")[0])
+def test_the_trace_has_the_processes_and_flows_of_mindspore() -> None:
+    found: list[dict[str, Any]] = json.loads(Raw(folders("cluster")[0]).content("trace_view.json"))
     names = {event["args"]["name"]: event["pid"] for event in found if event["name"] == "process_name"}
     assert names["MindSpore"] == 1 and names["Scope Layer"] == 3 and "HCCL" in names
     assert not {"Python", "Communication", "Python GC"} & set(names)
     framework = [event for event in found if event["pid"] == 1 and event["ph"] == "X"]
-    for event in framework:
-        assert re.fullmatch(r"\d+\.\d{3}", event["ts"]) and re.fullmatch(r"\d+\.\d{3}", event["dur"])
-    python = [event for event in framework if event.get("cat") == "python_function"]
-    assert python and not any("torch/" in event["name"] or event["name"].startswith("nn.") for event in python)
+    assert all(re.fullmatch(r"\d+\.\d{3} \d+\.\d{3}", f"{event['ts']} {event['dur']}") for event in framework)
+    python = [event["name"] for event in framework if event.get("cat") == "python_function"]
+    assert python and not [name for name in python if "torch/" in name or name.startswith("nn.")]
     others = {event["name"] for event in framework if event.get("cat") is None}
     patterns = r"ProfilerStep#\d+|RunGraph|(Dataset|RuntimeFramework|Kernel)::\w+::.+"
     assert [name for name in others if not re.fullmatch(patterns, name)] == []
-
-
-def test_flows_have_both_ends_and_the_kernel_knows_its_launch() -> None:
-    found = events(folders("cluster")[0])
-    places = {(e["pid"], e["tid"], e["ts"]): e for e in found if e["ph"] == "X"}
-    ends: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    places = {(event["pid"], event["tid"], event["ts"]): event for event in found if event["ph"] == "X"}
+    flows: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
     for event in found:
         if event["ph"] in "sf" and event["cat"].startswith("async"):
-            ends.setdefault((event["cat"], event["name"]), {}).setdefault(event["id"], {})[event["ph"]] = event
-    assert set(ends) == {("async_mindspore", "mindspore_to_self"), ("async_npu", "mindspore_to_npu")}
-    for (category, _), flows in ends.items():
-        for flow in flows.values():
-            start, end = (places[flow[ph]["pid"], flow[ph]["tid"], flow[ph]["ts"]] for ph in "sf")
-            if category == "async_npu":
-                assert end["args"]["mindspore_op"] == start["name"] and "KernelLaunch" in start["name"]
-            else:
-                assert start["name"].split("::")[2] == end["name"].split("::")[2]
-                assert Decimal(start["ts"]) <= Decimal(end["ts"])
+            place = event["pid"], event["tid"], event["ts"]
+            flows[event["cat"], event["name"], event["id"]][event["ph"]] = places[place]
+    kinds = {("async_mindspore", "mindspore_to_self"), ("async_npu", "mindspore_to_npu")}
+    assert {key[:2] for key in flows} == kinds
+    for (category, *_), ends in flows.items():
+        start, end = ends["s"], ends["f"]
+        if category == "async_npu":
+            assert end["args"]["mindspore_op"] == start["name"] and "KernelLaunch" in start["name"]
+        else:
+            assert start["name"].split("::")[2] == end["name"].split("::")[2]
+            assert Decimal(start["ts"]) <= Decimal(end["ts"])
+
+
+# -- the data pipeline ------------------------------------------------------------------------------
+KEPT_UP, SLOW = 0, 1
+each_rank = pytest.mark.parametrize("rank", [KEPT_UP, SLOW])
+
+
+def recorded(rank: int, name: str) -> str:
+    return (folders("data")[rank] / "FRAMEWORK" / name).read_text()
+
+
+def parsed(rank: int, name: str) -> Path:
+    return Raw(folders("data")[rank]).output / name
+
+
+def pipeline(rank: int) -> dict[int, dict[str, str]]:
+    with parsed(rank, f"minddata_pipeline_raw_{rank}.csv").open(newline="") as file:
+        return {int(row["op_id"]): row for row in csv.DictReader(file)}
+
+
+def summary(rank: int) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads(parsed(rank, f"minddata_pipeline_summary_{rank}.json").read_text())
+    return found
+
+
+@each_rank
+def test_tables_of_the_pipeline_are_what_was_recorded(rank: int) -> None:
+    content, table = json.loads(recorded(rank, f"pipeline_profiling_{rank}.json")), pipeline(rank)
+    by_id = {info["op_id"]: info for info in content["op_info"]}
+    assert by_id[1]["metrics"] is None and by_id[1]["op_type"] == "EpochCtrlOp"
+    # breadth-first; EpochCtrl has no queue and is stepped over
+    links = [(id_, row["parent_id"], row["children_id"]) for id_, row in table.items()]
+    assert links == [(0, "", "[2]"), (2, "0", "[3]"), (3, "2", "[4]"), (4, "3", "")]
+    for id_, row in table.items():
+        assert row["op_type"] == by_id[id_]["op_type"] and row["sample_interval"] == str(content["sampling_interval"])
+        queue = (by_id[id_]["metrics"] or {}).get("output_queue")
+        if queue is None:
+            assert row["output_queue_size"] == row["output_queue_length"] == row["output_queue_usage_rate"] == ""
+            continue
+        sizes = json.loads(row["output_queue_size"])
+        average = sum(sizes) / len(sizes)
+        assert sizes == queue["size"] and 0 <= min(sizes) <= max(sizes) <= queue["length"]
+        assert float(row["output_queue_average_size"]) == average
+        assert float(row["output_queue_usage_rate"]) == average / queue["length"]
+    whole = summary(rank)
+    with parsed(rank, f"minddata_pipeline_summary_{rank}.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [[name, *map(str, values)] for name, values in whole.items()]
+    assert whole["op_names"] == ["DeviceQueue", "EpochCtrl", "Batch", "Map", "TFReader"]
+    assert whole["queue_average_size"][:2] == [-1, -1]
+    usage = {id_: 100 * float(row["output_queue_usage_rate"]) for id_, row in table.items() if row["output_queue_size"]}
+    assert {id_: whole["queue_utilization_pct"][id_] for id_ in usage} == pytest.approx(usage, abs=0.1)
+
+
+def test_the_truth_names_the_operator_between_a_full_and_an_empty_queue() -> None:
+    truth = run("data")[1]["data_pipeline"]
+    assert truth["bottleneck"] == {"0": None, "1": MAP.id}
+    for rank in (KEPT_UP, SLOW):
+        usage = {id_: float(row["output_queue_usage_rate"] or -1) for id_, row in pipeline(rank).items()}
+        drop = {id_: usage[id_ + 1] - usage[id_] for id_ in (2, 3)}
+        if rank == SLOW:
+            assert max(drop, key=lambda id_: drop[id_]) == MAP.id and drop[MAP.id] > 0.9
+        else:
+            assert max(drop.values()) < 0.2 and min(usage[id_] for id_ in (2, 3, 4)) > 0.8
+    for known in truth["operators"]:
+        row = pipeline(SLOW).get(known["op_id"])
+        if row is not None:
+            assert (row["op_type"], row["num_workers"]) == (f"{known['type']}Op", str(known["workers"]))
+            assert row["output_queue_length"] == str(known["queue"] or "")
+
+
+@each_rank
+def test_batches_are_on_the_device_before_the_training_takes_them(rank: int) -> None:
+    lines = recorded(rank, f"device_queue_profiling_{rank}.txt").splitlines()
+    records = [tuple(map(int, line.split())) for line in lines]
+    events = json.loads(parsed(rank, "trace_view.json").read_text())
+    gets = [event for event in events if event["name"] == "Dataset::GetNext::DataQueue"]
+    taken = sorted((float(event["ts"]) / 1000, float(event["dur"]) / 1000) for event in gets)
+    queued = {record[3] for record in records if record[0] != 0}
+    assert queued == {0 if rank == SLOW else BATCH.capacity}
+    pipelined, pushing = (summary(rank)[key] for key in ("per_pipeline_time", "per_push_queue_time"))
+    if rank == SLOW:  # it waits for the pipeline, and so does the training: it gets each batch at once
+        pushed = [record[4] for record in records if record[:2] == (0, 1)]
+        assert len(pushed) == len(taken)
+        assert all(start < at <= start + dur < at + 2 for at, (start, dur) in zip(pushed, taken))
+        assert pipelined[0] > 100 > 1 > pushing[0]
+    else:
+        assert max(dur for _, dur in taken) < 2
+        assert pushing[0] > 100 > 1 > pipelined[0]

@@ -13,58 +13,38 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.mindspore import kernels, links, marks, memory, steps
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.span import table_of
+from tests.unit.readers.files import rows
 
 
-@pytest.mark.parametrize(
-    ("name", "kernel", "scope"),
-    [
-        ("Kernel::KernelLaunch::Default/net/MatMul-op1/aclnnMatmul", "aclnnMatmul", "Default/net/MatMul-op1"),
-        ("PynativeFramework::LaunchTask::Add/aclnnAdd", "aclnnAdd", "Add"),
-        ("Default/net/MatMul-op1", "MatMul-op1", ""),  # a graph's kernel that no launch was found for
-        ("hcom_allReduce__974_0_1", "hcom_allReduce__974_0_1", ""),
-        ("Kernel::KernelLaunch::Default/", "Kernel::KernelLaunch::Default/", ""),
-    ],
-)
-def test_names_are_split_at_the_last_slash(name: str, kernel: str, scope: str) -> None:
-    assert kernels.split(name) == (kernel, scope)
-
-
-def test_the_full_name_stays_in_a_column() -> None:
-    names = ["Kernel::KernelLaunch::Default/a/X-op1/x", "y", "Kernel::KernelLaunch::Default/b/X-op2/x"]
-    table = kernels.with_short_names(
-        table_of("kernels", [{"name": name, "start_ns": 1, "dur_ns": 1} for name in names])
-    )
-    assert table.text("name").tolist() == ["x", "y", "x"]
-    assert table.text("name").values == ["x", "y"]  # one value for both, so that they are one group
-    assert table.text("full_name").tolist() == names
-    assert table.text("scope").tolist() == ["Default/a/X-op1", None, "Default/b/X-op2"]
-
-
-MARKS = [{"step": "0", "start_ns": 100, "end_ns": 200}, {"step": "1", "start_ns": 210, "end_ns": 300}]
-
-
-def _checked(rows: list[tuple[int, str]]) -> tuple[Table, ProblemLog]:
-    log = ProblemLog()
-    table = table_of("kernels", [{"name": "x", "start_ns": at, "dur_ns": 1, "step": step} for at, step in rows])
-    return steps.remove_impossible_steps(
-        table, table_of("step_marks", MARKS), FileReport(log, "kernel_details.csv")
-    ), log
+def test_names_are_split_at_the_last_slash_and_kept_in_full() -> None:
+    kinds = {
+        "Kernel::KernelLaunch::Default/a/X-op1/x": ("x", "Default/a/X-op1"),
+        "y": ("y", None),
+        "Kernel::KernelLaunch::Default/b/X-op2/x": ("x", "Default/b/X-op2"),
+        "PynativeFramework::LaunchTask::Add/aclnnAdd": ("aclnnAdd", "Add"),
+        "Default/net/MatMul-op1": ("MatMul-op1", None),  # a graph's kernel that no launch was found for
+        "Kernel::KernelLaunch::Default/": ("Kernel::KernelLaunch::Default/", None),
+    }
+    named = [{"name": name, "start_ns": 1, "dur_ns": 1} for name in kinds]
+    table = kernels.with_short_names(table_of("kernels", named))
+    assert list(zip(table.text("name").tolist(), table.text("scope").tolist())) == [*kinds.values()]
+    assert table.text("full_name").tolist() == [*kinds]
+    assert table.text("name").values.count("x") == 1  # one value for both, so that they are one group
 
 
 def test_a_kernel_counted_to_the_last_step_before_it_began_has_none() -> None:
-    table, log = _checked([(50, "1"), (150, "0"), (205, "1"), (220, "1"), (250, "0"), (400, "1")])
+    log = ProblemLog()
+    recorded = [{"step": "0", "start_ns": 100, "end_ns": 200}, {"step": "1", "start_ns": 210, "end_ns": 300}]
+    counted = [(50, "1"), (150, "0"), (209, "1"), (210, "1"), (250, "0"), (400, "1")]
+    launched = [{"name": "x", "start_ns": at, "dur_ns": 1, "step": step} for at, step in counted]
+    report = FileReport(log, "kernel_details.csv")
+    table = steps.remove_impossible_steps(table_of("kernels", launched), table_of("step_marks", recorded), report)
     # At 250 one of step 0 still runs; at 400 one may have been launched in step 1: both are as the profiler says.
     assert table.text("step").tolist() == [None, "0", None, "1", "0", "1"]
-    assert [(problem.code, problem.count, problem.severity) for problem in log.list()] == [("outside_steps", 2, "info")]
-
-
-def test_without_marks_the_whole_capture_is_no_step() -> None:
-    whole = table_of("step_trace", [{"step": "0", "computing": 1}])
-    assert steps.without_whole(whole).text("step").tolist() == [None]
-    several = table_of("step_trace", [{"step": "0"}, {"step": "1"}])
-    assert steps.without_whole(several) is several
+    assert [(one.code, one.count, one.severity, one.found) for one in log.list()] == [
+        ("outside_steps", 2, "info", "step 1")
+    ]
 
 
 def test_kernels_tell_whether_steps_were_marked() -> None:
@@ -79,18 +59,8 @@ def test_kernels_tell_whether_steps_were_marked() -> None:
 
 
 def _trace(*names: str) -> str:
-    events = [
-        {
-            "ph": "X",
-            "args": {"a": {"b": "{"}},
-            "pid": 1,
-            "tid": 7,
-            "ts": f"{number + 1}000.500",
-            "dur": "10.250",
-            "name": name,
-        }
-        for number, name in enumerate(names)
-    ]
+    of = {"ph": "X", "args": {"a": {"b": "{"}}, "pid": 1, "tid": 7, "dur": "10.250"}
+    events = [{**of, "ts": f"{number}000.500", "name": name} for number, name in enumerate(names, 1)]
     return json.dumps([{"ph": "M", "name": "ProfilerStep#no", "pid": 1}, *events], indent=1)
 
 
@@ -100,10 +70,10 @@ def test_marks_are_found_without_reading_the_rest(tmp_path: Path, packed: bool) 
     path = tmp_path / ("trace_view.json.gz" if packed else "trace_view.json")
     path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
     log = ProblemLog()
-    table = marks.read_marks(Reading(path, path.name, log))
-    assert table.text("step").tolist() == ["0", "1"]
-    assert table.ints("start_ns").tolist() == [2_000_500, 3_000_500]
-    assert table.ints("end_ns").tolist() == [2_010_750, 3_010_750]
+    assert rows(marks.read_marks(Reading(path, path.name, log))) == [
+        {"step": "0", "start_ns": 2_000_500, "end_ns": 2_010_750},
+        {"step": "1", "start_ns": 3_000_500, "end_ns": 3_010_750},
+    ]
     assert log.list() == []
 
 
@@ -125,68 +95,42 @@ def test_sends_are_point_to_point_whatever_the_case() -> None:
     assert links.with_point_to_point(table, "name").text("kind").tolist() == ["p2p", "p2p", "p2p", "collective"]
 
 
-def _link(op_type: str, stat: str | None, size: int, step: str | None = "1") -> dict[str, object]:
-    return {
-        "step": step,
-        "kind": "collective",
-        "op_type": op_type,
-        "stat": stat,
-        "group": "7",
-        "src": 0,
-        "dst": 1,
-        "transport": "HCCS",
-        "size_bytes": size,
-        "time_ns": 2 * size,
-        "bandwidth": 0.5,
-        "op_name": op_type,
-    }
-
-
 def test_links_of_single_operators_are_the_total_of_their_type() -> None:
-    rows = [_link("allreduce", "total", 5), _link("allreduce", "top1", 5)]
+    of = {"step": "1", "kind": "collective", "group": "7", "src": 0, "dst": 1, "transport": "HCCS"}
+    links_ = [("allreduce", "total", 5), ("allreduce", "top1", 5), ("hcom_allGather__067_1_1", None, 7)]
     for number, size in ((1, 10), (2, 30)):
-        for stat in ("top1", "middle", "total"):
-            rows.append(_link(f"hcom_send__067_{number}_1@7", stat, size))
-    table = links.by_type(table_of("comm_links", rows))
-    found = [
-        (
-            table.text("op_type")[row],
-            table.text("stat")[row],
-            int(table.ints("size_bytes")[row]),
-            int(table.ints("time_ns")[row]),
-            float(table.floats("bandwidth")[row]),
-        )
-        for row in range(len(table))
-    ]
-    assert found == [
+        links_ += [(f"hcom_send__067_{number}_1@7", stat, size) for stat in ("top1", "middle", "total")]
+    table = table_of(
+        "comm_links",
+        [
+            {
+                **of,
+                "op_type": op,
+                "stat": stat,
+                "size_bytes": size,
+                "time_ns": 2 * size,
+                "bandwidth": 0.5,
+                "op_name": op,
+            }
+            for op, stat, size in links_
+        ],
+    )
+    assert [
+        (row["op_type"], row["stat"], row["size_bytes"], row["time_ns"], row["bandwidth"])
+        for row in rows(links.by_type(table))
+    ] == [
         ("allreduce", "total", 5, 10, 0.5),
         ("allreduce", "top1", 5, 10, 0.5),
+        ("allgather", "total", 7, 14, 0.5),  # databases have no statistic
         ("send", "total", 40, 80, 0.5),
     ]
 
 
-def test_links_of_databases_have_no_statistic() -> None:
-    rows = [_link("hcom_allReduce__067_1_1", None, 1), _link("hcom_allReduce__067_2_1", None, 2)]
-    table = links.by_type(table_of("comm_links", rows))
-    assert (table.text("op_type").tolist(), table.ints("size_bytes").tolist()) == (["allreduce"], [3])
-
-
-def test_what_the_process_allocated_is_unknown() -> None:
-    rows = [
-        {"component": name, "time_ns": 1, "allocated_bytes": 0, "reserved_bytes": 9, "active_bytes": 0}
-        for name in ("APP", "MindSpore")
-    ]
-    table = memory.without_zeros(table_of("memory_record", rows))
-    assert table.ints("allocated_bytes").tolist() == [NULL_INT, 0]
-    assert table.ints("active_bytes").tolist() == [NULL_INT, 0]
-    assert table.ints("reserved_bytes").tolist() == [9, 9]
-
-
 def test_columns_that_are_never_recorded_are_left_out() -> None:
-    rows = [
+    allocations = [
         {"name": "a", "size_bytes": 1, "alloc_ns": 1, "active_release_ns": known, "active_dur_ns": None}
-        for known in (None, None)
+        for known in (None, 5)
     ]
-    assert not memory.without_unknown(table_of("op_memory", rows)).has("active_release_ns")
-    rows[0]["active_release_ns"] = 5
-    assert memory.without_unknown(table_of("op_memory", rows)).has("active_release_ns")
+    table = table_of("op_memory", allocations)
+    assert memory.without_unknown(table).has("active_release_ns")
+    assert not memory.without_unknown(table.take([0])).has("active_release_ns")

@@ -12,7 +12,7 @@ from tb_npu_plugin import api
 from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
-from tests.support.span import TestSpan, found_spans
+from tests.support.span import found_spans
 
 RESULTS = Path(__file__).parents[4] / "fixtures" / "results"
 
@@ -28,18 +28,14 @@ def test_capture_has_the_settings() -> None:
     assert "is_set_schedule" not in capture.switches
     assert capture.schedule is not None
     assert capture.simulated
-
-
-def test_without_a_schedule_there_are_no_steps() -> None:
     (span,) = found_spans(RESULTS / "mindspore_data")
     assert span.capture.schedule is None  # though the file has the default one
     assert span.tables["step_trace"].text("step").tolist() == [None]
     assert not span.tables["kernels"].has("step")
 
 
-def _view(name: str, spans: list[TestSpan]) -> Any:
-    view = next(view for view in VIEWS if view.id == name)
-    return view.build(ViewInput(spans if view.scope == "run" else spans[:1], {}))
+def _view(name: str, *spans: Any) -> Any:
+    return next(view for view in VIEWS if view.id == name).build(ViewInput(list(spans), {}))
 
 
 @pytest.mark.parametrize("kept", [".json", ".csv"])
@@ -68,16 +64,14 @@ def test_without_a_trace_operators_are_known_by_name_and_their_times_are_unknown
     shutil.copytree(RESULTS / "mindspore_two_ranks", tmp_path / "run")
     for trace in (tmp_path / "run").rglob("trace_view.json"):
         trace.unlink()
-    span = api.open(tmp_path / "run")[0]._span
-    result = _view("operator", [span])  # type: ignore[list-item]
+    result = _view("operator", api.open(tmp_path / "run")[0]._span)
     assert (result.data["calls"], result.data["source"]) == (13, "operator_details.csv")
     assert [result.data[key] for key in ("device_self_ns", "host_self_ns", "host_total_ns")] == [None, None, None]
 
 
 def test_frameworks_are_compared_by_type() -> None:
     one, other = (found_spans(RESULTS / name)[0] for name in ("two_ranks", "mindspore_two_ranks"))
-    view = next(view for view in VIEWS if view.id == "diff")
-    result = view.build(ViewInput([one, other], {}))
+    result = _view("diff", one, other)
     assert list(result.tables) == ["kernels"]  # operators have nothing in common
     table = result.tables["kernels"].table
     assert (table.ints("difference_ns") == 0).all()

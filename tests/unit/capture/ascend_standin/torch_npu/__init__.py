@@ -1,5 +1,3 @@
-"""Stands in for torch_npu: the names and the signatures of its profiler, nothing behind them. No NPU is involved."""
+"""Stands in for torch_npu: the names of its profiler, nothing behind them. No NPU is involved."""
 
-from . import npu, profiler
-
-__all__ = ["npu", "profiler"]
+from . import npu, profiler  # noqa: F401

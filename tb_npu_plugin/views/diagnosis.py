@@ -1,0 +1,193 @@
+"""Diagnosis of a run: the verdict, the findings by cost, and what could not be checked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Literal, Optional, TypedDict, Union
+
+from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
+from tb_npu_plugin.messages import MessageJson, messages_of
+from tb_npu_plugin.views.base import View, ViewInput, ViewResult
+from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
+
+#: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
+SCHEMA = 1
+
+
+class StepTimeJson(TypedDict):
+    """Length of a step."""
+
+    step: Optional[str]
+    """Step number; null if steps are not marked."""
+    ms: float
+    """Step time of the longest rank."""
+
+
+class VerdictJson(TypedDict):
+    """One sentence for the run."""
+
+    rule: str
+    """Rule of the finding with the highest cost; "healthy", or "unknown" without step times."""
+    code: str
+    """Code of the message."""
+    params: dict[str, Union[str, int, MessageJson]]
+    """Parameters of the message."""
+    message: str
+    """The sentence in English."""
+    ms_per_step: float
+    """Time at stake of that finding."""
+    share: Optional[float]
+    """Its share of step time, from 0 to 1; null without step times."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `message`."""
+
+
+class FindingJson(TypedDict):
+    """One conclusion."""
+
+    rule: str
+    """Id of the rule."""
+    category: str
+    """Subject area."""
+    severity: Literal["high", "medium", "low"]
+    """High from 5 % of step time, medium from 3 %."""
+    confidence: Confidence
+    """How sure it is."""
+    kind: Literal["measured", "upper bound"]
+    """Whether the cost is measured, or at most this."""
+    subject: dict[str, Union[str, int, list[int]]]
+    """What it is about: rank, worker, stage, step, group, operator, kernel, link ([source, destination]). Absent fields are
+    left out; ranks are numbers of the job."""
+    code: str
+    """Code of the message."""
+    params: dict[str, Union[str, int, MessageJson]]
+    """Parameters of the message."""
+    message: str
+    """The sentence in English."""
+    ms_per_step: float
+    """Time at stake."""
+    evidence: list[Evidence]
+    """Places that show it."""
+    fix: list[str]
+    """What to do."""
+    check: str
+    """How to see that it helped."""
+    causes: list[str]
+    """Rules whose findings explain this one; their cost contains its cost."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `message`, `check` and the entries of `fix` ("fix.0")."""
+
+
+class UncheckedJson(TypedDict):
+    """A rule that could not run."""
+
+    rule: str
+    """Id of the rule."""
+    missing: str
+    """What is missing."""
+    option: str
+    """Profiler option that records it; "" if none does."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `missing`."""
+
+
+class DiagnosisJson(TypedDict):
+    """What holds a run up, who, how much it costs and what to do."""
+
+    schema: int
+    """Version of this contract."""
+    run: str
+    """Name of the run."""
+    steps: list[StepTimeJson]
+    """All steps."""
+    at_stake_ms_per_step: float
+    """Time at stake of all findings together; time that several of them share counts once."""
+    verdict: VerdictJson
+    """One sentence."""
+    findings: list[FindingJson]
+    """The highest cost first."""
+    unchecked: list[UncheckedJson]
+    """Rules that could not run."""
+    checked: int
+    """Number of rules that ran."""
+    ranks: list[RankStateJson]
+    """Ranks that are not read, and why."""
+
+
+def build(source: ViewInput) -> ViewResult:
+    """See DiagnosisJson."""
+    found = diagnose(source.spans)
+    data: DiagnosisJson = {
+        "schema": SCHEMA,
+        "run": source.spans[0].run_label if source.spans else "",
+        "steps": [{"step": step, "ms": _ms(time)} for step, time in found.steps],
+        "at_stake_ms_per_step": _ms(found.at_stake_ns),
+        "verdict": _verdict_json(found),
+        "findings": [_finding_json(one, found) for one in found.findings],
+        "unchecked": [_unchecked_json(one) for one in found.unchecked],
+        "checked": found.checked,
+        "ranks": [],
+    }
+    return ViewResult(data)
+
+
+def _ms(ns: int) -> float:
+    return ns / 1e6
+
+
+def _verdict_json(found: Diagnosis) -> VerdictJson:
+    verdict, message = found.verdict, found.verdict.message.as_json()
+    return {
+        "rule": verdict.rule,
+        "code": message["code"],
+        "params": message["params"],
+        "message": str(verdict.message),
+        "ms_per_step": _ms(verdict.cost_ns),
+        "share": verdict.share,
+        "texts": messages_of({"message": verdict.message}),
+    }
+
+
+def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
+    check, message = one.check or "", one.message.as_json()
+    texts = {"message": one.message, "check": check, **{f"fix.{at}": text for at, text in enumerate(one.fix)}}
+    return {
+        "rule": one.rule,
+        "category": one.category,
+        "severity": found.severity(one),
+        "confidence": one.confidence,
+        "kind": one.cost_kind,
+        "subject": {key: value for key, value in asdict(one.subject).items() if value is not None},
+        "code": message["code"],
+        "params": message["params"],
+        "message": str(one.message),
+        "ms_per_step": _ms(one.cost_ns),
+        "evidence": list(one.evidence),
+        "fix": [str(text) for text in one.fix],
+        "check": str(check),
+        "causes": list(one.causes),
+        "texts": messages_of(texts),
+    }
+
+
+def _unchecked_json(one: Unchecked) -> UncheckedJson:
+    return {
+        "rule": one.rule,
+        "missing": str(one.missing),
+        "option": one.option,
+        "texts": messages_of({"missing": one.missing}),
+    }
+
+
+VIEW = View(
+    id="diagnosis",
+    title="Diagnosis",
+    scope="run",
+    needs=(NEEDS,),
+    build=build,
+    contract=DiagnosisJson,
+    examines=True,
+    with_trace=True,
+    is_listed=False,
+)

@@ -1,0 +1,198 @@
+"""What each finder takes, and what it says of the rest: traces of GPUs, msprof, clusters, MindSpore."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.discovery.kineto_head import MAX_HEAD, kineto_head
+from tb_npu_plugin.discovery.model import Place
+from tb_npu_plugin.discovery.scan import scan
+from tests.support.fixtures import FIXTURES
+from tests.unit.discovery.test_layouts import MS, PROF, prof
+
+RESULTS = FIXTURES / "results"
+OTHER_MS = "node0_31786_20250615070000123_ascend_ms"
+DATABASE = "msprof_20250615070512.db"
+STEP_TRACE = "step_num,start_point,end_point,fp_point\n1,0,10,0\n"
+
+
+def places(logdir: Path) -> list[Place]:
+    return scan({"": logdir}).places()
+
+
+def test_json_files_of_other_programs(tmp_path: Path) -> None:
+    for number, content in enumerate(([], {"a": 1}, "text", {"schemaVersion": 1})):
+        (tmp_path / f"config{number}.json").write_text(json.dumps(content))
+    (tmp_path / "profile.json").write_text('{"displayTimeUnit": "ms", "traceEvents": []}')
+    found = scan({"": tmp_path})
+    assert found.runs == ()
+    assert [(item.path, "another program" in item.reason) for item in found.skipped] == [("profile.json", True)]
+
+
+def test_a_named_trace_is_taken_whatever_it_holds(tmp_path: Path) -> None:
+    (tmp_path / "host1_42.pt.trace.json").write_text("[")
+    assert len(places(tmp_path)) == 1
+
+
+def test_a_head_without_end_is_not_read_for_ever(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'{"schemaVersion": 1, "x": "' + b"x" * (3 * MAX_HEAD))
+    assert kineto_head(str(path), 0, 0) is None
+    broken = tmp_path / "b.json.gz"
+    broken.write_bytes(b"\x1f\x8b nothing")
+    assert kineto_head(str(broken), 0, 0) is None
+
+
+def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:
+    new = [f"op_summary_slice_{piece}_20250616000000.csv" for piece in (0, 1, 2, 10)]
+    prof(tmp_path / PROF, *new, "op_summary_slice_0_20250615070512.csv", "op_summary_20250101000000.csv")
+    (place,) = places(tmp_path)
+    assert (place.span.format, place.span.label) == ("msprof", "2025-06-15 07:00:00")
+    assert [file.name for file in place.span.files] == new
+    assert sorted(note.code for note in place.span.notes) == ["missing_piece", "older_export", "older_export"]
+    (gap,) = [note for note in place.span.notes if note.code == "missing_piece"]
+    assert gap.found.startswith("4") and gap.expected.startswith("11")
+
+
+@pytest.mark.parametrize("below", ["", PROF], ids=["above", "itself"])
+def test_raw_data_of_msprof_names_the_command(tmp_path: Path, below: str) -> None:
+    (tmp_path / PROF / "device_0").mkdir(parents=True)
+    (tmp_path / PROF / "host").mkdir()
+    found = scan({"": tmp_path / below})
+    assert found.runs == ()
+    (item,) = found.skipped
+    assert "msprof --export=on" in item.command and "never exported" in item.reason
+
+
+@pytest.mark.parametrize("below", ["", PROF], ids=["above", "itself"])
+def test_a_database_alone_is_an_export(tmp_path: Path, below: str) -> None:
+    (tmp_path / PROF / "device_3").mkdir(parents=True)
+    (tmp_path / PROF / DATABASE).write_bytes(b"SQLite")
+    (tmp_path / PROF / "msprof_20240101000000.db").write_bytes(b"SQLite")
+    found = scan({"": tmp_path / below})
+    (place,) = found.places()
+    span = place.span
+    assert (span.format, span.folder.name, place.worker.label, found.skipped) == ("msprof", PROF, "device 3", ())
+    (file,) = span.files
+    assert (file.relative, file.fallback, file.stages) == (DATABASE, True, ("tables", "trace"))
+    assert [note.code for note in span.notes] == ["older_export"]
+
+
+@pytest.mark.parametrize(("own", "read"), [("", True), ("ascend_pytorch_profiler_0.db", False)])
+def test_a_database_left_in_the_raw_data_of_a_framework(tmp_path: Path, own: str, read: bool) -> None:
+    result = tmp_path / "node0_1_20250615070000123_ascend_pt"
+    (result / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+    (result / PROF).mkdir()
+    for path in ("ASCEND_PROFILER_OUTPUT/kernel_details.csv", f"{PROF}/{DATABASE}"):
+        (result / path).write_text("Name\n")
+    if own:
+        (result / "ASCEND_PROFILER_OUTPUT" / own).write_text("x")
+    (place,) = places(tmp_path)
+    assert place.span.format == "torch_npu"
+    assert (f"{PROF}/{DATABASE}" in [file.relative for file in place.span.files]) is read
+
+
+@pytest.mark.parametrize("kind", ["cluster_text", "cluster_db"])
+def test_a_cluster_has_a_span_for_each_rank(tmp_path: Path, kind: str) -> None:
+    shutil.copytree(FIXTURES / "recorded" / kind, tmp_path / "exp")
+    first, second = places(tmp_path)
+    assert {place.run.label for place in (first, second)} == {"exp/cluster_analysis_output"}
+    assert [(place.worker.label, place.span.part) for place in (first, second)] == [("rank 0", "0"), ("rank 1", "1")]
+    assert first.span.token != second.span.token and first.span.files == second.span.files
+
+
+def test_ranks_of_a_cluster_without_steps(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "recorded" / "cluster_text", tmp_path / "exp")
+    (tmp_path / "exp" / "cluster_analysis_output" / "cluster_step_trace_time.csv").unlink()
+    assert len(places(tmp_path)) == 2
+    (tmp_path / "exp" / "cluster_analysis_output" / "communication_group.json").write_text("[]")
+    found = scan({"": tmp_path})
+    assert found.runs == ()
+    assert ["No rank found" in one.reason for one in found.skipped] == [True]
+
+
+def test_a_flat_folder_of_mindinsight_holds_a_span_for_each_rank() -> None:
+    found = places(RESULTS / "mindinsight_cluster")
+    assert {(place.run.label, place.span.format) for place in found} == {("mindinsight_cluster", "mindinsight")}
+    assert [place.worker.label for place in found] == ["rank 0", "rank 1", "rank 2", "rank 3"]
+    names = [file.relative for file in found[2].span.files]
+    assert len(names) == 7
+    assert all("_2." in name or "_2_" in name for name in names)
+
+
+def test_ranks_of_hosts_come_from_the_rank_table() -> None:
+    # Named by the numbers of host_ips_mapping.txt, which hides their addresses.
+    found = places(RESULTS / "mindinsight_hosts")
+    assert [(place.worker.rank, place.worker.rank_source, place.worker.host) for place in found] == [
+        (rank, "hccl.json", host) for rank, host in enumerate(("host 2", "host 2", "host 1", "host 1"))
+    ]
+    assert found[2].span.files[0].relative == "cluster_profiler/1/profiler/step_trace_raw_0_detail_time.csv"
+
+
+def test_ranks_without_a_table_are_assumed_and_reported_to_be() -> None:
+    found = places(RESULTS / "mindinsight_hosts_assumed")
+    assert [place.worker.rank for place in found] == [0, 1, 8, 9]
+    assert {place.worker.rank_source for place in found} == {"assumed from the order of the hosts"}
+    assert [note.code for place in found for note in place.span.notes] == ["assumed_rank"] * 4
+
+
+@pytest.mark.parametrize(
+    "table", [b"[1, 2", b"[]", b'{"server_list": [3, {"device": [{"device_id": "x", "rank_id": 1}]}]}', b"\xff" * 9]
+)
+def test_a_broken_rank_table_is_ignored(tmp_path: Path, table: bytes) -> None:
+    folder = tmp_path / "cluster_profiler" / "1" / "profiler"
+    folder.mkdir(parents=True)
+    (folder / "step_trace_raw_5_detail_time.csv").write_text(STEP_TRACE)
+    (tmp_path / "hccl.json").write_bytes(table)
+    (place,) = places(tmp_path)
+    assert (place.worker.rank, place.worker.rank_source) == (5, "assumed from the order of the hosts")
+
+
+def test_folders_side_by_side_that_hold_the_same_rank_are_different_jobs(tmp_path: Path) -> None:
+    """ "5 of 4 ranks profiled": a rank of another job was judged with them."""
+    shutil.copytree(RESULTS / "mindinsight_cluster" / "profiler", tmp_path / "job" / "cluster_propose")
+    (tmp_path / "job" / "profiler").mkdir()
+    (tmp_path / "job" / "profiler" / "step_trace_raw_0_detail_time.csv").write_text(STEP_TRACE)
+    found = {run.label: [worker.rank for worker in run.workers] for run in scan({"": tmp_path}).runs}
+    assert found == {"job/cluster_propose": [0, 1, 2, 3], "job/profiler": [0]}
+
+
+@pytest.mark.parametrize("source", ["mindspore_two_ranks", "mindspore_db", "mindspore_data"])
+def test_a_renamed_folder_of_mindspore_is_known_by_what_it_holds(tmp_path: Path, source: str) -> None:
+    shutil.copytree(RESULTS / source / MS, tmp_path / "exp" / "mine")
+    if source != "mindspore_two_ranks":  # known by its settings alone
+        (tmp_path / "exp" / "mine" / "profiler_info_0.json").unlink()
+    (place,) = places(tmp_path)
+    assert place.span.format == "mindspore"
+    (note,) = [note for note in place.span.notes if note.code == "renamed_result"]
+    assert note.expected == "a folder name that ends in _ascend_ms"
+
+
+def test_raw_data_of_mindspore_are_listed_with_the_call_that_parses_them() -> None:
+    found = scan({"": RESULTS / "mindspore_raw"})
+    assert found.runs == ()
+    assert [entry.path for entry in found.skipped] == [MS, OTHER_MS]
+    call = f'from mindspore.profiler.profiler import analyse; analyse("{RESULTS / "mindspore_raw" / MS}")'
+    assert call in found.skipped[0].command
+
+
+def test_raw_data_beside_results_of_2_3_is_not_missed() -> None:
+    found = scan({"": RESULTS / "mindspore_mixed"})
+    assert found.skipped == ()
+    ranks = [(place.span.format, place.worker.rank) for place in found.places()]
+    assert sorted(ranks) == [("mindinsight", 0), ("mindinsight", 1), ("mindspore", 0), ("mindspore", 1)]
+
+
+def test_processes_that_all_say_rank_0_are_separate_and_flagged(tmp_path: Path) -> None:
+    found = places(RESULTS / "mindspore_same_rank")
+    names = ["rank 0 · node0_31780 · device 0", "rank 0 · node0_31786 · device 1"]
+    assert [place.worker.label for place in found] == names
+    assert [[note.code for note in place.span.notes] for place in found] == [["shared_rank"], ["shared_rank"]]
+    assert found[0].span.notes[0].found == "2 processes with rank 0"
+    for folder, name in ((MS, "rank0"), (OTHER_MS, "rank_0")):
+        shutil.copytree(RESULTS / "mindspore_same_rank" / folder, tmp_path / "exp" / name)
+    assert [place.worker.label for place in places(tmp_path)] == ["rank 0 · device 0", "rank 0 · device 1"]
