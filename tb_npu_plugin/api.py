@@ -7,23 +7,31 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tb_npu_plugin.discovery.watch import scan_once
-from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.errors import NotFound, NotReady
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.registry import TABLES
-from tb_npu_plugin.service.choice import OPENS
+from tb_npu_plugin.service.answers import Service
+from tb_npu_plugin.service.choice import OPENS, choose_run
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+
+
+#: Seconds between looks at the progress.
+_POLL = 0.05
 
 
 class SpanFrames:
@@ -90,7 +98,37 @@ class SpanFrames:
         return self.table("op_memory")
 
 
-def open(path: str | Path) -> list[SpanFrames]:
+class Captures(list[SpanFrames]):
+    """The captures below a path."""
+
+    def __init__(self, captures: Iterable[SpanFrames], path: Path) -> None:
+        super().__init__(captures)
+        self._path = path
+
+    def diagnose(self, run: str = "") -> dict[str, Any]:
+        """What holds a run up: the JSON of `tb-npu diagnose` (docs/diagnosis.md). Reads what it needs.
+
+        Args:
+            run: Name of the run; the first without.
+
+        Raises:
+            NotFound: No such run.
+            NotReady: The run holds nothing that can be diagnosed.
+        """
+        watcher = scan_once({"": self._path})
+        library = Library(watcher)
+        try:
+            token = choose_run(watcher.current(), run).token
+            service = Service(library, read_ahead=False)
+            found, _ = service.wait("diagnosis", {"run": token}, lambda progress: time.sleep(_POLL))
+        finally:
+            library.close()
+        if found["data"] is None:
+            raise NotReady(Message("error.view_empty", view="diagnosis"), Message("hint.view_reason", view="diagnosis"))
+        return found["data"]
+
+
+def open(path: str | Path) -> Captures:
     """Read all captures below a logdir, a run or a result folder, or the capture that a file belongs to; cached ones
     from the cache. Raises NotFound if the path does not exist or holds no capture."""
     where = Path(path).expanduser().absolute()
@@ -105,7 +143,8 @@ def open(path: str | Path) -> list[SpanFrames]:
     library = Library(watcher)
     try:
         seen = library.read(places, ["tables"])
-        return [SpanFrames(library.open(place, [status for one, status in seen if one is place])) for place in places]
+        opened = (library.open(place, [status for one, status in seen if one is place]) for place in places)
+        return Captures(map(SpanFrames, opened), where)
     finally:
         library.close()
 

@@ -18,6 +18,7 @@ from tb_npu_plugin.errors import BadRequest, NpuPluginError
 #: Module and function of each command.
 COMMANDS = {
     "build-observer": ("tb_npu_plugin.capture.observer_command", "build_observer"),
+    "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
     "doctor": ("tb_npu_plugin.cli_show", "doctor"),
     "ingest": ("tb_npu_plugin.cli_show", "ingest"),
     "mock": ("tb_npu_plugin.capture.command", "mock"),

@@ -29,7 +29,7 @@ from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
 
 PATH = click.Path(exists=True, path_type=Path)
-VIEW_IDS = [view.id for view in VIEWS]
+VIEW_IDS = [view.id for view in VIEWS if view.is_listed]
 
 
 class NoResultsError(NpuPluginError):
@@ -64,7 +64,7 @@ def show(
     if len(path) > (2 if view == "diff" else 1):
         raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
     given = dict(_pair(view, param) for param in params)
-    with _library(path) as library:
+    with open_library(path) as library:
         scan = library.scan()
         scope = find_view(view).scope
         if scope == "run":
@@ -76,9 +76,9 @@ def show(
             given["experimental"] = choose_place(sides[1], run, experimental or other, span).span.token
         else:
             given["span"] = choose_place(scan, run, worker, span).span.token
-        found = _view(Service(library, read_ahead=False), view, given)
+        found = wait_for_view(Service(library, read_ahead=False), view, given)
         if as_json:
-            _write_json(found)
+            write_json(found)
         else:
             cli_print.view(found)
     if found["state"] != "ready":
@@ -92,7 +92,7 @@ def ingest(path: Path) -> None:
 
     Ctrl-C ends it; the next run goes on with what is not read yet.
     """
-    with _library((path,)) as library:
+    with open_library((path,)) as library:
         spans = [_doctor_report(library, *read) for read in _read(library)]
         cli_print.print_ingested(spans)
     if not spans or any(span["state"] == "failed" for span in spans):
@@ -104,12 +104,12 @@ def ingest(path: Path) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 def doctor(path: Path, as_json: bool) -> None:
     """List what was found below PATH, what was not taken, and every problem. Reads everything."""
-    with _library((path,)) as library:
+    with open_library((path,)) as library:
         places = _read(library)
         listed: dict[str, Any] = dict(catalog(library))
         listed["spans"] = [_doctor_report(library, *read) for read in places]
         if as_json:
-            _write_json(listed)
+            write_json(listed)
         else:
             cli_print.doctor(listed)
     if not places or any(span["state"] == "failed" for span in listed["spans"]):
@@ -117,7 +117,7 @@ def doctor(path: Path, as_json: bool) -> None:
 
 
 @contextmanager
-def _library(paths: Sequence[Path]) -> Iterator[Library]:
+def open_library(paths: Sequence[Path]) -> Iterator[Library]:
     """Scan the paths and open a library. Raises NoResultsError if nothing is found."""
     # Runs of a single path have no prefix; with two paths the prefix keeps their order.
     logdirs = {("" if len(paths) == 1 else str(number + 1)): path.absolute() for number, path in enumerate(paths)}
@@ -140,17 +140,11 @@ def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
     return Scan(tuple(run for run in scan.runs if run.label.partition("/")[0] == prefix), scan.skipped)
 
 
-def _view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
+def wait_for_view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
     """Wait for the answer of the view's route, with complete tables and the view's data merged into the top level."""
     names = {place.span.token: place.worker.label for place in service.library.scan().places()}
     with cli_print.progress(names) as bar:
-        while True:
-            found, result = service.answer(view, params)
-            # "reading" without a job: the job ended between the checks of the cache and of the jobs.
-            is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
-            if found["state"] != "reading" and not is_busy:
-                break
-            bar(found["progress"], 0)
+        found, result = service.wait(view, params, lambda progress: bar(progress, 0))
     out: dict[str, Any] = {**found, **(found["data"] or {})}
     if result is not None:
         out["tables"] = {
@@ -207,6 +201,7 @@ def _pair(view: str, text: str) -> tuple[str, str]:
     return name, value
 
 
-def _write_json(content: Any) -> None:
+def write_json(content: Any) -> None:
+    """Print JSON on stdout."""
     sys.stdout.buffer.write(msgspec.json.format(encode_json(content), indent=1) + b"\n")
     sys.stdout.buffer.flush()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
@@ -17,7 +17,7 @@ from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing_data
-from tb_npu_plugin.views.base import View, ViewInput, ViewJson, ViewResult, ViewTable
+from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = logging.getLogger(__name__)
@@ -68,6 +68,18 @@ class Service:
             request, result = self._read_again(request, view_id, params), None
             state = request.state if request.state != "ready" else "failed"
         return _view_json(request, state, problems, result), result
+
+    def wait(
+        self, view_id: str, params: Mapping[str, str], wait: Callable[[Sequence[ProgressJson]], None]
+    ) -> tuple[ViewJson, ViewResult | None]:
+        """The answer once nothing that it needs is being read. wait: called with the progress until then; it sleeps."""
+        while True:
+            found, result = self.answer(view_id, params)
+            # "reading" without a job: the job ended between the checks of the cache and of the jobs.
+            is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
+            if found["state"] != "reading" and not is_busy:
+                return found, result
+            wait(found["progress"])
 
     def _read_again(self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """Drop a cache entry that proved damaged while the view was built, and queue its stage again."""

@@ -19,7 +19,8 @@ function run(late_peers: LatePeer[], groups = ["g"]): DistributedJson {
 }
 
 function wait(rank: number, peer: number, ns: number, over: Partial<LatePeer> = {}): LatePeer {
-  return { rank, step: "1", group: "g", operator: "allReduce_0", wait: ns, peer, peer_rank: peer, ...over };
+  const sums = { total: ns, recoverable: ns, collectives: 1 };
+  return { rank, step: "1", group: "g", operator: "allReduce_0", wait: ns, ...sums, peer, peer_rank: peer, ...over };
 }
 
 test("a rank that was not recorded is named by the longest wait for it", () => {

@@ -78,7 +78,7 @@ def _has_earlier_row(groups: Groups, owner: IntArray) -> NDArray[np.bool_]:
     return out
 
 
-#: Waits below this duration, ns, or below this share of their operator are ignored.
+#: Waits below this duration, ns, or below this share of their operator do not name a late peer.
 LEAST_WAIT_NS, LEAST_WAIT_SHARE = 200_000, 0.1
 
 
@@ -91,13 +91,33 @@ class Tasks:
     id: IntArray
 
 
-def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[tuple[int, int]]:
-    """(index in `operators`, id of the task): the longest initial wait of each operator that waited long at its start.
+@dataclass(frozen=True)
+class FirstWait:
+    """The longest initial wait of a communication operator.
+
+    Attributes:
+        operator: Index of the operator.
+        task: Id of the waiting task.
+        wait: Its duration, ns.
+        second: The longest initial wait for another peer, ns; 0 without one.
+        is_long: Whether the wait is long enough to name the peer.
+    """
+
+    operator: int
+    task: int
+    wait: int
+    second: int
+    is_long: bool
+
+
+def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[FirstWait]:
+    """The longest initial wait of each operator that waited at its start.
 
     planes: the waiting tasks of each plane of the communicator. A plane serves one peer; its first task waits for the
     notification that the peer has reached the operator. Later tasks wait for data, whichever rank is late.
     """
     longest = np.zeros(len(operators.start), dtype=np.int64)
+    second = longest.copy()
     task = np.full(len(operators.start), -1, dtype=np.int64)
     end = operators.start + operators.dur
     for plane in planes:
@@ -105,7 +125,10 @@ def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[tuple
         inside = np.flatnonzero(first < len(plane.start))
         inside = inside[plane.start[first[inside]] < end[inside]]
         waits = plane.dur[first[inside]]
-        longer = inside[waits > longest[inside]]
-        longest[longer], task[longer] = plane.dur[first[longer]], plane.id[first[longer]]
-    found = np.flatnonzero((longest >= LEAST_WAIT_NS) & (longest >= LEAST_WAIT_SHARE * operators.dur))
-    return list(zip(found.tolist(), task[found].tolist()))
+        second[inside] = np.maximum(second[inside], np.minimum(waits, longest[inside]))
+        longer = waits > longest[inside]
+        longest[inside[longer]], task[inside[longer]] = waits[longer], plane.id[first[inside[longer]]]
+    is_long = (longest >= LEAST_WAIT_NS) & (longest >= LEAST_WAIT_SHARE * operators.dur)
+    found = np.flatnonzero(task >= 0)
+    columns = (values[found].tolist() for values in (task, longest, second, is_long))
+    return [FirstWait(*figures) for figures in zip(found.tolist(), *columns)]

@@ -35,6 +35,11 @@ class RankLine:
         return name if self.sums.device_id is None else f"{name} · device {self.sums.device_id}"
 
     @property
+    def title(self) -> str:
+        """The name at the start of a sentence."""
+        return self.name[:1].upper() + self.name[1:]
+
+    @property
     def whole_ns(self) -> int:
         """Sum of the known parts of the steps."""
         return _whole(self.sums)
@@ -99,8 +104,8 @@ class RunData:
 
     @cached_property
     def step_ns(self) -> int:
-        """Mean step time: that of the longest rank; 0 if unknown."""
-        return max((line.whole_ns for line in self.lines), default=0) // self.step_count
+        """Mean step time, that of the longest rank of each step; 0 if unknown."""
+        return sum(time for _, time in self.step_times) // self.step_count
 
     @cached_property
     def ranks(self) -> WorldRanks:

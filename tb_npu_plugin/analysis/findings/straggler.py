@@ -73,7 +73,7 @@ def _computes_longer(run: RunData) -> list[Straggler]:
     out = []
     for index, value, median in outliers([line.sums.computing for line in lines], run.stages):
         line, count = lines[index], run.step_count
-        message = Message(key, rank=line.name, time=duration(value / count), share=percent(value / median - 1))
+        message = Message(key, rank=line.title, time=duration(value / count), share=percent(value / median - 1))
         out.append(Straggler(line, "computes", message, value - median, "communication"))
     return out
 
@@ -90,7 +90,7 @@ def _runs_slower(run: RunData) -> list[Straggler]:
             continue
         message = Message(
             "finding.straggler.slower_kernels",
-            rank=lines[index].name,
+            rank=lines[index].title,
             share=percent(ratio - 1),
             time=duration(sums.same_kernels / count),
             expected=duration(sums.same_kernels_expected / count),
@@ -167,7 +167,7 @@ def _is_idle_most(line: RankLine, run: RunData, wait: float) -> bool:
 def _last_text(run: RunData, line: RankLine, least: float, others: float, kind: str) -> Message:
     count = run.step_count
     key = "finding.straggler.last_stage" if run.has_stages else "finding.straggler.last"
-    parts = {"rank": line.name, "time": duration(least / count), "others": duration(others / count)}
+    parts = {"rank": line.title, "time": duration(least / count), "others": duration(others / count)}
     if kind == "host":
         return Message(f"{key}_host", **parts, idle=duration((line.sums.idle_at_once or 0) / count))
     return Message(key, **parts)
@@ -188,7 +188,7 @@ def _idles(run: RunData) -> list[Straggler]:
         if held >= _LEAST_HELD * idle and others:
             count = run.step_count
             message = Message(
-                "finding.straggler.idles", rank=line.name, time=duration(idle / count), others=duration(held / count)
+                "finding.straggler.idles", rank=line.title, time=duration(idle / count), others=duration(held / count)
             )
             out.append(Straggler(line, "host", message, idle, "communication"))
     return out

@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 
-#: Waits below this share of the step are ignored.
+#: Ranks that others wait for less than this share of the step are ignored.
 _LEAST_WAIT = 0.1
 #: Largest number of reported ranks.
 _NAMED = 3
@@ -20,36 +20,44 @@ def find(run: RunData) -> list[Finding]:
     """The ranks that profiled ranks wait for, the longest wait first."""
     waits: dict[tuple[Optional[int], Optional[str], int], list[LatePeer]] = {}
     for wait in run.late_peers:
-        if run.step_ns and wait.wait > _LEAST_WAIT * run.step_ns:
-            key = (wait.peer_rank, None, 0) if wait.peer_rank is not None else (None, wait.group, wait.peer)
-            waits.setdefault(key, []).append(wait)
-    found = [_finding(run, one) for one in waits.values()]
+        key = (wait.peer_rank, None, 0) if wait.peer_rank is not None else (None, wait.group, wait.peer)
+        waits.setdefault(key, []).append(wait)
+    steps = run.step_ns * run.step_count
+    found = [_finding(run, one) for one in waits.values() if steps and max(_totals(one).values()) > _LEAST_WAIT * steps]
     return sorted(found, key=lambda one: -one.cost_ns)[:_NAMED]
 
 
-def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
-    longest = max(waits, key=lambda one: one.wait)
-    by_rank: dict[Optional[int], int] = {}
+def _totals(waits: list[LatePeer]) -> dict[Optional[int], int]:
+    """Wait of each profiled rank, ns over all steps."""
+    out: dict[Optional[int], int] = {}
     for wait in waits:
-        by_rank[wait.rank] = by_rank.get(wait.rank, 0) + wait.wait
-    name = _name(longest)
+        out[wait.rank] = out.get(wait.rank, 0) + wait.total
+    return out
+
+
+def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
+    longest, totals = max(waits, key=lambda one: one.wait), _totals(waits)
+    observer = max(totals, key=lambda rank: totals[rank])
+    saved = max(sum(wait.recoverable for wait in waits if wait.rank == rank) for rank in totals)
+    name, count = _name(longest), run.step_count
     return Finding(
         rule=RULE.id,
         category=RULE.category,
-        subject=Subject(rank=longest.peer_rank, group=longest.group, operator=longest.operator, step=longest.step),
+        subject=Subject(rank=longest.peer_rank, group=longest.group, operator=longest.operator),
         message=Message(
             "finding.unprofiled_rank" if _has_one_group(run) else "finding.unprofiled_rank.groups",
-            rank=name,
-            observer=f"rank {longest.rank}",
+            rank=name if isinstance(name, Message) else name.capitalize(),
+            observer=f"rank {observer}",
+            total=duration(totals[observer] / count),
             time=duration(longest.wait),
             operator=longest.operator,
-            count=len(by_rank),
+            count=len(totals),
         ),
-        cost_ns=max(by_rank.values()) // run.step_count,
+        cost_ns=saved // count,
         cost_kind="upper bound",
         part="communication",
-        confidence=Confidence("confirmed" if len(by_rank) > 1 else "measured", len(by_rank)),
-        evidence=tuple(Evidence("trace", span.token) for span in run.spans if span.capture.rank in by_rank),
+        confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),
+        evidence=tuple(Evidence("trace", span.token) for span in run.spans if span.capture.rank in totals),
         fix=(Message("fix.unprofiled_rank", rank=name),),
         check=Message("check.straggler", rank=name),
     )

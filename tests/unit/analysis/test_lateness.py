@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.analysis.communication.lateness import Tasks, collectives_of, lateness, longest_first_waits
+from tb_npu_plugin.analysis.communication.lateness import (
+    FirstWait,
+    Tasks,
+    collectives_of,
+    lateness,
+    longest_first_waits,
+)
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
 
@@ -72,17 +78,19 @@ def tasks(*rows: tuple[int, int], ids: int = 0) -> Tasks:
 def test_plane_with_the_longest_first_wait_is_chosen() -> None:
     operators = tasks((0, 1000), (2000, 1000))
     early, late = tasks((1, 0), (2001, 300), ids=10), tasks((1, 900), (2001, 250), ids=20)
-    assert longest_first_waits(operators, [early, late]) == [(0, 20), (1, 11)]
+    assert [(one.operator, one.task) for one in longest_first_waits(operators, [early, late])] == [(0, 20), (1, 11)]
 
 
 def test_waits_that_follow_are_for_data_and_those_before_and_behind_belong_to_others() -> None:
     operators = tasks((1000, 1000))
     plane = tasks((0, 900), (1001, 100), (1200, 800), (2001, 900))
-    assert longest_first_waits(operators, [plane, tasks((2000, 900)), tasks()]) == []
+    assert not any(one.is_long for one in longest_first_waits(operators, [plane, tasks((2000, 900)), tasks()]))
 
 
 def test_short_waits_are_ignored_nor_do_those_that_are_little_of_their_operator() -> None:
-    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 199))]) == []
-    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 200))]) == [(0, 0)]
-    assert longest_first_waits(tasks((0, 9000)), [tasks((0, 899))]) == []
+    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 199))]) == [FirstWait(0, 0, 199_000, 0, False)]
+    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 200)), tasks((0, 150))]) == [
+        FirstWait(0, 0, 200_000, 150_000, True)
+    ]
+    assert not longest_first_waits(tasks((0, 9000)), [tasks((0, 899))])[0].is_long
     assert longest_first_waits(tasks(), [tasks((0, 899))]) == []

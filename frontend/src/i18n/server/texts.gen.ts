@@ -153,6 +153,7 @@ export type ServerText =
   | "Device, e.g. NPU:0."
   | "Device; host for host APIs."
   | "Device; host for what the host recorded."
+  | "Diagnosis"
   | "Diff"
   | "Difference"
   | "Difference / baseline; unknown when the baseline is 0."

@@ -46,6 +46,7 @@ export const TITLES = {
   "Core Type": "Core Type",
   Count: "次数",
   Device: "设备",
+  Diagnosis: "性能诊断",
   "Device Self": "Device 侧自身耗时",
   "Device Self on AI Core": "Device 侧自身耗时（AI Core）",
   "Device Total": "Device 侧总耗时",

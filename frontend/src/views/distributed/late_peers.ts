@@ -10,7 +10,7 @@ const LEAST_WAIT = 0.1;
 const NAMED = 3;
 
 /** A rank that was not profiled and that profiled ranks wait for. */
-export interface LatePeer {
+export interface NamedPeer {
   /** The longest wait for it. */
   longest: LatePeer;
   /** Number of profiled ranks that wait for it. */
@@ -18,7 +18,7 @@ export interface LatePeer {
 }
 
 /** Late ranks of the chosen step or steps, the longest wait first. */
-export function latePeers(data: DistributedJson, step: string): LatePeer[] {
+export function latePeers(data: DistributedJson, step: string): NamedPeer[] {
   const lengths = new Map<string, number>();
   for (const budget of data.budgets) {
     const id = stepId(budget.step);

@@ -1,0 +1,131 @@
+"""tb-npu diagnose: what holds a run up, who, how much it costs and what to do."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from tb_npu_plugin.analysis.findings.model import SEVERITIES
+from tb_npu_plugin.analysis.findings.registry import RULES
+from tb_npu_plugin.cli_show import PATH, open_library, wait_for_view, write_json
+from tb_npu_plugin.service.answers import Service
+from tb_npu_plugin.service.choice import choose_run
+
+#: Exit codes of --fail-if: the condition holds; a rule that it names could not run.
+FAILED, NOT_CHECKED = 3, 4
+_CONDITION = re.compile(r"(\w+)(?:>(\d+(?:\.\d+)?)%)?")
+_SEVERITIES = (*(severity for severity, _ in SEVERITIES), "low")
+
+
+class Condition(NamedTuple):
+    """A severity, or a rule whose cost exceeds a share of step time."""
+
+    name: str
+    share: float
+
+    @staticmethod
+    def parse(text: str) -> Condition:
+        """`high`, or `straggler>5%`. Raises click.BadParameter."""
+        match = _CONDITION.fullmatch(text.strip())
+        names = (*_SEVERITIES, *(rule.id for rule in RULES))
+        if match is None or match[1] not in names or (match[2] and match[1] in _SEVERITIES):
+            raise click.BadParameter(f"{text!r} is neither a severity nor RULE>N%; names: {', '.join(names)}")
+        return Condition(match[1], float(match[2] or 0) / 100)
+
+    def is_met(self, found: Mapping[str, Any]) -> bool:
+        """Whether a finding has this severity or a higher one, or costs more than the share."""
+        if self.name in _SEVERITIES:
+            enough = _SEVERITIES[: _SEVERITIES.index(self.name) + 1]
+            return any(one["severity"] in enough for one in found["findings"])
+        step = mean_step(found)
+        costs = [one["ms_per_step"] for one in found["findings"] if one["rule"] == self.name]
+        return any(cost > self.share * step for cost in costs)
+
+    def is_unchecked(self, found: Mapping[str, Any]) -> bool:
+        """Whether the rule could not run."""
+        return any(one["rule"] == self.name for one in found["unchecked"])
+
+
+@click.command()
+@click.argument("path", type=PATH)
+@click.option("--run", default="", help="Run by its name; the first without.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/diagnosis.md).")
+@click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
+@click.option("--fail-if", "fail_if", default="", help="Exit with 3 if this holds: high, medium, low, or RULE>N%.")
+def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: str) -> None:
+    """Say what holds up the run in PATH, what it costs per step, and what to do. Reads what it needs.
+
+    Exit codes: 0 done, 1 nothing could be diagnosed, 3 --fail-if holds, 4 the rule of --fail-if could not run.
+    """
+    condition = Condition.parse(fail_if) if fail_if else None
+    with open_library((path,)) as library:
+        chosen = choose_run(library.scan(), run)
+        found = wait_for_view(Service(library, read_ahead=False), "diagnosis", {"run": chosen.token})
+    if found["state"] != "ready":
+        click.echo("\n".join(problem["found"] for problem in found["problems"]) or "Nothing to diagnose.", err=True)
+        sys.exit(1)
+    data = found["data"]
+    if as_json:
+        write_json(data)
+    else:
+        click.echo("\n".join(_markdown(data) if as_markdown else _text(data)))
+    if condition is not None and condition.is_unchecked(data):
+        sys.exit(NOT_CHECKED)
+    if condition is not None and condition.is_met(data):
+        sys.exit(FAILED)
+
+
+def mean_step(found: Mapping[str, Any]) -> float:
+    """Mean step time, ms; 0 without steps."""
+    times = [step["ms"] for step in found["steps"]]
+    return sum(times) / len(times) if times else 0.0
+
+
+def _text(found: Mapping[str, Any]) -> Iterator[str]:
+    yield _heading(found)
+    yield found["verdict"]["message"]
+    for one in found["findings"]:
+        yield ""
+        yield f"{one['severity']:<7} {_cost(one):>16}  {one['message']}"
+        yield from (f"{'':26}{text}" for text in (*one["fix"], one["check"]))
+    yield ""
+    yield from _checks(found)
+
+
+def _markdown(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {_heading(found)}"
+    yield ""
+    yield f"**{found['verdict']['message']}**"
+    if found["findings"]:
+        yield ""
+        yield "| severity | ms per step | finding | what to do |"
+        yield "|-|-|-|-|"
+    for one in found["findings"]:
+        cells = (one["severity"], _cost(one), one["message"], " ".join(one["fix"]))
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    yield ""
+    yield from _checks(found)
+
+
+def _heading(found: Mapping[str, Any]) -> str:
+    return f"{found['run']}: {len(found['steps'])} steps, mean {mean_step(found):.2f} ms"
+
+
+def _cost(one: Mapping[str, Any]) -> str:
+    most = "≤ " if one["kind"] == "upper bound" else ""
+    return f"{most}{one['ms_per_step']:.2f} ms"
+
+
+def _checks(found: Mapping[str, Any]) -> Iterator[str]:
+    unchecked: Sequence[Mapping[str, Any]] = found["unchecked"]
+    yield f"{found['checked']} checks ran, {len(unchecked)} could not."
+    for one in unchecked:
+        option = f" To record it, set {one['option']}." if one["option"] else ""
+        yield f"Not checked: {one['rule']}. {one['missing']}{option}"
+    for rank in found["ranks"]:
+        yield f"Not included: {rank['worker']}. {rank['reason']}"

@@ -1,0 +1,181 @@
+"""Rules of the diagnosis on hand-made figures: what is named, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Optional
+
+import pytest
+
+from tb_npu_plugin.analysis.communication.statistics import Link
+from tb_npu_plugin.analysis.findings import slow_link, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
+from tb_npu_plugin.analysis.run.budgets import RankBudget
+from tb_npu_plugin.analysis.run.late_peers import LatePeer
+from tb_npu_plugin.model import Capture
+from tests.support.span import TestSpan
+
+MS = 1_000_000
+TIMES = {"computing": 60, "overlapped": 0, "free": 10}
+NO_TIMES = dict.fromkeys(("copying", "stage", "bubble", "preparing", "exposed_preparing"))
+NO_COMMUNICATION = dict.fromkeys(("elapse", "transit", "wait", "synchronization", "idle"))
+#: Exposed communication of a rank in ms, and what else is unusual.
+Rank = tuple[Optional[float], dict[str, Any]]
+
+
+def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any) -> RunData:
+    """A step of 100 ms with 60 ms of computing, if a rank communicates for 30. The others wait for a rank as long as they
+    communicate longer."""
+    run, lines = RunData([]), []
+    for number, (communication, unusual) in enumerate(ranks):
+        late = None if communication is None else 30 - communication
+        times = {**TIMES, "communication_not_overlapped": communication, "late": late, **unusual}
+        scaled = {
+            key: value if value is None or key == "repeats" else round(value * MS) for key, value in times.items()
+        }
+        span = TestSpan(capture=Capture(rank=number), token=f"s{number}")
+        budget = RankBudget(
+            span.token, "", number, None, None, **{**NO_TIMES, **NO_COMMUNICATION, "incomplete": 0, **scaled}
+        )
+        lines.append(RankLine(span, stages[number] if stages else None, budget))
+    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **more})
+    return run
+
+
+def named(run: RunData) -> list[str]:
+    return [f"{one.message.code.rpartition('.')[2]} {one.subject.rank}" for one in straggler.find(run)]
+
+
+def idle(at_once: float, longest: float | None, **more: Any) -> dict[str, Any]:
+    return {"idle_at_once": at_once, "longest_communication": longest, **more}
+
+
+def kernels(taken: float, expected: float) -> dict[str, Any]:
+    return {"same_kernels": taken, "same_kernels_expected": expected}
+
+
+UNKNOWN = {"late": None}
+SLOW = [(30, kernels(50, 50)), (30, kernels(50, 51)), (30, kernels(75, 50)), (30, kernels(50, 49))]
+SHORT = {"computing": 0.01, "free": 0.2}
+HELD = [(30, idle(3, 28)), (30, idle(25, 4))]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "stages", "expected"),
+    [
+        ([(30, {}), (2, {}), (25, {})], (), ["last 1"]),
+        ([(5, {}), (2, {}), (6, {}), (40, {})], (), []),
+        ([(30, {}), (2, {"overlapped": 28}), (29, {})], (), []),
+        ([(30, {"late": 0}), (10, {"late": 2}), (31, {"late": 1})], (), []),
+        ([(30, UNKNOWN), (10, UNKNOWN), (31, UNKNOWN)], (), []),
+        ([(30, UNKNOWN), (10, {**UNKNOWN, "idle_at_once": 6}), (31, UNKNOWN)], (), ["last 1"]),
+        ([(2, {}), (30, {}), (31, {"bubble": 20}), (31, {"bubble": 1})], (1, 1, 2, 2), ["last_stage 0"]),
+        ([(2, {}), (30, {}), (31, {"bubble": 20}), (31, {"bubble": 1})], (1, 2, 3, 4), []),
+        ([(2, {}), (30, {}), (31, {}), (1, {})], (1, 1, 2, 2), ["last_stage 3", "last_stage 0"]),
+        ([(2, {})], (), []),
+        ([(30, {}), (2, {"bubble": 7})], (), []),
+        ([(30, {}), (2, {}), (None, {})], (), []),
+        ([(30, idle(1, None)), (2, idle(20, None)), (30, idle(1, None))], (), ["last_host 1"]),
+        ([(0.35, SHORT), (0.05, {**SHORT, "late": 0.25}), (0.35, SHORT)], (), []),
+        ([(0.45, SHORT), (0.05, {**SHORT, "late": 0.35}), (0.45, SHORT)], (), ["last 1"]),
+        (SLOW, (1, 2, 3, 4), ["slower_kernels 2"]),
+        (SLOW, (1, 1, 2, 2), ["slower_kernels 2"]),
+        (SLOW, (), []),
+        ([*SLOW[:2], (30, kernels(54, 50)), SLOW[3]], (1, 2, 3, 4), []),
+        ([(30, kernels(75, 50)), (30, kernels(50, 75))], (1, 2), ["slower_kernels 0"]),
+        ([*SLOW[:2], (30, kernels(20, 10)), SLOW[3]], (1, 2, 3, 4), []),
+        ([*HELD, (30, idle(2, 20)), (30, idle(3, 25))], (1, 2, 3, 4), ["idles 1"]),
+        ([*HELD, (30, idle(2, 9))], (), []),
+        ([(30, idle(16, 28)), (30, idle(25, 4)), (30, idle(18, 28))], (), []),
+        ([HELD[0], HELD[1], (30, idle(3, 28, computing=None))], (), []),
+        ([(30, {"computing": 90}), (30, {}), (30, {}), (30, {})], (), ["computes 0"]),
+        ([(30, {"computing": 65}), (30, {}), (30, {}), (30, {})], (), []),
+        ([(30, {"computing": 90}), (30, {}), (30, {}), (30, {"computing": 200})], (1, 1, 1, 2), ["computes_stage 0"]),
+    ],
+)
+def test_stragglers(ranks: list[Rank], stages: tuple[int, ...], expected: list[str]) -> None:
+    assert named(run_of(ranks, stages)) == expected
+
+
+def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
+    run = run_of([(30, {"computing": 90, "late": 25}), (55, {}), (55, {}), (55, {})])
+    (found,) = straggler.find(run)
+    assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "communication", 4)
+    assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
+
+
+def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
+    found = diagnose([])
+    assert (found.verdict.rule, found.findings, found.at_stake_ns) == ("unknown", [], 0)
+    assert {one.rule for one in found.unchecked} >= {"straggler", "input_bound"}
+
+
+LINK = Link("1", "g", "allReduce", 0, 1, 0, 1, "HCCS", 100 * MS, 10 * MS, 10.0, 4)
+
+
+def mesh(*slow: tuple[int, int, float]) -> list[Link]:
+    """Links between four ranks at 10 GB/s, some of them slower."""
+    speeds = {(src, dst): speed for src, dst, speed in slow}
+    return [
+        replace(LINK, src_rank=src, dst_rank=dst, time_ns=round(100 * MS / speeds.get((src, dst), 10.0)))
+        for src in range(4)
+        for dst in range(4)
+        if src != dst
+    ]
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        (mesh(), []),
+        (mesh((2, 1, 2.5)), [(2, 1)]),
+        (mesh((2, 1, 2.5), (1, 2, 2.0)), [(1, 2)]),
+        (mesh((2, 1, 8.5)), []),
+        ([replace(link, transport="LOCAL") for link in mesh((2, 1, 2.5))], []),
+        ([replace(link, size_bytes=90_000, time_ns=link.time_ns) for link in mesh((2, 1, 2.5))], []),
+        (mesh((2, 1, 2.5))[:2], []),
+        ([replace(link, op_type=str(number)) for number, link in enumerate(mesh((2, 1, 2.5)))], []),
+    ],
+    ids=["alike", "slow", "both ways", "a little", "in the device", "small", "few", "other operators"],
+)
+def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
+    found = slow_link.find(run_of([], links=links))
+    assert [one.subject.link for one in found] == expected
+    assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
+
+
+def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None:
+    ranks: list[Rank] = [
+        (10, {"computing": 60}),
+        (10, {"computing": 60}),
+        (10, {"computing": 100}),
+        (10, {"computing": 100}),
+    ]
+    (found,) = stage_imbalance.find(run_of(ranks, (1, 1, 2, 2)))
+    assert (found.subject.stage, found.cost_ns) == (2, 20 * MS)
+    assert stage_imbalance.find(run_of([(10, {}), (10, {"computing": 62})], (1, 2))) == []
+
+
+def peer(rank: int, total: int, peer_rank: int | None = 5, **more: Any) -> LatePeer:
+    wait = LatePeer(rank, "1", "g", "allReduce_0", total * MS, total * MS, total * MS - MS, 1, 5, peer_rank)
+    return replace(wait, **more)
+
+
+def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
+    waits = [
+        peer(0, 30),
+        peer(0, 14, operator="allReduce_1"),
+        peer(1, 28),
+        peer(1, 12, peer_rank=6),
+        peer(1, 9, peer_rank=7),
+    ]
+    found = unprofiled_rank.find(run_of([(30, {}), (30, {})], late_peers=waits))
+    assert [(one.subject.rank, one.confidence.ranks, one.cost_ns) for one in found] == [
+        (5, 2, 42 * MS),
+        (6, 1, 11 * MS),
+    ]
+    assert "rank 0 waits 44.00 ms per step for it" in found[0].message
+    (local,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, peer_rank=None)]))
+    assert local.message.startswith("rank 5 of group g (not profiled)")
