@@ -61,7 +61,7 @@ class _TextJson(TypedDict):
 
 
 #: Views that list missing data of the entire capture.
-WHOLE_CAPTURE_VIEWS = ("overview", "doctor")
+WHOLE_CAPTURE_VIEWS = ("overview", "diagnosis", "doctor")
 
 
 def facts_of_files(files: Iterable[str], format: Format = TORCH_NPU) -> SpanFacts:

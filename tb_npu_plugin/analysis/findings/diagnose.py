@@ -15,7 +15,7 @@ from tb_npu_plugin.model import SpanData
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RunVerdict:
     """One sentence for the run."""
 
     rule: str
@@ -35,7 +35,7 @@ class Diagnosis:
     step_ns: int
     steps: Sequence[tuple[Optional[str], int]]
     at_stake_ns: int
-    verdict: Verdict
+    verdict: RunVerdict
     findings: Sequence[Finding]
     unchecked: Sequence[Unchecked]
     checked: int
@@ -73,14 +73,16 @@ def at_stake(findings: Sequence[Finding], run: RunData) -> int:
     return min(sum(by_part.values()), run.step_ns)
 
 
-def _verdict(findings: Sequence[Finding], run: RunData) -> Verdict:
+def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if not run.step_ns:
-        return Verdict("unknown", Message("verdict.unknown"), 0, None)
+        return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
     costly = next((one for one in findings if severity_of(one.cost_ns, run.step_ns) != "low"), None)
     if costly is None:
         computing = max((line.sums.computing or 0 for line in run.lines), default=0) / run.step_count
         share = computing / run.step_ns
-        return Verdict("healthy", Message("verdict.healthy", share=percent(share), step=duration(run.step_ns)), 0, 0.0)
+        return RunVerdict(
+            "healthy", Message("verdict.healthy", share=percent(share), step=duration(run.step_ns)), 0, 0.0
+        )
     share = costly.cost_ns / run.step_ns
     message = Message(
         "verdict.finding",
@@ -89,4 +91,4 @@ def _verdict(findings: Sequence[Finding], run: RunData) -> Verdict:
         share=percent(share),
         step=duration(run.step_ns),
     )
-    return Verdict(costly.rule, message, costly.cost_ns, share)
+    return RunVerdict(costly.rule, message, costly.cost_ns, share)

@@ -28,6 +28,21 @@ _LEAST_HELD = 0.5
 _EXPLAINS = 0.5
 
 
+#: What to do, by the kind of a straggler.
+_FIX = {
+    "computes": "fix.straggler.computes",
+    "arrives": "fix.straggler.arrives",
+    "host": "fix.straggler.host",
+}
+#: Sentence about the last rank, by whether its host is to blame and whether ranks have stages.
+_LAST = {
+    (False, False): "finding.straggler.last",
+    (False, True): "finding.straggler.last_stage",
+    (True, False): "finding.straggler.last_host",
+    (True, True): "finding.straggler.last_stage_host",
+}
+
+
 @dataclass(frozen=True)
 class Straggler:
     """A slow rank and how it is known. cost_ns: over all steps, as are the figures of the message."""
@@ -62,7 +77,7 @@ def _finding(run: RunData, one: Straggler) -> Finding:
             Evidence("distributed"),
             Evidence("trace", one.line.span.token),
         ),
-        fix=(Message(f"fix.straggler.{one.kind}"),),
+        fix=(Message(_FIX[one.kind]),),
         check=Message("check.straggler", rank=one.line.name),
     )
 
@@ -166,11 +181,10 @@ def _is_idle_most(line: RankLine, run: RunData, wait: float) -> bool:
 
 def _last_text(run: RunData, line: RankLine, least: float, others: float, kind: str) -> Message:
     count = run.step_count
-    key = "finding.straggler.last_stage" if run.has_stages else "finding.straggler.last"
     parts = {"rank": line.title, "time": duration(least / count), "others": duration(others / count)}
     if kind == "host":
-        return Message(f"{key}_host", **parts, idle=duration((line.sums.idle_at_once or 0) / count))
-    return Message(key, **parts)
+        parts["idle"] = duration((line.sums.idle_at_once or 0) / count)
+    return Message(_LAST[kind == "host", run.has_stages], **parts)
 
 
 def _idles(run: RunData) -> list[Straggler]:
