@@ -112,3 +112,8 @@ def test_one_rank_other_steps_and_what_is_unknown_are_not_compared() -> None:
     assert same_kernels([kernels(("hcom_allReduce_", "8", 10), core="HCCL")] * 3) == [{}] * 3
     assert same_kernels([None, one, one, one]) == [{}, *[{"1": SameKernels(10, 10)}] * 3]
     assert same_kernels([]) == []
+
+
+def test_rows_outside_steps_are_not_those_of_the_first_step() -> None:
+    rows = table_of("kernels", [{"step": step, "name": name} for step, name in (("7", "a"), (None, "b"), ("8", "c"))])
+    assert [statistics.of_step(rows, step).text("name").tolist() for step in ("7", None)] == [["a"], ["b"]]

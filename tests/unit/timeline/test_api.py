@@ -263,6 +263,15 @@ def test_statistics_of_a_range_without_slices_are_empty(timeline: Timeline) -> N
     assert (found["slices"], found["wall"], found["table"]["total"]) == (0, 10_000, 0)
 
 
+def test_statistics_are_the_same_tile_by_tile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, _ = open_trace([event("long", 0, 1000), *(event("a", 20 * at, 10) for at in range(50))], tmp_path)
+    range_ = {"t0": "0", "t1": "1000000"}
+    whole = GET["stats"](found, range_)[0]
+    assert whole["table"]["data"]["self"] == [500_000, 500_000]
+    monkeypatch.setattr("tb_npu_plugin.store.timeline.stats.TILE", 8)
+    assert GET["stats"](found, range_)[0] == whole
+
+
 def test_each_level_is_coarser_than_the_one_before(tmp_path: Path) -> None:
     levels = open_trace([event("a", 10 * at, 5) for at in range(5_000)], tmp_path)[0].levels
     shifts = sorted(levels._levels)
