@@ -174,9 +174,9 @@ class PythonReader:
 
 
 def _reader(keys: Sequence[Key]) -> Reader:
-    def native() -> Reader:
+    def load_native() -> Reader:
         from tb_npu_plugin.scan import _args
 
         return _args.Reader(secrets.randbits(64), tuple((key.name.encode(), key.texts is not None) for key in keys))
 
-    return native_or_python(native, lambda: PythonReader(keys))
+    return native_or_python(load_native, lambda: PythonReader(keys))

@@ -132,7 +132,7 @@ class App:
 
     def _reading(self, request: Request) -> Response:
         run, stage, do = (request.args.get(name, "") for name in ("run", "stage", "do"))
-        places = self.service.reading(request.args.getlist("span"), run, stage, do)
+        places = self.service.control_reading(request.args.getlist("span"), run, stage, do)
         jobs = [item for place in places for item in catalog.span_progress(self.library, place)]
         return respond.json(request, {"generation": self.library.generation, "jobs": jobs})
 

@@ -140,7 +140,7 @@ class Service:
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
 
-    def reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
+    def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run. Raises NotFound, BadRequest."""
         check_choice("stage", stage, (*STAGES, "all"))
         check_choice("do", do, ("cancel", "resume"))

@@ -163,7 +163,7 @@ def test_links_of_the_description_lead_somewhere(source: Path, tmp_path: Path, r
 
 
 def test_every_requirement_has_a_lowest_and_a_newest_version() -> None:
-    """A new bound of setup.py is first tried, as CONTRIBUTING.md tells, and then written down."""
+    """Try a new bound of setup.py as CONTRIBUTING.md says, then add it to the list."""
     setup = (ROOT / "setup.py").read_text()
     required = re.search(r"install_requires=\[(.*?)\]", setup, re.S)
     assert required

@@ -82,17 +82,17 @@ export class RowLoader {
     const isSame = flight && keyOf(flight.window) === keyOf(window) && flight.isExact === isExact;
     if (isSame && rows.every((row) => flight.rows.has(row))) return false;
     flight?.controller.abort();
-    const mine: Flight = { window, isExact, rows: new Set(rows), controller: new AbortController() };
-    this.flight = mine;
-    this.fetch(rows, window, isExact, mine.controller.signal)
+    const flight: Flight = { window, isExact, rows: new Set(rows), controller: new AbortController() };
+    this.flight = flight;
+    this.fetch(rows, window, isExact, flight.controller.signal)
       .catch((error: unknown) => {
-        if (mine.controller.signal.aborted) return;
+        if (flight.controller.signal.aborted) return;
         this.failed.add(key);
         this.onError(error);
       })
       .finally(() => {
-        if (this.flight === mine) this.flight = null;
-        if (!mine.controller.signal.aborted) this.onData();
+        if (this.flight === flight) this.flight = null;
+        if (!flight.controller.signal.aborted) this.onData();
       });
     return true;
   }

@@ -28,7 +28,7 @@ _stacks = threading.local()
 
 
 def current_stream(device: Any = None) -> _CurrentStream:
-    """torch_npu.npu.current_stream: what scripts pass as `stream`. The mock device has one for operators."""
+    """torch_npu.npu.current_stream: what scripts pass as `stream`. The mock device runs operators on one stream."""
     return CURRENT_STREAM
 
 

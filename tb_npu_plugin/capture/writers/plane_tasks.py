@@ -12,7 +12,7 @@ _BYTES_A_US = 19_300
 
 
 def notify_id(task: PlaneTask) -> int:
-    """A notification belongs to who waits for it: its rank in the upper half. Moves that reduce have 0, copies none."""
+    """The notification id of a task: the upper half holds the waiting rank. Moves that reduce have 0, copies have none."""
     if task.notify:
         return (task.dst if task.name == "Notify_Record" else task.src) << 32 | task.notify
     return 0 if task.name == "Reduce_Inline" else -1

@@ -251,7 +251,7 @@ class Source:
                 dropped |= unknown
             if unknown.any():
                 self._report(select, field, name, column, unknown)
-        dropped |= self._backwards(select, fields, cells, out, dropped)
+        dropped |= self._drop_backwards(select, fields, cells, out, dropped)
         dropped |= self._drop_outside(select, fields, cells, out, dropped)
         if dropped.any():
             kept = np.flatnonzero(~dropped)
@@ -261,7 +261,7 @@ class Source:
             }
         return out
 
-    def _backwards(
+    def _drop_backwards(
         self,
         select: Select,
         fields: list[tuple[Field, str]],

@@ -38,12 +38,12 @@ def is_enabled() -> bool:
         ImportError: TB_NPU_SCANNER requires C and the extension is not built.
     """
 
-    def native() -> bool:
+    def has_native() -> bool:
         from tb_npu_plugin.readers import _csv  # noqa: F401
 
         return True
 
-    return native_or_python(native, lambda: False)
+    return native_or_python(has_native, lambda: False)
 
 
 class NativeRows:

@@ -33,12 +33,12 @@ class Packing(Protocol):
 def load_packing() -> Packing:
     """The packing module that TB_NPU_SCANNER selects. Raises ImportError if it selects C and that is not built."""
 
-    def native() -> Packing:
+    def load_native() -> Packing:
         from tb_npu_plugin.analysis import native_packing
 
         return native_packing
 
-    return native_or_python(native, lambda: packing)
+    return native_or_python(load_native, lambda: packing)
 
 
 Index = NDArray[np.int64]
