@@ -82,17 +82,17 @@ export class RowLoader {
     const isSame = flight && keyOf(flight.window) === keyOf(window) && flight.isExact === isExact;
     if (isSame && rows.every((row) => flight.rows.has(row))) return false;
     flight?.controller.abort();
-    const flight: Flight = { window, isExact, rows: new Set(rows), controller: new AbortController() };
-    this.flight = flight;
-    this.fetch(rows, window, isExact, flight.controller.signal)
+    const next: Flight = { window, isExact, rows: new Set(rows), controller: new AbortController() };
+    this.flight = next;
+    this.fetch(rows, window, isExact, next.controller.signal)
       .catch((error: unknown) => {
-        if (flight.controller.signal.aborted) return;
+        if (next.controller.signal.aborted) return;
         this.failed.add(key);
         this.onError(error);
       })
       .finally(() => {
-        if (this.flight === flight) this.flight = null;
-        if (!flight.controller.signal.aborted) this.onData();
+        if (this.flight === next) this.next = null;
+        if (!next.controller.signal.aborted) this.onData();
       });
     return true;
   }
