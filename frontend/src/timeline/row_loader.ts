@@ -91,7 +91,7 @@ export class RowLoader {
         this.onError(error);
       })
       .finally(() => {
-        if (this.flight === next) this.next = null;
+        if (this.flight === next) this.flight = null;
         if (!next.controller.signal.aborted) this.onData();
       });
     return true;
