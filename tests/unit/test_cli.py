@@ -223,3 +223,21 @@ def test_doctor_prints_sizes_counts_and_each_problem_once() -> None:
     (problem,) = [line for line in lines if "bad_required_cell" in line]
     assert "bad_required_cell (2×)" in problem
     assert all(place in "".join(lines) for place in ("TASK, startNs: soon", "OP_MEMORY, size: NULL"))
+
+
+def test_diagnose_names_the_straggler_and_sets_the_exit_code() -> None:
+    logs = FIXTURES / "demo"
+    arguments = ("diagnose", str(logs), "--run", "transformer_slow_rank")
+    found = json.loads(run(*arguments, "--json").stdout)
+    assert (found["verdict"]["rule"], found["findings"][0]["subject"]["rank"], found["unchecked"]) == (
+        "straggler",
+        5,
+        [],
+    )
+    assert found == npu.open(logs).diagnose("transformer_slow_rank")
+    for condition, code in (("high", 3), ("straggler>10%", 3), ("straggler>40%", 0), ("slow_link>1%", 0)):
+        assert run(*arguments, "--fail-if", condition).returncode == code, condition
+    assert run(*arguments, "--fail-if", "nonsense").returncode == 2
+    alone = run("diagnose", str(logs), "--run", "vision_resnet50", "--fail-if", "straggler>1%")
+    assert (alone.returncode, "Healthy" in alone.stdout, "Not checked: straggler" in alone.stdout) == (4, True, True)
+    assert "| high | ≤ 17.62 ms | Rank 5 is the straggler" in run(*arguments, "--md").stdout
