@@ -67,7 +67,9 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
         chosen = choose_run(library.scan(), run)
         found = wait_for_view(Service(library, read_ahead=False), "diagnosis", {"run": chosen.token})
     if found["state"] != "ready":
-        click.echo("\n".join(problem["found"] for problem in found["problems"]) or "Nothing to diagnose.", err=True)
+        click.echo(f"{chosen.label}: nothing that can be diagnosed was recorded.", err=True)
+        for problem in found["problems"]:
+            click.echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
         sys.exit(1)
     data = found["data"]
     if as_json:
