@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,10 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.tables import read_database
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.scan import MEMORY
 from tb_npu_plugin.store.timeline.files import load
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Table
@@ -188,3 +192,21 @@ def test_counters(tmp_path: Path) -> None:
     soc = {name: values for (name, _), values in curves(timeline, tmp_path, "Stars Soc Info").items()}
     assert soc == {"L2 Buffer Bw Level": [1, 3], "Mata Bw Level": [2]}
     assert list(curves(timeline, tmp_path, "QoS").values()) == [[2.0]]
+
+
+@pytest.mark.parametrize("kind", ["tables", "trace"])
+def test_progress_is_reported_while_rows_are_read_and_sums_to_the_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "ascend_pytorch_profiler.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(BASE + "CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId);")
+        connection.execute("INSERT INTO COMPUTE_TASK_INFO VALUES (2, 20000)")
+        tasks = [(n * 10, n * 10 + 5, n, n) for n in range(20_000, 60_000)]
+        connection.executemany("INSERT INTO TASK VALUES (?,?,0,?,?,77,1,0,2,1,0)", tasks)
+        connection.commit()
+    reported: list[int] = []
+    if kind == "tables":
+        read_database(Reading(path, path.name, ProblemLog(), reported.append), {"kernels"})
+    else:
+        READERS["torch_npu"].scan(path, ProblemLog(), reported.append, MEMORY)
+    assert len(reported) > 8 and min(reported) > 0
+    assert sum(reported) == path.stat().st_size
