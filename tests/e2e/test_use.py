@@ -167,6 +167,17 @@ def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
     expect(plugin.frame.locator("dialog")).not_to_be_visible()
 
 
+def test_a_click_on_an_explanation_opens_the_glossary(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("distributed")
+    plugin.frame.locator("button.help").first.click()
+    dialog = plugin.frame.locator("dialog")
+    expect(dialog.locator("h3").first).to_have_text("Terms of this explanation")
+    expect(dialog.locator("dt").first).to_have_text("step")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_have_count(0)
+
+
 def test_defect_of_a_view_leaves_the_rest_of_the_page(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open("overview")

@@ -25,9 +25,10 @@ export function GlossaryDialog() {
       setTerms(GLOSSARY.map((row): Term => (isChinese ? [row[2], row[3]] : [row[0], row[1]]))),
     );
   }, [isOpen, isChinese]);
-  const used = terms.filter(([word]) => isUsed(word, text ?? ""));
+  if (text === null) return null;
+  const used = terms.filter(([word]) => isUsed(word, text));
   return (
-    <Dialog isOpen={isOpen} onClose={() => (explained.value = null)} title={t("glossary.title")} class="glossary">
+    <Dialog isOpen onClose={() => (explained.value = null)} title={t("glossary.title")} class="glossary">
       {text && <p>{text}</p>}
       {used.length > 0 && <h3 class="dialog-part">{t("glossary.used")}</h3>}
       <Terms terms={used} />
