@@ -171,7 +171,7 @@ def test_a_click_on_an_explanation_opens_the_glossary(open_plugin: Open, demo_se
     plugin = open_plugin(demo_server)
     plugin.open("distributed")
     plugin.frame.locator("button.help").first.click()
-    dialog = plugin.frame.locator("dialog")
+    dialog = plugin.frame.locator("dialog.glossary")
     expect(dialog.locator("h3").first).to_have_text("Terms of this explanation")
     expect(dialog.locator("dt").first).to_have_text("step")
     dialog.get_by_role("button", name="Close").click()
