@@ -37,6 +37,7 @@ def _names(place: Path) -> set[str]:
     return {event["name"] for event in json.loads(trace.read_text())}
 
 
+@pytest.mark.full
 @needs_torch
 def test_examples(tmp_path: Path) -> None:
     done = run_python(EXAMPLES.read_text(), tmp_path, TB_NPU_BACKEND="mock")

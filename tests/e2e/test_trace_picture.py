@@ -119,7 +119,7 @@ class Picture:
         return slice(int(first), int(np.ceil(last)))
 
 
-@pytest.mark.parametrize("ratio", [pytest.param(1, marks=pytest.mark.full), 2])
+@pytest.mark.parametrize("ratio", [1, pytest.param(2, marks=pytest.mark.full)])
 def test_each_gap_of_a_pixel_is_seen(
     open_plugin: Open, streams_server: str, many_streams: list[Spans], ratio: int
 ) -> None:
