@@ -18,6 +18,8 @@ from tb_npu_plugin.service.choice import choose_run
 
 #: Exit codes of --fail-if: the condition holds; a rule that it names could not run.
 FAILED, NOT_CHECKED = 3, 4
+#: Groups digits in the figures of messages.
+NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _CONDITION = re.compile(r"(\w+)(?:>(\d+(?:\.\d+)?)%)?")
 _SEVERITIES = (*(severity for severity, _ in SEVERITIES), "low")
 
@@ -75,7 +77,8 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
     if as_json:
         write_json(data)
     else:
-        click.echo("\n".join(_markdown(data) if as_markdown else _text(data)))
+        for line in _markdown(data) if as_markdown else _text(data):  # names come from files
+            click.echo("".join(sign if sign.isprintable() or sign == NARROW_SPACE else "\ufffd" for sign in line))
     if condition is not None and condition.is_unchecked(data):
         sys.exit(NOT_CHECKED)
     if condition is not None and condition.is_met(data):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -98,7 +98,7 @@ class Finding:
     """What to do, as it is typed."""
     check: Optional[Message] = None
     """How to see that it helped."""
-    causes: tuple[str, ...] = field(default=())
+    causes: tuple[str, ...] = ()
     """Rules whose findings explain this one; their cost contains its cost."""
 
 

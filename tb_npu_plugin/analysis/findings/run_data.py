@@ -97,6 +97,12 @@ class RunData:
         return list(longest.items())
 
     @cached_property
+    def marked_steps(self) -> int:
+        """Number of marked steps; 1 without marks. Longest times (late, idle_at_once, longest_communication) are sums over
+        these: in a capture without marks they are those of one repeat."""
+        return sum(step is not None for step in self.steps) or 1
+
+    @cached_property
     def step_count(self) -> int:
         """Number of steps, or of repeats in a capture without step marks; at least 1."""
         marked = sum(step is not None for step in self.steps)

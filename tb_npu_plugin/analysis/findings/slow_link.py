@@ -8,6 +8,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import Link
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import percent, speed
 from tb_npu_plugin.messages import Message
@@ -16,7 +17,6 @@ from tb_npu_plugin.schema.torch_npu_json import LOCAL
 #: Least relative distance to the median, as in analysis/ranks/cluster_rules.py.
 _DIFFERS = 0.2
 _SPREAD = 3 * 1.4826
-_LEAST_PEERS = 3
 #: Least bytes per step: small transfers measure latency, not the link.
 _LEAST_BYTES = 100_000
 #: Least loss of a slow link, ns per step. Healthy links of real runs lose less: there, 1 to 5 % of the transfers between two
@@ -84,7 +84,7 @@ def _finding(run: RunData, one: _Traffic, median: float, peers: int, steps: int)
 
 def _slow_of(peers: Sequence[_Traffic], steps: int) -> Iterable[tuple[_Traffic, float, int]]:
     """(slow link, median speed, number of peers)."""
-    if len(peers) < _LEAST_PEERS:
+    if len(peers) < LEAST_PEERS:
         return
     median = median_of([one.speed for one in peers])
     spread = median_of([abs(one.speed - median) for one in peers])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS, outliers
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -45,13 +45,12 @@ _LAST = {
 
 @dataclass(frozen=True)
 class Straggler:
-    """A slow rank and how it is known. cost_ns: over all steps, as are the figures of the message."""
+    """A slow rank and how it is known. kind: key of _FIX. cost_ns: per step."""
 
     line: RankLine
     kind: str
     message: Message
     cost_ns: float
-    part: Part
 
 
 def find(run: RunData) -> list[Finding]:
@@ -63,16 +62,17 @@ def find(run: RunData) -> list[Finding]:
 
 
 def _finding(run: RunData, one: Straggler) -> Finding:
-    rank = one.line.span.capture.rank
+    rank, others = one.line.span.capture.rank, len(run.lines) - 1
+    is_confirmed = one.kind != "computes" and others > 1  # the others show it by waiting
     return Finding(
         rule=RULE.id,
         category=RULE.category,
         subject=Subject(rank, None if rank is not None else one.line.span.worker_label, one.line.stage),
         message=one.message,
-        cost_ns=round(one.cost_ns / run.step_count),
+        cost_ns=round(one.cost_ns),
         cost_kind="upper bound",
-        part=one.part,
-        confidence=Confidence("confirmed" if len(run.lines) > 2 else "measured", len(run.lines)),
+        part="communication",
+        confidence=Confidence("confirmed", others) if is_confirmed else Confidence("measured"),
         evidence=(
             Evidence("distributed"),
             Evidence("trace", one.line.span.token),
@@ -89,7 +89,7 @@ def _computes_longer(run: RunData) -> list[Straggler]:
     for index, value, median in outliers([line.sums.computing for line in lines], run.stages):
         line, count = lines[index], run.step_count
         message = Message(key, rank=line.title, time=duration(value / count), share=percent(value / median - 1))
-        out.append(Straggler(line, "computes", message, value - median, "communication"))
+        out.append(Straggler(line, "computes", message, (value - median) / count))
     return out
 
 
@@ -111,7 +111,7 @@ def _runs_slower(run: RunData) -> list[Straggler]:
             expected=duration(sums.same_kernels_expected / count),
         )
         cost = sums.same_kernels - sums.same_kernels_expected
-        out.append(Straggler(lines[index], "computes", message, cost, "communication"))
+        out.append(Straggler(lines[index], "computes", message, cost / count))
     return out
 
 
@@ -144,14 +144,8 @@ def _arrives_last(run: RunData) -> list[Straggler]:
         wait = _longest_wait(line, run)
         if others - least > _LEAST_DIFFERENCE * longest and wait > max(_LEAST_LATE * step, _LEAST_APART_NS):
             kind = "host" if _is_idle_most(line, run, others - least) else "arrives"
-            out.append(
-                (
-                    others - least,
-                    Straggler(
-                        line, kind, _last_text(run, line, least, others, kind), wait * run.step_count, "communication"
-                    ),
-                )
-            )
+            message = _last_text(run, line, least, others, kind)
+            out.append((others - least, Straggler(line, kind, message, wait)))
     return [one for _, one in sorted(out, key=lambda pair: -pair[0])]
 
 
@@ -163,13 +157,13 @@ def _communication(line: RankLine) -> Optional[int]:
 def _longest_wait(line: RankLine, run: RunData) -> float:
     """Longest wait of the others at one collective of a step; without collectives, the idle time beside the others'."""
     late = line.sums.late
-    return _idle_beside(line, run) if late is None else late / max(sum(step is not None for step in run.steps), 1)
+    return _idle_beside(line, run) if late is None else late / run.marked_steps
 
 
 def _idle_beside(line: RankLine, run: RunData) -> float:
     """Longest idle stretch of a rank less the median of the others."""
     others = [other.sums.idle_at_once or 0 for other in run.lines if other is not line]
-    return ((line.sums.idle_at_once or 0) - median_of(others)) / max(sum(step is not None for step in run.steps), 1)
+    return ((line.sums.idle_at_once or 0) - median_of(others)) / run.marked_steps
 
 
 def _is_idle_most(line: RankLine, run: RunData, wait: float) -> bool:
@@ -183,7 +177,7 @@ def _last_text(run: RunData, line: RankLine, least: float, others: float, kind: 
     count = run.step_count
     parts = {"rank": line.title, "time": duration(least / count), "others": duration(others / count)}
     if kind == "host":
-        parts["idle"] = duration((line.sums.idle_at_once or 0) / count)
+        parts["idle"] = duration((line.sums.idle_at_once or 0) / run.marked_steps)
     return Message(_LAST[kind == "host", run.has_stages], **parts)
 
 
@@ -200,11 +194,9 @@ def _idles(run: RunData) -> list[Straggler]:
     for line in sorted(late, key=lambda one: -(one.sums.idle_at_once or 0)):
         idle = line.sums.idle_at_once or 0
         if held >= _LEAST_HELD * idle and others:
-            count = run.step_count
-            message = Message(
-                "finding.straggler.idles", rank=line.title, time=duration(idle / count), others=duration(held / count)
-            )
-            out.append(Straggler(line, "host", message, idle, "communication"))
+            figures = {"time": duration(idle / run.marked_steps), "others": duration(held / run.marked_steps)}
+            message = Message("finding.straggler.idles", rank=line.title, **figures)
+            out.append(Straggler(line, "host", message, idle / run.marked_steps))
     return out
 
 

@@ -102,8 +102,15 @@ def test_stragglers(ranks: list[Rank], stages: tuple[int, ...], expected: list[s
 def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
     run = run_of([(30, {"computing": 90, "late": 25}), (55, {}), (55, {}), (55, {})])
     (found,) = straggler.find(run)
-    assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "communication", 4)
+    assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "communication", 1)
     assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
+
+
+def test_a_recurring_pause_in_a_capture_without_steps_is_that_of_one_repeat() -> None:
+    held, late = idle(0, 5, repeats=5), idle(5, 0, repeats=5)
+    (found,) = straggler.find(run_of([(30, held), (30, late), (30, held)]))
+    assert (found.cost_ns, found.confidence.kind, found.confidence.ranks) == (5 * MS, "confirmed", 2)
+    assert found.message.startswith("Rank 1 was idle for 5.00 ms")
 
 
 def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
