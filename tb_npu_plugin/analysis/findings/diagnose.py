@@ -64,13 +64,20 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
 
 
 def at_stake(findings: Sequence[Finding], run: RunData) -> int:
-    """Time at stake of all findings together, ns per step: findings about one part of the step share its time, so that no
-    time counts twice, and a part yields at most its length."""
-    by_part: dict[Part, int] = {}
+    """Time at stake of all findings together, ns per step. No time counts twice: of findings about one item of a part, or
+    about a whole part, the highest cost counts; an effect is contained in its cause."""
+    items: dict[Part, dict[str, int]] = {}
+    whole: dict[Part, int] = {}
     for finding in findings:
-        if not finding.causes:
-            by_part[finding.part] = max(by_part.get(finding.part, 0), finding.cost_ns)
-    return min(sum(by_part.values()), run.step_ns)
+        if finding.causes:
+            continue
+        whole.setdefault(finding.part, 0)
+        of_part = items.setdefault(finding.part, {})
+        for item, cost in finding.costs.items():
+            of_part[item] = max(of_part.get(item, 0), cost)
+        if not finding.costs:
+            whole[finding.part] = max(whole[finding.part], finding.cost_ns)
+    return min(sum(max(cost, sum(items[part].values())) for part, cost in whole.items()), run.step_ns)
 
 
 def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:

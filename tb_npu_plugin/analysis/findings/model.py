@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -15,8 +15,8 @@ Severity = Literal["high", "medium", "low"]
 CostKind = Literal["measured", "upper bound"]
 #: "confirmed": several ranks show it. "measured": one rank shows it. "inferred": other explanations remain.
 ConfidenceKind = Literal["confirmed", "measured", "inferred"]
-#: Part of a step that a finding would shorten.
-Part = Literal["computing", "communication", "bubble", "free", "preparing"]
+#: Part of a step that a finding would shorten. "waiting": for a late rank; "communication": the rest of it.
+Part = Literal["computing", "waiting", "communication", "bubble", "free", "preparing"]
 
 #: Least share of step time of a severity; below the last, a finding is "low". As in msprof-analyze's advisor.
 SEVERITIES: tuple[tuple[Severity, float], ...] = (("high", 0.05), ("medium", 0.03))
@@ -100,6 +100,9 @@ class Finding:
     """How to see that it helped."""
     causes: tuple[str, ...] = ()
     """Rules whose findings explain this one; their cost contains its cost."""
+    costs: Mapping[str, int] = field(default_factory=dict)
+    """The cost by item of the part, such as a kernel type or a cause of idle time, ns per step: findings about different
+    items of a part do not share their time. Empty: about the whole part."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _finding(run: RunData, one: Straggler) -> Finding:
         message=one.message,
         cost_ns=round(one.cost_ns),
         cost_kind="upper bound",
-        part="communication",
+        part="waiting",
         confidence=Confidence("confirmed", others) if is_confirmed else Confidence("measured"),
         evidence=(
             Evidence("distributed"),

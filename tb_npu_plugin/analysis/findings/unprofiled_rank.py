@@ -55,7 +55,7 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
         ),
         cost_ns=saved // count,
         cost_kind="upper bound",
-        part="communication",
+        part="waiting",
         confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),
         evidence=tuple(Evidence("trace", span.token) for span in run.spans if span.capture.rank in totals),
         fix=(Message("fix.unprofiled_rank", rank=name),),

@@ -10,10 +10,12 @@ import pytest
 
 from tb_npu_plugin.analysis.communication.statistics import Link
 from tb_npu_plugin.analysis.findings import slow_link, stage_imbalance, straggler, unprofiled_rank
-from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tests.support.span import TestSpan
 
@@ -117,6 +119,27 @@ def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
     found = diagnose([])
     assert (found.verdict.rule, found.findings, found.at_stake_ns) == ("unknown", [], 0)
     assert {one.rule for one in found.unchecked} >= {"straggler", "input_bound"}
+
+
+COST = Finding(
+    "r", "host", Subject(), Message("verdict.unknown"), 5 * MS, "upper bound", "free", Confidence("measured")
+)
+
+
+@pytest.mark.parametrize(
+    ("findings", "expected"),
+    [
+        ([COST, COST], 5),
+        ([COST, replace(COST, part="waiting")], 10),
+        ([replace(COST, costs={"gc": 5 * MS}), replace(COST, costs={"sync": 4 * MS})], 9),
+        ([replace(COST, costs={"gc": 5 * MS}), replace(COST, costs={"gc": 3 * MS, "sync": MS})], 6),
+        ([COST, replace(COST, costs={"gc": 4 * MS})], 5),
+        ([COST, replace(COST, part="waiting", causes=("r",))], 5),
+        ([replace(COST, part="computing", cost_ns=200 * MS)], 100),
+    ],
+)
+def test_no_time_is_at_stake_twice(findings: list[Finding], expected: float) -> None:
+    assert at_stake(findings, run_of([], step_ns=100 * MS)) == expected * MS
 
 
 LINK = Link("1", "g", "allReduce", 0, 1, 0, 1, "HCCS", 100 * MS, 10 * MS, 10.0, 4)
