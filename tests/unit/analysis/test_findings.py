@@ -104,7 +104,7 @@ def test_stragglers(ranks: list[Rank], stages: tuple[int, ...], expected: list[s
 def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
     run = run_of([(30, {"computing": 90, "late": 25}), (55, {}), (55, {}), (55, {})])
     (found,) = straggler.find(run)
-    assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "communication", 1)
+    assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "waiting", 1)
     assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
 
 
