@@ -8,6 +8,7 @@ import {
   chooseWorker,
   missing,
   openSlice,
+  openView,
   pinSelection,
   place,
   selection,
@@ -48,10 +49,14 @@ afterAll(() => {
 });
 
 test("another run begins with its first capture", () => {
-  begin({ run: "r1", worker: "w1", span: "d" });
+  const push = vi.spyOn(history, "pushState");
+  begin({ run: "r1", worker: "w1", span: "d", baseline: "d", experimental: "c" });
   chooseRun("r2");
   expect(params.value).toEqual({ run: "r2" });
   expect(place.value?.span.id).toBe("f");
+  openView("diff");
+  expect(push).toHaveBeenCalledTimes(2);
+  push.mockRestore();
 });
 
 test("another rank shows the same capture, else its first", () => {
@@ -62,6 +67,9 @@ test("another rank shows the same capture, else its first", () => {
   chooseWorker("w0");
   expect(params.value).toEqual({ run: "r1", worker: "w0" });
   expect(selection.value.span).toBe("a");
+  begin({ run: "r1", worker: "gone" });
+  chooseWorker("w1");
+  expect(params.value).toEqual({ run: "r1", worker: "w1" });
 });
 
 test.each([
@@ -90,10 +98,10 @@ test("a copied link names what is shown, but never what is not known yet", () =>
   pinSelection();
   expect(params.value).toEqual({ view: "kernel", run: "r1", worker: "w0", span: "a" });
   for (const found of [null, { ...CATALOG, scanning: true }, { ...CATALOG, runs: [] }]) {
-    begin({ view: "kernel" });
+    begin({ run: "r1" });
     catalog.value = found;
     pinSelection();
-    expect(params.value).toEqual({ view: "kernel" });
+    expect(params.value).toEqual({ run: "r1" });
   }
   catalog.value = CATALOG;
   begin({ run: "gone" });

@@ -28,7 +28,7 @@ describe("totalsOf", () => {
 
   test("nothing at all is no division by zero, no rate no time left, and no share is more than all", () => {
     expect(shareDone(totalsOf([]))).toBe(0);
-    expect(totalsOf([job("a", "reading", 40)])).toMatchObject({ rate: null, left: null });
+    expect(totalsOf([job("a", "reading", 40), job("b", "ready", 0, 100, 9)])).toMatchObject({ rate: null, left: null });
     expect(shareDone({ done: 120, total: 100 })).toBe(1);
   });
 });
@@ -55,6 +55,7 @@ describe("followEnded", () => {
     expect(followEnded(first, list, list)).toBe(first);
     expect([...followEnded(first, [b, a], list).keys()]).toEqual([...first.keys()]);
     expect(followEnded(first, [b], [a]).size).toBe(1);
+    expect(followEnded(first, [], []).size).toBe(0);
   });
 
   test("work that is begun anew is not done any more", () => {

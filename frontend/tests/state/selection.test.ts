@@ -143,6 +143,7 @@ const DAY = "2025-06-15 07:00";
 test.each([
   ["a run of one rank with that of another, whatever their numbers", { here: [0, "", "5"], other: [3, "", "6"] }],
   ["the nearest by start where labels tell no time", { here: [0, "", "9"], far: [0, "", "1"], other: [0, "", "7"] }],
+  ["one with a known start first", { here: [0, "", "5"], far: [0, "", null], other: [0, "", "9"] }],
   [
     "labels and starts by one unit",
     { here: [0, `${DAY}:00`, "1000"], far: [0, `${DAY}:05`, null], other: [0, "x", "2000001000"] },
@@ -200,7 +201,7 @@ test("each level of the address is found by its id", () => {
   expect(resolve(CATALOG, PLACES, { run: "r1", worker: "w1", span: "s2" })).toMatchObject({ worker: "w1", span: "s2" });
   expect(resolve(CATALOG, PLACES, { experimental: "s1" })).toMatchObject({ baseline: "s2", experimental: "s1" });
   expect(missingOf(CATALOG, PLACES, { view: "trace" })).toBeNull();
-  expect(missingOf(null, PLACES, { run: "gone" })).toBeNull();
+  for (const none of [null, { ...CATALOG, runs: [] }]) expect(missingOf(none, new Map(), { run: "gone" })).toBeNull();
 });
 
 test("another run comes before an earlier span of the same worker", () => {

@@ -27,6 +27,7 @@ describe("TensorBoard's hash", () => {
     });
     expect(parseHash("")).toEqual({ tab: "", params: {} });
     expect(parseHash("#&npu_profiler&other&p.npu_profiler.=1")).toEqual({ tab: "npu_profiler", params: { "": "1" } });
+    expect(parseHash("#=x").tab).toBe("");
     expect(formatHash("", { view: "diff" })).toBe("#p.npu_profiler.view=diff");
   });
 });

@@ -44,7 +44,8 @@ test("a request that is no longer needed is aborted, and its end changes nothing
     );
   });
   const root = document.body.appendChild(document.createElement("div"));
-  act(() => render(<Probe op={null} />, root));
+  await act(() => render(<Probe op={null} />, root));
+  await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
   expect([signals.length, shown().error]).toEqual([0, null]);
   await act(() => render(<Probe op={1} />, root));
   await act(() => render(<Probe op={2} />, root));
