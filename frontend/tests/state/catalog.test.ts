@@ -7,7 +7,7 @@ afterEach(() => {
   catalog.value = catalogError.value = null;
 });
 
-const answer = (generation: number) => new Response(JSON.stringify({ generation, runs: [] }));
+const answer = (generation: number) => new Response(JSON.stringify({ generation, logdirs: [], skipped: [], runs: [] }));
 
 test("an answer that a newer request overtook is dropped, and so is its error", async () => {
   const open: ((response: Response) => void)[] = [];
@@ -35,7 +35,7 @@ test("a failed load keeps the list and says why; the next scan clears the error"
 });
 
 test("a span knows its run and worker", () => {
-  const spans = [{ id: "s" }];
+  const spans = [{ id: "s", label: "", views: [] }];
   catalog.value = {
     runs: [
       {

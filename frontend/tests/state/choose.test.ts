@@ -14,12 +14,14 @@ import {
   selection,
 } from "../../src/state/selection";
 
-const span = (id: string, label: string) => ({ id, label, start_ns: null, format: "torch_npu" });
+const span = (id: string, label: string) => ({ id, label, start_ns: null, format: "torch_npu", views: [] });
 const worker = (id: string, rank: number, spans: unknown[]) => ({ id, rank, spans });
 
 /** One run of two ranks with two captures each, and another of one rank. */
 const CATALOG = {
   scanning: false,
+  logdirs: [],
+  skipped: [],
   runs: [
     {
       id: "r1",

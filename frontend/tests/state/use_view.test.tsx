@@ -114,13 +114,14 @@ test("a job of the span that starts or ends asks again, that of another span doe
 });
 
 test("a step that the span lacks leaves the address", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.useFakeTimers(); // the address is written later
   setParams({ step: "7", view: "kernel" });
   answers = { refused: 400 };
   show("refused");
-  vi.useRealTimers();
   await waitFor(() => expect(params.value).toEqual({ view: "kernel" }));
   setParams({ view: null });
+  vi.runAllTimers();
+  vi.useRealTimers();
 });
 
 const answer: ViewJson = {
