@@ -241,3 +241,16 @@ def test_diagnose_names_the_straggler_and_sets_the_exit_code() -> None:
     alone = run("diagnose", str(logs), "--run", "vision_resnet50", "--fail-if", "straggler>1%")
     assert (alone.returncode, "Healthy" in alone.stdout, "Not checked: straggler" in alone.stdout) == (4, True, True)
     assert "| high | ≤ 17.62 ms | Rank 5 is the straggler" in run(*arguments, "--md").stdout
+
+
+def test_diff_says_what_changed_and_sets_the_exit_code() -> None:
+    sides = [str(FIXTURES / "demo" / name) for name in ("transformer_910b_tuned", "transformer_910b")]
+    slower = run("diff", *sides, "--fail-if", "step>5%")
+    assert (slower.returncode, "step             79.166 ms" in slower.stdout, "+45.6%" in slower.stdout) == (
+        3,
+        True,
+        True,
+    )
+    conditions = {"step>50%": 0, "idle>5%": 0, "gradient>5%": 2, "step": 2}
+    assert {text: run("diff", *sides, "--fail-if", text).returncode for text in conditions} == conditions
+    assert run("diff", *reversed(sides), "--fail-if", "step>0%").returncode == 0
