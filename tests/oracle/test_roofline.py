@@ -34,15 +34,9 @@ def _flops(row: Row) -> Optional[int]:
             return None
         inner = Fraction(left * right, out * batch)  # m k x k n / m n, for each of the batch
         return 2 * out * round(float(inner) ** 0.5)
-    if type == "Conv2D":
-        n, c1, h, w, c0 = outputs[0]
-        return 2 * n * h * w * prod(inputs[1])
-    if type == "Conv2DBackpropInput":
-        n, c1, h, w, c0 = inputs[2]
-        return 2 * n * h * w * prod(inputs[1])
-    if type == "Conv2DBackpropFilter":
-        n, c1, h, w, c0 = inputs[2]
-        return 2 * n * h * w * prod(outputs[0])
+    if type in ("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"):  # tensors are NC1HWC0
+        batch, _, height, width, _ = outputs[0] if type == "Conv2D" else inputs[2]
+        return 2 * batch * height * width * prod(outputs[0] if type.endswith("Filter") else inputs[1])
     return None
 
 
