@@ -35,6 +35,10 @@ LABELS = {
 }
 NO_BOUND = "No bound"
 _UNITS = tuple(LABELS)
+#: Prefixes of the counters: cube cores, vector cores, unified cores.
+_GROUPS = ("aic_", "aiv_", "")
+#: Counters, of which a capture with PipeUtilization has one.
+COUNTERS = tuple(f"{group}mte2_ratio" for group in _GROUPS)
 #: Units that are the bound wherever they reach their limit, except in vector kernels; elsewhere the busiest is.
 _FIRST = ("mac", "mte2")
 _CUBE_CORES, _VECTOR_CORES = ("AI_CORE", "MIX_AIC"), ("AI_VECTOR_CORE", "MIX_AIV")
@@ -95,14 +99,10 @@ def bounds(kernels: Table) -> Bounds:
 
 def with_bound(kernels: Table) -> Table:
     """The kernels with BOUND, if counters are recorded."""
-    if not len(kernels) or not any(kernels.has(f"{core}{unit}_ratio") for core in _GROUPS for unit in ("mte2", "vec")):
+    if not len(kernels) or not any(kernels.has(key) for key in COUNTERS):
         return kernels
     labels = bounds(kernels).labels
     return kernels.with_columns([(BOUND, labels)]) if (labels.codes >= 0).any() else kernels
-
-
-#: Prefixes of the counters: cube cores, vector cores, unified cores.
-_GROUPS = ("aic_", "aiv_", "")
 
 
 def _busy(kernels: Table) -> FloatArray:

@@ -42,7 +42,7 @@ _KEYS = (
     "output_formats",
 )
 #: Bytes of an element, by data type without the prefix "DT_".
-_SIZES = {
+SIZES = {
     **dict.fromkeys(("INT8", "UINT8", "BOOL", "HIFLOAT8", "FLOAT8_E5M2", "FLOAT8_E4M3FN"), 1),
     **dict.fromkeys(("FLOAT16", "BF16", "INT16", "UINT16"), 2),
     **dict.fromkeys(("FLOAT", "FLOAT32", "INT32", "UINT32"), 4),
@@ -105,7 +105,7 @@ def tensors(shapes: Optional[str], types: Optional[str], formats: Optional[str])
 
 def least_bytes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Optional[int]:
     """Sum of the sizes of all tensors; None if the type of one is unknown."""
-    sizes = [_SIZES.get(tensor.type) for tensor in (*inputs, *outputs)]
+    sizes = [SIZES.get(tensor.type) for tensor in (*inputs, *outputs)]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         return None
