@@ -76,7 +76,9 @@ _LEAST_COUNT = 5
 
 
 def find(run: RunData) -> list[Finding]:
-    """Each pattern on the rank where it costs most."""
+    """Each pattern on the rank where it costs most. The fused kernels are those of torch_npu."""
+    if not run.is_torch:
+        return []
     found: dict[int, list[FloatArray]] = {id(rank): _costs(rank) for rank in run.kernels}
     out = []
     for number, pattern in enumerate(PATTERNS):

@@ -23,6 +23,8 @@ _FOREACH, _APPLY = "Foreach", "Apply"
 
 def find(run: RunData) -> list[Finding]:
     """The rank with most time in kernels of such an optimizer."""
+    if not run.is_torch:
+        return []
     name = next((name for rank in run.kernels for name in _optimizers(rank)), None)
     found = None if name is None else costs(run, _times)
     if name is None or found is None:
@@ -61,7 +63,7 @@ def _times(rank: RankKernels) -> FloatArray:
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """Operators of the host."""
-    if not run.kernels or any(span.table("operators") is not None for span in run.spans):
+    if not run.kernels or not run.is_torch or any(span.table("operators") is not None for span in run.spans):
         return None
     return Unchecked(RULE.id, Message("unchecked.no_operators"), "activities=[ProfilerActivity.CPU, ...]")
 

@@ -86,6 +86,11 @@ class RunData:
         """False for profiles of a GPU or a CPU alone."""
         return any(device_kind_of(span) == "NPU" for span in self.spans)
 
+    @property
+    def is_torch(self) -> bool:
+        """The framework is PyTorch, or unknown."""
+        return all(FORMATS[span.format].framework in ("PyTorch", "") for span in self.spans)
+
     @cached_property
     def kernels(self) -> list[RankKernels]:
         """Computing kernels of each NPU that recorded kernels."""
