@@ -109,9 +109,9 @@ def test_find_means_the_slice_of_a_record(tmp_path: Path) -> None:
         answer: Any = GET["find"](found, {"name": "a", "at": str(at)})[0]
         return int(found.rows.start[answer["id"]])
 
-    # 30_000: the end of a slice still belongs to it
-    times = (10_001, 12_000, 30_000, 40_000, 150_000, 999_999)
-    assert [start(at) for at in times] == [10_000, 10_000, 10_000, 0, 200_000, 200_000]
+    # Files round times to 1 ns; 30_000: the end of a slice still belongs to it
+    times = (9_998, 9_999, 10_001, 12_000, 30_000, 40_000, 150_000, 999_999)
+    assert [start(at) for at in times] == [0, 10_000, 10_000, 10_000, 10_000, 0, 200_000, 200_000]
     assert GET["find"](found, {"name": "A"})[0] == {"id": None}
     with pytest.raises(BadRequest):
         GET["find"](found, {})

@@ -120,11 +120,11 @@ export const COLUMN_DOCS = {
   "Operator type; unknown at level 0.": "算子类型；Level0 时未知。",
   "PTA, GE, PTA+GE, APP, WORKSPACE.": "PTA、GE、PTA+GE、APP、WORKSPACE。",
   "Part of Device Self that ran as task type AI_CORE; unknown without device time.":
-    "Device 侧自身耗时中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
-  "Part of Device Self with task type AI_CORE.": "Device 侧自身耗时中任务类型为 AI_CORE 的部分。",
+    "“Device 自身”中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
+  "Part of Device Self with task type AI_CORE.": "“Device 自身”中任务类型为 AI_CORE 的部分。",
   "Part of Device Total that ran as task type AI_CORE; unknown without device time.":
-    "Device 侧总耗时中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
-  "Part of Device Total with task type AI_CORE.": "Device 侧总耗时中任务类型为 AI_CORE 的部分。",
+    "“Device 总计”中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
+  "Part of Device Total with task type AI_CORE.": "“Device 总计”中任务类型为 AI_CORE 的部分。",
   "Physical device id; not the rank.": "物理设备 id，不是 rank。",
   "Population variance, square microseconds.": "总体方差，单位为平方微秒。",
   "Process of the track.": "泳道所属的进程。",
