@@ -102,7 +102,7 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
     for one in found["findings"]:
         yield ""
         yield f"{one['severity']:<7} {_cost(one):>16}  {one['message']}"
-        yield from (f"{'':26}{text}" for text in (*one["fix"], one["check"]))
+        yield from (f"{'':26}{text}" for text in (*one["fix"], one["check"]) if text)
     yield ""
     yield from _checks(found)
 

@@ -7,6 +7,14 @@ export const COLUMN_DOCS = {
     "按名称判断，HCCL、NCCL 和 torch.distributed 的算子为 1。",
   "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).":
     "该行已包含其他行时为 1（SDMA = HCCS + PCIE + SIO）。",
+  "FLOPs per second of the kernels with known FLOPs by the peak of the matrix units.":
+    "已知 FLOPs 的 kernel 每秒浮点运算次数与矩阵单元峰值之比。",
+  "Sum of the sizes of inputs and outputs: the kernel moves at least as much.":
+    "输入与输出大小之和：kernel 的访存量不小于此值。",
+  "Unit that is busy for most of the kernel: Cube and Vector compute, MTE2 and MTE3 move data from and to memory. No bound: none.":
+    "kernel 大部分时间内忙碌的单元：Cube 和 Vector 负责计算，MTE2 和 MTE3 分别从内存读取和写入内存。No bound：没有这样的单元。",
+  "Work of matrix multiplications, convolutions and flash attention, 1e9 floating-point operations, from their shapes.":
+    "由 shape 得出的矩阵乘、卷积和 flash attention 的计算量，单位为 1e9 次浮点运算。",
   "AI CPU operator.": "AI CPU 算子。",
   "AI Cores": "AI Core",
   "Accelerator core that ran it; unknown at level 0.": "执行它的加速核；Level0 时未知。",
