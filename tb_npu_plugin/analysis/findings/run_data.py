@@ -9,6 +9,8 @@ from statistics import median
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
+from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
@@ -140,6 +142,11 @@ class RunData:
     def late_peers(self) -> list[LatePeer]:
         """Waits for ranks that were not profiled."""
         return late_peers(self.spans, self.ranks, self.world_size)
+
+    @cached_property
+    def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
+        """Idle time of the devices of each span whose trace is read."""
+        return [(span, idle) for span in self.spans if (idle := idle_of(span))]
 
 
 def median_of(values: Sequence[float]) -> float:

@@ -1,0 +1,146 @@
+"""Idle time on small timelines: gaps, their causes, the launch of the next task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.analysis.idle.launches import queue_at_launch, queue_series
+from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tests.support.span import TestSpan, table_of
+from tests.support.trace import event, flow, metadata, open_trace
+
+PROCESSES = {"Python": 1, "CANN": 2, "Ascend Hardware": 3, "HCCL": 4, "Overlap Analysis": 5, "Python GC": 6}
+US = 1000
+#: Process, thread, name, start and duration in us.
+Slice = tuple[str, int, str, float, float]
+#: A step of 0 to 1000 us in which a kernel ends at 100 and the next one begins at 900.
+GAP = (100, 900)
+
+
+def idle(
+    *slices: Slice, launch: float | None = None, first: float | None = None, free: tuple[float, float] = GAP
+) -> DeviceIdle:
+    """A device that is idle in one gap. launch, first: start of the calls that launch the next and the first kernel."""
+    events: list[dict[str, Any]] = [metadata("process_name", pid, name=name) for name, pid in PROCESSES.items()]
+    events.append(metadata("thread_name", 5, 3, name="Free"))
+    rows: list[Slice] = [
+        ("Ascend Hardware", 1, "first", 0, 100),
+        ("Ascend Hardware", 1, "next", 900, 100),
+        ("Overlap Analysis", 3, "Free", free[0], free[1] - free[0]),
+        *slices,
+    ]
+    for call, task in ((first, 0), (launch, 900)):
+        if call is not None:
+            rows.append(("CANN", 7, "Node@launch", call, 0.8))
+            events += [
+                {**flow("s", task, call + 0.5, 7, "HostToDevice"), "pid": 2},
+                {**flow("f", task, task, 1, "HostToDevice", bp="e"), "pid": 3},
+            ]
+    events += [event(name, start, took, tid, PROCESSES[process]) for process, tid, name, start, took in rows]
+    timeline, problems = open_trace(events)
+    assert not problems
+    times = {"computing": 200, "communication_not_overlapped": 0, "overlapped": 0, "communication": 0}
+    step = {key: value * US for key, value in {**times, "stage": 1000, "free": free[1] - free[0]}.items()}
+    table = table_of("step_trace", [{"step": "1", "device_id": 0, "start_ns": timeline.base_ns, **step}])
+    (found,) = idle_of(TestSpan({"step_trace": table}, timeline=timeline))
+    return found
+
+
+def times(found: DeviceIdle) -> list[tuple[str, str, float]]:
+    return [(one.cause, one.launch, one.time_ns / US) for one in found.by_cause]
+
+
+GC: Slice = ("Python GC", 1, "GC", 200, 300)
+LOADER: Slice = ("Python", 1, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 50, 400)
+ITEM: Slice = ("Python", 1, "aten::item", 120, 100)
+SYNC: Slice = ("CANN", 1, "AscendCL@aclrtSynchronizeStreamWithTimeout", 130, 200)
+COMPILE: Slice = ("CANN", 1, "AscendCL@aclopCompileAndExecute", 600, 400)
+MALLOC: Slice = ("CANN", 1, "AscendCL@aclrtMallocPhysical", 600, 100)
+WAIT: Slice = ("Ascend Hardware", 1, "EVENT_WAIT", 300, 200)
+OTHER: Slice = ("Ascend Hardware", 2, "MEMCPY_ASYNC", 300, 200)
+NOTIFY: Slice = ("HCCL", 1, "Notify_Wait", 150, 100)
+
+
+@pytest.mark.parametrize(
+    ("slices", "launch", "expected"),
+    [
+        ([], 890, [("host_late", "late", 800)]),
+        ([], 90, [("unknown", "before", 800)]),
+        ([], None, [("unknown", "unknown", 800)]),
+        ([GC], 890, [("garbage_collection", "late", 300), ("host_late", "late", 500)]),
+        ([GC], None, [("garbage_collection", "unknown", 300), ("unknown", "unknown", 500)]),
+        ([GC], 90, [("unknown", "before", 800)]),
+        (
+            [GC, LOADER],
+            890,
+            [("garbage_collection", "late", 300), ("data_loading", "late", 100), ("host_late", "late", 400)],
+        ),
+        ([ITEM], None, [("synchronization", "unknown", 100), ("unknown", "unknown", 700)]),
+        ([ITEM, SYNC], 890, [("synchronization", "late", 200), ("host_late", "late", 600)]),
+        (
+            [("CANN", 1, "AscendCL@aclrtSynchronizeDevice", 50, 800), COMPILE],
+            890,
+            [("compile", "late", 300), ("synchronization", "late", 500)],
+        ),
+        (
+            [SYNC, NOTIFY],
+            890,
+            [("communication", "late", 100), ("synchronization", "late", 100), ("host_late", "late", 600)],
+        ),
+        ([COMPILE], 890, [("compile", "late", 300), ("host_late", "late", 500)]),
+        (
+            [COMPILE, MALLOC],
+            890,
+            [("allocator", "late", 100), ("compile", "late", 200), ("host_late", "late", 500)],
+        ),
+        ([WAIT], 90, [("dependency", "before", 200), ("unknown", "before", 600)]),
+        ([WAIT], 400, [("host_late", "late", 700), ("dependency", "late", 100)]),
+        ([OTHER], 90, [("unknown", "before", 800)]),
+        ([NOTIFY], 90, [("communication", "before", 100), ("unknown", "before", 700)]),
+    ],
+)
+def test_a_gap_is_cut_into_its_causes(
+    slices: list[Slice], launch: float | None, expected: list[tuple[str, str, float]]
+) -> None:
+    found = idle(*slices, launch=launch)
+    assert times(found) == expected
+    assert found.total_ns == 800 * US
+
+
+def test_short_gaps_are_launch_overhead_unless_the_host_was_late() -> None:
+    assert times(idle(launch=885, free=(885, 900))) == [("launch_overhead", "unknown", 15)]
+    assert times(idle(launch=880, free=(885, 900))) == [("launch_overhead", "before", 15)]
+    assert times(idle(launch=890, free=(885, 900))) == [("host_late", "late", 15)]
+
+
+def test_differences_below_the_clock_error_are_not_classified() -> None:
+    for launch, expected in ((149, "unknown"), (151, "late"), (51, "unknown"), (49, "before")):
+        found = idle(launch=launch, first=50)
+        assert found.clock_error_ns == 50 * US
+        assert [one.launch for one in found.by_cause] == [expected]
+    assert idle().clock_error_ns is None
+
+
+def test_free_time_without_a_gap_has_no_cause() -> None:
+    found = idle(launch=890)
+    assert found.unplaced == [0]
+    rows = [{"name": "k", "start_ns": start * US, "dur_ns": 100 * US} for start in (0, 900)]
+    step = {"step": None, "free": 850 * US, "computing": 200 * US, "communication_not_overlapped": 0}
+    timeline, _ = open_trace([event("host", 0, 1)])
+    span = TestSpan({"kernels": table_of("kernels", rows), "step_trace": table_of("step_trace", [step])})
+    span.timeline = timeline
+    (found,) = idle_of(span)
+    assert (found.unplaced, times(found)) == ([50 * US], [("unknown", "unknown", 850)])
+
+
+def test_queues_count_what_is_launched_and_waits() -> None:
+    launched, start = np.array([0, 1, 2, 20]), np.array([5, 10, 15, 25])
+    assert queue_at_launch(launched, start).tolist() == [0, 1, 2, 0]
+    moments, length = queue_series(launched, start)
+    assert dict(zip(moments.tolist(), length.tolist())) == {0: 1, 1: 2, 2: 3, 5: 2, 10: 1, 15: 0, 20: 1, 25: 0}
+    (queue,) = idle(launch=890).queues
+    assert (queue.stream, queue.tasks, queue.latency_p50_ns, queue.empty_share) == ("tid 1", 1, 10 * US, 1.0)
