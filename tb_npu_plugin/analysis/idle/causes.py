@@ -95,8 +95,8 @@ def slices_in(timeline: Any, track: int, start: IntArray, end: IntArray) -> IntA
         low, high = ends.searchsorted(start, "right"), starts.searchsorted(end, "left")
         counts = np.maximum(high - low, 0)
         ids = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(low, counts)
-        out.append(first + ids)
-    return np.unique(np.concatenate(out)) if out else np.zeros(0, dtype=np.int64)
+        out.append(first + ids[np.diff(ids, prepend=-1) > 0])  # a slice may overlap several intervals
+    return np.concatenate(out) if out else np.zeros(0, dtype=np.int64)
 
 
 def _cover(timeline: Any, ids: Sequence[IntArray]) -> Cover:
@@ -180,7 +180,7 @@ def _waits(timeline: Any, gaps: Gaps, track_of_task: IntArray) -> Cover:
     waits."""
     start = np.where(gaps.launch == LATE, np.maximum(gaps.launched, gaps.start), gaps.start)
     starts, ends, anchors = [], [], []
-    for track in np.unique(track_of_task[track_of_task >= 0]).tolist():
+    for track in np.flatnonzero(np.bincount(track_of_task + 1)[1:]).tolist():
         if timeline.tracks[track]["process"] != words.HARDWARE:
             continue
         own = np.flatnonzero((track_of_task == track) & (start < gaps.end))

@@ -69,7 +69,7 @@ def clock_error(launches: Launches) -> Optional[int]:
 def queues_of(launches: Launches, timeline: Any) -> list[StreamQueue]:
     """Statistics of each track with launches."""
     out = []
-    for track in np.unique(launches.track).tolist():
+    for track in np.flatnonzero(np.bincount(launches.track)).tolist():
         own = launches.track == track
         start, launched = launches.start[own], launches.launched[own]
         latency = np.maximum(start - launched, 0)

@@ -170,13 +170,13 @@ class DeviceIdle:
     def _sums(self, chosen: NDArray[np.bool_], unplaced: int) -> list[CauseTime]:
         parts, width = self.parts, len(LAUNCHES)
         rows = np.flatnonzero(chosen[parts.gap])
-        key = parts.cause[rows].astype(np.int64) * width + self.gaps.launch[parts.gap[rows]]
-        times = np.zeros(len(CAUSES) * width, dtype=np.int64)
-        np.add.at(times, key, parts.end[rows] - parts.start[rows])
-        # A gap may have several intervals of one cause.
-        gaps = np.bincount(np.unique(parts.gap[rows] * len(times) + key) % len(times), minlength=len(times))
+        gap, key = parts.gap[rows], parts.cause[rows].astype(np.int64) * width
+        key += self.gaps.launch[gap]
+        times = np.bincount(key, (parts.end - parts.start)[rows], len(CAUSES) * width).astype(np.int64)
         times[-1] += unplaced
-        return [
-            CauseTime(CAUSES[at // width], LAUNCHES[at % width], int(times[at]), int(gaps[at]))
-            for at in np.flatnonzero(times).tolist()
-        ]
+        out = []
+        for at in np.flatnonzero(times).tolist():
+            own = gap[key == at]  # ascending; a gap may have several intervals of one cause
+            count = int(np.count_nonzero(np.diff(own, prepend=-1)))
+            out.append(CauseTime(CAUSES[at // width], LAUNCHES[at % width], int(times[at]), count))
+        return out
