@@ -20,12 +20,6 @@ export type Figures = Pick<
   | "wait"
   | "synchronization"
   | "idle"
-  | "repeats"
-  | "late"
-  | "idle_at_once"
-  | "longest_communication"
-  | "same_kernels"
-  | "same_kernels_expected"
 >;
 
 /** One rank as a line of the page. `figures` null: not read yet, or no data in this step. */
@@ -51,12 +45,6 @@ const NAMES: readonly (keyof Figures)[] = [
   "wait",
   "synchronization",
   "idle",
-  "repeats",
-  "late",
-  "idle_at_once",
-  "longest_communication",
-  "same_kernels",
-  "same_kernels_expected",
 ];
 
 /** Key of rows without a step. */
