@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.steps.partition import Step
@@ -47,22 +48,22 @@ def uncovered(span: SpanData, device_id: Optional[int], base_ns: int) -> Optiona
     return busy.end[:-1] - base_ns, busy.start[1:] - base_ns
 
 
-def step_of(start: IntArray, end: IntArray, steps: Sequence[Step], base_ns: int) -> IntArray:
-    """Index of the step that each gap belongs to, -1 for none. A gap belongs to one step as a whole; a step ends where
-    its step time does."""
-    out = np.full(len(start), -1, dtype=np.int64)
+def step_of(start: IntArray, end: IntArray, steps: Sequence[Step], base_ns: int) -> tuple[IntArray, NDArray[np.bool_]]:
+    """(index of the step of each gap, whether the gap belongs to its Free). A gap belongs to one step as a whole, and a
+    step ends where its step time does; gaps between two steps belong to no Free, and have the index of the later one. -1
+    for gaps outside all steps."""
     if len(steps) == 1 and (steps[0].start_ns is None or steps[0].step is None):
-        return np.zeros(len(start), dtype=np.int64)
+        return np.zeros(len(start), dtype=np.int64), np.ones(len(start), dtype=bool)
     windows = sorted(
         (step.start_ns - base_ns, step.total_ns, at)
         for at, step in enumerate(steps)
         if step.start_ns is not None and step.total_ns is not None
     )
     if not windows:
-        return out
+        return np.full(len(start), -1, dtype=np.int64), np.zeros(len(start), dtype=bool)
     starts, lengths, places = (np.array(values, dtype=np.int64) for values in zip(*windows))
     middle = (start + end) // 2  # files round the bounds
     at = np.searchsorted(starts, middle, side="right") - 1
-    inside = (at >= 0) & (middle < (starts + lengths)[at])
-    out[inside] = places[at[inside]]
-    return out
+    is_free = (at >= 0) & (middle < (starts + lengths)[at])
+    later = np.append(places, -1)[at + 1]
+    return np.where(is_free, places[at], np.where(at >= 0, later, -1)), is_free

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Optional
@@ -58,7 +58,8 @@ class Gaps:
     base. Arrays of equal length.
 
     Attributes:
-        step: Index of the step.
+        step: Index of the step; between two steps, of the later one.
+        is_free: Whether the gap belongs to Free of the step. Others lie between two steps, in exposed preparing.
         launch: Index into LAUNCHES.
         task: Slice of the task that ends the gap; -1 if none with a recorded launch does.
         call: Slice of its launch; -1 if unknown.
@@ -68,6 +69,7 @@ class Gaps:
     start: IntArray
     end: IntArray
     step: IntArray
+    is_free: NDArray[np.bool_]
     launch: NDArray[np.int8]
     task: IntArray
     call: IntArray
@@ -143,29 +145,30 @@ class DeviceIdle:
 
     @cached_property
     def by_cause(self) -> list[CauseTime]:
-        """Sums over all steps in the order of CAUSES and LAUNCHES; only those with idle time."""
-        return self._sums(np.ones(len(self.gaps.start), dtype=bool), sum(self.unplaced))
-
-    def of_step(self, step: int) -> list[CauseTime]:
-        """The same for one step."""
-        return self._sums(self.gaps.step == step, self.unplaced[step])
+        """Free of all steps in the order of CAUSES and LAUNCHES; only those with idle time."""
+        return self._sums(self.gaps.is_free, sum(self.unplaced))
 
     @cached_property
-    def costs(self) -> Mapping[Cause, int]:
-        """Idle time by cause over all steps, ns."""
-        out: dict[Cause, int] = {}
-        for one in self.by_cause:
-            out[one.cause] = out.get(one.cause, 0) + one.time_ns
-        return out
+    def between_steps(self) -> list[CauseTime]:
+        """The same for the time between the steps."""
+        return self._sums(~self.gaps.is_free, 0)
+
+    def of_step(self, step: int) -> list[CauseTime]:
+        """The same for Free of one step."""
+        return self._sums(self.gaps.is_free & (self.gaps.step == step), self.unplaced[step])
 
     @property
     def total_ns(self) -> int:
-        """Idle time of all steps: the Free that the product shows."""
-        return sum(self.costs.values())
+        """Free of all steps, as the product shows it."""
+        return sum(one.time_ns for one in self.by_cause)
 
     def time_of(self, launch: Launch) -> int:
-        """Idle time of the gaps with this launch, ns."""
+        """Free time of the gaps with this launch, ns."""
         return sum(one.time_ns for one in self.by_cause if one.launch == launch)
+
+    def cost_of(self, cause: Cause) -> int:
+        """Idle time of a cause in and between all steps, ns."""
+        return sum(one.time_ns for one in (*self.by_cause, *self.between_steps) if one.cause == cause)
 
     def _sums(self, chosen: NDArray[np.bool_], unplaced: int) -> list[CauseTime]:
         parts, width = self.parts, len(LAUNCHES)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.causes import cut
 from tb_npu_plugin.analysis.idle.gaps import free_slices, step_of, tracks_of_device, uncovered
@@ -42,19 +43,22 @@ def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequ
     if times is None:
         return None
     start, end = times
-    step = step_of(start, end, steps, timeline.base_ns)
+    step, is_free = step_of(start, end, steps, timeline.base_ns)
     inside = (step >= 0) & (end > start)
+    start, end, step, is_free = start[inside], end[inside], step[inside], is_free[inside]
     launches = launches_of(timeline, tracks)
     error = clock_error(launches)
-    gaps, track = _launched(start[inside], end[inside], step[inside], launches, error or 0)
-    placed = np.bincount(gaps.step, (gaps.end - gaps.start).astype(np.float64), len(steps))
+    gaps, track = _launched(launches, error or 0, start, end, step, is_free)
+    placed = np.bincount(step[is_free], (end - start)[is_free], len(steps))
     unplaced = [max(0, (one.free or 0) - round(found)) for one, found in zip(steps, placed.tolist())]
     parts = cut(timeline, tracks, gaps, track)
     return DeviceIdle(device, steps, gaps, parts, unplaced, error, queues_of(launches, timeline))
 
 
-def _launched(start: IntArray, end: IntArray, step: IntArray, launches: Launches, error: int) -> tuple[Gaps, IntArray]:
-    """The gaps with the launch of the next task, and its track."""
+def _launched(
+    launches: Launches, error: int, start: IntArray, end: IntArray, step: IntArray, is_free: NDArray[np.bool_]
+) -> tuple[Gaps, IntArray]:
+    """The gaps with the launch of the next task, and the track of that task."""
     row = launches.ending(end)
     is_known = row >= 0
 
@@ -68,5 +72,5 @@ def _launched(start: IntArray, end: IntArray, step: IntArray, launches: Launches
     after = launched - start
     launch = np.where(after > error, LATE, np.where(after < -error, BEFORE, UNKNOWN_LAUNCH))
     launch = np.where(is_known, launch, UNKNOWN_LAUNCH).astype(np.int8)
-    gaps = Gaps(start, end, step, launch, value(launches.task, none), value(launches.call, none), launched)
+    gaps = Gaps(start, end, step, is_free, launch, value(launches.task, none), value(launches.call, none), launched)
     return gaps, value(launches.track, none)

@@ -10,6 +10,7 @@ import pytest
 from tb_npu_plugin.analysis.idle.launches import queue_at_launch, queue_series
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import TestSpan, table_of
 from tests.support.trace import event, flow, metadata, open_trace
 
@@ -22,7 +23,11 @@ GAP = (100, 900)
 
 
 def idle(
-    *slices: Slice, launch: float | None = None, first: float | None = None, free: tuple[float, float] = GAP
+    *slices: Slice,
+    launch: float | None = None,
+    first: float | None = None,
+    free: tuple[float, float] = GAP,
+    steps: list[dict[str, Any]] | None = None,
 ) -> DeviceIdle:
     """A device that is idle in one gap. launch, first: start of the calls that launch the next and the first kernel."""
     events: list[dict[str, Any]] = [metadata("process_name", pid, name=name) for name, pid in PROCESSES.items()]
@@ -43,9 +48,11 @@ def idle(
     events += [event(name, start, took, tid, PROCESSES[process]) for process, tid, name, start, took in rows]
     timeline, problems = open_trace(events)
     assert not problems
-    times = {"computing": 200, "communication_not_overlapped": 0, "overlapped": 0, "communication": 0}
-    step = {key: value * US for key, value in {**times, "stage": 1000, "free": free[1] - free[0]}.items()}
-    table = table_of("step_trace", [{"step": "1", "device_id": 0, "start_ns": timeline.base_ns, **step}])
+    known = dict.fromkeys(("communication_not_overlapped", "overlapped", "communication", "free"), 0)
+    took = free[1] - free[0]
+    step = {"step": "1", "start_ns": 0, "computing": (1000 - took) * US, "stage": 1000 * US, "free": took * US}
+    rows_of_steps = [{**known, **row, "start_ns": row["start_ns"] + timeline.base_ns} for row in steps or [step]]
+    table = table_of("step_trace", rows_of_steps, STEP_START)
     (found,) = idle_of(TestSpan({"step_trace": table}, timeline=timeline))
     return found
 
@@ -135,6 +142,17 @@ def test_free_time_without_a_gap_has_no_cause() -> None:
     span.timeline = timeline
     (found,) = idle_of(span)
     assert (found.unplaced, times(found)) == ([50 * US], [("unknown", "unknown", 850)])
+
+
+def test_the_time_between_steps_is_no_free_time() -> None:
+    steps = [
+        {"step": step, "device_id": 0, "start_ns": start * US, **dict.fromkeys(("computing", "stage"), took * US)}
+        for step, start, took in (("2", 900, 100), ("1", 0, 100))
+    ]
+    found = idle(launch=890, steps=steps)
+    assert times(found) == []
+    assert [(one.cause, one.time_ns / US) for one in found.between_steps] == [("host_late", 800)]
+    assert (found.gaps.step.tolist(), found.cost_of("host_late")) == ([0], 800 * US)
 
 
 def test_queues_count_what_is_launched_and_waits() -> None:
