@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings import (
+    allocator,
+    garbage_collection,
+    host_bound,
+    input_bound,
+    operator_compile,
+    slow_link,
+    stage_imbalance,
+    straggler,
+    sync_stream,
+    unprofiled_rank,
+)
 from tb_npu_plugin.analysis.findings.model import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -11,4 +22,9 @@ RULES: tuple[Rule, ...] = (
     stage_imbalance.RULE,
     slow_link.RULE,
     input_bound.RULE,
+    garbage_collection.RULE,
+    sync_stream.RULE,
+    operator_compile.RULE,
+    allocator.RULE,
+    host_bound.RULE,
 )
