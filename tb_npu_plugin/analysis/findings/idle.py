@@ -119,7 +119,7 @@ def finding_of(
         cost_kind="upper bound",
         part="free",
         confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
-        evidence=found.evidence(),
+        evidence=(Evidence("idle", found.span.token), *found.evidence()),
         fix=(fix,),
         check=Message("check.idle"),
         costs={found.cause: found.cost_ns},

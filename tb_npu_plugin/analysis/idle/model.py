@@ -99,9 +99,13 @@ class CauseTime:
     """Idle time of one cause and launch."""
 
     cause: Cause
+    """Why the device was idle."""
     launch: Launch
+    """Whether the next task was launched late."""
     time_ns: int
+    """Sum of the idle time."""
     gaps: int
+    """Number of gaps; one may have several causes."""
 
 
 @dataclass(frozen=True)
@@ -156,6 +160,10 @@ class DeviceIdle:
     def of_step(self, step: int) -> list[CauseTime]:
         """The same for Free of one step."""
         return self._sums(self.gaps.is_free & (self.gaps.step == step), self.unplaced[step])
+
+    def before_step(self, step: int) -> list[CauseTime]:
+        """The same for the time before one step that belongs to no step."""
+        return self._sums(~self.gaps.is_free & (self.gaps.step == step), 0)
 
     @property
     def total_ns(self) -> int:
