@@ -37,7 +37,7 @@ def span_with_trace(fixture: str) -> TestSpan:
     """The first span, with the starts of its steps and its timeline."""
     folder = min(path for path in (RESULTS / fixture).iterdir() if path.is_dir())
     (span,) = found_spans(folder)
-    found = [path for path in folder.rglob("trace_view.json*")]
+    found = list(folder.rglob("trace_view.json*"))
     span.timeline = open_trace(found[0].read_text(encoding="utf-8"))[0] if found else None
     return span
 
