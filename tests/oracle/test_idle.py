@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from bisect import bisect_right
 from collections import defaultdict
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -13,9 +15,13 @@ import pytest
 
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.database.events.scan import scan_database
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.raw import REAL_RUN, Event, Raw, every_result, ns, raw, us
 from tests.oracle.timelines import timeline
-from tests.support.span import found_spans
+from tests.support.span import REAL_DATA, found_spans
 
 FOLDERS = every_result("trace_view.json", "step_trace_time.csv", "kernel_details.csv")
 #: Causes on the host in the order of their priority: process or name.
@@ -184,3 +190,20 @@ def test_a_recorded_run_is_host_bound(rank: int) -> None:
     assert idle.gaps.end[longest] - idle.gaps.start[longest] > 1_300_000
     call = timeline(folder).brief(int(idle.parts.anchor[idle.parts.gap == longest][1]))
     assert call["name"] == "AscendCL@aclopCompileAndExecute"
+
+
+@pytest.mark.parametrize("rank", (0, 1))
+def test_gaps_of_a_recorded_database_sum_to_free(rank: int, tmp_path: Path) -> None:
+    folder = REAL_DATA / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt"
+    if not folder.is_dir():
+        pytest.skip("no real database export: set NPU_REAL_DATA to the folder that holds ascend_pt_db_level1")
+    output = folder / "ASCEND_PROFILER_OUTPUT"
+    path, log = output / f"ascend_pytorch_profiler_{rank}.db", ProblemLog()
+    build_timeline(path, tmp_path, log, lambda _: None, None, scan_database)
+    (span,) = found_spans(folder)
+    span.timeline = Timeline.open(tmp_path, path)
+    (idle,) = idle_of(span)
+    with closing(sqlite3.connect(f"file:{output / 'analysis.db'}?mode=ro", uri=True)) as connection:
+        ((free,),) = connection.execute("SELECT free FROM StepTraceTime").fetchall()
+    assert (idle.total_ns, idle.unplaced, len(idle.gaps.start)) == (round(free * 1000), [0], 90)
+    assert 0.7 * idle.total_ns < idle.time_of("late") < 0.9 * idle.total_ns
