@@ -14,8 +14,8 @@ from tb_npu_plugin.tables import IntArray
 
 #: Causes whose host slice has the operator; for others it is the operator that launched the next task.
 _BY_ANCHOR: tuple[Cause, ...] = ("garbage_collection", "data_loading", "synchronization")
-#: Names of functions without a source file begin with it.
-_BUILT_IN = "<built-in"
+#: Names of functions without a source file, and of modules, begin with one of these.
+_NO_FILE = ("<built-in", "nn.Module: ")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def places_of(idle: DeviceIdle, timeline: Any, rows: Optional[IntArray] = None) 
     missing = np.flatnonzero((site < 0) & (call >= 0))
     site[missing] = _enclosing(timeline, call[missing])
     any_name = np.ones(len(timeline.names), dtype=bool)
-    has_file = np.array([not name.startswith(_BUILT_IN) for name in timeline.names], dtype=bool)
+    has_file = np.array([not name.startswith(_NO_FILE) for name in timeline.names], dtype=bool)
     return Places(
         _nearest(timeline, site, timeline.category_code(trace.CPU_OP), any_name),
         _nearest(timeline, site, timeline.category_code(trace.PYTHON_FUNCTION), has_file),

@@ -87,6 +87,7 @@ function CauseCard({ data }: { data: IdleJson }) {
         <>
           <p>{t("idle.between", { time: format.duration(between) })}</p>
           <StackedBar parts={partsOf(data.between)} thin />
+          <Legend parts={partsOf(data.between)} hasValues />
         </>
       )}
     </Card>
