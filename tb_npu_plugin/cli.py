@@ -19,6 +19,7 @@ from tb_npu_plugin.errors import BadRequest, NpuPluginError
 COMMANDS = {
     "build-observer": ("tb_npu_plugin.capture.observer_command", "build_observer"),
     "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
+    "diff": ("tb_npu_plugin.cli_diff", "diff"),
     "doctor": ("tb_npu_plugin.cli_show", "doctor"),
     "ingest": ("tb_npu_plugin.cli_show", "ingest"),
     "mock": ("tb_npu_plugin.capture.command", "mock"),

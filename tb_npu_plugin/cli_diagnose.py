@@ -77,12 +77,17 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
     if as_json:
         write_json(data)
     else:
-        for line in _markdown(data) if as_markdown else _text(data):  # names come from files
-            click.echo("".join(sign if sign.isprintable() or sign == NARROW_SPACE else "\ufffd" for sign in line))
+        for line in _markdown(data) if as_markdown else _text(data):
+            click.echo(printable(line))
     if condition is not None and condition.is_unchecked(data):
         sys.exit(NOT_CHECKED)
     if condition is not None and condition.is_met(data):
         sys.exit(FAILED)
+
+
+def printable(line: str) -> str:
+    """The line without control characters: names come from files."""
+    return "".join(sign if sign.isprintable() or sign == NARROW_SPACE else "\ufffd" for sign in line)
 
 
 def mean_step(found: Mapping[str, Any]) -> float:
@@ -97,7 +102,7 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
     for one in found["findings"]:
         yield ""
         yield f"{one['severity']:<7} {_cost(one):>16}  {one['message']}"
-        yield from (f"{'':26}{text}" for text in (*one["fix"], one["check"]))
+        yield from (f"{'':26}{text}" for text in (*one["fix"], one["check"]) if text)
     yield ""
     yield from _checks(found)
 

@@ -70,10 +70,7 @@ def show(
         if scope == "run":
             given["run"] = choose_run(scan, run).token
         elif scope == "diff":
-            sides = [_side(scan, path, number) for number in (0, -1)]
-            other = "" if len(path) == 2 else "+1"
-            given["baseline"] = choose_place(sides[0], run, baseline or worker, span).span.token
-            given["experimental"] = choose_place(sides[1], run, experimental or other, span).span.token
+            given |= sides_of(scan, path, run, (baseline or worker, experimental), span)
         else:
             given["span"] = choose_place(scan, run, worker, span).span.token
         found = wait_for_view(Service(library, for_page=False), view, given)
@@ -130,6 +127,14 @@ def open_library(paths: Sequence[Path]) -> Iterator[Library]:
         yield library
     finally:
         library.close()
+
+
+def sides_of(scan: Scan, paths: Sequence[Path], run: str, workers: tuple[str, str], span: str = "") -> dict[str, str]:
+    """Parameters of diff: the spans of two paths, or of two workers of one; by default of its first two."""
+    sides = [_side(scan, paths, number) for number in (0, -1)]
+    second = workers[1] or ("" if len(paths) == 2 else "+1")
+    chosen = (choose_place(sides[0], run, workers[0], span), choose_place(sides[1], run, second, span))
+    return {"baseline": chosen[0].span.token, "experimental": chosen[1].span.token}
 
 
 def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:

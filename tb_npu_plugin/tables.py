@@ -224,6 +224,35 @@ class PickedColumns(StoredColumns):
         return self._base.pick(keys, self.row_numbers[rows].astype(np.int64))
 
 
+class ExtendedColumns(StoredColumns):
+    """Stored columns with computed ones in memory; the stored ones are still loaded on first access."""
+
+    def __init__(self, base: StoredColumns, extra: Mapping[str, Data]) -> None:
+        self.rows = base.rows
+        self._base, self._extra = base, extra
+
+    def __getitem__(self, key: str) -> Data:
+        return self._extra[key] if key in self._extra else self._base[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._extra or key in self._base
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((*self._base, *self._extra))
+
+    def __len__(self) -> int:
+        return len(self._base) + len(self._extra)
+
+    def pick(self, keys: Sequence[str], rows: IntArray) -> dict[str, Data]:
+        """See StoredColumns."""
+        stored = self._base.pick([key for key in keys if key not in self._extra], rows)
+        return {key: _take_rows(self._extra[key], rows) if key in self._extra else stored[key] for key in keys}
+
+    def first(self, key: str, desc: bool, count: int) -> IntArray | None:
+        """See StoredColumns."""
+        return None if key in self._extra else self._base.first(key, desc, count)
+
+
 def _take_rows(data: Data, rows: NDArray[Any]) -> Data:
     return data.take(rows) if isinstance(data, StringColumn) else data[rows]
 
@@ -293,10 +322,11 @@ class Table:
 
     def with_columns(self, extra: Sequence[tuple[Column, Data]]) -> Table:
         """The same rows with columns added at the end."""
-        return Table(
-            (*self.columns, *(column for column, _ in extra)),
-            {**self.data, **{column.key: data for column, data in extra}},
-        )
+        columns = (*self.columns, *(column for column, _ in extra))
+        data = {column.key: data for column, data in extra}
+        if isinstance(self.data, StoredColumns):
+            return Table(columns, ExtendedColumns(self.data, data))
+        return Table(columns, {**self.data, **data})
 
 
 def known(values: IntArray) -> NDArray[np.bool_]:

@@ -110,19 +110,46 @@ def peak(time: IntArray, values: IntArray) -> Peak:
     return Peak(int(values[row]), int(time[row]))
 
 
-def fragmentation(records: Table) -> float | None:
-    """(reserved - allocated) / reserved at the peak of allocated memory, of the first component of _ALLOCATORS that has
-    records."""
+@dataclass(frozen=True)
+class AllocatorPeak:
+    """Memory of the allocators when the most is allocated. at: ns since the epoch; sizes in bytes, reserved above 0."""
+
+    at: int
+    allocated: int
+    reserved: int
+
+    @property
+    def fragmentation(self) -> float:
+        """Share of reserved memory that is not allocated."""
+        return (self.reserved - self.allocated) / self.reserved
+
+
+def allocator_records(records: Table) -> Table | None:
+    """Records of the first component of _ALLOCATORS that has any with both sizes, by time; None without one."""
     component = records.text("component")
     for name in _ALLOCATORS:
         rows = _by_time(records.take(component.equals(name)))
         reserved, allocated = rows.ints("reserved_bytes"), rows.ints("allocated_bytes")
-        rows_known = known(reserved) & known(allocated) & (reserved > 0)
-        if rows_known.any():
-            reserved, allocated = reserved[rows_known], allocated[rows_known]
-            row = int(allocated.argmax())
-            return float((reserved[row] - allocated[row]) / reserved[row])
+        rows = rows.take(known(reserved) & known(allocated) & (reserved > 0))
+        if len(rows):
+            return rows
     return None
+
+
+def allocator_peak(records: Table) -> AllocatorPeak | None:
+    """The peak of allocated memory; None without records of an allocator."""
+    rows = allocator_records(records)
+    if rows is None:
+        return None
+    time, allocated, reserved = (rows.ints(key) for key in ("time_ns", "allocated_bytes", "reserved_bytes"))
+    row = int(allocated.argmax())
+    return AllocatorPeak(int(time[row]), int(allocated[row]), int(reserved[row]))
+
+
+def fragmentation(records: Table) -> float | None:
+    """(reserved - allocated) / reserved at the peak of allocated memory; None without records of an allocator."""
+    found = allocator_peak(records)
+    return None if found is None else found.fragmentation
 
 
 def live_at(allocations: Table, moment: int) -> Table:

@@ -23,7 +23,7 @@ from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
 from tb_npu_plugin.readers.text import capture, minddata
 from tb_npu_plugin.readers.text import reader as text
-from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
+from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
 from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
@@ -66,7 +66,7 @@ def _tables(reading: Reading) -> Tables:
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Drop the memory record if memory profiling was off. Databases record the process memory for the timeline's
     counters even then; text exports have no such record."""
-    tables = with_known_times(with_l2_rates(tables))
+    tables = with_known_times(with_kernel_columns(tables))
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:
         return tables

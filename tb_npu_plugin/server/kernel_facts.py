@@ -26,6 +26,7 @@ _FACTS = (
     "output_shapes",
     "output_types",
     "output_formats",
+    "bound",
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.kernels import statistics as analysis
+from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
 from tb_npu_plugin.errors import BadRequest
@@ -21,8 +22,9 @@ class KernelJson(TypedDict):
 
     Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core,
     calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of
-    kernel_details.csv). Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of
-    op_totals) and "all" where known. Parameter: `step` ("null": kernels outside steps).
+    kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
+    sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters:
+    `step` ("null": kernels outside steps), `peak` and `bandwidth` for the roofline.
     """
 
     steps: list[Optional[str]]
@@ -43,10 +45,14 @@ class KernelJson(TypedDict):
     """File of the table "types"."""
     device_kind: str
     """ "NPU" or "GPU"."""
+    roofline: Optional[Roofline]
+    """Work of the kernels by what the device could do; null if no kernel has known FLOPs."""
 
 
 #: Value of the parameter `step` for kernels outside steps.
 NO_STEP = "null"
+#: Peaks and bandwidths from here on are refused, in the unit of the parameter.
+_MOST_FIGURE = 1e9
 
 
 def build(source: ViewInput) -> ViewResult:
@@ -63,6 +69,7 @@ def build(source: ViewInput) -> ViewResult:
     cores = analysis.by_core(kernels)
     statistic = None if step else span.table("op_statistic")
     types = analysis.by_type(kernels) if statistic is None else statistic
+    found = device(kernels, span.capture.device_name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
     data: KernelJson = {
         "steps": steps,
         "cores": cores,
@@ -73,8 +80,11 @@ def build(source: ViewInput) -> ViewResult:
         "source": span.source("kernels"),
         "types_source": span.source("kernels" if statistic is None else "op_statistic"),
         "device_kind": device_kind(span),
+        "roofline": roofline(kernels, found, _step_times(span)),
     }
-    return ViewResult(data, {**_tables(kernels, types), **recorded_tables("kernel", span)}, span.base_ns)
+    return ViewResult(
+        data, {**_tables(kernels, types, found.peak_flops), **recorded_tables("kernel", span)}, span.base_ns
+    )
 
 
 def _check(step: str, steps: Sequence[str | None]) -> None:
@@ -101,6 +111,7 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
         "source": span.source(next(name for name, table in there.items() if table is not None)),
         "types_source": span.source("op_statistic" if statistic is not None else "op_totals"),
         "device_kind": device_kind(span),
+        "roofline": None,
     }
     tables = {"types": ViewTable(types, "total_ns")}
     if totals is not None:
@@ -110,12 +121,36 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
     return ViewResult(data, {**tables, **recorded_tables("kernel", span)}, span.base_ns)
 
 
-def _tables(kernels: Table, types: Table) -> dict[str, ViewTable]:
+def _tables(kernels: Table, types: Table, peak_flops: Optional[float]) -> dict[str, ViewTable]:
+    by_name = with_group_figures(analysis.by_name(kernels), ("name", "core"), kernels, peak_flops)
     return {
-        "statistic": ViewTable(analysis.by_name(kernels), "total_ns"),
-        "types": ViewTable(types, "total_ns"),
-        "all": ViewTable(kernels, "start_ns", desc=False),
+        "statistic": ViewTable(by_name, "total_ns"),
+        "types": ViewTable(with_group_figures(types, ("type", "core"), kernels, peak_flops), "total_ns"),
+        "all": ViewTable(with_mfu(kernels, peak_flops), "start_ns", desc=False),
     }
+
+
+def _step_times(span: SpanData) -> dict[Optional[str], int]:
+    """Step time by step, ns."""
+    steps = span.table("step_trace")
+    if steps is None:
+        return {}
+    times = zip(steps.text("step").tolist(), steps.ints("stage").tolist())
+    return {step: time for step, time in times if time > 0}
+
+
+def _figure(source: ViewInput, name: str, unit: float) -> Optional[float]:
+    """A positive parameter in base units; None if it is not given."""
+    text = source.params.get(name, "")
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < _MOST_FIGURE:
+        raise BadRequest(Message("error.no_figure", name=name, value=repr(text[:40])), Message("hint.figure"))
+    return value * unit
 
 
 VIEW = View(
@@ -125,6 +160,10 @@ VIEW = View(
     needs=(("kernels", "op_totals", "op_statistic"),),
     build=build,
     contract=KernelJson,
-    params=(Param("step", doc='Only the kernels of this step; "null": of no step; empty: all.'),),
+    params=(
+        Param("step", doc='Only the kernels of this step; "null": of no step; empty: all.'),
+        Param("peak", doc="Peak of the matrix units with FP16, TFLOP/s; empty: that of the device."),
+        Param("bandwidth", doc="Bandwidth of the device memory, GB/s; empty: that of the chip."),
+    ),
     count="kernels",
 )

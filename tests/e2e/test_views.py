@@ -112,9 +112,9 @@ def test_each_view_is_dark_and_chinese(open_plugin: Open, demo_server: str) -> N
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_narrow_window_does_not_scroll_sideways(open_plugin: Open, demo_server: str, view: str) -> None:
-    plugin = open_plugin(demo_server, width=600)
+    plugin = open_plugin(demo_server, width=480)
     plugin.open(view)
-    for width in (600, 900):
+    for width in (480, 600, 900):
         plugin.page.set_viewport_size({"width": width, "height": 800})
         plugin.quiet()
         body = plugin.frame.locator("body")

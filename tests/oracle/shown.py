@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
 from tb_npu_plugin.tables import NULL_INT, Kind, Table
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.registry import VIEWS
@@ -28,7 +29,9 @@ class Shown:
 @cache
 def span(folder: Path) -> TestSpan:
     """One folder through the readers; skips where it is real data that is absent."""
-    return span_of(raw(folder).folder)
+    found = span_of(raw(folder).folder)
+    found.tables = with_kernel_columns(found.tables)
+    return found
 
 
 def rows_of(table: Table) -> Rows:

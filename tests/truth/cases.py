@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, replace
-from typing import Optional
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
@@ -19,7 +18,7 @@ class Case:
         fault: Name of the fault; "" for a healthy run.
         rules: Rules that may report it: the first that does counts.
         effects: Further rules that may report what the fault brings with it.
-        rank: Rank that must be named; None: any.
+        ranks: Ranks of which one must be named; empty: any.
     """
 
     seed: int
@@ -27,7 +26,7 @@ class Case:
     recipe: Recipe
     rules: tuple[str, ...] = ()
     effects: tuple[str, ...] = ()
-    rank: Optional[int] = None
+    ranks: frozenset[int] = frozenset()
 
     @property
     def healthy(self) -> Recipe:
@@ -67,19 +66,21 @@ def case(fault: str, seed: int) -> Case:
     recipe = _recipe(draw, seed)
     rules, effects = FAULTS[fault]
     rank = draw.randrange(recipe.ranks)
+    late = {rank}
     if fault == "slow-rank":
         text = f"slow-rank:{rank}:{draw.choice((1.2, 1.3, 1.5, 2.0))}"
     elif fault == "unprofiled-rank":
         text = f"gc-pause:{rank}:{draw.choice((10, 20, 40))}"
-        others = [one for one in range(recipe.ranks) if one != rank]
-        level = replace(recipe.options, level=1)
-        recipe = replace(recipe, only=tuple(sorted(draw.sample(others, min(len(others), 3)))), options=level)
+        others = recipe.cluster().linked(rank)
+        recipe = replace(recipe, only=tuple(sorted(draw.sample(others, min(len(others), 3)))))
+        late.update(others if recipe.tp * recipe.pp > 1 else ())  # one that waits for it in another group is late, too
     elif fault == "slow-link":
         other = draw.choice(recipe.cluster().linked(rank))
-        text, rank = f"slow-link:{rank}-{other}:{draw.choice((4, 8))}", -1
+        text = f"slow-link:{rank}-{other}:{draw.choice((4, 8))}"
+        late.clear()
     else:
         text = f"{fault}:{rank}:{draw.choice((10, 20, 40))}"
-    return Case(seed, fault, replace(recipe, faults=(text,)), rules, effects, None if rank < 0 else rank)
+    return Case(seed, fault, replace(recipe, faults=(text,)), rules, effects, frozenset(late))
 
 
 def _recipe(draw: random.Random, seed: int) -> Recipe:

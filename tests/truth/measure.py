@@ -73,7 +73,7 @@ def measure(one: Case) -> Outcome:
     outcome = Outcome(one, step, lost)
     for finding in found["findings"]:
         rule, rank = finding["rule"], finding["subject"].get("rank")
-        is_it = rule in one.rules and (one.rank is None or rank == one.rank)
+        is_it = rule in one.rules and (not one.ranks or rank in one.ranks)
         if is_it and outcome.rule is None:
             outcome.rule, outcome.cost, outcome.kind = rule, finding["ms_per_step"], finding["kind"]
         elif not is_it and rule not in one.effects and finding["severity"] != "low":

@@ -305,6 +305,26 @@ export interface DatabaseJson {
   tables: string[];
 }
 
+/** What the device can do at most. None: unknown. */
+export interface Device {
+  /** Device name, such as "Ascend910B2". */
+  chip: string | null;
+  /** Cores with a matrix unit. */
+  cube_cores: number | null;
+  /** Cores with a vector unit. */
+  vector_cores: number | null;
+  /** Clock of the cores. */
+  clock_mhz: number | null;
+  /** Floating-point operations per second of the matrix units with FP16 or BF16. */
+  peak_flops: number | null;
+  /** Where the peak comes from; "" if it is unknown. */
+  peak_origin: "recorded" | "assumed" | "given" | "";
+  /** Bytes per second of the device memory. */
+  bandwidth: number | null;
+  /** Where the bandwidth comes from; "" if it is unknown. */
+  bandwidth_origin: "recorded" | "assumed" | "given" | "";
+}
+
 /** What holds a run up, who, how much it costs and what to do. */
 export interface DiagnosisJson {
   /** Version of this contract. */
@@ -572,9 +592,11 @@ export interface KernelFactsJson {
   output_types: string | null;
   /** As in the file. */
   output_formats: string | null;
+  /** Unit that limits the kernel, from its counters. */
+  bound: string | null;
 }
 
-/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of kernel_details.csv). Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameter: `step` ("null": kernels outside steps). */
+/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `peak` and `bandwidth` for the roofline. */
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];
@@ -594,6 +616,8 @@ export interface KernelJson {
   types_source: string;
   /** "NPU" or "GPU". */
   device_kind: string;
+  /** Work of the kernels by what the device could do; null if no kernel has known FLOPs. */
+  roofline: Roofline | null;
 }
 
 /** An unprofiled rank that a profiled rank waits for at collectives of a step. It may itself wait for ranks of other groups. */
@@ -1010,6 +1034,46 @@ export interface Reduce {
   dur_ns: number;
 }
 
+/** Work of the kernels of a span by what the device could do. */
+export interface Roofline {
+  /** The device and its peaks. */
+  device: Device;
+  /** Share of computing time in kernels with known FLOPs, 0 to 1. */
+  known_share: number | null;
+  /** MFU of these kernels, by their time; null without peak. */
+  mfu: number | null;
+  /** All steps that compute. */
+  steps: StepWork[];
+  /** Those that take longest, at most 1000; the longest first. */
+  points: RooflinePoint[];
+  /** Number of kinds of kernels with known FLOPs and bytes; `points` holds all or the longest of them. */
+  kinds: number;
+}
+
+/** Kernels of one name, with the same shapes and types. */
+export interface RooflinePoint {
+  /** Kernel name. */
+  name: string;
+  /** Operator type. */
+  type: string | null;
+  /** Shapes of the inputs. */
+  input_shapes: string | null;
+  /** Data types of the inputs. */
+  input_types: string | null;
+  /** What limits the longest; see the column. */
+  bound: string | null;
+  /** Number of kernels. */
+  calls: number;
+  /** Sum of their durations. */
+  total_ns: number;
+  /** 1e9 floating-point operations of one. */
+  gflops: number;
+  /** Sizes of inputs and outputs of one. */
+  least_bytes: number;
+  /** FLOPs per second by the peak; null without peak. */
+  mfu: number | null;
+}
+
 /** A folder that holds captures. */
 export interface RunJson {
   /** Token for requests. */
@@ -1232,6 +1296,16 @@ export interface StepTraceJson {
   fp_point: string | null;
   /** Operator at the end of the backward pass. */
   bp_point: string | null;
+}
+
+/** Work of a step. */
+export interface StepWork {
+  /** Step number; null outside steps. */
+  step: string | null;
+  /** 1e9 floating-point operations of the kernels with known FLOPs. */
+  gflops: number;
+  /** Their share of what the device could do in the step time; null if that or the peak is unknown. */
+  mfu: number | null;
 }
 
 /** Launches of one stream: how far the host is ahead of the device. */

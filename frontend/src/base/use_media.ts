@@ -8,6 +8,7 @@ export function useMedia(query: string): boolean {
     const read = () => {
       if (window.innerHeight > 0) setFits(media.matches);
     };
+    read(); // the page may have changed since the first render
     media.addEventListener("change", read);
     return () => media.removeEventListener("change", read);
   }, [query]);

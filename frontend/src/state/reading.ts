@@ -39,8 +39,8 @@ export function totalsOf(jobs: readonly ProgressJson[]): Totals {
     total += job.bytes_total;
     if (job.state === "reading") rate += job.rate ?? 0;
   }
-  const isGoing = count.waiting + count.reading > 0 && rate > 0;
-  return { done, total, rate: isGoing ? rate : null, left: isGoing ? (total - done) / rate : null, count };
+  const isKnown = rate > 0;
+  return { done, total, rate: isKnown ? rate : null, left: isKnown ? (total - done) / rate : null, count };
 }
 
 /** Share that is done, 0 to 1. */

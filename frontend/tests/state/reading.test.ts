@@ -26,8 +26,10 @@ describe("totalsOf", () => {
     expect(totals.count).toMatchObject({ waiting: 1, cancelled: 1, failed: 1 });
   });
 
-  test("nothing at all is no division by zero", () => {
+  test("nothing at all is no division by zero, no rate no time left, and no share is more than all", () => {
     expect(shareDone(totalsOf([]))).toBe(0);
+    expect(totalsOf([job("a", "reading", 40), job("b", "ready", 0, 100, 9)])).toMatchObject({ rate: null, left: null });
+    expect(shareDone({ done: 120, total: 100 })).toBe(1);
   });
 });
 
@@ -44,6 +46,16 @@ describe("followEnded", () => {
     expect(first.get(jobKey(a))).toMatchObject({ state: "ready", bytes_done: 100 });
     expect(followEnded(first, [b], [b])).toBe(first);
     expect(followEnded(first, [b], []).size).toBe(0);
+  });
+
+  test("nothing new is the same map, whatever else is in the list", () => {
+    const none = new Map();
+    expect(followEnded(none, [], [])).toBe(none);
+    const [first, list] = [followEnded(none, [a, b], [b]), [b, job("c", "failed")]];
+    expect(followEnded(first, list, list)).toBe(first);
+    expect([...followEnded(first, [b, a], list).keys()]).toEqual([...first.keys()]);
+    expect(followEnded(first, [b], [a]).size).toBe(1);
+    expect(followEnded(first, [], []).size).toBe(0);
   });
 
   test("work that is begun anew is not done any more", () => {

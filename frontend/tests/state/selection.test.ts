@@ -128,6 +128,47 @@ test("compared with the same rank of the next run in time, of the same profiler 
   expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "next" });
 });
 
+/** Runs of one capture each: id -> rank, label and start. */
+function runs(of: Record<string, [rank: number, label: string, start_ns: string | null]>): Map<string, Place> {
+  return new Map(
+    Object.entries(of).map(([id, [rank, label, start_ns]]) => {
+      const own = worker(id, rank, []);
+      return [id, { run: { id, label: id, workers: [own] }, worker: own, span: { ...span(id), label, start_ns } }];
+    }),
+  );
+}
+
+const DAY = "2025-06-15 07:00";
+
+test.each([
+  ["a run of one rank with that of another, whatever their numbers", { here: [0, "", "5"], other: [3, "", "6"] }],
+  ["the nearest by start where labels tell no time", { here: [0, "", "9"], far: [0, "", "1"], other: [0, "", "7"] }],
+  ["one with a known start first", { here: [0, "", "5"], far: [0, "", null], other: [0, "", "9"] }],
+  [
+    "labels and starts by one unit",
+    { here: [0, `${DAY}:00`, "1000"], far: [0, `${DAY}:05`, null], other: [0, "x", "2000001000"] },
+  ],
+  [
+    "the time of a label, not of a name that holds one",
+    { here: [0, `${DAY}:00`, null], named: [0, `run of ${DAY}:01`, null], other: [0, `${DAY}:09`, null] },
+  ],
+  ["the first where no time is known", { here: [0, "rank 3", null], other: [0, "rank 4", null], far: [0, "x", "1"] }],
+] as const)("compared are %s", (_, of) => {
+  expect(resolve(CATALOG, runs(of as never), { baseline: "here" }).experimental).toBe("other");
+});
+
+test("of two that began together the chosen one is the baseline", () => {
+  const all = runs({ one: [0, "", "5"], two: [0, "", "5"] });
+  const catalog = {
+    ...CATALOG,
+    runs: [...all.values()].map(({ run, worker: own, span: only }) => ({
+      ...run,
+      workers: [{ ...own, spans: [only] }],
+    })),
+  };
+  expect(resolve(catalog, all, { span: "two", run: "two" })).toMatchObject({ baseline: "two", experimental: "one" });
+});
+
 test("a rank is compared with the same rank", () => {
   const all = new Map<string, Place>();
   for (const id of ["one", "two"]) {
@@ -160,7 +201,7 @@ test("each level of the address is found by its id", () => {
   expect(resolve(CATALOG, PLACES, { run: "r1", worker: "w1", span: "s2" })).toMatchObject({ worker: "w1", span: "s2" });
   expect(resolve(CATALOG, PLACES, { experimental: "s1" })).toMatchObject({ baseline: "s2", experimental: "s1" });
   expect(missingOf(CATALOG, PLACES, { view: "trace" })).toBeNull();
-  expect(missingOf(null, PLACES, { run: "gone" })).toBeNull();
+  for (const none of [null, { ...CATALOG, runs: [] }]) expect(missingOf(none, new Map(), { run: "gone" })).toBeNull();
 });
 
 test("another run comes before an earlier span of the same worker", () => {

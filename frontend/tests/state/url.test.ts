@@ -25,6 +25,9 @@ describe("TensorBoard's hash", () => {
       q: "100%",
       view: "diff",
     });
-    expect(parseHash("").params).toEqual({});
+    expect(parseHash("")).toEqual({ tab: "", params: {} });
+    expect(parseHash("#&npu_profiler&other&p.npu_profiler.=1")).toEqual({ tab: "npu_profiler", params: { "": "1" } });
+    expect(parseHash("#=x").tab).toBe("");
+    expect(formatHash("", { view: "diff" })).toBe("#p.npu_profiler.view=diff");
   });
 });

@@ -33,3 +33,26 @@ test("the rows of one choice never stand for another; an error goes with its cho
   act(() => render(<Probe op={null} />, root));
   expect(shown().table).toBeNull();
 });
+
+test("a request that is no longer needed is aborted, and its end changes nothing", async () => {
+  const signals: AbortSignal[] = [];
+  vi.stubGlobal("fetch", (url: string, { signal }: { signal: AbortSignal }) => {
+    signals.push(signal);
+    if (url.endsWith("op=2")) return Promise.resolve(new Response(JSON.stringify({ total: 4 })));
+    return new Promise((_, reject) =>
+      signal.addEventListener("abort", () => setTimeout(() => reject(signal.reason), 20)),
+    );
+  });
+  const root = document.body.appendChild(document.createElement("div"));
+  await act(() => render(<Probe op={null} />, root));
+  await act(() => new Promise((resolve) => setTimeout(resolve, 20)));
+  expect([signals.length, shown().error]).toEqual([0, null]);
+  await act(() => render(<Probe op={1} />, root));
+  await act(() => render(<Probe op={2} />, root));
+  await waitFor(() => expect(shown().table?.total).toBe(4));
+  expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
+  await act(() => new Promise((resolve) => setTimeout(resolve, 50)));
+  expect(shown().table?.total).toBe(4);
+  act(() => render(null, root));
+  expect(signals[1]?.aborted).toBe(true);
+});

@@ -8,13 +8,19 @@ from functools import cached_property
 from statistics import median
 from typing import Any, Optional
 
+import numpy as np
+
 from tb_npu_plugin.analysis.communication.statistics import Link, links
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.analysis.kernels.roofline import Device, device
+from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.tables import Table, known
 
 _SUMMED = tuple(
     field.name for field in fields(RankBudget) if field.name not in ("span", "worker", "rank", "device_id", "step")
@@ -47,6 +53,25 @@ class RankLine:
         return _whole(self.sums)
 
 
+@dataclass(frozen=True)
+class RankKernels:
+    """Computing kernels of a rank: those of its steps, all if none is marked."""
+
+    span: SpanData
+    table: Table
+
+    @property
+    def name(self) -> str:
+        """ "rank 3"; the worker's name if the rank is unknown."""
+        rank = self.span.capture.rank
+        return self.span.worker_label if rank is None else f"rank {rank}"
+
+    @cached_property
+    def device(self) -> Device:
+        """The device and its peaks."""
+        return device(self.table, self.span.capture.device_name)
+
+
 class RunData:
     """The ranks of a run. spans: one per rank, in any order."""
 
@@ -57,6 +82,31 @@ class RunData:
     def budgets(self) -> list[RankBudget]:
         """All steps of all ranks."""
         return budgets_of_ranks(self.spans)
+
+    @cached_property
+    def has_npu(self) -> bool:
+        """False for profiles of a GPU or a CPU alone."""
+        return any(device_kind_of(span) == "NPU" for span in self.spans)
+
+    @property
+    def is_torch(self) -> bool:
+        """The framework is PyTorch, or unknown."""
+        return all(FORMATS[span.format].framework in ("PyTorch", "") for span in self.spans)
+
+    @cached_property
+    def kernels(self) -> list[RankKernels]:
+        """Computing kernels of each NPU that recorded kernels."""
+        out = []
+        for span in self.spans:
+            table = span.table("kernels")
+            if table is None or device_kind_of(span) != "NPU":
+                continue
+            steps = table.text("step").codes >= 0
+            rows = ~is_communication(table) & known(table.ints("dur_ns"))
+            chosen = np.flatnonzero(rows & steps if steps.any() else rows)
+            if len(chosen):
+                out.append(RankKernels(span, table.take(chosen)))
+        return out
 
     @cached_property
     def lines(self) -> list[RankLine]:
@@ -147,6 +197,11 @@ class RunData:
     def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
         """Idle time of the devices of each span whose trace is read."""
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
+
+
+def device_kind_of(span: SpanData) -> str:
+    """ "NPU" or "GPU", by the format of a span."""
+    return FORMATS[span.format].device
 
 
 def median_of(values: Sequence[float]) -> float:

@@ -56,6 +56,10 @@ class _Traffic:
         return self.size / self.time
 
 
+#: Usual bandwidth of a link, 1e9 bytes per second, as MindStudio Insight labels it; "RDMA" is one port.
+_USUAL = {"HCCS": 18.0, "PCIE": 20.0, "RDMA": 12.5}
+#: Least bytes per operator on a link that is compared with the usual bandwidth.
+_LEAST_PIECE = 4_000_000
 #: A slow link, the median speed of comparable links, and their number with this one.
 _Slow = tuple[_Traffic, float, int]
 
@@ -73,24 +77,41 @@ def find(run: RunData) -> list[Finding]:
         for one, median, peers in sorted(slow, key=lambda found: found[0].speed / found[1]):
             finding = _finding(one, median, peers, steps, Confidence(kind))
             worst.setdefault(frozenset((one.src, one.dst)), finding)
+    if len({frozenset((one.src, one.dst)) for one in known}) < LEAST_PEERS:
+        for one in sorted(known, key=lambda one: one.speed):
+            if one.speed < _HALF * _USUAL.get(one.transport, 0.0) and one.calls and _piece(one) >= _LEAST_PIECE:
+                worst.setdefault(frozenset((one.src, one.dst)), _alone(one, steps))
     return list(worst.values())
 
 
 def _finding(one: _Traffic, median: float, peers: int, steps: int, confidence: Confidence) -> Finding:
+    message = Message(
+        "finding.slow_link",
+        src=one.src,
+        dst=one.dst,
+        speed=speed(one.speed),
+        share=percent(1 - one.speed / median),
+        count=peers - 1,
+        type=f"{one.transport}, {one.op_type or '–'}",
+    )
+    return _finding_of(one, message, median, steps, confidence)
+
+
+def _alone(one: _Traffic, steps: int) -> Finding:
+    """A link without comparable ones that is far below the usual bandwidth of its transport."""
+    usual = _USUAL[one.transport]
+    figures = {"speed": speed(one.speed), "usual": speed(usual), "transport": one.transport}
+    message = Message("finding.slow_link.alone", src=one.src, dst=one.dst, **figures)
+    return _finding_of(one, message, usual, steps, Confidence("inferred"))
+
+
+def _finding_of(one: _Traffic, message: Message, expected: float, steps: int, confidence: Confidence) -> Finding:
     return Finding(
         rule=RULE.id,
         category=RULE.category,
         subject=Subject(link=(one.src, one.dst), operator=one.op_type or None),
-        message=Message(
-            "finding.slow_link",
-            src=one.src,
-            dst=one.dst,
-            speed=speed(one.speed),
-            share=percent(1 - one.speed / median),
-            count=peers - 1,
-            type=f"{one.transport}, {one.op_type or '–'}",
-        ),
-        cost_ns=round((one.time - one.size / median) / steps),
+        message=message,
+        cost_ns=round((one.time - one.size / expected) / steps),
         cost_kind="upper bound",
         part="communication",
         confidence=confidence,

@@ -21,3 +21,11 @@ def percent(ratio: float, digits: int = 0) -> str:
 def speed(bytes_per_ns: float) -> str:
     """ "14.53 GB/s"."""
     return f"{bytes_per_ns:.2f} GB/s"
+
+
+def size(count: float) -> str:
+    """ "21.50 GiB", "880 B"."""
+    for name, unit in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= unit:
+            return f"{count / unit:.2f} {name}"
+    return f"{count:.0f} B"

@@ -12,7 +12,7 @@ from tb_npu_plugin.messages import Message
 
 #: Ranks that others wait for less than this share of the step are ignored.
 _LEAST_WAIT = 0.1
-#: Largest number of reported ranks.
+#: Largest number of reported ranks in a single group.
 _NAMED = 3
 
 
@@ -24,7 +24,8 @@ def find(run: RunData) -> list[Finding]:
         waits.setdefault(key, []).append(wait)
     steps = run.step_ns * run.step_count
     found = [_finding(run, one) for one in waits.values() if steps and max(_totals(one).values()) > _LEAST_WAIT * steps]
-    return sorted(found, key=lambda one: -one.cost_ns)[:_NAMED]
+    # In several groups one late rank makes others late in turn: those are its effects.
+    return sorted(found, key=lambda one: -one.cost_ns)[: _NAMED if _has_one_group(run) else 1]
 
 
 def _totals(waits: list[LatePeer]) -> dict[Optional[int], int]:

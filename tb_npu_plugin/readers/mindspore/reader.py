@@ -13,7 +13,7 @@ from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.readers.text.communication import read_communication, read_communication_matrix
-from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
+from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
 from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.schema import minddata as minddata_files
 from tb_npu_plugin.schema import mindspore_files as files
@@ -53,7 +53,7 @@ def read_file(reading: Reading) -> Tables:
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Give names, steps and kinds of communication the same meaning as in torch_npu's tables."""
-    out = with_known_times(with_l2_rates(minddata.with_combined_tables(tables)), is_marked=True)
+    out = with_known_times(with_kernel_columns(minddata.with_combined_tables(tables)), is_marked=True)
     kernels = out.get("kernels")
     if kernels is not None:
         report = FileReport(log, f"{OUTPUT_FOLDER}/{files.KERNELS.name}")

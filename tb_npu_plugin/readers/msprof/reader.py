@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.msprof.iterations import read_iterations, with_checke
 from tb_npu_plugin.readers.msprof.pieces import pieces_of, scan_pieces
 from tb_npu_plugin.readers.shared.csv_reader import read_pieces
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
-from tb_npu_plugin.readers.text.l2_cache import with_l2_rates
+from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.schema.formats import MSPROF
@@ -50,4 +50,4 @@ def scan(path: Path, log: ProblemLog, progress: Progress, into: ScanSink) -> Tra
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Check the clock of the iterations, and add L2 rates to the kernels."""
-    return with_checked_clock(with_l2_rates(tables), log)
+    return with_checked_clock(with_kernel_columns(tables), log)

@@ -88,7 +88,7 @@ def complete_objects(text: str, accepts: Callable[[dict[str, Any]], bool]) -> It
 
 def _rest(text: str, position: int) -> str:
     """Return the text where valid JSON ends."""
-    return text[position : position + MAX_FOUND] or "the end of the file"
+    return text[position : position + MAX_FOUND] or Message("found.end_of_file")
 
 
 def _unescape(key: str) -> str:

@@ -57,6 +57,8 @@ class KernelFactsJson(TypedDict):
     """As in the file."""
     output_formats: Optional[str]
     """As in the file."""
+    bound: Optional[str]
+    """Unit that limits the kernel, from its counters."""
 
 
 class ParentJson(TypedDict):

@@ -192,6 +192,8 @@ def large_pieces(speed: float) -> list[Link]:
         ([replace(link, transport="LOCAL") for link in mesh((2, 1, 2.5))], []),
         ([replace(link, size_bytes=90_000, time_ns=link.time_ns) for link in mesh((2, 1, 2.5))], []),
         (mesh((2, 1, 2.5))[:2], []),
+        ([replace(LINK, time_ns=25 * MS)], [(0, 1)]),
+        ([replace(LINK, time_ns=11 * MS)], []),
         ([replace(link, op_type=str(number)) for number, link in enumerate(mesh((2, 1, 2.5)))], []),
     ],
     ids=[
@@ -204,6 +206,8 @@ def large_pieces(speed: float) -> list[Link]:
         "in the device",
         "small",
         "few",
+        "alone, far below the usual",
+        "alone, nearly as usual",
         "other operators",
     ],
 )

@@ -183,6 +183,33 @@ def test_copies(tmp_path: Path) -> None:
     assert first.keys() - found.keys() == second.keys()
 
 
+KERNELS = """
+UPDATE TASK SET taskType=4;
+INSERT INTO STRING_IDS VALUES (50,'"1,2"'), (51,'"'), (52,'GM_to_UB_datas'), (53,'aten::first');
+CREATE TABLE COMPUTE_TASK_INFO (name, globalTaskId, inputShapes, outputShapes);
+INSERT INTO COMPUTE_TASK_INFO VALUES (2,10,50,51);
+CREATE TABLE TASK_PMU_INFO (globalTaskId, name, value); INSERT INTO TASK_PMU_INFO VALUES (10,52,1.5);
+CREATE TABLE ENUM_API_TYPE (id, name); INSERT INTO ENUM_API_TYPE VALUES (50001,'op');
+CREATE TABLE CONNECTION_IDS (id, connectionId); INSERT INTO CONNECTION_IDS VALUES (1,7);
+CREATE TABLE PYTORCH_API (startNs, endNs, globalTid, connectionId, name, type);
+INSERT INTO PYTORCH_API VALUES (1000,1500,77*4294967296+5,1,53,50001);
+"""
+
+
+def test_the_first_operator_has_an_arrow_to_its_kernel(tmp_path: Path) -> None:
+    timeline = build(tmp_path, KERNELS)
+    (operator,) = named(timeline, "aten::first")
+    assert [timeline.brief(flow["to"]["id"])["name"] for flow in timeline.flows(operator)] == ["train"]
+
+
+def test_cells_of_kernels_are_those_of_text_exports(tmp_path: Path) -> None:
+    """KiB become bytes, a pair of quotation marks is removed; one alone is no pair."""
+    build(tmp_path, KERNELS)
+    kernels = kernels_of(tmp_path)
+    assert kernels.ints("gm_to_ub_datas").tolist() == [1536]
+    assert [kernels.text(f"{side}_shapes")[0] for side in ("input", "output")] == ["1,2", '"']
+
+
 def test_counters(tmp_path: Path) -> None:
     timeline = build(tmp_path, COUNTERS)
     found = curves(timeline, tmp_path, "Acc PMU")

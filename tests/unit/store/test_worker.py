@@ -67,6 +67,15 @@ def test_meta_has_the_files_of_each_table(tmp_path: Path) -> None:
     assert not any(name.startswith("_") for name in [*meta["rows"], *meta["sources"]])
 
 
+@pytest.mark.parametrize(("part", "ranks"), [("1", 1), ("", 2)])
+def test_a_span_of_a_shared_file_has_the_rows_of_its_part(tmp_path: Path, part: str, ranks: int) -> None:
+    (place, _) = scan({"": FIXTURES / "recorded" / "cluster_text"}).places()
+    asked = Request("tables", place.span.folder, files_of(place.span, "tables"), tmp_path, place.span.format, part)
+    _, tables, problems = results_of(asked)
+    steps = tables["step_trace"]
+    assert (len(steps), steps.has("rank")) == (ranks, not part) and problems == []
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [

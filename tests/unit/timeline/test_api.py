@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.kernels.bound import BOUND
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.registry import TABLES
@@ -108,9 +109,9 @@ def test_find_means_the_slice_of_a_record(tmp_path: Path) -> None:
         answer: Any = GET["find"](found, {"name": "a", "at": str(at)})[0]
         return int(found.rows.start[answer["id"]])
 
-    # 30_000: the end of a slice still belongs to it
-    times = (10_001, 12_000, 30_000, 40_000, 150_000, 999_999)
-    assert [start(at) for at in times] == [10_000, 10_000, 10_000, 0, 200_000, 200_000]
+    # Files round times to 1 ns; 30_000: the end of a slice still belongs to it
+    times = (9_998, 9_999, 10_001, 12_000, 30_000, 40_000, 150_000, 999_999)
+    assert [start(at) for at in times] == [0, 10_000, 10_000, 10_000, 10_000, 0, 200_000, 200_000]
     assert GET["find"](found, {"name": "A"})[0] == {"id": None}
     with pytest.raises(BadRequest):
         GET["find"](found, {})
@@ -213,16 +214,16 @@ def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monke
 
 
 #: Columns of the table of kernels, which adds facts to a slice.
-FACTS = ("name", "start_ns", "dur_ns", "core", "block_dim", "wait_ns", "input_shapes")
+FACTS = ("name", "start_ns", "dur_ns", "core", "block_dim", "wait_ns", "input_shapes", "bound")
 KERNELS = [
-    ("MatMul", 1000, 50, "AI_CORE", 20, 7, "2,3"),
-    ("MatMul", 1050, 10, "AI_VECTOR_CORE", None, None, None),
-    ("Add", 1050, 10, "AI_VECTOR_CORE", 1, 0, "4"),
+    ("MatMul", 1000, 50, "AI_CORE", 20, 7, "2,3", "Cube"),
+    ("MatMul", 1050, 10, "AI_VECTOR_CORE", None, None, None, None),
+    ("Add", 1050, 10, "AI_VECTOR_CORE", 1, 0, "4", None),
 ]
 
 
 def span_of(rows: list[tuple[Any, ...]] | None, file: str = "kernel_details.csv") -> Any:
-    columns = [column for column in TABLES["kernels"] if column.key in FACTS]
+    columns = [column for column in (*TABLES["kernels"], BOUND) if column.key in FACTS]
     lists = {key: [row[place] for row in rows or ()] for place, key in enumerate(FACTS)}
     table = None if rows is None else from_lists(columns, lists)
     return SimpleNamespace(table=lambda name: table, source=lambda name: file)
@@ -231,8 +232,8 @@ def span_of(rows: list[tuple[Any, ...]] | None, file: str = "kernel_details.csv"
 def test_a_kernel_is_found_by_name_and_start() -> None:
     facts, second = (kernel_facts(span_of(KERNELS), "MatMul", start) for start in (1001, 1050))
     assert facts is not None and second is not None
-    keys = ("source", "core", "block_dim", "wait_ns", "input_shapes", "output_shapes")
-    assert [facts[key] for key in keys] == ["kernel_details.csv", "AI_CORE", 20, 7, "2,3", None]
+    keys = ("source", "core", "block_dim", "wait_ns", "input_shapes", "output_shapes", "bound")
+    assert [facts[key] for key in keys] == ["kernel_details.csv", "AI_CORE", 20, 7, "2,3", None, "Cube"]
     assert [second[key] for key in keys[1:4]] == ["AI_VECTOR_CORE", None, None]
     found = kernel_facts(span_of(KERNELS, "ascend_pytorch_profiler_0.db"), "Add", 1050)
     assert found is not None and found["source"] == "ascend_pytorch_profiler_0.db"

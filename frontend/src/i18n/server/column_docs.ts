@@ -7,6 +7,14 @@ export const COLUMN_DOCS = {
     "按名称判断，HCCL、NCCL 和 torch.distributed 的算子为 1。",
   "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).":
     "该行已包含其他行时为 1（SDMA = HCCS + PCIE + SIO）。",
+  "FLOPs per second of the kernels with known FLOPs by the peak of the matrix units.":
+    "已知 FLOPs 的 kernel 每秒浮点运算次数与矩阵单元峰值之比。",
+  "Sum of the sizes of inputs and outputs: the kernel moves at least as much.":
+    "输入与输出大小之和：kernel 的访存量不小于此值。",
+  "Unit that is busy for most of the kernel: Cube and Vector compute, MTE2 and MTE3 move data from and to memory. No bound: none.":
+    "kernel 大部分时间内忙碌的单元：Cube 和 Vector 负责计算，MTE2 和 MTE3 分别从内存读取和写入内存。No bound：没有这样的单元。",
+  "Work of matrix multiplications, convolutions and flash attention, 1e9 floating-point operations, from their shapes.":
+    "由 shape 得出的矩阵乘、卷积和 flash attention 的计算量，单位为 1e9 次浮点运算。",
   "AI CPU operator.": "AI CPU 算子。",
   "AI Cores": "AI Core",
   "Accelerator core that ran it; unknown at level 0.": "执行它的加速核；Level0 时未知。",
@@ -112,11 +120,11 @@ export const COLUMN_DOCS = {
   "Operator type; unknown at level 0.": "算子类型；Level0 时未知。",
   "PTA, GE, PTA+GE, APP, WORKSPACE.": "PTA、GE、PTA+GE、APP、WORKSPACE。",
   "Part of Device Self that ran as task type AI_CORE; unknown without device time.":
-    "Device 侧自身耗时中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
-  "Part of Device Self with task type AI_CORE.": "Device 侧自身耗时中任务类型为 AI_CORE 的部分。",
+    "“Device 自身”中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
+  "Part of Device Self with task type AI_CORE.": "“Device 自身”中任务类型为 AI_CORE 的部分。",
   "Part of Device Total that ran as task type AI_CORE; unknown without device time.":
-    "Device 侧总耗时中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
-  "Part of Device Total with task type AI_CORE.": "Device 侧总耗时中任务类型为 AI_CORE 的部分。",
+    "“Device 总计”中任务类型为 AI_CORE 的部分；没有设备时间时未知。",
+  "Part of Device Total with task type AI_CORE.": "“Device 总计”中任务类型为 AI_CORE 的部分。",
   "Physical device id; not the rank.": "物理设备 id，不是 rank。",
   "Population variance, square microseconds.": "总体方差，单位为平方微秒。",
   "Process of the track.": "泳道所属的进程。",

@@ -16,7 +16,7 @@ export function TopKernels({ table }: { table: TableJson }) {
         hasTools={false}
         columns={[
           hasTypes(table) ? "type" : "name",
-          "core",
+          ...(hasValues(table, "core") ? ["core"] : []), // level 0 records none
           "calls",
           "total_ns",
           "share",
@@ -39,7 +39,11 @@ export function TopKernels({ table }: { table: TableJson }) {
 
 /** False if the capture only has names of kernels. */
 function hasTypes(table: TableJson): boolean {
-  return table.data.type?.some((value) => value !== null) ?? false;
+  return hasValues(table, "type");
+}
+
+function hasValues(table: TableJson, column: string): boolean {
+  return table.data[column]?.some((value) => value !== null) ?? false;
 }
 
 const coreOf = (row: Row) => coreColor(row.get("core") as string | null);

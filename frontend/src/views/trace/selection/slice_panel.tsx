@@ -209,6 +209,11 @@ function Kernel({ facts }: { facts: KernelFactsJson }) {
       <dl class="facts">
         {facts.core !== null && <Fact name={t("trace.kernel.core")}>{core.filter(Boolean).join(" · ")}</Fact>}
         {facts.type !== null && <Fact name={t("trace.kernel.type")}>{facts.type}</Fact>}
+        {facts.bound !== null && (
+          <Fact name={t("trace.kernel.bound")} tip={t("trace.kernel.bound.tip")}>
+            {facts.bound}
+          </Fact>
+        )}
         {facts.wait_ns !== null && (
           <Fact name={t("trace.kernel.wait")} tip={t("trace.kernel.wait.tip")}>
             <Time ns={facts.wait_ns} />

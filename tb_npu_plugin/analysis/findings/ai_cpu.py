@@ -1,0 +1,86 @@
+"""Operators that run on the AI CPU instead of the AI Core. Source of types: msprof-analyze's advisor, CANN 7.0 and 8.0."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import (
+    LEAST_KERNEL_NS,
+    costs,
+    kernel_finding,
+    labels,
+    missing_column,
+    share_of_step,
+)
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+_CORE = "AI_CPU"
+#: Tasks of collective communication on the AI CPU compute nothing.
+_COMMUNICATION = re.compile(
+    r"hccl|hcom|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_?aicpu", re.IGNORECASE
+)
+#: Data types that operators run with on the AI Core; others are left to the AI CPU.
+_SUPPORTED = frozenset(
+    "FLOAT FLOAT32 FLOAT16 BF16 BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()  # noqa: SIM905
+)
+#: Types that an operator does not run with on the AI Core although others do.
+_UNSUPPORTED = {
+    "cast": frozenset(("INT8", "INT16", "UINT16")),
+    "mul": frozenset(("INT16", "UINT16")),
+    "nonzero": _SUPPORTED - {"FLOAT16", "BOOL", "BF16"},
+    "equal": _SUPPORTED - {"FLOAT", "FLOAT32", "FLOAT16", "BOOL", "INT32", "INT64", "INT8", "UINT8"},
+    "tensorequal": _SUPPORTED - {"FLOAT", "FLOAT32", "FLOAT16", "BOOL", "INT32", "INT8", "UINT8"},
+}
+#: Operators that other ones replace.
+_REPLACED = frozenset(("index", "indexput", "indexputv2", "nonzero", "argmin"))
+
+
+def find(run: RunData) -> list[Finding]:
+    """Types with a kernel of 20 µs or more, on the rank with most of that time."""
+    found = costs(run, _times)
+    if found is None:
+        return []
+    fix = [text for type in list(found.items)[:3] for text in _fix(found.rank, type)]
+    share = percent(share_of_step(run, found.total), 1)
+    message = Message(
+        "finding.ai_cpu", rank=found.rank.name, time=duration(found.total), share=share, kernels=found.listed()
+    )
+    return [kernel_finding(run, RULE, found, message, fix)]
+
+
+def _times(rank: RankKernels) -> FloatArray:
+    """Time of each kernel on the AI CPU of a type that takes long enough."""
+    table, dur, types = rank.table, rank.table.ints("dur_ns"), labels(rank.table)
+    rows = table.text("core").equals(_CORE)
+    for texts in (types, table.text("name")):
+        computes = [not _COMMUNICATION.search(text) for text in texts.values]
+        rows &= np.asarray([*computes, True])[texts.codes]
+    long = np.unique(types.codes[rows & (dur >= LEAST_KERNEL_NS)])
+    return np.where(rows & np.isin(types.codes, long), dur, 0).astype(np.float64)
+
+
+def _fix(rank: RankKernels, type: str) -> list[Message]:
+    """What to do about one type."""
+    rows = labels(rank.table).equals(type) & rank.table.text("core").equals(_CORE)
+    texts = set(rank.table.text("input_types").take(rows).tolist()) - {None}
+    types = {part.removeprefix("DT_") for text in texts for part in (text or "").split(";")} - {"N/A", ""}
+    found = sorted(types - (_SUPPORTED - _UNSUPPORTED.get(type.lower(), frozenset())))
+    if found:
+        key = "fix.ai_cpu.double" if found == ["DOUBLE"] else "fix.ai_cpu.types"
+        return [Message(key, kernel=type, types=", ".join(found))]
+    return [Message("fix.ai_cpu.index" if type.lower() in _REPLACED else "fix.ai_cpu", kernel=type)]
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """The core of the kernels."""
+    return missing_column(run, RULE.id, "core")
+
+
+RULE = Rule("ai_cpu", "compute", find, missing)

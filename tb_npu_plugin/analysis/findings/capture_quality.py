@@ -1,0 +1,78 @@
+"""What makes the figures of a capture less reliable than they could be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Optional
+
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.messages import Message
+
+#: Levels without types, shapes and counters of kernels.
+_LOW_LEVELS = ("Level_none", "Level0")
+#: A first step this much longer than the median of the others is warm-up; least number of steps to tell.
+_WARM_UP, _LEAST_STEPS = 1.5, 3
+#: Idle share of the step from which what slows the host matters.
+_LEAST_IDLE = 0.1
+
+
+def find(run: RunData) -> list[Finding]:
+    """One finding for each defect of the capture."""
+    return [_finding(message, fix) for message, fix in _defects(run)] if run.has_npu and run.step_ns else []
+
+
+def _finding(message: Message, fix: Message) -> Finding:
+    return Finding(
+        rule=RULE.id,
+        category=RULE.category,
+        subject=Subject(),
+        message=message,
+        cost_ns=0,
+        cost_kind="upper bound",
+        part="preparing",
+        confidence=Confidence("measured"),
+        evidence=(Evidence("doctor"),),
+        fix=(fix,),
+    )
+
+
+def _defects(run: RunData) -> Iterator[tuple[Message, Message]]:
+    """(what is wrong, what to do)."""
+    times = [time for step, time in run.step_times if step is not None]
+    if len(times) == 1:
+        yield Message("finding.capture_quality.steps"), Message("fix.capture_quality.steps")
+    if len(times) >= _LEAST_STEPS and times[0] >= _WARM_UP * median_of(times[1:]) > 0:
+        excess = percent(times[0] / median_of(times[1:]) - 1)
+        first = run.step_times[0][0] or "–"
+        yield (
+            Message("finding.capture_quality.warm_up", step=first, time=duration(times[0]), share=excess),
+            Message("fix.capture_quality.warm_up"),
+        )
+    level = next((span.capture.level for span in run.spans if span.capture.level in _LOW_LEVELS), None)
+    if level is not None:
+        yield Message("finding.capture_quality.level", level=level), Message("fix.capture_quality.level")
+    idle = max((line.sums.free or 0 for line in run.lines), default=0) / run.step_count / run.step_ns
+    slowing = ", ".join(_overhead(run))
+    if slowing and idle >= _LEAST_IDLE:
+        yield (
+            Message("finding.capture_quality.overhead", options=slowing, share=percent(idle)),
+            Message("fix.capture_quality.overhead", options=slowing),
+        )
+
+
+def _overhead(run: RunData) -> Iterator[str]:
+    """Options of the profiler that slow the host."""
+    if any(span.capture.switches.get("with_stack") for span in run.spans):
+        yield "with_stack=True"
+    if any(span.capture.level == "Level2" for span in run.spans):
+        yield "profiler_level=ProfilerLevel.Level2"
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Nothing: what is missing is what it reports."""
+    return None
+
+
+RULE = Rule("capture_quality", "capture", find, missing)

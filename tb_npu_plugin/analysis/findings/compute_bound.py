@@ -1,0 +1,41 @@
+"""Matrix kernels that keep the matrix unit busy with FP32, which it computes at a quarter of the rate of FP16 and BF16."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.kernels.bound import COUNTERS, LABELS
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+_FP32 = ("FLOAT", "FLOAT32")
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank with most time in such kernels. That is no loss by itself, so the finding costs nothing."""
+    found = costs(run, _times)
+    if found is None:
+        return []
+    message = Message("finding.compute_bound", rank=found.rank.name, kernels=found.listed(), time=duration(found.total))
+    return [kernel_finding(run, RULE, found, message, [Message("fix.compute_bound")], is_loss=False)]
+
+
+def _times(rank: RankKernels) -> FloatArray:
+    types = rank.table.text("input_types")
+    is_fp32 = [text.removeprefix("DT_").partition(";")[0] in _FP32 for text in types.values]
+    rows = rank.table.text("bound").equals(LABELS["mac"]) & np.asarray([*is_fp32, False])[types.codes]
+    return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Counters of the units."""
+    return missing_column(run, RULE.id, *COUNTERS)
+
+
+RULE = Rule("compute_bound", "compute", find, missing)

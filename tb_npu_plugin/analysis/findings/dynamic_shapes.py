@@ -1,0 +1,74 @@
+"""Operators whose input shapes change from step to step. OP State cannot tell: kernels of the eager mode accept any shape and
+are "dynamic" even if their shapes never change."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+#: Least number of steps with shapes of their own.
+_LEAST_SHAPES = 3
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank with most time in such operators. What they cost is time of the host, so the finding itself costs nothing:
+    rules about idle time have it."""
+    found = costs(run, _times)
+    if found is None:
+        return []
+    message = Message(
+        "finding.dynamic_shapes",
+        rank=found.rank.name,
+        kernels=found.listed(),
+        count=len(found.items),
+        kernel=found.top,
+        shapes=dynamic_types(found.rank)[found.top],
+        steps=_steps(found.rank),
+        time=duration(found.total),
+    )
+    return [kernel_finding(run, RULE, found, message, [Message("fix.dynamic_shapes")], is_loss=False)]
+
+
+def dynamic_types(rank: RankKernels) -> dict[str, int]:
+    """Types whose shapes change -> number of different sets of input shapes among the steps."""
+    table = rank.table
+    types, steps, shapes = table.text("type"), table.text("step").codes, table.text("input_shapes").codes
+    rows = (types.codes >= 0) & (steps >= 0) & (shapes >= 0)
+    sets: dict[int, dict[int, list[int]]] = {}
+    found = np.unique(np.stack([types.codes[rows], steps[rows], shapes[rows]], axis=1), axis=0)
+    for type, step, shape in found.tolist():
+        sets.setdefault(type, {}).setdefault(step, []).append(shape)
+    counts = {types.values[type]: len({tuple(one) for one in by_step.values()}) for type, by_step in sets.items()}
+    return {type: count for type, count in counts.items() if count >= _LEAST_SHAPES}
+
+
+def _times(rank: RankKernels) -> FloatArray:
+    rows = rank.table.text("type").isin(dynamic_types(rank))
+    return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
+
+
+def _steps(rank: RankKernels) -> int:
+    steps = rank.table.text("step").codes
+    return len(np.unique(steps[steps >= 0]))
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Shapes of the kernels in three steps."""
+    found = missing_column(run, RULE.id, "input_shapes")
+    if found is not None or not run.has_npu:
+        return found
+    steps = max((_steps(rank) for rank in run.kernels), default=0)
+    if steps >= _LEAST_SHAPES:
+        return None
+    return Unchecked(RULE.id, Message("unchecked.few_steps", count=steps, least=_LEAST_SHAPES), "schedule(active=3)")
+
+
+RULE = Rule("dynamic_shapes", "host", find, missing)

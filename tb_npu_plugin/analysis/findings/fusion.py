@@ -1,0 +1,159 @@
+"""Sequences of kernels that one fused kernel of torch_npu replaces.
+
+Sources: affinity rules of msprof-analyze's advisor and of MindStudio Insight, as sequences of kernel types on one stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import Costs, costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+#: Letter of a kernel type in the patterns. The first match applies; types without a letter end a sequence.
+_LETTERS = tuple(
+    (letter, re.compile(pattern, re.IGNORECASE))
+    for letter, pattern in (
+        ("", r"^(memset|dsagenbitmask|drop_?out_?gen_?mask\w*)$"),
+        (".", r"grad|backward"),
+        ("M", r"^(batch)?mat_?mul"),
+        ("m", r"^(mul|muls|real_?div|div)$"),
+        ("a", r"^add(v2|s)?$"),
+        ("k", r"^(masked_?fill|select_?v2|masked_?scale)$"),
+        ("s", r"^softmax"),
+        ("d", r"^drop_?out"),
+        ("n", r"^neg$"),
+        ("c", r"^concat"),
+        ("l", r"^(strided_?)?slice|^split"),
+        ("p", r"^(pow|square)$"),
+        ("r", r"^reduce_?mean"),
+        ("q", r"^rsqrt$"),
+        ("x", r"^cast$"),
+        ("w", r"^(swish|silu)$"),
+        ("g", r"^gelu"),
+        ("L", r"^layer_?norm"),
+        ("R", r"^rms_?norm"),
+        ("G", r"^group_?norm"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A sequence and what replaces it."""
+
+    sequence: re.Pattern[str]
+    replacement: str
+
+
+#: The longest first: a kernel belongs to one sequence.
+PATTERNS = tuple(
+    Pattern(re.compile(sequence), replacement)
+    for sequence, replacement in (
+        ("Mx?m?[ak]?x?sx?d?M", "torch_npu.npu_fusion_attention"),
+        ("m?l{0,2}nl{0,2}cx?m[ma]a?", "torch_npu.npu_rotary_mul"),
+        ("x?praqx*mx*m?", "torch_npu.npu_rms_norm"),
+        ("m[ak]s|ks", "torch_npu.npu_scaled_masked_softmax"),
+        ("wm", "torch_npu.npu_swiglu"),
+        ("gm", "torch_npu.npu_geglu"),
+        ("Gw", "torch_npu.npu_group_norm_silu"),
+        ("aL", "torch_npu.npu_add_layer_norm"),
+        ("aR", "torch_npu.npu_add_rms_norm"),
+    )
+)
+#: Least number of occurrences on a rank.
+_LEAST_COUNT = 5
+
+
+def find(run: RunData) -> list[Finding]:
+    """Each pattern on the rank where it costs most. The fused kernels are those of torch_npu."""
+    if not run.is_torch:
+        return []
+    found: dict[int, list[FloatArray]] = {id(rank): _costs(rank) for rank in run.kernels}
+    out = []
+    for number, pattern in enumerate(PATTERNS):
+        one = costs(run, lambda rank, place=number: found[id(rank)][place])  # type: ignore[misc]
+        if one is not None:
+            out.append(_finding(run, pattern, number, one))
+    return out
+
+
+def _finding(run: RunData, pattern: Pattern, number: int, found: Costs) -> Finding:
+    example, count = next(((text, many) for place, text, many in _examples(found.rank) if place == number))
+    message = Message(
+        "finding.fusion",
+        rank=found.rank.name,
+        sequence=example,
+        count=round(count / run.step_count) or 1,
+        time=duration(found.total),
+    )
+    return kernel_finding(run, RULE, found, message, [Message("fix.fusion", call=pattern.replacement)])
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """An occurrence. rows: its kernels."""
+
+    pattern: int
+    rows: list[int]
+
+
+def _sequences(rank: RankKernels) -> Iterator[_Sequence]:
+    """Occurrences of all patterns on each stream."""
+    types = rank.table.text("type")
+    letters = [next((letter for letter, pattern in _LETTERS if pattern.search(text)), ".") for text in types.values]
+    lookup = np.asarray([*letters, "."], dtype="U1")
+    start = rank.table.ints("start_ns")
+    streams = Groups([rank.table.ints("device_id"), rank.table.ints("stream_id")], len(rank.table))
+    for rows in streams.rows():
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        chosen = lookup[types.codes[rows]]
+        rows = rows[chosen != ""]
+        text = "".join(chosen.tolist())
+        for number, pattern in enumerate(PATTERNS):
+            for match in pattern.sequence.finditer(text):
+                yield _Sequence(number, rows[match.start() : match.end()].tolist())
+            text = pattern.sequence.sub(lambda match: "." * len(match[0]), text)
+
+
+def _costs(rank: RankKernels) -> list[FloatArray]:
+    """By pattern: time of each kernel, ns, that the fused one would save at most. The longest member of an occurrence
+    stays, and matrix multiplications do."""
+    dur, types = rank.table.ints("dur_ns"), rank.table.text("type")
+    out, counts = [np.zeros(len(dur)) for _ in PATTERNS], [0] * len(PATTERNS)
+    is_matmul = np.asarray([bool(re.search("mat_?mul", text, re.IGNORECASE)) for text in types.values] + [False])
+    for one in _sequences(rank):
+        rows = np.asarray([row for row in one.rows if not is_matmul[types.codes[row]]])
+        counts[one.pattern] += 1
+        out[one.pattern][rows] = dur[rows]
+        out[one.pattern][rows[dur[rows].argmax()]] = 0
+    return [cost if count >= _LEAST_COUNT else cost * 0 for cost, count in zip(out, counts)]
+
+
+def _examples(rank: RankKernels) -> list[tuple[int, str, int]]:
+    """(pattern, types of its first occurrence, number of occurrences)."""
+    types = rank.table.text("type")
+    first: dict[int, str] = {}
+    counts: dict[int, int] = {}
+    for one in _sequences(rank):
+        first.setdefault(one.pattern, " ".join(types[row] or "–" for row in one.rows))
+        counts[one.pattern] = counts.get(one.pattern, 0) + 1
+    return [(number, text, counts[number]) for number, text in first.items()]
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """The types of the kernels."""
+    return missing_column(run, RULE.id, "type")
+
+
+RULE = Rule("fusion", "compute", find, missing)

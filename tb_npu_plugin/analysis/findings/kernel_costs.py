@@ -1,0 +1,125 @@
+"""What rules about kernels share: computing kernels by rank, the rank with the highest cost, and findings about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import StringColumn, Table
+
+#: Least share of step time of a finding.
+LEAST_SHARE = 0.01
+#: Kernels shorter than this start and end for most of their time, ns: msprof-analyze's advisor ignores them, too.
+LEAST_KERNEL_NS = 20_000
+#: Kernel types that a sentence names.
+_NAMED = 3
+#: What records kernels, their types and shapes, and their counters.
+NPU = "activities=[ProfilerActivity.NPU, ...]"
+LEVEL_1 = "profiler_level=ProfilerLevel.Level1"
+PIPE_UTILIZATION = "aic_metrics=AiCMetrics.PipeUtilization"
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Cost of kernels on the rank that has most of it, ns per step.
+
+    items: by kernel type, the highest first; calls: kernels of each type per step; ranks: ranks that show it.
+    """
+
+    rank: RankKernels
+    items: dict[str, int]
+    calls: dict[str, float]
+    ranks: int
+
+    @property
+    def total(self) -> int:
+        """Sum of all types."""
+        return sum(self.items.values())
+
+    @property
+    def top(self) -> str:
+        """The type with the highest cost."""
+        return next(iter(self.items))
+
+    def listed(self) -> str:
+        """ "57 × TransData 1.42 ms, 1 × Cast 0.20 ms", calls and time per step; at most three types."""
+        named = [f"{self.calls[type]:.3g} × {type} {duration(cost)}" for type, cost in self.items.items()]
+        return ", ".join(named[:_NAMED]) + (", …" if len(named) > _NAMED else "")
+
+
+def labels(kernels: Table) -> StringColumn:
+    """Type of each kernel; its name where no type is known."""
+    types = kernels.text("type")
+    return types if (types.codes >= 0).any() else kernels.text("name")
+
+
+def costs(
+    run: RunData, cost_of: Callable[[RankKernels], NDArray[np.float64]], least_share: float = LEAST_SHARE
+) -> Optional[Costs]:
+    """The rank with the highest cost. cost_of: ns of each kernel of a rank, 0 for kernels that cost nothing. None below
+    `least_share` of step time."""
+    found: list[tuple[float, RankKernels, NDArray[np.float64]]] = []
+    least = least_share * run.step_ns * run.step_count
+    for rank in run.kernels:
+        cost = cost_of(rank)
+        if cost.sum() >= least > 0 and cost.sum() > 0:
+            found.append((float(cost.sum()), rank, cost))
+    if not found:
+        return None
+    _, rank, cost = max(found, key=lambda one: one[0])
+    rows = np.flatnonzero(cost > 0)
+    types = labels(rank.table).take(rows)
+    groups = Groups([types], len(rows))
+    sums = np.bincount(groups.of_row, cost[rows], len(groups)) / run.step_count
+    names = [name or "–" for name in types.take(groups.first).tolist()]
+    order = np.argsort(-sums, kind="stable").tolist()
+    counts = groups.count().tolist()
+    items = {names[at]: round(float(sums[at])) for at in order}
+    return Costs(rank, items, {names[at]: counts[at] / run.step_count for at in order}, len(found))
+
+
+def kernel_finding(
+    run: RunData, rule: Rule, found: Costs, message: Message, fix: Sequence[Message], is_loss: bool = True
+) -> Finding:
+    """A finding about kernels of the rank with the highest cost. is_loss: False if the time is no loss by itself; the
+    finding then costs nothing. Advice that names torch is left out for other frameworks."""
+    rank = found.rank.span.capture.rank
+    return Finding(
+        rule=rule.id,
+        category=rule.category,
+        subject=Subject(rank, None if rank is not None else found.rank.span.worker_label, kernel=found.top),
+        message=message,
+        cost_ns=found.total if is_loss else 0,
+        cost_kind="upper bound",
+        part="computing",
+        confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
+        evidence=(Evidence("kernel", found.rank.span.token, "types", found.top),),
+        fix=tuple(text for text in fix if run.is_torch or "torch" not in text),
+        check=Message("check.kernel", kernel=found.top),
+        costs=found.items if is_loss else {},
+    )
+
+
+def missing_column(run: RunData, rule: str, *keys: str) -> Optional[Unchecked]:
+    """What a rule lacks that needs one of these columns of the kernels; None if a rank has one, or without an NPU."""
+    if not run.has_npu or any(rank.table.has(key) for rank in run.kernels for key in keys):
+        return None
+    if not run.kernels:
+        return Unchecked(rule, Message("unchecked.no_kernels"), NPU)
+    if keys[0] in ("type", "core", "input_shapes", "block_dim"):
+        return Unchecked(rule, Message("unchecked.no_types"), LEVEL_1)
+    return Unchecked(rule, Message("unchecked.no_counters"), PIPE_UTILIZATION)
+
+
+def share_of_step(run: RunData, cost_ns: float) -> float:
+    """Share of step time of a cost per step; 0 if it is unknown."""
+    return cost_ns / run.step_ns if run.step_ns else 0.0

@@ -1,0 +1,63 @@
+"""Matrix multiplications that wait for memory and read rows that are not aligned."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.kernels.bound import COUNTERS, LABELS
+from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.analysis.kernels.work import SIZES, tensors
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+#: Rows of matrices start at multiples of this, bytes, where reading is fastest.
+_ALIGNMENT = 256
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank with most time in such kernels. That is no loss by itself, so the finding costs nothing."""
+    found = costs(run, _times)
+    if found is None:
+        return []
+    times = np.where(found.rank.table.text("type").equals(found.top), _times(found.rank), 0.0)
+    shapes = found.rank.table.text("input_shapes")[int(times.argmax())] or "–"
+    message = Message(
+        "finding.memory_bound",
+        rank=found.rank.name,
+        kernel=found.top,
+        shapes=shapes,
+        time=duration(found.total),
+        alignment=_ALIGNMENT,
+    )
+    return [kernel_finding(run, RULE, found, message, [Message("fix.memory_bound")], is_loss=False)]
+
+
+def _times(rank: RankKernels) -> FloatArray:
+    table = rank.table
+    rows = table.text("bound").equals(LABELS["mte2"]) & (classes(table) == CLASSES.index("matmul"))
+    shapes, types = table.text("input_shapes"), table.text("input_types")
+    for row in np.unique(np.stack([shapes.codes, types.codes])[:, rows], axis=1).T.tolist():
+        if is_aligned(shapes.values[row[0]] if row[0] >= 0 else None, types.values[row[1]] if row[1] >= 0 else None):
+            rows &= ~((shapes.codes == row[0]) & (types.codes == row[1]))
+    return np.where(rows, table.ints("dur_ns"), 0).astype(np.float64)
+
+
+def is_aligned(shapes: Optional[str], types: Optional[str]) -> bool:
+    """True if the rows of both matrices are multiples of 256 bytes, or unknown."""
+    found = tensors(shapes, types, None)
+    sizes = [tensor.dims[-1] * SIZES.get(tensor.type, 0) for tensor in (found or [])[:2] if tensor.dims]
+    return all(size % _ALIGNMENT == 0 for size in sizes)
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Counters of the units."""
+    return missing_column(run, RULE.id, *COUNTERS)
+
+
+RULE = Rule("memory_bound", "compute", find, missing)

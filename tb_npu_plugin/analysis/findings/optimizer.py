@@ -1,0 +1,71 @@
+"""Optimizers of PyTorch that torch_npu offers as one fused kernel for all parameters."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+_STEP = re.compile(r"^Optimizer\.step#(?P<name>\w+)\.step$")
+#: Optimizers with a fused form in torch_npu.optim.
+_FUSED = frozenset("AdamW SGD Adadelta Lamb AdamP BertAdam RMSprop RMSpropTF Adam".split())  # noqa: SIM905
+#: Kernels of an optimizer that is not fused: one for each operation on all parameters; and of one that is.
+_FOREACH, _APPLY = "Foreach", "Apply"
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank with most time in kernels of such an optimizer."""
+    if not run.is_torch:
+        return []
+    name = next((name for rank in run.kernels for name in _optimizers(rank)), None)
+    found = None if name is None else costs(run, _times)
+    if name is None or found is None:
+        return []
+    count = round(sum(found.calls.values()))
+    message = Message(
+        "finding.optimizer",
+        rank=found.rank.name,
+        optimizer=name,
+        kernels=found.listed(),
+        count=count,
+        time=duration(found.total),
+    )
+    return [kernel_finding(run, RULE, found, message, [Message("fix.optimizer", optimizer=name)])]
+
+
+def _optimizers(rank: RankKernels) -> list[str]:
+    """Optimizers of a rank that have a fused form and do not use it."""
+    operators = rank.span.table("operators")
+    types = rank.table.text("type")
+    if operators is None or any(
+        types.values[code].startswith(_APPLY) for code in np.unique(types.codes[types.codes >= 0])
+    ):
+        return []
+    found = (_STEP.match(name) for name in operators.text("name").values)
+    return [one["name"] for one in found if one and one["name"] in _FUSED]
+
+
+def _times(rank: RankKernels) -> FloatArray:
+    types = rank.table.text("type")
+    rows = np.asarray([*(text.startswith(_FOREACH) for text in types.values), False])[types.codes]
+    if not _optimizers(rank):
+        rows &= False
+    return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Operators of the host."""
+    if not run.kernels or not run.is_torch or any(span.table("operators") is not None for span in run.spans):
+        return None
+    return Unchecked(RULE.id, Message("unchecked.no_operators"), "activities=[ProfilerActivity.CPU, ...]")
+
+
+RULE = Rule("optimizer", "compute", find, missing)

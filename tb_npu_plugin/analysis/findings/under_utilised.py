@@ -1,0 +1,60 @@
+"""Matrix kernels in which no unit is busy for most of the time."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.bound import COUNTERS, NO_BOUND, bounds
+from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.tables import FloatArray
+
+#: Classes of kernels that should keep the matrix unit busy.
+MATRIX = [CLASSES.index(name) for name in ("matmul", "conv_forward", "conv_backward", "attention")]
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank that loses most."""
+    found = costs(run, _lost_time)
+    if found is None:
+        return []
+    busiest = _busiest(found.rank, found.top)
+    message = Message(
+        "finding.under_utilised",
+        rank=found.rank.name,
+        kernels=found.listed(),
+        kernel=found.top,
+        share=percent(busiest),
+        time=duration(found.total),
+    )
+    return [kernel_finding(run, RULE, found, message, [Message("fix.under_utilised")])]
+
+
+def _lost_time(rank: RankKernels) -> FloatArray:
+    """Time of each kernel, ns, that it would save if its busiest unit were its bound."""
+    table, dur = rank.table, rank.table.ints("dur_ns")
+    if not table.has("bound"):
+        return np.zeros(len(dur))
+    rows = table.text("bound").equals(NO_BOUND) & np.isin(classes(table), MATRIX) & (dur >= LEAST_KERNEL_NS)
+    return np.where(rows, dur * (1 - np.nan_to_num(bounds(table).utilisation, nan=1.0)), 0.0)
+
+
+def _busiest(rank: RankKernels, type: str) -> float:
+    """Utilisation of these kernels of a type by its limit, weighted by time."""
+    rows = rank.table.text("bound").equals(NO_BOUND) & rank.table.text("type").equals(type)
+    dur = rank.table.ints("dur_ns")[rows]
+    return float((bounds(rank.table).utilisation[rows] * dur).sum() / dur.sum())
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Counters of the units."""
+    return missing_column(run, RULE.id, *COUNTERS)
+
+
+RULE = Rule("under_utilised", "compute", find, missing)

@@ -1,0 +1,194 @@
+"""Bound, FLOPs, least traffic and MFU of kernels, on hand-made figures."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.analysis.kernels.bound import bounds
+from tb_npu_plugin.analysis.kernels.roofline import device, roofline, utilisation, with_group_figures, with_mfu
+from tb_npu_plugin.analysis.kernels.statistics import by_name
+from tb_npu_plugin.analysis.kernels.work import least_bytes, operations, tensors, with_work
+from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
+from tb_npu_plugin.schema.chips import chip_of
+from tb_npu_plugin.schema.metrics import metric_column
+from tb_npu_plugin.tables import StoredColumns, Table
+from tests.support.span import table_of
+
+
+@pytest.mark.parametrize(
+    ("type", "inputs", "formats", "outputs", "output_formats", "expected"),
+    [
+        ("MatMulV2", "32,9216;4096,9216;4096", "ND;ND;ND", "32,4096", "ND", 2 * 32 * 4096 * 9216),
+        ("MatMulV3", "32,4096;32,9216", "ND;ND", "4096,9216", "ND", 2 * 32 * 4096 * 9216),
+        ("BatchMatMulV2", "8,16,128,64;8,16,64,256", "ND;ND", "8,16,128,256", "ND", 2 * 8 * 16 * 128 * 64 * 256),
+        ("BatchMatMul", "8,128,64;64,256", "ND;ND", "8,128,256", "ND", 2 * 8 * 128 * 64 * 256),
+        ("GroupedMatmul", "100,64;4,64,256;4", "ND;ND;ND", "100,256", "ND", 2 * 100 * 64 * 256),
+        ("MatMulV2", "4,2,16,16;32,48", "FRACTAL_NZ;ND", "32,48", "ND", None),
+        ("MatMulV2", "2,2,16,16;32,48", "FRACTAL_NZ;ND", "32,48", "ND", 2 * 32 * 32 * 48),
+        ("MatMulV2", "32,4096;1000,4095", "ND;ND", "32,1000", "ND", None),
+        ("Conv2D", "2,3,8,8;6,3,3,3;6", "NCHW;NCHW;ND", "2,6,4,4", "NCHW", 2 * (2 * 4 * 4) * (6 * 3 * 3 * 3)),
+        ("Conv2D", "2,1,8,8,16;9,1,16,16", "NC1HWC0;FRACTAL_Z", "2,1,4,4,16", "NC1HWC0", 2 * 32 * 9 * 256),
+        ("Conv2DBackpropInput", "4;6,3,3,3;2,6,4,4", "ND;NCHW;NCHW", "2,3,8,8", "NCHW", 2 * 32 * 162),
+        ("Conv2DBackpropFilter", "2,3,8,8;4;2,6,4,4", "NCHW;ND;NCHW", "6,3,3,3", "NCHW", 2 * 32 * 162),
+        ("DepthwiseConv2D", "2,1,8,8,16;9,1,16,16", "NC1HWC0;FRACTAL_Z", "2,1,4,4,16", "NC1HWC0", None),
+        ("FlashAttentionScore", "1,4,256,64;1,2,512,64;1,2,512,64", "", "1,4,256,64", "", 4 * 4 * 256 * 512 * 64),
+        ("FlashAttentionScoreGrad", "1,4,8,64;1,4,8,64;1,4,8,64", "", "1,4,8,64", "", 10 * 4 * 8 * 8 * 64),
+        ("FlashAttentionScore", "256,1,4096;256,1,4096;256,1,4096", "", "256,1,4096", "", None),
+        ("Add", "32,32;32,32", "ND;ND", "32,32", "ND", None),
+    ],
+)
+def test_operations_follow_from_shapes(
+    type: str, inputs: str, formats: str, outputs: str, output_formats: str, expected: Optional[int]
+) -> None:
+    types = ";".join(["DT_BF16"] * (inputs.count(";") + 1))
+    given, made = tensors(inputs, types, formats), tensors(outputs, "DT_BF16", output_formats)
+    assert given is not None and made is not None
+    assert operations(type, given, made) == expected
+
+
+@pytest.mark.parametrize(
+    ("shapes", "types", "expected"),
+    [
+        ("2,3;4", "FLOAT;DT_BF16", 32),
+        ("2,3;", "INT64;BOOL", 49),
+        ("2,3", "STRING", None),
+        ("2,3;4", "FLOAT", None),
+        ("2,-1", "FLOAT", None),
+        (None, "FLOAT", None),
+        ("999999999,999999999", "FLOAT", None),
+    ],
+)
+def test_least_traffic(shapes: Optional[str], types: str, expected: Optional[int]) -> None:
+    found = tensors(shapes, types, None)
+    assert (None if found is None else least_bytes(found, [])) == expected
+
+
+def kernels(*rows: dict[str, Any]) -> Table:
+    """Kernels with counters, by the headers of kernel_details.csv."""
+    named = {key for row in rows for key in row}
+    metrics = [metric_column(key)[0] for key in named if key.startswith(("aic", "aiv", "cube"))]
+    keyed = [
+        {metric_column(k)[0].key if k.startswith("cube") else k.split("(")[0]: v for k, v in row.items()}
+        for row in rows
+    ]
+    return table_of("kernels", [{"name": "k", "start_ns": 0, "dur_ns": 30_000, **row} for row in keyed], *metrics)
+
+
+@pytest.mark.parametrize(
+    ("core", "type", "ratios", "dur", "expected"),
+    [
+        ("AI_CORE", "MatMulV2", {"aic_mac_ratio": 0.81, "aic_mte1_ratio": 0.9}, 30_000, "Cube"),
+        ("AI_CORE", "MatMulV2", {"aic_mac_ratio": 0.5, "aic_mte2_ratio": 0.95}, 30_000, "MTE2"),
+        ("AI_CORE", "MatMulV2", {"aic_mac_ratio": 0.5, "aic_mte2_ratio": 0.94}, 30_000, "No bound"),
+        ("AI_CORE", "MatMulV2", {"aic_mac_ratio": 0.5}, 19_999, None),
+        ("AI_VECTOR_CORE", "Add", {"aiv_vec_ratio": 0.1, "aiv_mte3_ratio": 0.7}, 30_000, "MTE3"),
+        ("AI_VECTOR_CORE", "Add", {"aiv_vec_ratio": 0.3, "aiv_mte2_ratio": 0.35, "aiv_mte3_ratio": 0.25}, 9, "MTE2"),
+        ("AI_VECTOR_CORE", "Add", {"aiv_vec_ratio": 0.3, "aiv_mte2_ratio": 0.35}, 30_000, "No bound"),
+        ("AI_VECTOR_CORE", "Add", {"aiv_scalar_ratio": 0.8}, 30_000, "Scalar"),
+        ("MIX_AIC", "FlashAttentionScore", {"aic_mac_ratio": 0.6, "aiv_vec_ratio": 0.75}, 30_000, "Vector"),
+        ("MIX_AIC", "FlashAttentionScoreGrad", {"aiv_vec_ratio": 0.75, "aic_fixpipe_ratio": 0.7}, 30_000, "No bound"),
+        ("MIX_AIC", "FlashAttentionScoreGrad", {"aic_fixpipe_ratio": 0.75}, 30_000, "FixPipe"),
+        ("HCCL", "hcom_allReduce_", {"aiv_mte2_ratio": 0.9}, 30_000, None),
+        ("AI_CPU", "Cast", {"aiv_mte2_ratio": 0.0}, 30_000, None),
+    ],
+)
+def test_bound(core: str, type: str, ratios: dict[str, float], dur: int, expected: Optional[str]) -> None:
+    table = kernels({"core": core, "type": type, "dur_ns": dur, "aiv_total_cycles": 1, "aic_total_cycles": 1, **ratios})
+    assert bounds(table).labels.tolist() == [expected]
+
+
+MATMUL = {
+    **dict.fromkeys(("input_shapes",), "512,1024;1024,2048"),
+    "output_shapes": "512,2048",
+    "input_types": "DT_BF16;DT_BF16",
+    "output_types": "DT_BF16",
+    "type": "MatMulV3",
+    "core": "AI_CORE",
+    "step": "1",
+    "block_dim": 20,
+    "aic_total_cycles": 20 * 1800 * 25,
+    "aicore_time(us)": 25_000,
+    "cube_utilization(%)": 100 * 25 / 30 * 20 / 24,
+}
+GFLOPS = 2 * 512 * 1024 * 2048 / 1e9
+PEAK = 24 * 1800e6 * 2 * 4096
+
+
+def test_the_device_is_what_the_counters_say_else_the_chip_else_unknown() -> None:
+    measured = device(kernels(MATMUL), None)
+    assert (measured.cube_cores, measured.vector_cores, measured.clock_mhz) == (24, 48, 1800)
+    assert (measured.peak_flops, measured.peak_origin, measured.bandwidth) == (PEAK, "recorded", None)
+    bare = kernels({"type": "MatMulV3"})
+    assumed = device(bare, "Ascend910B3")
+    assert (assumed.cube_cores, assumed.peak_origin, assumed.bandwidth) == (20, "assumed", 1.6e12)
+    assert (device(bare, None).peak_flops, device(bare, None).peak_origin) == (None, "")
+    given = device(bare, None, 1e14, 1e12)
+    assert (given.peak_flops, given.peak_origin, given.bandwidth_origin) == (1e14, "given", "given")
+
+
+def test_utilisation_of_kernels_groups_and_steps() -> None:
+    int8 = {**MATMUL, "input_types": "INT8;INT8", "output_types": "INT32", "name": "q"}
+    vector = {"type": "Add", "core": "AI_VECTOR_CORE", "dur_ns": 40_000, "step": "1"}
+    table = with_work(kernels(MATMUL, int8, vector))
+    one = GFLOPS * 1e9 / 30e-6 / PEAK
+    assert utilisation(table, PEAK).tolist() == pytest.approx([one, one / 2, np.nan], nan_ok=True)
+    found = roofline(table, device(table, None), {"1": 200_000})
+    assert found is not None
+    assert found.known_share == pytest.approx(0.6) and found.mfu == pytest.approx(0.75 * one)
+    assert found.steps[0].mfu == pytest.approx(1.5 * one * 30 / 200)
+    assert [(point.name, point.calls, point.mfu) for point in found.points] == [
+        ("k", 1, pytest.approx(one)),
+        ("q", 1, pytest.approx(one / 2)),
+    ]
+    rows = with_group_figures(by_name(table), ("name", "core"), table, PEAK)
+    assert rows.floats("mfu").tolist() == pytest.approx([one, one / 2, np.nan], nan_ok=True)
+    assert rows.floats("gflops").tolist() == pytest.approx([GFLOPS, GFLOPS, np.nan], nan_ok=True)
+
+
+def test_computed_columns_leave_stored_ones_where_they_are() -> None:
+    class Stored(StoredColumns):
+        """Columns that count what is loaded."""
+
+        def __init__(self, table: Table) -> None:
+            self.rows, self._table, self.loaded = len(table), table, set[str]()
+
+        def __getitem__(self, key: str) -> Any:
+            self.loaded.add(key)
+            return self._table.data[key]
+
+        def __contains__(self, key: object) -> bool:
+            return key in self._table.data
+
+        def __iter__(self) -> Any:
+            return iter(self._table.data)
+
+        def __len__(self) -> int:
+            return len(self._table.data)
+
+        def pick(self, keys: Any, rows: Any) -> Any:
+            return {key: self._table.take(rows).data[key] for key in keys}
+
+    plain = with_work(kernels(MATMUL, MATMUL))
+    stored = Stored(plain)
+    table = with_mfu(Table(plain.columns, stored), PEAK)
+    assert stored.loaded == {"gflops", "dur_ns", "input_types"}
+    row = table.loaded(np.asarray([1]))
+    assert (row.text("name").tolist(), row.floats("mfu").tolist()) == (
+        ["k"],
+        with_mfu(plain, PEAK).floats("mfu")[1:].tolist(),
+    )
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_chips_are_those_of_the_simulation(name: str) -> None:
+    simulated, found = SIMULATED[name], chip_of(SIMULATED[name].soc)
+    assert found is not None
+    assert (found.cube_cores, found.vector_cores, found.clock_mhz, found.bandwidth) == (
+        simulated.cube_cores,
+        simulated.vector_cores,
+        simulated.clock,
+        simulated.bandwidth,
+    )
