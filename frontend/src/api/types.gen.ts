@@ -11,6 +11,7 @@ export const VIEW_IDS = [
   "distributed",
   "diff",
   "data_pipeline",
+  "idle",
   "doctor",
 ] as const;
 
@@ -28,6 +29,7 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   distributed: "Distributed",
   diff: "Diff",
   data_pipeline: "Data pipeline",
+  idle: "Idle",
   doctor: "Doctor",
 };
 
@@ -107,6 +109,18 @@ export interface CatalogJson {
   scanner: "c" | "python";
   /** Version of the plugin. */
   version: string;
+}
+
+/** Idle time of one cause and launch. */
+export interface CauseTime {
+  /** Why the device was idle. */
+  cause: "garbage_collection" | "data_loading" | "communication" | "allocator" | "compile" | "synchronization" | "host_late" | "dependency" | "launch_overhead" | "unknown";
+  /** Whether the next task was launched late. */
+  launch: "late" | "before" | "unknown";
+  /** Sum of the idle time. */
+  time_ns: number;
+  /** Number of gaps; one may have several causes. */
+  gaps: number;
 }
 
 /** Answer of /api/timeline/chain: what caused a slice. */
@@ -524,6 +538,30 @@ export interface FlowJson {
 export interface FlowsJson {
   /** Flows that start or end at the slice. */
   flows: FlowJson[];
+}
+
+/** Causes of the idle time of a device. Tables: "causes" (Free by cause and launch), "places" (idle time by cause, operator and Python function), "intervals" (every gap, cut into intervals with one cause each). The last two include the time between steps. Parameters: `device`, `step`. */
+export interface IdleJson {
+  /** Devices with idle time; null if the span has one device. Empty: the trace has no steps on an NPU. */
+  devices: (number | null)[];
+  /** The chosen device. */
+  device: number | null;
+  /** Steps of the device; null: not marked. */
+  steps: (string | null)[];
+  /** Step time of the chosen steps. */
+  step_ns: number;
+  /** Free of the chosen steps: the sum of `causes`. */
+  free_ns: number;
+  /** Number of gaps in the chosen steps. */
+  gaps: number;
+  /** Free by cause and launch. */
+  causes: CauseTime[];
+  /** The same for the time before the chosen steps that belongs to no step. */
+  between: CauseTime[];
+  /** How far the clocks of host and device are apart at least; null if no launch is recorded. */
+  clock_error_ns: number | null;
+  /** Launches of each stream, of all steps. */
+  queues: StreamQueue[];
 }
 
 /** The row of the kernel table that belongs to a device slice. Null: not recorded. */
@@ -1268,6 +1306,24 @@ export interface StepWork {
   gflops: number;
   /** Their share of what the device could do in the step time; null if that or the peak is unknown. */
   mfu: number | null;
+}
+
+/** Launches of one stream: how far the host is ahead of the device. */
+export interface StreamQueue {
+  /** Name of the stream. */
+  stream: string;
+  /** Tasks with a recorded launch. */
+  tasks: number;
+  /** Median time from the start of the launch to that of the task; negative ones count as 0. */
+  latency_p50_ns: number;
+  /** Longest. */
+  latency_max_ns: number;
+  /** Median number of tasks that were launched before and had not started. */
+  queue_p50: number;
+  /** Largest. */
+  queue_max: number;
+  /** Share of tasks that found no such task, from 0 to 1: the host-bound share. */
+  empty_share: number;
 }
 
 /** A table, or a page of one, by columns. */

@@ -11,6 +11,8 @@ from typing import Any, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
+from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.roofline import Device, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
@@ -190,6 +192,11 @@ class RunData:
     def late_peers(self) -> list[LatePeer]:
         """Waits for ranks that were not profiled."""
         return late_peers(self.spans, self.ranks, self.world_size)
+
+    @cached_property
+    def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
+        """Idle time of the devices of each span whose trace is read."""
+        return [(span, idle) for span in self.spans if (idle := idle_of(span))]
 
 
 def device_kind_of(span: SpanData) -> str:

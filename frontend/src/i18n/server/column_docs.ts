@@ -224,4 +224,17 @@ export const COLUMN_DOCS = {
     "total、top1、middle、bottom1 ……：取自该类型的哪个算子。",
   "vector cores": "vector 核",
   "{0} on the {1}.": "{1} 上的 {0}。",
+  "Device task that ended the idle time.": "结束该空闲的设备任务。",
+  "Duration of the idle time.": "空闲的时长。",
+  "Innermost Python function with a source file.": "有源文件的最内层 Python 函数。",
+  "Longest interval.": "最长的区间。",
+  "Number of gaps; one may have several causes.": "空闲段数；一段可有多个原因。",
+  "Number of intervals.": "区间数。",
+  "Operator of the framework behind the idle time.": "造成空闲的框架算子。",
+  "Share of the idle time of all rows.": "占所有行空闲时间的比例。",
+  "Start of the idle time.": "空闲的起点。",
+  "Sum of the idle time.": "空闲时间之和。",
+  "Whether the launch of the next task began after the idle time did (late), or before it.":
+    "下一个任务的下发开始于空闲之后（晚）还是之前。",
+  "Why the device was idle.": "设备空闲的原因。",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -167,4 +167,13 @@ export const TITLES = {
   "{0}, changed": "{0}，是否变化",
   "{0}, difference": "{0}，差值",
   "{0}, experimental": "{0}，实验",
+  Cause: "原因",
+  Gaps: "空闲段数",
+  "Idle time": "空闲时间",
+  Intervals: "区间数",
+  Launch: "下发",
+  Longest: "最长",
+  "Next task": "下一个任务",
+  "Python function": "Python 函数",
+  "Share of idle time": "占空闲时间",
 } as const satisfies Partial<Record<ServerText, string>>;
