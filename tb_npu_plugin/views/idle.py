@@ -39,6 +39,8 @@ class IdleJson(TypedDict):
     """The same for the time before the chosen steps that belongs to no step."""
     clock_error_ns: Optional[int]
     """How far the clocks of host and device are apart at least; null if no launch is recorded."""
+    uncertain_ns: int
+    """Free in gaps whose launch is closer to their start than the clock error."""
     queues: list[StreamQueue]
     """Launches of each stream, of all steps."""
 
@@ -65,6 +67,7 @@ def build(source: ViewInput) -> ViewResult:
         "causes": causes,
         "between": idle.between_steps if step is None else idle.before_step(step),
         "clock_error_ns": idle.clock_error_ns,
+        "uncertain_ns": int((gaps.end - gaps.start)[gaps.is_free & gaps.is_uncertain & own].sum()),
         "queues": list(idle.queues),
     }
     rows = tables.intervals(idle, span.timeline, np.flatnonzero(own[idle.parts.gap]))
@@ -106,6 +109,7 @@ def _nothing() -> IdleJson:
         "causes": [],
         "between": [],
         "clock_error_ns": None,
+        "uncertain_ns": 0,
         "queues": [],
     }
 

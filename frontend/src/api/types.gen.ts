@@ -560,6 +560,8 @@ export interface IdleJson {
   between: CauseTime[];
   /** How far the clocks of host and device are apart at least; null if no launch is recorded. */
   clock_error_ns: number | null;
+  /** Free in gaps whose launch is closer to their start than the clock error. */
+  uncertain_ns: number;
   /** Launches of each stream, of all steps. */
   queues: StreamQueue[];
 }

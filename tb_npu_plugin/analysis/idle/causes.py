@@ -32,7 +32,7 @@ _HOST_NAMES: tuple[tuple[Cause, str], ...] = (
 )
 _DEVICE_SIDE = (words.OVERLAP, words.HARDWARE, words.OLD_COMMUNICATION, words.COMMUNICATION)
 _COMMUNICATION = (words.OLD_COMMUNICATION, words.COMMUNICATION)
-#: Causes on the host, by priority: they count while the next task is not launched.
+#: Causes on the host, by priority: they count while the next task is not launched, those of _ALWAYS in each gap.
 _HOST_CAUSES: tuple[Cause, ...] = (
     "garbage_collection",
     "data_loading",
@@ -41,6 +41,8 @@ _HOST_CAUSES: tuple[Cause, ...] = (
     "compile",
     "synchronization",
 )
+#: An operator that is compiled holds back what is launched behind it.
+_ALWAYS: tuple[Cause, ...] = ("communication", "compile")
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def cut(timeline: Any, tracks: Sequence[int], gaps: Gaps, track_of_task: IntArra
     waits = _waits(timeline, gaps, track_of_task)
     for launch in (LATE, UNKNOWN_LAUNCH, BEFORE):
         left = _where(gaps, gaps.launch == launch)
-        for cause in _HOST_CAUSES if launch != BEFORE else ("communication",):
+        for cause in _HOST_CAUSES if launch != BEFORE else _ALWAYS:
             left = cutter.cut(left, found[cause], cause)
         if launch != UNKNOWN_LAUNCH:
             left = cutter.cut(left, waits, "dependency")

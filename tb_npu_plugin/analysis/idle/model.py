@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.tables import IntArray
 
-#: Whether the host began to launch the next task after the gap began. "unknown": no launch is recorded, or the
-#: difference is below the clock error.
+#: Whether the host began to launch the next task after the gap began. "unknown": no launch is recorded.
 Launch = Literal["late", "before", "unknown"]
 LAUNCHES: tuple[Launch, ...] = ("late", "before", "unknown")
 LATE, BEFORE, UNKNOWN_LAUNCH = range(len(LAUNCHES))
@@ -64,6 +63,7 @@ class Gaps:
         task: Slice of the task that ends the gap; -1 if none with a recorded launch does.
         call: Slice of its launch; -1 if unknown.
         launched: Start of the launch; start of the gap if unknown.
+        is_uncertain: Whether the launch is known, and closer to the start of the gap than the clock error.
     """
 
     start: IntArray
@@ -74,6 +74,7 @@ class Gaps:
     task: IntArray
     call: IntArray
     launched: IntArray
+    is_uncertain: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

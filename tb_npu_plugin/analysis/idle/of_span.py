@@ -70,7 +70,7 @@ def _launched(
     none = np.full(len(start), -1, dtype=np.int64)
     launched = value(launches.launched, start)
     after = launched - start
-    launch = np.where(after > error, LATE, np.where(after < -error, BEFORE, UNKNOWN_LAUNCH))
-    launch = np.where(is_known, launch, UNKNOWN_LAUNCH).astype(np.int8)
-    gaps = Gaps(start, end, step, is_free, launch, value(launches.task, none), value(launches.call, none), launched)
-    return gaps, value(launches.track, none)
+    launch = np.where(is_known, np.where(after > 0, LATE, BEFORE), UNKNOWN_LAUNCH).astype(np.int8)
+    near = is_known & (np.abs(after) <= error)
+    slices = value(launches.task, none), value(launches.call, none)
+    return Gaps(start, end, step, is_free, launch, *slices, launched, near), value(launches.track, none)

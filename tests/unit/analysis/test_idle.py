@@ -33,6 +33,7 @@ def times(found: DeviceIdle) -> list[tuple[str, str, float]]:
         ([GC], 890, [("garbage_collection", "late", 300), ("host_late", "late", 500)]),
         ([GC], None, [("garbage_collection", "unknown", 300), ("unknown", "unknown", 500)]),
         ([GC], 90, [("unknown", "before", 800)]),
+        ([COMPILE], 90, [("compile", "before", 300), ("unknown", "before", 500)]),
         (
             [GC, LOADER],
             890,
@@ -71,16 +72,21 @@ def test_a_gap_is_cut_into_its_causes(
 
 
 def test_short_gaps_are_launch_overhead_unless_the_host_was_late() -> None:
-    assert times(idle(launch=885, free=(885, 900))) == [("launch_overhead", "unknown", 15)]
+    assert times(idle(launch=885, free=(885, 900))) == [("launch_overhead", "before", 15)]
     assert times(idle(launch=880, free=(885, 900))) == [("launch_overhead", "before", 15)]
     assert times(idle(launch=890, free=(885, 900))) == [("host_late", "late", 15)]
 
 
-def test_differences_below_the_clock_error_are_not_classified() -> None:
-    for launch, expected in ((149, "unknown"), (151, "late"), (51, "unknown"), (49, "before")):
+def test_differences_below_the_clock_error_are_uncertain() -> None:
+    for launch, expected in (
+        (149, ("late", True)),
+        (151, ("late", False)),
+        (51, ("before", True)),
+        (49, ("before", False)),
+    ):
         found = idle(launch=launch, first=50)
         assert found.clock_error_ns == 50 * US
-        assert [one.launch for one in found.by_cause] == [expected]
+        assert [(one.launch, *found.gaps.is_uncertain.tolist()) for one in found.by_cause] == [expected]
     assert idle().clock_error_ns is None
 
 

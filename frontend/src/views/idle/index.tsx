@@ -80,6 +80,7 @@ function CauseCard({ data }: { data: IdleJson }) {
             before: text("before").time,
             unknown: text("unknown").time,
             error: format.duration(data.clock_error_ns),
+            uncertain: format.duration(data.uncertain_ns),
           })}
         </p>
       )}

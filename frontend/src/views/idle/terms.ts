@@ -9,7 +9,7 @@ export const en = {
   "idle.no_launches":
     "The trace has no launches of kernels, so it is unknown whether the host was late. To record them, set profiler_level=ProfilerLevel.Level1.",
   "idle.launches":
-    "Launched in time: {before}. Unknown: {unknown}. Launches closer to the start of a gap than the clock error of host and device ({error}) are unknown.",
+    "Launched in time: {before}. Unknown: {unknown}. {uncertain} are closer to the start of their gap than the clock error of host and device ({error}): they may be late or in time.",
   "idle.between": "Between the steps, before the first task of a step: {time} idle. It is not part of step time.",
   "idle.all_steps": "All",
   "idle.by_cause": "By cause and launch",
@@ -58,7 +58,7 @@ export const zh: Record<keyof typeof en, string> = {
   "idle.no_launches":
     "trace 中没有 kernel 的下发，因此不知道 Host 侧是否下发晚。如需采集，请设置 profiler_level=ProfilerLevel.Level1。",
   "idle.launches":
-    "及时下发：{before}。未知：{unknown}。下发时刻与空闲起点之差小于 Host 与 Device 的时钟误差（{error}）时为未知。",
+    "及时下发：{before}。未知：{unknown}。其中 {uncertain} 的下发时刻与空闲起点之差小于 Host 与 Device 的时钟误差（{error}），可能晚也可能及时。",
   "idle.between": "step 之间（step 的首个任务之前）空闲 {time}，不计入迭代耗时。",
   "idle.all_steps": "全部",
   "idle.by_cause": "按原因和下发",
