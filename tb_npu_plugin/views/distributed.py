@@ -9,8 +9,9 @@ from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import WorldRanks, pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
@@ -107,11 +108,9 @@ NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *C
 def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
-    budgets = budgets_of_ranks(spans)
-    profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
-    ranks = WorldRanks(profiled)
-    links = _links(spans, ranks)
-    size = least_world_size([span.capture for span in spans], [span.table("comm_links") for span in spans])
+    run = RunCommunication(spans)
+    budgets = budgets_of_ranks(run)
+    links = _links(spans, run.ranks)
     steps = {budget.step for budget in budgets} | {link["step"] for link in links}
     found, more = cluster(spans)
     data: DistributedJson = {
@@ -121,8 +120,8 @@ def build(source: ViewInput) -> ViewResult:
         "groups": _groups(spans),
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
-        "world_size": size,
-        "late_peers": late_peers(spans, ranks, size),
+        "world_size": run.world_size,
+        "late_peers": late_peers(run),
         "cluster": found,
     }
     return ViewResult(data, {**_tables(spans), **more}, min((span.base_ns for span in spans), default=0))

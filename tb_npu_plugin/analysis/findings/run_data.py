@@ -9,14 +9,14 @@ from statistics import median
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
-from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.model import SpanData
 
-_SUMMED = tuple(
-    field.name for field in fields(RankBudget) if field.name not in ("span", "worker", "rank", "device_id", "step")
-)
+_NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for")
+_SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RunData:
     @cached_property
     def budgets(self) -> list[RankBudget]:
         """All steps of all ranks."""
-        return budgets_of_ranks(self.spans)
+        return budgets_of_ranks(self.communication)
 
     @cached_property
     def lines(self) -> list[RankLine]:
@@ -114,17 +114,14 @@ class RunData:
         return sum(time for _, time in self.step_times) // self.step_count
 
     @cached_property
-    def ranks(self) -> WorldRanks:
-        """Ranks of the job by group."""
-        profiled = [(span.capture, table) for span in self.spans if (table := span.table("comm_links")) is not None]
-        return WorldRanks(profiled)
+    def communication(self) -> RunCommunication:
+        """What the ranks wait for at collectives."""
+        return RunCommunication(self.spans)
 
-    @cached_property
+    @property
     def world_size(self) -> Optional[int]:
         """Ranks of the job, or a lower bound; None if unknown."""
-        return least_world_size(
-            [span.capture for span in self.spans], [span.table("comm_links") for span in self.spans]
-        )
+        return self.communication.world_size
 
     @cached_property
     def links(self) -> list[Link]:
@@ -133,13 +130,13 @@ class RunData:
             link
             for span in self.spans
             if (table := span.table("comm_links")) is not None
-            for link in links(table, self.ranks, span.table("comm_ops"))
+            for link in links(table, self.communication.ranks, span.table("comm_ops"))
         ]
 
     @cached_property
     def late_peers(self) -> list[LatePeer]:
         """Waits for ranks that were not profiled."""
-        return late_peers(self.spans, self.ranks, self.world_size)
+        return late_peers(self.communication)
 
 
 def median_of(values: Sequence[float]) -> float:
