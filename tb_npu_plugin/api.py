@@ -119,7 +119,7 @@ class Captures(list[SpanFrames]):
         library = Library(watcher)
         try:
             token = choose_run(watcher.current(), run).token
-            service = Service(library, read_ahead=False)
+            service = Service(library, for_page=False)
             found, _ = service.wait("diagnosis", {"run": token}, lambda progress: time.sleep(_POLL))
         finally:
             library.close()

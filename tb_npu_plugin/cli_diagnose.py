@@ -67,7 +67,7 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
     condition = Condition.parse(fail_if) if fail_if else None
     with open_library((path,)) as library:
         chosen = choose_run(library.scan(), run)
-        found = wait_for_view(Service(library, read_ahead=False), "diagnosis", {"run": chosen.token})
+        found = wait_for_view(Service(library, for_page=False), "diagnosis", {"run": chosen.token})
     if found["state"] != "ready":
         click.echo(f"{chosen.label}: nothing that can be diagnosed was recorded.", err=True)
         for problem in found["problems"]:

@@ -76,7 +76,7 @@ def show(
             given["experimental"] = choose_place(sides[1], run, experimental or other, span).span.token
         else:
             given["span"] = choose_place(scan, run, worker, span).span.token
-        found = wait_for_view(Service(library, read_ahead=False), view, given)
+        found = wait_for_view(Service(library, for_page=False), view, given)
         if as_json:
             write_json(found)
         else:

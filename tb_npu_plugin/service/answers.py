@@ -10,6 +10,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
@@ -31,17 +32,17 @@ class Service:
     """Answers about the spans of a library. Thread-safe; never waits for a reader.
 
     Args:
-        read_ahead: Once a view of a span was requested, read the other stages of the span at low priority.
+        for_page: Read ahead what a page shows next, and leave large traces of a run unread until the user has them read.
     """
 
-    def __init__(self, library: Library, read_ahead: bool = True) -> None:
+    def __init__(self, library: Library, for_page: bool = True) -> None:
         self.library = library
-        self._read_ahead = read_ahead
+        self._for_page = for_page
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """See service.resolve.resolve."""
-        return resolve(self.library, view_id, params, self._read_ahead)
+        return resolve(self.library, view_id, params, self._for_page)
 
     def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
         """Answer of /api/view. `state` and `problems` say why a view could not be built."""
@@ -141,14 +142,21 @@ class Service:
         raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
 
     def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
-        """Cancel or resume the reading of spans, or of all ranks of a run. Raises NotFound, BadRequest."""
+        """Cancel or resume the reading of spans, or of all ranks of a run, or queue them ("read"). Raises NotFound,
+        BadRequest."""
         check_choice("stage", stage, (*STAGES, "all"))
-        check_choice("do", do, ("cancel", "resume"))
+        check_choice("do", do, ("cancel", "resume", "read"))
         if not spans and not run:
             raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         places = self.library.run_places(run) if run else [self.library.place(span) for span in spans]
-        act = self.library.cancel if do == "cancel" else self.library.resume
-        act(places, [one for one in STAGES if stage in (one, "all")])
+        stages: list[Stage] = [one for one in STAGES if stage in (one, "all")]
+        if do == "cancel":
+            self.library.cancel(places, stages)
+        else:
+            self.library.resume(places, stages)
+        if do == "read":
+            for place in places:
+                self.library.request(place, stages, urgent=False)
         return places
 
 
@@ -158,7 +166,7 @@ def _view_json(
     data = dict(result.data) if result is not None else None
     if data is not None and request.view.scope == "run":
         shown = {span.token for span in request.ready}
-        others = [place for place in request.places if place.span.token not in shown]
+        others = [place for place in request.places if place.span.token not in shown or not request.is_complete(place)]
         data["ranks"] = [*data.get("ranks", []), *ranks.states(others, request.statuses)]
     return {
         "view": request.view.id,

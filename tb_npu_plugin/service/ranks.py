@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message, messages_of
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, StageStatus
 from tb_npu_plugin.store.stages import files_of
@@ -44,7 +45,8 @@ class RanksJson(TypedDict):
 
 
 RankState = Literal["ready", "reading", "failed", "missing"]
-#: Runs with more ranks, or more bytes without the traces, are read only when a view of theirs is requested.
+#: Runs with more ranks, or more bytes in these stages, are read only when a view of theirs is requested; their traces when
+#: the user has them read.
 READ_RANKS = 64
 READ_BYTES = 1 << 30
 
@@ -64,7 +66,7 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
     """Steps of the ranks of a run that are read. Queues the others at low priority if the run is small enough. Raises
     NotFound."""
     places = first_spans(library.run_places(run))
-    if _is_small(places):
+    if are_small(places, ["tables"]):
         for place in places:
             library.request(place, FORMATS[place.span.format].stages, urgent=False)
     out: list[RankStepJson] = []
@@ -87,26 +89,27 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
     return out
 
 
-def _is_small(places: Sequence[Place]) -> bool:
-    """Whether all ranks may be read without a request for each."""
-    size = sum(file.size for place in places for file in files_of(place.span, "tables"))
+def are_small(places: Sequence[Place], stages: Iterable[Stage]) -> bool:
+    """Whether these stages of all ranks may be read before the user asks for them."""
+    size = sum(file.size for place in places for stage in stages for file in files_of(place.span, stage))
     return len(places) <= READ_RANKS and size <= READ_BYTES
 
 
 def states(places: Sequence[Place], statuses: Mapping[str, Sequence[StageStatus]]) -> list[RankStateJson]:
-    """Ranks that a view of the run omits, and why. statuses: those at the time of the request; a rank read since then
-    is still reported as "reading", so that the page requests it again."""
+    """Ranks that a view of the run omits, or shows without their trace, and why. statuses: those at the time of the
+    request; a rank read since then is still reported as "reading", so that the page requests it again."""
     out: list[RankStateJson] = []
     for place in places:
         status = _first_unread(statuses[place.span.token])
-        reason = _reason(status)
+        is_left = status.state == "new" and status.stage not in FORMATS[place.span.format].stages
+        reason = Message("reason.trace_unread") if is_left else _reason(status)
         out.append(
             {
                 "span": place.span.token,
                 "worker": place.worker.label,
                 "rank": place.worker.rank,
                 "pipeline_stage": None,
-                "state": "missing" if status.state == "ready" else _rank_state(status.state),
+                "state": "missing" if is_left or status.state == "ready" else _rank_state(status.state),
                 "reason": reason,
                 "texts": messages_of({"reason": reason}),
             }

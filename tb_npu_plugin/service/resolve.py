@@ -52,18 +52,23 @@ class ResolvedRequest:
     statuses: Statuses
     preview: Span | None = None
 
+    def is_complete(self, place: Place) -> bool:
+        """Whether all requested stages of a span are read."""
+        return all(status.state == "ready" for status in self.statuses[place.span.token])
+
     @property
     def key(self) -> tuple[Any, ...]:
         """What a built result depends on."""
         return (self.view.id, tuple(sorted(self.params.items())), self.version)
 
 
-def resolve(library: Library, view_id: str, params: Mapping[str, str], read_ahead: bool) -> ResolvedRequest:
+def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page: bool) -> ResolvedRequest:
     """Find the spans of a view, queue what must be read for it, and open what is read. Never waits.
 
     Args:
         params: `run`, `span`, `baseline`, `experimental`, and the parameters of the view.
-        read_ahead: Queue the other stages of the spans, too, at low priority.
+        for_page: Queue the other stages of a span, too, at low priority; leave large traces of a run unread until the user
+            has them read. Else queue all that the view needs.
 
     Raises:
         NotFound: No such view, run or span.
@@ -71,7 +76,11 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], read_ahea
     """
     view = find_view(view_id)
     places = _find_places(library, view, params)
-    statuses = {place.span.token: _request_stages(library, view, place, read_ahead) for place in places}
+    if view.scope == "run":
+        all_traces = view.examines and (not for_page or ranks.are_small(places, STAGES))
+        statuses = {place.span.token: _request_rank(library, view, place, all_traces) for place in places}
+    else:
+        statuses = {place.span.token: _request_stages(library, view, place, for_page) for place in places}
     read, failed = _split_by_state(view, places, statuses)
     opened = [library.open(place, statuses[place.span.token]) for place in read]
     also_opened = [library.open(place, statuses[place.span.token]) for place in failed]
@@ -118,22 +127,38 @@ def _required_param(params: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _request_stages(library: Library, view: View, place: Place, read_ahead: bool) -> list[StageStatus]:
-    """Queue the stages that the view needs of a span, and return their statuses."""
-    urgent = view.scope != "run"
-    format = FORMATS[place.span.format]
-    stages: set[Stage] = {"trace"} if view.needs == TRACE_ONLY else set(format.stages)
+def _request_stages(library: Library, view: View, place: Place, for_page: bool) -> list[StageStatus]:
+    """Queue the stages that a view of spans needs of one, and return their statuses."""
+    stages: set[Stage] = {"trace"} if view.needs == TRACE_ONLY else set(FORMATS[place.span.format].stages)
     if view.examines:
         stages = set(stages_of(place.span))
-    statuses = library.request(place, sorted(stages, key=STAGES.index), urgent)
-    tables = next((status.entry for status in statuses if status.stage == "tables"), None)
-    groups = (*view.needs, *((table,) for table in view.from_trace))
-    if tables is not None and any(_only_in_trace(group, tables.meta["rows"], format) for group in groups):
-        statuses += library.request(place, ["trace"], urgent)
+    statuses = library.request(place, sorted(stages, key=STAGES.index))
+    if _needs_trace(view, place, statuses):
+        statuses += library.request(place, ["trace"])
     cancelled = any(library.status(place, stage).state == "cancelled" for stage in stages_of(place.span))
-    if urgent and read_ahead and not cancelled:
+    if for_page and not cancelled:
         library.request(place, STAGES, urgent=False)
     return statuses
+
+
+def _request_rank(library: Library, view: View, place: Place, all_traces: bool) -> list[StageStatus]:
+    """Queue the stages that a view of a run needs of one rank, and return their statuses: also that of the trace if the
+    view examines it, whether it is queued or not."""
+    stages = FORMATS[place.span.format].stages
+    statuses = library.request(place, stages, urgent=False)
+    if "trace" in stages or "trace" not in stages_of(place.span):
+        return statuses
+    if all_traces or _needs_trace(view, place, statuses):
+        return statuses + library.request(place, ["trace"], urgent=False)
+    return [*statuses, library.status(place, "trace")] if view.examines else statuses
+
+
+def _needs_trace(view: View, place: Place, statuses: Sequence[StageStatus]) -> bool:
+    """Whether the tables are read, and lack a table that the trace can hold."""
+    tables = next((status.entry for status in statuses if status.stage == "tables"), None)
+    groups = (*view.needs, *((table,) for table in view.from_trace))
+    format = FORMATS[place.span.format]
+    return tables is not None and any(_only_in_trace(group, tables.meta["rows"], format) for group in groups)
 
 
 def _only_in_trace(group: Sequence[str], rows: Mapping[str, int], format: Format) -> bool:
@@ -142,11 +167,13 @@ def _only_in_trace(group: Sequence[str], rows: Mapping[str, int], format: Format
 
 
 def _split_by_state(view: View, places: Sequence[Place], statuses: Statuses) -> tuple[list[Place], list[Place]]:
-    """Spans that are read, and spans that failed. A view that examines files shows failed spans like read ones."""
+    """Spans that are read, and spans that failed. A view that examines files shows failed spans like read ones, and a rank
+    of a run before its trace is read."""
     read: list[Place] = []
     failed: list[Place] = []
     for place in places:
-        states = {status.state for status in statuses[place.span.token]}
+        first = FORMATS[place.span.format].stages if view.examines and view.scope == "run" else STAGES
+        states = {status.state for status in statuses[place.span.token] if status.stage in first}
         if states <= ({"ready", "failed"} if view.examines else {"ready"}):
             read.append(place)
         elif "failed" in states and not view.examines:

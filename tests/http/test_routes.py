@@ -124,7 +124,7 @@ def test_the_fingerprint_changes_when_the_trace_adds_operators(fresh: Browser) -
     library = fresh.plugin.app().library
     library.read([place], ["tables"])
     asked = fresh.plugin.app().service
-    asked._read_ahead = False  # nothing but what the view needs
+    asked._for_page = False  # nothing but what the view needs
     before = fresh.view("overview", span=span)
     library.read([place], ["trace"])
     after = fresh.view("overview", span=span)

@@ -101,3 +101,19 @@ def test_ranks_with_points_instead_of_budgets_have_a_mean_step(fresh: Browser, l
             mean = 10 * sum(int(row[name]) for row in steps) / len(steps)
             assert abs(item["course"][key] - mean) <= 0.5
         assert item["steps"] == []
+
+
+def test_the_traces_of_a_large_run_are_read_when_the_user_has_them_read(
+    fresh: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranks, "READ_BYTES", 1)
+    spans = fresh.spans()
+    run = fresh.json("/api/catalog")["runs"][0]["id"]
+    found = fresh.view("diagnosis", run=run)
+    reasons = {"missing Its trace is not read."}
+    assert {f"{rank['state']} {rank['reason']}" for rank in found["data"]["ranks"]} == reasons
+    traces = [job for job in fresh.json("/api/progress", span=spans)["jobs"] if job["stage"] == "trace"]
+    assert found["state"] == "ready" and traces == []
+    fresh.json("/api/reading", method="POST", run=run, stage="trace", do="read")
+    assert until(lambda: fresh.json("/api/view/diagnosis", run=run)["data"]["ranks"] == [])
+    assert fresh.json("/api/view/diagnosis", run=run)["fingerprint"] != found["fingerprint"]

@@ -236,7 +236,7 @@ def late_peers(logs: Path, cache: Path) -> list[dict[str, Any]]:
     try:
         library.watcher.update()
         places = library.scan().places()
-        service, asked, answers = Service(library, read_ahead=False), {"run": places[0].run.token}, []
+        service, asked, answers = Service(library, for_page=False), {"run": places[0].run.token}, []
         for stage in ("tables", "trace"):
             library.read(places, [stage])
             answers.append(service.view("distributed", asked))
