@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUM
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, pipeline_stage
+from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
@@ -98,6 +99,10 @@ class DistributedJson(TypedDict):
     """Ranks of the job; from the links if no metadata has it."""
     late_peers: list[LatePeer]
     """Only from ranks whose trace is read."""
+    arrivals: list[CollectiveArrivals]
+    """Arrivals at the collectives with the longest waits, at most 64."""
+    clocks: list[RankClock]
+    """Clocks of ranks that run three collectives or more together."""
     cluster: Optional[ClusterJson]
     """Only set for results of MindSpore up to 2.2."""
 
@@ -122,6 +127,8 @@ def build(source: ViewInput) -> ViewResult:
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
         "world_size": run.world_size,
         "late_peers": late_peers(run),
+        "arrivals": arrivals_of(run),
+        "clocks": clocks_of(run),
         "cluster": found,
     }
     return ViewResult(data, {**_tables(spans), **more}, min((span.base_ns for span in spans), default=0))

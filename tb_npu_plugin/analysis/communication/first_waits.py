@@ -27,7 +27,8 @@ class CollectiveWait:
     Attributes:
         row: Row of comm_ops.
         operator: Name of the operator.
-        start: Start of the wait, ns since the epoch by the clock of the rank.
+        begin: Start of the operator, ns since the epoch by the clock of the rank.
+        start: Start of the wait.
         wait: Its duration, ns.
         second: The longest initial wait for another peer, ns; 0 without one.
         is_long: Whether the wait is long enough to name the peer.
@@ -38,6 +39,7 @@ class CollectiveWait:
 
     row: int
     operator: str
+    begin: int
     start: int
     wait: int
     second: int
@@ -53,7 +55,7 @@ def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
     timeline: Timeline of the rank, completely read. ops: its comm_ops.
     """
     rows = _Rows(ops)
-    found: list[tuple[FirstWait, int, int]] = []
+    found: list[tuple[FirstWait, int, int, int]] = []
     for tracks in _communicators(timeline):
         operators = _tasks(timeline, tracks[0])
         waiting = [_tasks(timeline, track, NOTIFY_WAIT) for track in tracks[1:]]
@@ -66,12 +68,13 @@ def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
             start = int(operators.start[place])
             row = rows.find(name, start + timeline.base_ns)
             if row is not None:
-                found.append((wait, row, int(transfer[place]) - start))
+                found.append((wait, row, start, int(transfer[place]) - start))
     found.sort(key=lambda one: (-one[0].wait, one[0].task))
     return [
         CollectiveWait(
             row=row,
             operator=rows.names[row],
+            begin=begin + timeline.base_ns,
             start=int(timeline.rows.start[wait.task]) + timeline.base_ns,
             wait=wait.wait,
             second=wait.second,
@@ -80,8 +83,14 @@ def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
             until_transfer=until,
             tasks=wait.tasks,
         )
-        for number, (wait, row, until) in enumerate(found)
+        for number, (wait, row, begin, until) in enumerate(found)
     ]
+
+
+def peer_waits(timeline: Any, wait: CollectiveWait) -> list[tuple[int, int]]:
+    """(number inside the group, first wait in ns) of each peer of a collective."""
+    found = [(peer_of(timeline, task), int(timeline.rows.dur[task])) for task in wait.tasks]
+    return [(peer, time) for peer, time in found if peer is not None]
 
 
 def peer_of(timeline: Any, task: int) -> Optional[int]:

@@ -103,10 +103,22 @@ class RunCommunication:
         is_whole = self.world_size is not None and self._group_sizes.get(group) == self.world_size
         return peer if rank is None and is_whole else rank
 
+    def group_size(self, group: Optional[str]) -> int:
+        """Members of a group, or a lower bound; 0 if unknown."""
+        return max(self._group_sizes.get(group, 0), self.ranks.size(group))
+
+    def wait_of(self, line: int, row: int) -> Optional[CollectiveWait]:
+        """The initial wait of an operator; None without one in the trace."""
+        return self._wait_by_row[line].get(row)
+
+    @cached_property
+    def _wait_by_row(self) -> list[dict[int, CollectiveWait]]:
+        return [{wait.row: wait for wait in waits or ()} for waits in self.waits]
+
     @cached_property
     def collectives(self) -> list[Optional[Table]]:
-        """Collectives of each line: comm_ops, else from the kernels."""
-        return [line.collectives() for line in self.lines]
+        """Collectives of each line: comm_ops with the starts of the trace, which other files round, else from the kernels."""
+        return [_with_starts(line.collectives(), waits) for line, waits in zip(self.lines, self.waits)]
 
     @cached_property
     def waits(self) -> list[Optional[list[CollectiveWait]]]:
@@ -198,6 +210,14 @@ def _first_waits(line: RankDevice) -> Optional[list[CollectiveWait]]:
     if line.comm_ops is None or timeline is None or timeline.partial is not None:
         return None
     return first_waits(timeline, line.comm_ops)
+
+
+def _with_starts(ops: Optional[Table], waits: Optional[list[CollectiveWait]]) -> Optional[Table]:
+    if ops is None or not waits:
+        return ops
+    starts = ops.ints("start_ns").copy()
+    starts[[wait.row for wait in waits]] = [wait.begin for wait in waits]
+    return Table(ops.columns, {**ops.data, "start_ns": starts})
 
 
 def _computing(line: RankDevice) -> Optional[Intervals]:
