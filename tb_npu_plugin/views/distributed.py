@@ -78,7 +78,7 @@ class DistributedJson(TypedDict):
     """Steps and communication of all ranks of a run.
 
     Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
-    avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
+    avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
     size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets,
     average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
     """
@@ -131,7 +131,7 @@ def build(source: ViewInput) -> ViewResult:
         "clocks": clocks_of(run),
         "cluster": found,
     }
-    return ViewResult(data, {**_tables(spans), **more}, min((span.base_ns for span in spans), default=0))
+    return ViewResult(data, {**_tables(run), **more}, min((span.base_ns for span in spans), default=0))
 
 
 def _order(span: SpanData) -> tuple[bool, int, str, int]:
@@ -172,18 +172,20 @@ def _groups(spans: Sequence[SpanData]) -> list[str]:
     return sorted(group for group in found if group is not None)
 
 
-def _tables(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
+def _tables(run: RunCommunication) -> dict[str, ViewTable]:
     ops, transports = [], []
-    for span in spans:
-        operators, bandwidth = span.table("comm_ops"), span.table("comm_bandwidth")
-        if operators is not None:
-            ops.append(analysis.operators(operators, bandwidth, span.capture.rank))
-        if bandwidth is not None:
+    for at, line in enumerate(run.lines):
+        if line.comm_ops is not None:
+            rank, bandwidth = line.span.capture.rank, line.span.table("comm_bandwidth")
+            waits, latest = run.waits_for_last[at].time, run.names_of_last(at)
+            ops.append(analysis.operators(line.comm_ops, bandwidth, rank, waits, latest))
+    for span in run.spans:
+        if (bandwidth := span.table("comm_bandwidth")) is not None:
             transports.append(analysis.transports(bandwidth, span.capture.rank))
     return {
         "ops": ViewTable(concat(analysis.OPS_COLUMNS, ops), "elapse_ns"),
         "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
-        **_link_use(spans),
+        **_link_use(run.spans),
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, known
 
 _KEYS = ("step", "group", "name", "start_ns", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
@@ -62,7 +62,7 @@ def match_collectives(ranks: Sequence[Optional[Table]]) -> Collectives:
     """
     chosen = [np.zeros(0, dtype=np.int64) if ops is None else _usable(ops) for ops in ranks]
     tables = [ops.take(rows) for ops, rows in zip(ranks, chosen) if ops is not None]
-    rows = concat(_COLUMNS, [Table(_COLUMNS, {key: one.data[key] for key in _KEYS}) for one in tables])
+    rows = concat(_COLUMNS, [Table(_COLUMNS, {key: _column(one, key) for key in _KEYS}) for one in tables])
     owner = np.repeat(np.arange(len(ranks)), [len(one) for one in chosen])
     names = Groups([rows.text(key) for key in ("step", "group", "name")], len(rows))
     calls = Groups([names.of_row, owner], len(rows))
@@ -74,6 +74,10 @@ def match_collectives(ranks: Sequence[Optional[Table]]) -> Collectives:
     number = np.where(is_equal[names.of_row] & is_named, same.of_row, -1)
     row = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int64)
     return Collectives(rows, owner, row, number)
+
+
+def _column(table: Table, key: str) -> Data:
+    return table.ints(key) if key.endswith("_ns") else table.text(key)
 
 
 def _usable(ops: Table) -> IntArray:

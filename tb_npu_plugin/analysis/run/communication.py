@@ -54,6 +54,8 @@ class StepWaiting:
 
 
 NO_WAITING = StepWaiting()
+#: Step and device.
+StepPlace = tuple[Optional[str], Optional[int]]
 
 
 class RunCommunication:
@@ -170,6 +172,17 @@ class RunCommunication:
             out[names[number]] = StepWaiting(**known_parts, exposed_waiting=exposed, waiting_for=tuple(late))
         return out
 
+    def names_of_last(self, at: int) -> list[Optional[str]]:
+        """The rank that each operator of a line waits for, as text: "5"; "local 5" for a number inside the group; None
+        without a wait."""
+        table, waits = self.collectives[at], self.waits_for_last[at]
+        out: list[Optional[str]] = [None] * (0 if table is None else len(table))
+        for row in np.flatnonzero(waits.time > 0).tolist():
+            assert table is not None
+            rank, peer = self._rank_of(table, waits, row), int(waits.peer[row])
+            out[row] = str(rank) if rank is not None else f"local {peer}" if peer >= 0 else None
+        return out
+
     def _late_ranks(self, table: Table, waits: Waits, rows: IntArray, busy: Optional[Intervals]) -> list[LateRank]:
         """The ranks that some operators wait for, the longest wait first. A moment counts for one of them."""
         groups = table.text("group")
@@ -203,6 +216,19 @@ class RunCommunication:
         if owner >= 0:
             return self.lines[owner].span.capture.rank
         return self.rank_of(table.text("group")[row], int(waits.peer[row]))
+
+
+def waiting_of_span(span: SpanData) -> dict[StepPlace, StepWaiting]:
+    """What one rank waits for, by its own trace alone; {} before the trace is read."""
+    if span.timeline is None or span.table("comm_ops") is None:
+        return {}
+    run = RunCommunication([span])
+    return {
+        (step.step, step.device_id): found[step.step]
+        for line, found in zip(run.lines, run.waiting)
+        for step in line.steps
+        if step.step in found
+    }
 
 
 def _first_waits(line: RankDevice) -> Optional[list[CollectiveWait]]:
