@@ -42,7 +42,7 @@ class StepJson(TypedDict):
     """From the step's start on the host to its first device task."""
     exposed_preparing: Optional[int]
     """Part of `preparing` in which no other step runs on the device."""
-    waiting: Optional[int]
+    exposed_waiting: Optional[int]
     """Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it
     does not show it."""
     waiting_for: list[LateRank]
@@ -58,5 +58,5 @@ def steps_of(
 
 
 def _step_json(step: Step, waiting: StepWaiting) -> StepJson:
-    found = asdict(step) | {"waiting": waiting.exposed_waiting, "waiting_for": list(waiting.waiting_for)}
+    found = asdict(step) | {"exposed_waiting": waiting.exposed_waiting, "waiting_for": list(waiting.waiting_for)}
     return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

@@ -1217,7 +1217,7 @@ export interface StepJson {
   /** Part of `preparing` in which no other step runs on the device. */
   exposed_preparing: number | null;
   /** Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it does not show it. */
-  waiting: number | null;
+  exposed_waiting: number | null;
   /** These ranks, the longest wait first. */
   waiting_for: LateRank[];
 }

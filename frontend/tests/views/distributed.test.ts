@@ -34,6 +34,13 @@ function budget(span: string, step: string | null, over: Partial<RankBudget> = {
     longest_communication: null,
     same_kernels: null,
     same_kernels_expected: null,
+    waiting: 6,
+    before_transfer: 1,
+    transfer: 15,
+    small_packets: 5,
+    rest: 7,
+    exposed_waiting: 5,
+    waiting_for: [],
     ...over,
   };
 }
@@ -48,6 +55,8 @@ function distributed(over: Partial<DistributedJson>): DistributedJson {
     op_types: [],
     world_size: null,
     late_peers: [],
+    arrivals: [],
+    clocks: [],
     cluster: null,
     ...over,
   };
