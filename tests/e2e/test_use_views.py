@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Open
@@ -63,6 +64,20 @@ def test_link_matrix_changes_its_figure(open_plugin: Open, demo_server: str) -> 
         expect(heat).not_to_have_text(before, use_inner_text=True)
     plugin.frame.get_by_role("tab", name="Transport", exact=True).click()
     expect(heat).to_contain_text("HCCS")
+
+
+@pytest.mark.parametrize("view", ["overview", "distributed", "doctor"])
+def test_the_verdict_names_the_straggler_and_leads_to_its_trace(open_plugin: Open, demo_server: str, view: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open(view)
+    plugin.choose("Run", "transformer_slow_rank")
+    plugin.ready(view)
+    card = plugin.frame.locator("section.diagnosis")
+    expect(card.locator(".verdict")).to_contain_text("Rank 5 is the straggler")
+    expect(card).not_to_contain_text("Preliminary")
+    card.get_by_role("button", name="Trace").click()
+    plugin.ready("trace")
+    expect(plugin.frame.locator("header")).to_contain_text("rank 5")
 
 
 def test_longest_first_begins_with_the_straggler(open_plugin: Open, demo_server: str) -> None:

@@ -88,9 +88,12 @@ export const rescan = (signal?: AbortSignal) => postJson<CatalogJson>("rescan", 
 
 export const getProgress = (signal?: AbortSignal) => getJson<ReadingJson>("progress", {}, signal);
 
-/** Cancels or resumes reading a stage of some spans. */
-export const setReading = (spans: readonly string[], stage: ProgressJson["stage"], action: "cancel" | "resume") =>
-  postJson<ReadingJson>("reading", { span: spans, stage, do: action });
+/** Cancels or resumes reading a stage of some spans, or queues it. */
+export const setReading = (
+  spans: readonly string[],
+  stage: ProgressJson["stage"],
+  action: "cancel" | "resume" | "read",
+) => postJson<ReadingJson>("reading", { span: spans, stage, do: action });
 
 export const getView = (id: string, query: Query, signal?: AbortSignal) =>
   getJson<ViewJson>(`view/${id}`, query, signal);

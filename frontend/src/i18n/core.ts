@@ -1,4 +1,4 @@
-/** Texts of the shell, the widgets and the verdicts about ranks. Terms of the field (kernel, step, rank, AI Core) stay as the vendor writes them. */
+/** Texts of the shell, the widgets. Terms of the field (kernel, step, rank, AI Core) stay as the vendor writes them. */
 export const en = {
   "app.name": "NPU Profiler",
 
@@ -64,25 +64,6 @@ export const en = {
   "state.reading.trace": "trace",
   "state.bytes": "{done} of {total}",
   "state.left": "{time} left",
-  "ranks.late": "{rank} is the straggler: it computes for {time}, {share} above the median rank.",
-  "ranks.late.stage":
-    "{rank} is the slowest rank of its pipeline stage: {time} of compute, {share} above the stage median.",
-  "ranks.awaited":
-    "{rank} is the last of the profiled ranks at collectives ({time} communicating; every other at least {others}).",
-  "ranks.awaited.stage":
-    "{rank} is the last of its pipeline stage's profiled ranks at collectives ({time} communicating; every other at least {others}).",
-  "ranks.awaited.longest": "The others waited up to {time} for it at one collective.",
-  "ranks.awaited.idle":
-    "Its device was idle for {time} in one stretch, longer than every other: its host launched late.",
-  "ranks.slower":
-    "{rank} runs the same kernels {share} slower: {time} against a median of {expected} on the other ranks.",
-  "ranks.idle":
-    "{rank} was idle for {time} in one stretch; every other profiled rank spent at least {others} in one collective.",
-  "ranks.idle.sum":
-    "{rank} was idle for {time} (longest stretch of each step, summed); every other profiled rank spent at least {others} in its longest collectives.",
-  "ranks.more": "{count} more ranks stand out.",
-  "ranks.more.one": "1 more rank stands out.",
-  "ranks.open": "Open that rank",
   "state.missing": "This capture has no data for this view",
   "state.missing.none": "No data for this view were recorded.",
   "state.option": "To record it, set",
@@ -251,19 +232,6 @@ export const zh: Record<keyof typeof en, string> = {
   "state.reading.trace": "trace",
   "state.bytes": "{done} / {total}",
   "state.left": "剩余 {time}",
-  "ranks.late": "{rank} 是慢卡：计算耗时 {time}，比各 rank 的中位数多 {share}。",
-  "ranks.late.stage": "{rank} 是其流水线阶段中最慢的 rank：计算耗时 {time}，比该阶段的中位数多 {share}。",
-  "ranks.awaited": "{rank} 在已采集的 rank 中最晚到达集合通信（通信 {time}；其余至少 {others}）。",
-  "ranks.awaited.stage": "{rank} 在其流水线阶段已采集的 rank 中最晚到达集合通信（通信 {time}；其余至少 {others}）。",
-  "ranks.awaited.longest": "其他 rank 在单次集合通信中等待它最长 {time}。",
-  "ranks.awaited.idle": "它的设备连续空闲 {time}，长于其余所有 rank：Host 侧下发晚。",
-  "ranks.slower": "{rank} 执行相同 kernel 慢 {share}：用时 {time}，其余 rank 的中位数为 {expected}。",
-  "ranks.idle": "{rank} 连续空闲 {time}；其余每个已采集 rank 在单次集合通信中至少花费 {others}。",
-  "ranks.idle.sum":
-    "{rank} 空闲 {time}（各 step 最长一段之和）；其余每个已采集 rank 在各 step 最长的集合通信中至少花费 {others}。",
-  "ranks.more": "另有 {count} 个 rank 明显偏离。",
-  "ranks.more.one": "另有 1 个 rank 明显偏离。",
-  "ranks.open": "打开该 rank",
   "state.missing": "该采集结果没有本视图需要的数据",
   "state.missing.none": "采集时没有记录本视图可以展示的内容。",
   "state.option": "采集时请设置",

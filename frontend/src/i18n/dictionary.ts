@@ -10,12 +10,14 @@ import * as overview from "../views/overview/terms";
 import * as stepTrace from "../views/step_trace/terms";
 import * as trace from "../views/trace/terms";
 import * as core from "./core";
+import * as diagnosis from "./diagnosis";
 import * as progress from "./progress";
 import * as table from "./table";
 
 /** All texts of the interface. Each view keeps its texts in its own folder. */
 export const EN = {
   ...core.en,
+  ...diagnosis.en,
   ...progress.en,
   ...table.en,
   ...overview.en,
@@ -35,6 +37,7 @@ export type Key = keyof typeof EN;
 
 export const ZH: Record<Key, string> = {
   ...core.zh,
+  ...diagnosis.zh,
   ...progress.zh,
   ...table.zh,
   ...overview.zh,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
@@ -12,6 +13,8 @@ from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,17 @@ class Diagnosis:
 def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     """Conclusions about a run. spans: one for each rank that is read; the order does not matter."""
     run = RunData(spans)
-    unchecked = [one for rule in RULES if (one := rule.missing(run)) is not None]
-    skipped = {one.rule for one in unchecked}
-    found = [finding for rule in RULES if rule.id not in skipped for finding in rule.find(run)]
+    found: list[Finding] = []
+    unchecked: list[Unchecked] = []
+    for rule in RULES:
+        try:
+            missing = rule.missing(run)
+            found += rule.find(run) if missing is None else ()
+        except Exception as error:  # a defect of one rule must not hide what the others find
+            logger.exception("rule %s failed", rule.id)
+            missing = Unchecked(rule.id, Message("unchecked.defect", error=type(error).__name__), "")
+        if missing is not None:
+            unchecked.append(missing)
     findings = sorted(found, key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,

@@ -9,9 +9,10 @@ from typing import Any, Optional
 import pytest
 
 from tb_npu_plugin.analysis.communication.statistics import Link
-from tb_npu_plugin.analysis.findings import slow_link, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings import diagnose as diagnosis
+from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
@@ -119,6 +120,18 @@ def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
     found = diagnose([])
     assert (found.verdict.rule, found.findings, found.at_stake_ns) == ("unknown", [], 0)
     assert {one.rule for one in found.unchecked} >= {"straggler", "input_bound"}
+
+
+def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(run: RunData) -> list[Finding]:
+        raise ValueError
+
+    monkeypatch.setattr(diagnosis, "RULES", (Rule("broken", "host", fail, lambda run: None), input_bound.RULE))
+    found = diagnose([])
+    assert [(one.rule, one.missing.code) for one in found.unchecked] == [
+        ("broken", "unchecked.defect"),
+        ("input_bound", "unchecked.no_operators"),
+    ]
 
 
 COST = Finding(

@@ -3,9 +3,6 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { Card } from "../../widgets";
 
-/** Input-bound from this share of step time on. */
-const MUCH = 0.1;
-
 /** Shows how long the host waited for batches of PyTorch's DataLoader. */
 export function LoaderCard({ loader }: { loader: LoaderJson }) {
   const mean = format.duration(loader.total_ns / loader.calls);
@@ -20,11 +17,8 @@ export function LoaderCard({ loader }: { loader: LoaderJson }) {
   return (
     <Card title={t("data.loader")} subtitle={t("data.source", { file: loader.source })}>
       {part !== null && (
-        <p class={`data-verdict ${part >= MUCH ? "bad" : ""}`}>
-          {t(part >= MUCH ? "data.loader.bound" : "data.loader.head", { mean, share: format.percentOfRatio(part) })}
-        </p>
+        <p class="data-verdict">{t("data.loader.head", { mean, share: format.percentOfRatio(part) })}</p>
       )}
-      {part !== null && part >= MUCH && <p>{t("data.loader.todo")}</p>}
       <dl class="facts">
         {facts.map(([name, value]) => [
           <dt key={name}>{name}</dt>,

@@ -57,8 +57,6 @@ export const en = {
   "data.loader.longest": "Longest",
   "data.loader.share": "Share of step time",
   "data.loader.head": "The host waited {mean} per batch, {share} of step time.",
-  "data.loader.bound": "Input-bound: the host waited {mean} per batch, {share} of step time.",
-  "data.loader.todo": "Raise num_workers and prefetch_factor of the DataLoader so that batches are ready in time.",
   "data.loader.none":
     "No DataLoader among the operators. With activities=[ProfilerActivity.CPU, ...], PyTorch records the iteration over a DataLoader as enumerate(DataLoader).",
   "data.source": "Source: {file}",
@@ -120,8 +118,6 @@ export const zh: Record<keyof typeof en, string> = {
   "data.loader.longest": "最长",
   "data.loader.share": "占迭代耗时",
   "data.loader.head": "Host 平均为每个批次等待 {mean}，占迭代耗时的 {share}。",
-  "data.loader.bound": "数据瓶颈：Host 平均为每个批次等待 {mean}，占迭代耗时的 {share}。",
-  "data.loader.todo": "增大 DataLoader 的 num_workers 和 prefetch_factor，可使批次提前就绪。",
   "data.loader.none":
     "算子中没有 DataLoader：设置 activities=[ProfilerActivity.CPU, ...] 时，PyTorch 会把遍历 DataLoader 记录为 enumerate(DataLoader)。",
   "data.source": "来源：{file}",

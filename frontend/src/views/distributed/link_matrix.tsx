@@ -14,7 +14,6 @@ import {
   matrixOf,
   transportsOf,
 } from "./links";
-import { slowLinks } from "./slow_link";
 
 interface Props {
   data: DistributedJson;
@@ -49,7 +48,6 @@ export function LinkMatrix({ data, links }: Props) {
         opType={opType}
         group={group}
       />
-      <SlowLinkNotes links={links} />
       {matrix.cells.length === 0 ? (
         <Empty text={t("distributed.none.links")} />
       ) : (
@@ -68,29 +66,6 @@ export function LinkMatrix({ data, links }: Props) {
       {matrix.local.length > 0 && <LocalLinks cells={matrix.local} />}
     </Card>
   );
-}
-
-/** Slow links beyond this number are counted, not listed. */
-const NAMED = 5;
-
-function SlowLinkNotes({ links }: { links: readonly LinkJson[] }) {
-  const found = slowLinks(links);
-  const texts = found.slice(0, NAMED).map((one) =>
-    t("distributed.links.slow", {
-      src: one.src,
-      dst: one.dst,
-      speed: format.fixedDecimals(one.bandwidth, 2),
-      share: format.percentOfRatio(1 - one.bandwidth / one.median, 0),
-      count: one.peers - 1,
-      type: `${one.transport}, ${one.opType || format.UNKNOWN}`,
-    }),
-  );
-  if (found.length > NAMED) texts.push(t("distributed.links.slow.more", { count: found.length - NAMED }));
-  return texts.map((text) => (
-    <p key={text} class="dist-note">
-      {text}
-    </p>
-  ));
 }
 
 interface ToolsProps {

@@ -12,8 +12,6 @@ interface Props {
   name: string;
   lines: readonly RankLine[];
   partsOf: (figures: Figures) => BarPart[];
-  /** Sentences above the bars. */
-  notes?: readonly string[];
   /** Sorts by total instead of by rank. */
   isLongestFirst: boolean;
   /** Span selected in the table below; "" for none. */
@@ -49,11 +47,6 @@ export function RankBars(props: Props) {
       class={props.isWide ? "" : "span-6"}
       chart={{ name: props.name, csv: () => barsCsv(bars) }}
     >
-      {props.notes?.map((note) => (
-        <p key={note} class="dist-note">
-          {note}
-        </p>
-      ))}
       <div class={`dist-bars ${lines.length > CLOSE_FROM ? "close" : ""}`}>
         {bars.map(({ line, parts, total }) => (
           <button

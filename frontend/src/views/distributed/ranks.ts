@@ -16,16 +16,6 @@ export type Figures = Pick<
   | "bubble"
   | "exposed_preparing"
   | "elapse"
-  | "transit"
-  | "wait"
-  | "synchronization"
-  | "idle"
-  | "repeats"
-  | "late"
-  | "idle_at_once"
-  | "longest_communication"
-  | "same_kernels"
-  | "same_kernels_expected"
   | "waiting"
   | "before_transfer"
   | "transfer"
@@ -56,16 +46,6 @@ const NAMES: readonly (keyof Sums)[] = [
   "bubble",
   "exposed_preparing",
   "elapse",
-  "transit",
-  "wait",
-  "synchronization",
-  "idle",
-  "repeats",
-  "late",
-  "idle_at_once",
-  "longest_communication",
-  "same_kernels",
-  "same_kernels_expected",
   "waiting",
   "before_transfer",
   "transfer",

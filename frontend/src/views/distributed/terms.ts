@@ -52,18 +52,9 @@ export const en = {
   "distributed.link_use": "Use of the links",
   "distributed.link_use.help":
     "Sampled over the whole capture, not per step: sys_interconnection records PCIe and HCCS, sys_io the network card and RoCE. Average and peak cover all traffic of the device; the Trace view shows the curves.",
-  "distributed.late_peer":
-    "{rank} (not profiled) arrives last: {observer} waited up to {time} for it in {operator}. Confirmed by {count} of the profiled ranks.",
-  "distributed.late_peer.groups":
-    "{rank} (not profiled), or a rank of another group that it waits for, arrives last: {observer} waited up to {time} for it in {operator}. Confirmed by {count} of the profiled ranks.",
-  "distributed.late_peer.local": "rank {peer} of group {group}",
   "distributed.links": "Links",
   "distributed.links.help":
     "Traffic from the rank of the row to the rank of the column. Only profiled ranks have a row. Point at a cell to read all figures.",
-  "distributed.links.slow":
-    "Slow link: {src} → {dst}, {speed} GB/s, {share} below the median of it and {count} other links with similar traffic ({type}).",
-  "distributed.links.slow.more": "{count} more links are slow.",
-  "distributed.links.slow.more.one": "1 more link is slow.",
   "distributed.links.groupRanks":
     "Numbers are ranks within the group: this capture does not map them to ranks of the job.",
   "distributed.figure.bandwidth": "Bandwidth",
@@ -134,18 +125,9 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.link_use": "链路利用",
   "distributed.link_use.help":
     "采集工具在整个采集期间的采样结果，与 step 无关：sys_interconnection 采集 PCIe 和 HCCS，sys_io 采集网卡和 RoCE。平均值和峰值包含设备的全部流量；曲线见 Trace 视图。",
-  "distributed.late_peer":
-    "{rank}（未采集）到达最晚：{observer} 在 {operator} 中等待它最长 {time}。已由 {count} 个 rank 证实。",
-  "distributed.late_peer.groups":
-    "{rank}（未采集）或它在另一个通信域中等待的 rank 到达最晚：{observer} 在 {operator} 中等待它最长 {time}。已由 {count} 个 rank 证实。",
-  "distributed.late_peer.local": "通信域 {group} 内的 rank {peer}",
   "distributed.links": "链路",
   "distributed.links.help":
     "从行所示 rank 到列所示 rank 的流量。只有已采集的 rank 有对应的行。指针停在单元格上可看到全部数值。",
-  "distributed.links.slow":
-    "慢链路：{src} → {dst}，{speed} GB/s，比它与另外 {count} 条数据量相近的链路（{type}）的中位数低 {share}。",
-  "distributed.links.slow.more": "另有 {count} 条慢链路。",
-  "distributed.links.slow.more.one": "另有 1 条慢链路。",
   "distributed.links.groupRanks": "编号是通信域内的 rank：该采集结果没有说明它们是作业中的哪些 rank。",
   "distributed.figure.bandwidth": "带宽",
   "distributed.figure.size_bytes": "大小",

@@ -7,6 +7,7 @@ import {
   budgetParts,
   Card,
   DataTable,
+  DiagnosisCard,
   Empty,
   MissingList,
   RunProgress,
@@ -17,12 +18,10 @@ import {
 } from "../../widgets";
 import type { ViewProps } from "../view";
 import { Arrivals, arrivalsOf } from "./arrivals";
-import { latePeerTexts } from "./late_peers";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
 import { communicationParts, RankBars } from "./rank_bars";
 import * as ranks from "./ranks";
-import { slowRankTexts } from "./slow_rank_texts";
 import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: steps, communication, links. */
@@ -64,6 +63,7 @@ function Distributed({ data, answer, run }: Props) {
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
+      <DiagnosisCard run={run} />
       <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
       {data.cluster && answer.tables.trajectory && (
         <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={{ run }} baseNs={answer.base_ns} />
@@ -77,7 +77,6 @@ function Distributed({ data, answer, run }: Props) {
           name="step-by-rank"
           lines={lines}
           partsOf={budgetParts}
-          notes={[...slowRankTexts(lines, step), ...latePeerTexts(data, step)]}
           isLongestFirst={isLongestFirst}
           chosen={chosen?.id ?? ""}
           onChoose={onChoose}

@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
 import { catalog } from "../../state/catalog";
 import { useView } from "../../state/use_view";
-import { Card, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
+import { Card, DiagnosisCard, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
 import { CaptureCard } from "../overview/capture_card";
 import type { ViewModule, ViewProps } from "../view";
 import css from "./doctor.css?inline";
@@ -17,16 +17,17 @@ function DoctorView({ selection }: ViewProps) {
   const view = useView<DoctorJson>("doctor", { span: selection.span });
   return (
     <ViewFrame view={view} problems="plain">
-      {(data, answer) => <Doctor data={data} answer={answer} />}
+      {(data, answer) => <Doctor data={data} answer={answer} run={selection.run} />}
     </ViewFrame>
   );
 }
 
-function Doctor({ data, answer }: { data: DoctorJson; answer: ViewJson }) {
+function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run: string }) {
   const skipped = catalog.value?.skipped ?? [];
   const isFine = answer.problems.length === 0;
   return (
     <div class="grid">
+      <DiagnosisCard run={run} most={Number.POSITIVE_INFINITY} />
       <div class="span-8 stack">
         <Files path={data.path} files={data.files} more={data.more} />
         {data.others.length > 0 && (

@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { freshJobs } from "../../state/progress";
 import { isActive } from "../../state/reading";
 import { useView } from "../../state/use_view";
-import { Card, Empty, JobList, MissingList, ViewFrame } from "../../widgets";
+import { Card, DiagnosisCard, Empty, JobList, MissingList, ViewFrame } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
 import css from "./overview.css?inline";
@@ -44,6 +44,7 @@ function OverviewView({ selection }: ViewProps) {
         return (
           <div class="grid">
             {isFirst && <Preliminary answer={answer} />}
+            <DiagnosisCard run={selection.run} />
             <StepBudget
               steps={data.steps}
               deviceKind={data.capture.device_kind}

@@ -2,7 +2,6 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { getRanks } from "../../api/client";
 import type { ProgressJson, RankStepJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { hasStages, outliers, stagesOf } from "../../base/outlier";
 import { useThrottled } from "../../base/use_throttled";
 import { type Key, t } from "../../i18n";
 import { catalog, places } from "../../state/catalog";
@@ -34,8 +33,6 @@ export function useRanks(run: string): readonly RankStepJson[] {
   return ranks;
 }
 
-/** Stragglers beyond this number are only marked in the list. */
-const NAMED = 3;
 /** Height of a row, px; same value in overview.css. */
 const ROW_PX = 26;
 
@@ -68,11 +65,6 @@ export function RanksCard({ ranks, span, step, device }: Props) {
     const box = scroller.current;
     if (box && at >= 0) box.scrollTop = (at + 1.5) * ROW_PX - box.clientHeight / 2;
   }, [at, lines.length]);
-  const bubbles = lines.map((line) => line.step?.bubble);
-  const late = outliers(
-    lines.map((line) => line.step?.computing),
-    stagesOf(ranks, bubbles),
-  );
   const decimals = Math.max(...totals.map((total) => total ?? 0)) < 10 * unit.scale ? 3 : 2;
   const work = workOf(ranks, [...jobs.value, ...ended.value.values()]);
   return (
@@ -82,15 +74,6 @@ export function RanksCard({ ranks, span, step, device }: Props) {
       actions={<RunProgress jobs={work} small />}
       subtitle={subtitleOf(figures, step, unit)}
     >
-      {late.slice(0, NAMED).map(({ index, value, median }) => (
-        <Late
-          key={index}
-          line={lines[index]}
-          name={nameOf(lines[index])}
-          isOfStage={hasStages(ranks)}
-          {...{ value, median }}
-        />
-      ))}
       <div ref={scroller} class="table-scroll ranks-scroll">
         <table class="plain-table">
           <thead>
@@ -104,14 +87,13 @@ export function RanksCard({ ranks, span, step, device }: Props) {
             </tr>
           </thead>
           <tbody>
-            {lines.map((line, index) => (
+            {lines.map((line) => (
               <Line
                 key={line.rank.span}
                 line={line}
                 figures={figures}
                 job={work.find((job) => job.span === line.rank.span && job.state !== "ready") ?? null}
                 name={nameOf(line)}
-                isLate={late.some((one) => one.index === index)}
                 isHere={line.rank.span === span}
                 unit={unit}
                 decimals={decimals}
@@ -121,30 +103,6 @@ export function RanksCard({ ranks, span, step, device }: Props) {
         </table>
       </div>
     </Card>
-  );
-}
-
-interface LateProps {
-  line: RankLine | undefined;
-  name: string;
-  /** True if compared within its pipeline stage only. */
-  isOfStage: boolean;
-  /** Computing time, and the median of the others, ns. */
-  value: number;
-  median: number;
-}
-
-/** A rank that computes longer than the others. */
-function Late({ line, name, isOfStage, value, median }: LateProps) {
-  const time = format.duration(value, 2);
-  const share = format.percentOfRatio(value / median - 1, 0);
-  return (
-    <p class="ranks-late">
-      {t(isOfStage ? "ranks.late.stage" : "ranks.late", { rank: `rank ${name}`, time, share })}{" "}
-      <button type="button" class="link" onClick={() => openRank(line?.rank)}>
-        {t("ranks.open")}
-      </button>
-    </p>
   );
 }
 
@@ -184,8 +142,6 @@ interface LineProps {
   job: ProgressJson | null;
   name: string;
   isHere: boolean;
-  /** True for a straggler. */
-  isLate: boolean;
   unit: format.Unit;
   decimals: number;
 }
@@ -208,7 +164,7 @@ function openRank(rank: RankStepJson | undefined): void {
   if (place) setParams({ run: place.run.id, worker: place.worker.id, span: place.span.id }, true);
 }
 
-function Line({ line, figures, job, name, isHere, isLate, unit, decimals }: LineProps) {
+function Line({ line, figures, job, name, isHere, unit, decimals }: LineProps) {
   const { rank } = line;
   const place = places.value.get(rank.span);
   const isUnread = place?.span.state === "new" || place?.span.state === "reading";
@@ -224,11 +180,7 @@ function Line({ line, figures, job, name, isHere, isLate, unit, decimals }: Line
         figures.map((figure) => {
           const value = figure.value(line);
           return (
-            <td
-              key={figure.id}
-              class={`mono ${isLate && figure.id === "computing" ? "late" : ""}`}
-              data-tip={format.exactDuration(value)}
-            >
+            <td key={figure.id} class="mono" data-tip={format.exactDuration(value)}>
               {format.fixedDecimals(value === null ? null : value / unit.scale, decimals)}
             </td>
           );
