@@ -16,7 +16,7 @@ from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, known
 _KEYS = ("step", "group", "name", "start_ns", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
 _BETWEEN_TWO = COMM_KINDS[0]
-#: Least number of matched collectives of two ranks, and largest residual, ns (analysis.md 4.4).
+#: Least number of matched collectives of two ranks, and largest residual, ns.
 LEAST_MATCHED, LARGEST_ERROR_NS = 3, 1_000_000
 
 
@@ -96,7 +96,7 @@ def _occurrence(groups: Groups, start: IntArray) -> IntArray:
 
 def align_clocks(found: Collectives, ranks: int) -> list[Clock]:
     """The clock of each rank. All members of a collective end together, so the offset is the median of the differences of
-    the ends (analysis.md 4.4)."""
+    the ends."""
     clocks: list[Optional[Clock]] = [None] * ranks
     groups = list(_ends_by_group(found))
     for root in range(ranks):

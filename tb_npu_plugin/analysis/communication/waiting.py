@@ -17,11 +17,11 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 #: Parts of the elapsed time of an operator, which sum to it exactly.
 PARTS = ("waiting", "before_transfer", "transfer", "small_packets", "rest")
-#: Least size of a packet that uses the bandwidth of a link, bytes: RDMA, and all others (analysis.md 2.4, 5).
+#: Least size of a packet that uses the bandwidth of a link, bytes: RDMA, and all others.
 LEAST_RDMA_BYTES, LEAST_SDMA_BYTES = 1_000_000, 16_000_000
 RDMA = "RDMA"
 #: Least time by which the arrival that other ranks show must exceed the rank's own wait, ns: arrivals agree within 7 us on
-#: recorded ranks (analysis.md 4.1, 3).
+#: recorded ranks.
 _LEAST_LATER_NS = 50_000
 
 

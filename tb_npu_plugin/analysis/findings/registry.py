@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
+from tb_npu_plugin.analysis.findings import (
+    byte_alignment,
+    contention,
+    exposed_communication,
+    input_bound,
+    retransmission,
+    slow_link,
+    small_packets,
+    stage_imbalance,
+    straggler,
+    unprofiled_rank,
+)
 from tb_npu_plugin.analysis.findings.model import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -10,5 +21,10 @@ RULES: tuple[Rule, ...] = (
     unprofiled_rank.RULE,
     stage_imbalance.RULE,
     slow_link.RULE,
+    exposed_communication.RULE,
+    small_packets.RULE,
+    contention.RULE,
+    retransmission.RULE,
+    byte_alignment.RULE,
     input_bound.RULE,
 )

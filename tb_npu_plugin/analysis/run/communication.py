@@ -172,6 +172,26 @@ class RunCommunication:
             out[names[number]] = StepWaiting(**known_parts, exposed_waiting=exposed, waiting_for=tuple(late))
         return out
 
+    def transfer_times(self, at: int) -> tuple[IntArray, IntArray]:
+        """Start and end of each operator of a line without its wait for the last rank, ns since the epoch. Empty if unknown."""
+        table, waits = self.collectives[at], self.waits_for_last[at]
+        if table is None:
+            nothing = np.zeros(0, dtype=np.int64)
+            return nothing, nothing
+        start, elapse = table.ints("start_ns"), table.ints("elapse_ns")
+        certain = known(start) & known(elapse)
+        end = np.where(certain, start + elapse, 0)
+        start = np.where(certain, start, 0)
+        return np.minimum(np.where(waits.time > 0, waits.start + waits.time, start), end), end
+
+    def exposed_transfer(self, at: int) -> Optional[IntArray]:
+        """Part of these times while nothing computes, ns; None if kernels have no times."""
+        busy = _computing(self.lines[at])
+        if busy is None:
+            return None
+        start, end = self.transfer_times(at)
+        return end - start - (intervals.covered_until(busy, end) - intervals.covered_until(busy, start))
+
     def names_of_last(self, at: int) -> list[Optional[str]]:
         """The rank that each operator of a line waits for, as text: "5"; "local 5" for a number inside the group; None
         without a wait."""
