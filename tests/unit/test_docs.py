@@ -103,6 +103,7 @@ def test_every_document_that_a_text_names_exists() -> None:
         (name, line) for name, text in texts.items() for line in text.split("\n") if ".md" in line or "specs/" in line
     ]
     named = {(name, document) for name, line in lines for document in DOCUMENT.findall(line)}
+    named = {(name, document) for name, document in named if not document.startswith("node_modules/")}  # not installed
     assert len(named) > 200
     assert {(name, found) for name, found in named if not any((at / found).is_file() for at in places[name])} == set()
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import Link
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.model import (
+    Confidence,
+    ConfidenceKind,
+    Evidence,
+    Finding,
+    Rule,
+    Subject,
+    Unchecked,
+)
 from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import percent, speed
@@ -27,6 +35,8 @@ _LEAST_LOST_NS = 50_000
 _SIMILAR = 0.25
 #: The same for total sizes, if the number of pieces is unknown.
 _SIMILAR_TOTAL = 0.1
+#: Largest speed of a slow link relative to links with smaller pieces.
+_HALF = 0.5
 
 
 @dataclass(frozen=True)
@@ -46,19 +56,27 @@ class _Traffic:
         return self.size / self.time
 
 
+#: A slow link, the median speed of comparable links, and their number with this one.
+_Slow = tuple[_Traffic, float, int]
+
+
 def find(run: RunData) -> list[Finding]:
     """Links well below the median of comparable links, the slowest first. Of both directions and several operator types
     between two ranks, the worst is reported."""
     steps = len({link.step for link in run.links})
     known = [one for one in _sum_up(run.links) if one.time > 0 and one.size >= _LEAST_BYTES * steps]
-    slow = [found for peers in _comparable(known) for found in _slow_of(peers, steps)]
+    alike = [found for peers in _comparable(known) for found in _slow_of(peers, steps)]
     worst: dict[frozenset[int], Finding] = {}
-    for one, median, peers in sorted(slow, key=lambda found: found[0].speed / found[1]):
-        worst.setdefault(frozenset((one.src, one.dst)), _finding(run, one, median, peers, steps))
+    judged: tuple[tuple[ConfidenceKind, Iterable[_Slow]], ...]
+    judged = (("measured", alike), ("inferred", _slower_than_smaller(known, steps)))
+    for kind, slow in judged:
+        for one, median, peers in sorted(slow, key=lambda found: found[0].speed / found[1]):
+            finding = _finding(one, median, peers, steps, Confidence(kind))
+            worst.setdefault(frozenset((one.src, one.dst)), finding)
     return list(worst.values())
 
 
-def _finding(run: RunData, one: _Traffic, median: float, peers: int, steps: int) -> Finding:
+def _finding(one: _Traffic, median: float, peers: int, steps: int, confidence: Confidence) -> Finding:
     return Finding(
         rule=RULE.id,
         category=RULE.category,
@@ -75,15 +93,14 @@ def _finding(run: RunData, one: _Traffic, median: float, peers: int, steps: int)
         cost_ns=round((one.time - one.size / median) / steps),
         cost_kind="upper bound",
         part="communication",
-        confidence=Confidence("measured"),
+        confidence=confidence,
         evidence=(Evidence("distributed", table="links", row=f"{one.src} {one.dst}"),),
         fix=(Message("fix.slow_link", src=one.src, dst=one.dst),),
         check=Message("check.slow_link", src=one.src, dst=one.dst),
     )
 
 
-def _slow_of(peers: Sequence[_Traffic], steps: int) -> Iterable[tuple[_Traffic, float, int]]:
-    """(slow link, median speed, number of peers)."""
+def _slow_of(peers: Sequence[_Traffic], steps: int) -> Iterable[_Slow]:
     if len(peers) < LEAST_PEERS:
         return
     median = median_of([one.speed for one in peers])
@@ -92,6 +109,19 @@ def _slow_of(peers: Sequence[_Traffic], steps: int) -> Iterable[tuple[_Traffic, 
         lost = one.time - one.size / median
         if median - one.speed > max(_DIFFERS * median, _SPREAD * spread) and lost >= _LEAST_LOST_NS * steps:
             yield one, median, len(peers)
+
+
+def _slower_than_smaller(links: Sequence[_Traffic], steps: int) -> Iterable[_Slow]:
+    """As _slow_of, for links with too few of similar pieces: large pieces are at least as fast as small ones, so that a
+    link at half the speed of links with smaller pieces is slow."""
+    for kind in {_kind(link) for link in links}:
+        same = [link for link in links if _kind(link) == kind]
+        for one in same:
+            smaller = [other for other in same if _piece(other) * (1 + _SIMILAR) < _piece(one)]
+            median = median_of([other.speed for other in smaller])
+            lost = one.time - one.size / median if median else 0.0
+            if len(smaller) >= LEAST_PEERS and one.speed < _HALF * median and lost >= _LEAST_LOST_NS * steps:
+                yield one, median, len(smaller) + 1
 
 
 def _comparable(links: Sequence[_Traffic]) -> list[list[_Traffic]]:

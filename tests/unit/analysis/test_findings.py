@@ -169,19 +169,43 @@ def mesh(*slow: tuple[int, int, float]) -> list[Link]:
     ]
 
 
+def small_pieces() -> list[Link]:
+    """The mesh with pieces of a tenth of the size."""
+    return [replace(link, calls=40) for link in mesh()]
+
+
+def large_pieces(speed: float) -> list[Link]:
+    """Two links alone with their piece size, at this speed."""
+    pairs = ((4, 5), (5, 4))
+    return [replace(LINK, src_rank=src, dst_rank=dst, time_ns=round(100 * MS / speed)) for src, dst in pairs]
+
+
 @pytest.mark.parametrize(
     ("links", "expected"),
     [
         (mesh(), []),
         (mesh((2, 1, 2.5)), [(2, 1)]),
         (mesh((2, 1, 2.5), (1, 2, 2.0)), [(1, 2)]),
+        ([*small_pieces(), *large_pieces(3.0)], [(4, 5)]),
+        ([*small_pieces(), *large_pieces(6.0)], []),
         (mesh((2, 1, 8.5)), []),
         ([replace(link, transport="LOCAL") for link in mesh((2, 1, 2.5))], []),
         ([replace(link, size_bytes=90_000, time_ns=link.time_ns) for link in mesh((2, 1, 2.5))], []),
         (mesh((2, 1, 2.5))[:2], []),
         ([replace(link, op_type=str(number)) for number, link in enumerate(mesh((2, 1, 2.5)))], []),
     ],
-    ids=["alike", "slow", "both ways", "a little", "in the device", "small", "few", "other operators"],
+    ids=[
+        "alike",
+        "slow",
+        "both ways",
+        "larger pieces, slower",
+        "larger pieces, nearly as fast",
+        "a little",
+        "in the device",
+        "small",
+        "few",
+        "other operators",
+    ],
 )
 def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     found = slow_link.find(run_of([], links=links))
