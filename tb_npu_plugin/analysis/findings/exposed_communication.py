@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -28,23 +29,28 @@ _BETWEEN_TWO = COMM_KINDS[0]
 
 
 def find(run: RunData) -> list[Finding]:
-    """The rank with the most exposed transfer, if it is a good part of the step."""
-    most, count = None, run.step_count
+    """The exposed transfer that every rank has, if it is a good part of the step: whether a program overlaps its communication
+    is the same on all ranks, while late ranks change what is left to hide it."""
+    least, count = None, run.step_count
     for at, line in enumerate(run.communication.lines):
         budgets = [one for one in run.budgets if one.span == line.span.token and one.device_id == line.device_id]
-        exposed = run.communication.exposed_transfer(at)
-        if exposed is None or line.comm_ops is None or all(one.exposed_waiting is None for one in budgets):
+        if line.comm_ops is None or all(one.exposed_waiting is None for one in budgets):
             continue
-        times = (*run.communication.transfer_times(at), exposed)
-        time = _not_overlapped(line.comm_ops, line.span.capture, *times)
+        start, end = run.communication.transfer_times(at)
+        begin = np.minimum(line.comm_ops.ints("start_ns"), start)
+        exposed, whole = (run.communication.exposed(at, one, end) for one in (start, begin))
+        if exposed is None or whole is None:
+            continue
+        is_hidden = whole < (1 - _OVERLAPPED) * (end - begin)  # computing hides the wait, too
+        time = _not_overlapped(line.comm_ops, line.span.capture, (start, end), exposed, is_hidden)
         bare = sum((one.communication_not_overlapped or 0) - (one.exposed_waiting or 0) for one in budgets)
         hidden = sum((one.computing or 0) - (one.overlapped or 0) for one in budgets)
         cost = min(time, bare, hidden)  # no more than there is computing to hide it
-        if most is None or cost > most[0]:
-            most = cost, line.span
-    if most is None or not run.step_ns or most[0] / count < _LEAST_SHARE * run.step_ns:
+        if least is None or cost < least[0]:
+            least = cost, line.span
+    if least is None or not run.step_ns or least[0] / count < _LEAST_SHARE * run.step_ns:
         return []
-    cost, span = most
+    cost, span = least
     message = Message(
         "finding.exposed_communication", time=duration(cost / count), share=percent(cost / count / run.step_ns)
     )
@@ -61,9 +67,13 @@ def find(run: RunData) -> list[Finding]:
     ]
 
 
-def _not_overlapped(ops: Table, capture: Capture, start: IntArray, end: IntArray, exposed: IntArray) -> int:
+def _not_overlapped(
+    ops: Table, capture: Capture, times: tuple[IntArray, IntArray], exposed: IntArray, is_hidden: NDArray[np.bool_]
+) -> int:
     """Exposed time of collectives that nothing overlaps, without the last of each group and step: no computing is left that
-    could hide it. start, end, exposed: of each operator without its wait, ns."""
+    could hide it. times, exposed: start, end and exposed time of each operator without its wait, ns. is_hidden: whether it is
+    overlapped."""
+    start, end = times
     blocking = {
         group_hash(name)
         for name, group in capture.groups.items()
@@ -76,8 +86,7 @@ def _not_overlapped(ops: Table, capture: Capture, start: IntArray, end: IntArray
         rows = chosen[rows]
         rows = rows[np.argsort(start[rows], kind="stable")]
         queues = np.concatenate([[0], np.cumsum(start[rows][1:] - end[rows][:-1] > _GAP_NS)])
-        is_hidden = exposed[rows] < (1 - _OVERLAPPED) * (end - start)[rows]
-        counts = np.bincount(queues, weights=is_hidden) == 0
+        counts = np.bincount(queues, weights=is_hidden[rows]) == 0
         counts = counts[queues]
         counts[-1] = False
         total += int(exposed[rows][counts].sum())

@@ -184,12 +184,12 @@ class RunCommunication:
         start = np.where(certain, start, 0)
         return np.minimum(np.where(waits.time > 0, waits.start + waits.time, start), end), end
 
-    def exposed_transfer(self, at: int) -> Optional[IntArray]:
-        """Part of these times while nothing computes, ns; None if kernels have no times."""
+    def exposed(self, at: int, start: IntArray, end: IntArray) -> Optional[IntArray]:
+        """Part of each time on a line while nothing computes, ns; None if kernels have no times. start, end: ns since the
+        epoch."""
         busy = _computing(self.lines[at])
         if busy is None:
             return None
-        start, end = self.transfer_times(at)
         return end - start - (intervals.covered_until(busy, end) - intervals.covered_until(busy, start))
 
     def names_of_last(self, at: int) -> list[Optional[str]]:

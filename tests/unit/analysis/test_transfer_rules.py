@@ -67,6 +67,7 @@ def found(rule: Rule, **unusual: Any) -> list[Finding]:
 
 
 OVERLAPPED = (("MatMulV2", 0, 200),)
+BETWEEN = (("Add", 0, 10), ("Add", 22, 10), ("Add", 44, 10))
 QUEUED = {"apart": 0, "kernels": (("Add", 0, 12), ("Add", 90, 18))}
 
 
@@ -89,9 +90,10 @@ QUEUED = {"apart": 0, "kernels": (("Add", 0, 12), ("Add", 90, 18))}
         (retransmission, {"transport": "RDMA", "times": (4100, 20, 20)}, 4100),
         (retransmission, {"times": (4100, 20, 20)}, None),
         (exposed_communication, {}, 30),  # no more than there is computing to hide it
-        (exposed_communication, {"times": (12, 12, 12)}, 24),  # without the last
+        (exposed_communication, {"times": (12, 12, 12), "kernels": BETWEEN}, 24),  # without the last
         (exposed_communication, {"role": "tp", "times": (20, 20, 20)}, None),
         (exposed_communication, {"kernels": OVERLAPPED, "times": (20, 20, 20)}, None),
+        (exposed_communication, {"kernels": OVERLAPPED}, None),  # of one rank only
         (exposed_communication, {**QUEUED, "times": (20, 20, 20)}, None),
         (exposed_communication, {"times": (2, 2, 50)}, None),
     ],
