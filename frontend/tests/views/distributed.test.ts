@@ -204,7 +204,9 @@ describe("bars of ranks", () => {
     expect(ids(budgetParts)).toEqual(["a 0", "a 1", "b"]);
     expect(ids(communicationParts)).toEqual(["a", "b"]);
   });
+});
 
+describe("a run without communication", () => {
   it("tells a run without communication", () => {
     const silent = budget("a", "1", { elapse: null, transit: null, communication_not_overlapped: 0 });
     expect(ranks.hasCommunication(distributed({ budgets: [silent] }))).toBe(false);
