@@ -5,7 +5,6 @@ from __future__ import annotations
 from tb_npu_plugin.analysis.findings import (
     byte_alignment,
     contention,
-    exposed_communication,
     input_bound,
     retransmission,
     slow_link,
@@ -21,7 +20,6 @@ RULES: tuple[Rule, ...] = (
     unprofiled_rank.RULE,
     stage_imbalance.RULE,
     slow_link.RULE,
-    exposed_communication.RULE,
     small_packets.RULE,
     contention.RULE,
     retransmission.RULE,

@@ -184,14 +184,6 @@ class RunCommunication:
         start = np.where(certain, start, 0)
         return np.minimum(np.where(waits.time > 0, waits.start + waits.time, start), end), end
 
-    def exposed(self, at: int, start: IntArray, end: IntArray) -> Optional[IntArray]:
-        """Part of each time on a line while nothing computes, ns; None if kernels have no times. start, end: ns since the
-        epoch."""
-        busy = _computing(self.lines[at])
-        if busy is None:
-            return None
-        return end - start - (intervals.covered_until(busy, end) - intervals.covered_until(busy, start))
-
     def names_of_last(self, at: int) -> list[Optional[str]]:
         """The rank that each operator of a line waits for, as text: "5"; "local 5" for a number inside the group; None
         without a wait."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from tb_npu_plugin.analysis.findings import (
     byte_alignment,
     contention,
-    exposed_communication,
     retransmission,
     small_packets,
 )
@@ -21,7 +19,7 @@ from tb_npu_plugin.schema.communicators import group_hash
 from tests.support.span import TestSpan, table_of
 
 MS = 1_000_000
-RULES = (byte_alignment.RULE, contention.RULE, exposed_communication.RULE, retransmission.RULE, small_packets.RULE)
+RULES = (byte_alignment.RULE, contention.RULE, retransmission.RULE, small_packets.RULE)
 GROUP = "10.0.0.1%eth0_60000_1"
 ALIGNED, UNALIGNED = 16_000_000, 16_000_001
 
@@ -67,8 +65,6 @@ def found(rule: Rule, **unusual: Any) -> list[Finding]:
 
 
 OVERLAPPED = (("MatMulV2", 0, 200),)
-BETWEEN = (("Add", 0, 10), ("Add", 22, 10), ("Add", 44, 10))
-QUEUED = {"apart": 0, "kernels": (("Add", 0, 12), ("Add", 90, 18))}
 
 
 @pytest.mark.parametrize(
@@ -89,13 +85,6 @@ QUEUED = {"apart": 0, "kernels": (("Add", 0, 12), ("Add", 90, 18))}
         (retransmission, {"transport": "RDMA"}, None),
         (retransmission, {"transport": "RDMA", "times": (4100, 20, 20)}, 4100),
         (retransmission, {"times": (4100, 20, 20)}, None),
-        (exposed_communication, {}, 30),  # no more than there is computing to hide it
-        (exposed_communication, {"times": (12, 12, 12), "kernels": BETWEEN}, 24),  # without the last
-        (exposed_communication, {"role": "tp", "times": (20, 20, 20)}, None),
-        (exposed_communication, {"kernels": OVERLAPPED, "times": (20, 20, 20)}, None),
-        (exposed_communication, {"kernels": OVERLAPPED}, None),  # of one rank only
-        (exposed_communication, {**QUEUED, "times": (20, 20, 20)}, None),
-        (exposed_communication, {"times": (2, 2, 50)}, None),
     ],
 )
 def test_a_transfer_is_named_where_it_loses_time(rule: Any, unusual: dict[str, Any], expected: float | None) -> None:
@@ -110,9 +99,3 @@ def test_a_rule_says_what_is_missing(rule: Rule) -> None:
     bare = [TestSpan(capture=Capture(rank=number), token=f"s{number}") for number in (0, 1)]
     assert rule.missing(RunData(bare)) is not None
     assert rule.missing(RunData(bare[:1])) is None and rule.find(RunData(bare[:1])) == []
-
-
-def test_without_waiting_transfer_is_unknown() -> None:
-    run = RunData([replace(rank(0))])
-    (unchecked,) = [exposed_communication.missing(run)]
-    assert unchecked is not None and unchecked.missing.code == "unchecked.no_waiting"
