@@ -33,6 +33,18 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
+/** A member of the group. */
+export interface Arrival {
+  /** Rank in the job; null if unknown. */
+  rank: number | null;
+  /** Number inside the group; null if unknown. */
+  peer: number | null;
+  /** Time after the first known arrival, ns; null if unknown. */
+  after: number | null;
+  /** How it is known. */
+  source: "start" | "wait" | "before" | "unknown";
+}
+
 /** Capture settings of a span. Null: not recorded. */
 export interface CaptureJson {
   /** Profiler that wrote the result. */
@@ -223,6 +235,22 @@ export interface ClusterJson {
   findings: ClusterFinding[];
 }
 
+/** Arrivals at one collective. */
+export interface CollectiveArrivals {
+  /** Step number. */
+  step: string | null;
+  /** Communication group. */
+  group: string | null;
+  /** Communication operator. */
+  operator: string;
+  /** Longest wait of a profiled rank, ns. */
+  wait: number;
+  /** Largest error of the aligned clocks, ns. */
+  error: number;
+  /** By rank. */
+  arrivals: Arrival[];
+}
+
 /** One column of a table. */
 export interface ColumnJson {
   /** Key of the column in `TableJson.data`. */
@@ -347,7 +375,7 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Parameter: `step` (an id of `steps`). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless the traces of both sides show it. Parameter: `step` (an id of `steps`). */
 export interface DiffJson {
   /** Baseline. */
   baseline: DiffSideJson;
@@ -395,7 +423,7 @@ export interface DiffStepJson {
   classes: ClassDifference[];
 }
 
-/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). */
+/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). */
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
@@ -413,6 +441,10 @@ export interface DistributedJson {
   world_size: number | null;
   /** Only from ranks whose trace is read. */
   late_peers: LatePeer[];
+  /** Arrivals at the collectives with the longest waits, at most 64. */
+  arrivals: CollectiveArrivals[];
+  /** Clocks of ranks that run three collectives or more together. */
+  clocks: RankClock[];
   /** Only set for results of MindSpore up to 2.2. */
   cluster: ClusterJson | null;
 }
@@ -644,6 +676,22 @@ export interface LatePeer {
   peer: number;
   /** The late rank in the job; null if not recorded. */
   peer_rank: number | null;
+}
+
+/** A rank that arrives last at collectives of a step, and what a rank waits for it. */
+export interface LateRank {
+  /** Rank of the job; null if unknown. */
+  rank: number | null;
+  /** Its number inside the group; null if it was profiled. */
+  peer: number | null;
+  /** Communication group of the longest wait. */
+  group: string | null;
+  /** Sum of the waits, ns. */
+  time: number;
+  /** Part of it while nothing computes, ns; null if kernels have no times. */
+  exposed: number | null;
+  /** Number of collectives. */
+  collectives: number;
 }
 
 /** Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL. */
@@ -972,6 +1020,38 @@ export interface RankBudget {
   same_kernels: number | null;
   /** Median time of these kernels on the other ranks. */
   same_kernels_expected: number | null;
+  /** Waiting for ranks that arrive late at collectives. waiting + before_transfer + transfer + small_packets + rest = elapse; an unknown part is in `rest`. Null if neither the trace nor another rank shows who is late. */
+  waiting: number | null;
+  /** Rest of the time before the first transfer of each operator. */
+  before_transfer: number | null;
+  /** `transit` without `small_packets`. */
+  transfer: number | null;
+  /** Transfer in packets below 16 MB (RDMA: 1 MB), which do not reach the bandwidth of the link. */
+  small_packets: number | null;
+  /** Neither of these. */
+  rest: number | null;
+  /** Part of `communication_not_overlapped` that is `waiting`; null if kernels have no times. */
+  exposed_waiting: number | null;
+  /** The late ranks, the longest wait first. */
+  waiting_for: LateRank[];
+}
+
+/** Clock of a rank, compared with that of another one by the ends of collectives. */
+export interface RankClock {
+  /** Rank in the job. */
+  rank: number | null;
+  /** The other rank. */
+  reference: number | null;
+  /** This clock less the other, ns: median over the collectives. */
+  offset: number;
+  /** Median absolute deviation, ns. */
+  error: number;
+  /** Smallest offset, ns. */
+  low: number;
+  /** Largest offset, ns. */
+  high: number;
+  /** Number of collectives that both ranks run. */
+  collectives: number;
 }
 
 /** Reading state of a rank of the run. */
@@ -1240,6 +1320,10 @@ export interface StepJson {
   preparing: number | null;
   /** Part of `preparing` in which no other step runs on the device. */
   exposed_preparing: number | null;
+  /** Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it does not show it. */
+  exposed_waiting: number | null;
+  /** These ranks, the longest wait first. */
+  waiting_for: LateRank[];
 }
 
 /** Length of a step. */

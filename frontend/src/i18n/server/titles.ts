@@ -74,6 +74,8 @@ export const TITLES = {
   "Host Total": "Host 总计",
   Idle: "空闲时间",
   "Unattributed wait": "未归因等待",
+  Waiting: "等待慢卡",
+  "Latest rank": "最晚的 rank",
   "In range": "范围内",
   "Self in range": "范围内自身",
   Incomplete: "不完整",
