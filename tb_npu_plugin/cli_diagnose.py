@@ -127,6 +127,8 @@ def _heading(found: Mapping[str, Any]) -> str:
 
 
 def _cost(one: Mapping[str, Any]) -> str:
+    if not one["ms_per_step"]:
+        return "–"
     most = "≤ " if one["kind"] == "upper bound" else ""
     return f"{most}{one['ms_per_step']:.2f} ms"
 

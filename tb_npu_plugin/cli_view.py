@@ -88,7 +88,7 @@ def print_view(console: Console, found: Mapping[str, Any]) -> None:
 
 
 def _columns_of(records: Sequence[Mapping[str, Any]]) -> list[PrintedColumn]:
-    keys = [key for key, value in records[0].items() if not isinstance(value, (dict, list))]
+    keys = [key for key, value in records[0].items() if not isinstance(value, (dict, list, tuple))]
     return [PrintedColumn(_title(key), _kind_of(key), [item[key] for item in records]) for key in keys]
 
 

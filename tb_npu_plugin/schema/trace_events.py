@@ -42,6 +42,8 @@ HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communication", "Plane {0}"
 #: Task of a plane that waits for a peer; the arg with the peer's rank inside the group.
 NOTIFY_WAIT, PEER = "Notify_Wait", "dst rank"
+#: Name prefix of tasks that synchronise and move no data.
+NOTIFY = "Notify_"
 #: Threads of Overlap Analysis, in order.
 OVERLAPS = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
 

@@ -74,13 +74,17 @@ class Service:
         self, view_id: str, params: Mapping[str, str], wait: Callable[[Sequence[ProgressJson]], None]
     ) -> tuple[ViewJson, ViewResult | None]:
         """The answer once nothing that it needs is being read. wait: called with the progress until then; it sleeps."""
+        was_busy = False
         while True:
             found, result = self.answer(view_id, params)
-            # "reading" without a job: the job ended between the checks of the cache and of the jobs.
+            # "reading" without a job: the job ended between the checks of the cache and of the jobs. After a job, the answer
+            # may be from before its end: ask again.
             is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
-            if found["state"] != "reading" and not is_busy:
+            if found["state"] != "reading" and not is_busy and not was_busy:
                 return found, result
-            wait(found["progress"])
+            if found["state"] == "reading" or is_busy:
+                wait(found["progress"])
+            was_busy = is_busy
 
     def _read_again(self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """Drop a cache entry that proved damaged while the view was built, and queue its stage again."""

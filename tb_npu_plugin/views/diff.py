@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Optional, TypedDict
@@ -21,6 +21,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     starts_in,
 )
 from tb_npu_plugin.analysis.kernels.statistics import of_step
+from tb_npu_plugin.analysis.run.communication import StepPlace, waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.errors import BadRequest
@@ -76,7 +77,8 @@ class DiffJson(TypedDict):
     host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ),
     "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
     ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at
-    least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps.
+    least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is
+    part of "communication" unless the traces of both sides show it.
     Parameter: `step` (an id of `steps`).
     """
 
@@ -101,6 +103,7 @@ class _Side:
     span: SpanData
     steps: list[Step]
     kernels: Table | None
+    waiting: Mapping[StepPlace, Optional[int]]
 
     @cached_property
     def names(self) -> list[str]:
@@ -133,15 +136,16 @@ class _Side:
         return {(row.step, row.device_id): self._classes_of(row) for row in self.steps}
 
     def _classes_of(self, row: Step) -> ClassTimes:
+        times = {**asdict(row), "waiting": self.waiting.get((row.step, row.device_id))}
         if self.kernels is None:
-            return class_times(asdict(row), None)
+            return class_times(times, None)
         if self.is_computed:
             return class_times(
-                asdict(row), self.kernels.take(self._is_on(row) & runs_in(self.kernels, _window(row))), _window(row)
+                times, self.kernels.take(self._is_on(row) & runs_in(self.kernels, _window(row))), _window(row)
             )
         of_one = self.kernels if row.step is None else of_step(self.kernels, row.step)
         own = of_one.ints("device_id") == row.device_id
-        return class_times(asdict(row), of_one.take(own) if row.device_id is not None and own.any() else of_one)
+        return class_times(times, of_one.take(own) if row.device_id is not None and own.any() else of_one)
 
     @cached_property
     def is_computed(self) -> bool:
@@ -168,8 +172,10 @@ def build(source: ViewInput) -> ViewResult:
     """See DiffJson."""
     tables = [span.table("kernels") for span in source.spans]
     both = all(table is not None for table in tables)
+    steps = [steps_and_source(span)[0] for span in source.spans]
     before, after = (
-        _Side(span, steps_and_source(span)[0], table if both else None) for span, table in zip(source.spans, tables)
+        _Side(span, own, table if both else None, waiting)
+        for span, own, table, waiting in zip(source.spans, steps, tables, _waiting(source.spans, steps))
     )
     choices = _choices(before, after)
     shown = _chosen(choices, source.params.get("step", ""))
@@ -180,6 +186,15 @@ def build(source: ViewInput) -> ViewResult:
         "steps": [_step_json(choice, before, after) for choice in choices] if before.steps and after.steps else [],
     }
     return ViewResult(data, _tables(before, after, shown), 0)
+
+
+def _waiting(spans: Sequence[SpanData], steps: Sequence[Sequence[Step]]) -> list[Mapping[StepPlace, Optional[int]]]:
+    """Exposed waiting of the steps of each side; {} unless the traces of both sides show it in all steps."""
+    found = [{place: one.exposed_waiting for place, one in waiting_of_span(span).items()} for span in spans]
+    is_known = all(
+        waits.get((step.step, step.device_id)) is not None for waits, own in zip(found, steps) for step in own
+    )
+    return list(found) if is_known else [{}, {}]
 
 
 def _choices(before: _Side, after: _Side) -> list[_Comparison]:
@@ -269,6 +284,7 @@ VIEW = View(
     needs=(("kernels", "operators"),),
     build=build,
     contract=DiffJson,
+    with_trace=True,
     params=(
         Param(
             "step",

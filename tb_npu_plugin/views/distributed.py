@@ -9,8 +9,10 @@ from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
-from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import WorldRanks, pipeline_stage
+from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
@@ -76,7 +78,7 @@ class DistributedJson(TypedDict):
     """Steps and communication of all ranks of a run.
 
     Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns,
-    avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
+    avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
     size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets,
     average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
     """
@@ -97,6 +99,10 @@ class DistributedJson(TypedDict):
     """Ranks of the job; from the links if no metadata has it."""
     late_peers: list[LatePeer]
     """Only from ranks whose trace is read."""
+    arrivals: list[CollectiveArrivals]
+    """Arrivals at the collectives with the longest waits, at most 64."""
+    clocks: list[RankClock]
+    """Clocks of ranks that run three collectives or more together."""
     cluster: Optional[ClusterJson]
     """Only set for results of MindSpore up to 2.2."""
 
@@ -107,11 +113,9 @@ NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *C
 def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
-    budgets = budgets_of_ranks(spans)
-    profiled = [(span.capture, table) for span in spans if (table := span.table("comm_links")) is not None]
-    ranks = WorldRanks(profiled)
-    links = _links(spans, ranks)
-    size = least_world_size([span.capture for span in spans], [span.table("comm_links") for span in spans])
+    run = RunCommunication(spans)
+    budgets = budgets_of_ranks(run)
+    links = _links(spans, run.ranks)
     steps = {budget.step for budget in budgets} | {link["step"] for link in links}
     found, more = cluster(spans)
     data: DistributedJson = {
@@ -121,11 +125,13 @@ def build(source: ViewInput) -> ViewResult:
         "groups": _groups(spans),
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
-        "world_size": size,
-        "late_peers": late_peers(spans, ranks, size),
+        "world_size": run.world_size,
+        "late_peers": late_peers(run),
+        "arrivals": arrivals_of(run),
+        "clocks": clocks_of(run),
         "cluster": found,
     }
-    return ViewResult(data, {**_tables(spans), **more}, min((span.base_ns for span in spans), default=0))
+    return ViewResult(data, {**_tables(run), **more}, min((span.base_ns for span in spans), default=0))
 
 
 def _order(span: SpanData) -> tuple[bool, int, str, int]:
@@ -166,18 +172,20 @@ def _groups(spans: Sequence[SpanData]) -> list[str]:
     return sorted(group for group in found if group is not None)
 
 
-def _tables(spans: Sequence[SpanData]) -> dict[str, ViewTable]:
+def _tables(run: RunCommunication) -> dict[str, ViewTable]:
     ops, transports = [], []
-    for span in spans:
-        operators, bandwidth = span.table("comm_ops"), span.table("comm_bandwidth")
-        if operators is not None:
-            ops.append(analysis.operators(operators, bandwidth, span.capture.rank))
-        if bandwidth is not None:
+    for at, line in enumerate(run.lines):
+        if line.comm_ops is not None:
+            rank, bandwidth = line.span.capture.rank, line.span.table("comm_bandwidth")
+            waits, latest = run.waits_for_last[at].time, run.names_of_last(at)
+            ops.append(analysis.operators(line.comm_ops, bandwidth, rank, waits, latest))
+    for span in run.spans:
+        if (bandwidth := span.table("comm_bandwidth")) is not None:
             transports.append(analysis.transports(bandwidth, span.capture.rank))
     return {
         "ops": ViewTable(concat(analysis.OPS_COLUMNS, ops), "elapse_ns"),
         "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
-        **_link_use(spans),
+        **_link_use(run.spans),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Optional, TypedDict
 from tb_npu_plugin.analysis.grouping import largest_first
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
+from tb_npu_plugin.analysis.run.communication import waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.model import SpanData
@@ -45,7 +46,7 @@ TOP = 10
 def build(source: ViewInput) -> ViewResult:
     """See OverviewJson."""
     span = source.spans[0]
-    steps, steps_source = steps_of(span)
+    steps, steps_source = steps_of(span, waiting_of_span(span))
     course, course_steps = (None, 0) if steps else mean_course(span)
     data: OverviewJson = {
         "steps": steps,
@@ -79,4 +80,13 @@ def _top_operators(operators: Table) -> ViewTable:
     return ViewTable(table.take(largest_first(table.ints(sort))[:TOP]), sort)
 
 
-VIEW = View(id="overview", title="Overview", scope="span", needs=(), build=build, contract=OverviewJson, early=True)
+VIEW = View(
+    id="overview",
+    title="Overview",
+    scope="span",
+    needs=(),
+    build=build,
+    contract=OverviewJson,
+    early=True,
+    with_trace=True,
+)

@@ -12,6 +12,7 @@ from tb_npu_plugin.views import (
     diff,
     distributed,
     doctor,
+    idle,
     kernel,
     memory,
     operator,
@@ -31,6 +32,7 @@ VIEWS: tuple[View, ...] = (
     distributed.VIEW,
     diff.VIEW,
     data_pipeline.VIEW,
+    idle.VIEW,
     doctor.VIEW,
     diagnosis.VIEW,
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Optional, TypedDict, cast
 
+from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, StepPlace, StepWaiting
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
@@ -40,14 +42,21 @@ class StepJson(TypedDict):
     """From the step's start on the host to its first device task."""
     exposed_preparing: Optional[int]
     """Part of `preparing` in which no other step runs on the device."""
+    exposed_waiting: Optional[int]
+    """Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it
+    does not show it."""
+    waiting_for: list[LateRank]
+    """These ranks, the longest wait first."""
 
 
-def steps_of(span: SpanData) -> tuple[list[StepJson], str | None]:
-    """Step budgets and their file: step_trace_time.csv, else computed from the kernels."""
+def steps_of(
+    span: SpanData, waiting: Optional[Mapping[StepPlace, StepWaiting]] = None
+) -> tuple[list[StepJson], str | None]:
+    """Step budgets and their file: step_trace_time.csv, else computed from the kernels. waiting: of the steps, if known."""
     steps, source = steps_and_source(span)
-    return [_step_json(step) for step in steps], source
+    return [_step_json(step, (waiting or {}).get((step.step, step.device_id), NO_WAITING)) for step in steps], source
 
 
-def _step_json(step: Step) -> StepJson:
-    found = asdict(step)
+def _step_json(step: Step, waiting: StepWaiting) -> StepJson:
+    found = asdict(step) | {"exposed_waiting": waiting.exposed_waiting, "waiting_for": list(waiting.waiting_for)}
     return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

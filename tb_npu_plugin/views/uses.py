@@ -20,7 +20,7 @@ class Use:
 
 #: By id of the result file. Files that no view shows are not listed and never reported as missing.
 USES: dict[str, Use] = {
-    "trace": Use(("trace",), Message("cost.trace")),
+    "trace": Use(("trace", "idle"), Message("cost.trace")),
     "step_trace": Use(
         ("overview", "step_trace", "distributed", "diff"),
         Message("cost.step_trace"),

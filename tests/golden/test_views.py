@@ -16,6 +16,7 @@ from tb_npu_plugin.views.base import TableJson, View, ViewInput
 from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.tables_json import inline_tables
 from tests.support.span import TestSpan, found_spans, span_of
+from tests.support.trace import open_trace
 
 RESULTS = Path(__file__).parents[2] / "fixtures" / "results"
 #: Rows of a table that a golden file holds.
@@ -29,6 +30,16 @@ def spans(fixture: str) -> list[TestSpan]:
     if fixture.startswith("mindspore"):
         return found_spans(RESULTS / fixture)
     return [span_of(folder) for folder in sorted((RESULTS / fixture).iterdir()) if folder.name.endswith("_ascend_pt")]
+
+
+@cache
+def span_with_trace(fixture: str) -> TestSpan:
+    """The first span, with the starts of its steps and its timeline."""
+    folder = min(path for path in (RESULTS / fixture).iterdir() if path.is_dir())
+    (span,) = found_spans(folder)
+    found = list(folder.rglob("trace_view.json*"))
+    span.timeline = open_trace(found[0].read_text(encoding="utf-8"))[0] if found else None
+    return span
 
 
 def answer(view: View, found: list[TestSpan]) -> dict[str, Any]:
@@ -68,7 +79,8 @@ def _shortened(value: Any) -> Any:
 @pytest.mark.parametrize("fixture", FIXTURES)
 def test_view(fixture: str, view: str) -> None:
     golden = Path(__file__).parent / fixture / f"{view}.json"
-    text = json.dumps(answer(find_view(view), spans(fixture)), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    found = [span_with_trace(fixture)] if view == "idle" else spans(fixture)
+    text = json.dumps(answer(find_view(view), found), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(text, encoding="utf-8")

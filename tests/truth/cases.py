@@ -39,7 +39,7 @@ FAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "slow-rank": (("straggler",), ()),
     "unprofiled-rank": (("unprofiled_rank", "straggler"), ()),
     "slow-link": (("slow_link",), ("straggler",)),
-    "gc-pause": (("straggler",), ()),
+    "gc-pause": (("garbage_collection", "straggler"), ()),
     "slow-loader": (("straggler", "input_bound"), ()),
 }
 #: (tensor parallel, pipeline parallel) by number of ranks.

@@ -11,6 +11,7 @@ export const VIEW_IDS = [
   "distributed",
   "diff",
   "data_pipeline",
+  "idle",
   "doctor",
 ] as const;
 
@@ -28,8 +29,21 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   distributed: "Distributed",
   diff: "Diff",
   data_pipeline: "Data pipeline",
+  idle: "Idle",
   doctor: "Doctor",
 };
+
+/** A member of the group. */
+export interface Arrival {
+  /** Rank in the job; null if unknown. */
+  rank: number | null;
+  /** Number inside the group; null if unknown. */
+  peer: number | null;
+  /** Time after the first known arrival, ns; null if unknown. */
+  after: number | null;
+  /** How it is known. */
+  source: "start" | "wait" | "before" | "unknown";
+}
 
 /** Capture settings of a span. Null: not recorded. */
 export interface CaptureJson {
@@ -107,6 +121,18 @@ export interface CatalogJson {
   scanner: "c" | "python";
   /** Version of the plugin. */
   version: string;
+}
+
+/** Idle time of one cause and launch. */
+export interface CauseTime {
+  /** Why the device was idle. */
+  cause: "garbage_collection" | "data_loading" | "communication" | "allocator" | "compile" | "synchronization" | "host_late" | "dependency" | "launch_overhead" | "unknown";
+  /** Whether the next task was launched late. */
+  launch: "late" | "before" | "unknown";
+  /** Sum of the idle time. */
+  time_ns: number;
+  /** Number of gaps; one may have several causes. */
+  gaps: number;
 }
 
 /** Answer of /api/timeline/chain: what caused a slice. */
@@ -207,6 +233,22 @@ export interface ClusterJson {
   complete: boolean;
   /** Results of MindInsight's rules. */
   findings: ClusterFinding[];
+}
+
+/** Arrivals at one collective. */
+export interface CollectiveArrivals {
+  /** Step number. */
+  step: string | null;
+  /** Communication group. */
+  group: string | null;
+  /** Communication operator. */
+  operator: string;
+  /** Longest wait of a profiled rank, ns. */
+  wait: number;
+  /** Largest error of the aligned clocks, ns. */
+  error: number;
+  /** By rank. */
+  arrivals: Arrival[];
 }
 
 /** One column of a table. */
@@ -333,7 +375,7 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Parameter: `step` (an id of `steps`). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless the traces of both sides show it. Parameter: `step` (an id of `steps`). */
 export interface DiffJson {
   /** Baseline. */
   baseline: DiffSideJson;
@@ -381,7 +423,7 @@ export interface DiffStepJson {
   classes: ClassDifference[];
 }
 
-/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). */
+/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). */
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
@@ -399,6 +441,10 @@ export interface DistributedJson {
   world_size: number | null;
   /** Only from ranks whose trace is read. */
   late_peers: LatePeer[];
+  /** Arrivals at the collectives with the longest waits, at most 64. */
+  arrivals: CollectiveArrivals[];
+  /** Clocks of ranks that run three collectives or more together. */
+  clocks: RankClock[];
   /** Only set for results of MindSpore up to 2.2. */
   cluster: ClusterJson | null;
 }
@@ -526,6 +572,32 @@ export interface FlowsJson {
   flows: FlowJson[];
 }
 
+/** Causes of the idle time of a device. Tables: "causes" (Free by cause and launch), "places" (idle time by cause, operator and Python function), "intervals" (every gap, cut into intervals with one cause each). The last two include the time between steps. Parameters: `device`, `step`. */
+export interface IdleJson {
+  /** Devices with idle time; null if the span has one device. Empty: the trace has no steps on an NPU. */
+  devices: (number | null)[];
+  /** The chosen device. */
+  device: number | null;
+  /** Steps of the device; null: not marked. */
+  steps: (string | null)[];
+  /** Step time of the chosen steps. */
+  step_ns: number;
+  /** Free of the chosen steps: the sum of `causes`. */
+  free_ns: number;
+  /** Number of gaps in the chosen steps. */
+  gaps: number;
+  /** Free by cause and launch. */
+  causes: CauseTime[];
+  /** The same for the time before the chosen steps that belongs to no step. */
+  between: CauseTime[];
+  /** How far the clocks of host and device are apart at least; null if no launch is recorded. */
+  clock_error_ns: number | null;
+  /** Free in gaps whose launch is closer to their start than the clock error. */
+  uncertain_ns: number;
+  /** Launches of each stream, of all steps. */
+  queues: StreamQueue[];
+}
+
 /** The row of the kernel table that belongs to a device slice. Null: not recorded. */
 export interface KernelFactsJson {
   /** File of the table. */
@@ -604,6 +676,22 @@ export interface LatePeer {
   peer: number;
   /** The late rank in the job; null if not recorded. */
   peer_rank: number | null;
+}
+
+/** A rank that arrives last at collectives of a step, and what a rank waits for it. */
+export interface LateRank {
+  /** Rank of the job; null if unknown. */
+  rank: number | null;
+  /** Its number inside the group; null if it was profiled. */
+  peer: number | null;
+  /** Communication group of the longest wait. */
+  group: string | null;
+  /** Sum of the waits, ns. */
+  time: number;
+  /** Part of it while nothing computes, ns; null if kernels have no times. */
+  exposed: number | null;
+  /** Number of collectives. */
+  collectives: number;
 }
 
 /** Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL. */
@@ -932,6 +1020,38 @@ export interface RankBudget {
   same_kernels: number | null;
   /** Median time of these kernels on the other ranks. */
   same_kernels_expected: number | null;
+  /** Waiting for ranks that arrive late at collectives. waiting + before_transfer + transfer + small_packets + rest = elapse; an unknown part is in `rest`. Null if neither the trace nor another rank shows who is late. */
+  waiting: number | null;
+  /** Rest of the time before the first transfer of each operator. */
+  before_transfer: number | null;
+  /** `transit` without `small_packets`. */
+  transfer: number | null;
+  /** Transfer in packets below 16 MB (RDMA: 1 MB), which do not reach the bandwidth of the link. */
+  small_packets: number | null;
+  /** Neither of these. */
+  rest: number | null;
+  /** Part of `communication_not_overlapped` that is `waiting`; null if kernels have no times. */
+  exposed_waiting: number | null;
+  /** The late ranks, the longest wait first. */
+  waiting_for: LateRank[];
+}
+
+/** Clock of a rank, compared with that of another one by the ends of collectives. */
+export interface RankClock {
+  /** Rank in the job. */
+  rank: number | null;
+  /** The other rank. */
+  reference: number | null;
+  /** This clock less the other, ns: median over the collectives. */
+  offset: number;
+  /** Median absolute deviation, ns. */
+  error: number;
+  /** Smallest offset, ns. */
+  low: number;
+  /** Largest offset, ns. */
+  high: number;
+  /** Number of collectives that both ranks run. */
+  collectives: number;
 }
 
 /** Reading state of a rank of the run. */
@@ -1200,6 +1320,10 @@ export interface StepJson {
   preparing: number | null;
   /** Part of `preparing` in which no other step runs on the device. */
   exposed_preparing: number | null;
+  /** Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it does not show it. */
+  exposed_waiting: number | null;
+  /** These ranks, the longest wait first. */
+  waiting_for: LateRank[];
 }
 
 /** Length of a step. */
@@ -1268,6 +1392,24 @@ export interface StepWork {
   gflops: number;
   /** Their share of what the device could do in the step time; null if that or the peak is unknown. */
   mfu: number | null;
+}
+
+/** Launches of one stream: how far the host is ahead of the device. */
+export interface StreamQueue {
+  /** Name of the stream. */
+  stream: string;
+  /** Tasks with a recorded launch. */
+  tasks: number;
+  /** Median time from the start of the launch to that of the task; negative ones count as 0. */
+  latency_p50_ns: number;
+  /** Longest. */
+  latency_max_ns: number;
+  /** Median number of tasks that were launched before and had not started. */
+  queue_p50: number;
+  /** Largest. */
+  queue_max: number;
+  /** Share of tasks that found no such task, from 0 to 1: the host-bound share. */
+  empty_share: number;
 }
 
 /** A table, or a page of one, by columns. */

@@ -3,6 +3,7 @@ import * as diff from "../views/diff/terms";
 import * as distributed from "../views/distributed/terms";
 import * as trajectory from "../views/distributed/trajectory_terms";
 import * as doctor from "../views/doctor/terms";
+import * as idle from "../views/idle/terms";
 import * as kernel from "../views/kernel/terms";
 import * as memory from "../views/memory/terms";
 import * as operator from "../views/operator/terms";
@@ -23,6 +24,7 @@ export const EN = {
   ...overview.en,
   ...trace.en,
   ...stepTrace.en,
+  ...idle.en,
   ...kernel.en,
   ...operator.en,
   ...memory.en,
@@ -43,6 +45,7 @@ export const ZH: Record<Key, string> = {
   ...overview.zh,
   ...trace.zh,
   ...stepTrace.zh,
+  ...idle.zh,
   ...kernel.zh,
   ...operator.zh,
   ...memory.zh,

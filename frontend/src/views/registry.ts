@@ -6,6 +6,7 @@ export const VIEWS: Readonly<Record<ViewId, () => Promise<ViewModule>>> = {
   overview: () => import("./overview").then((module) => module.view),
   trace: () => import("./trace").then((module) => module.view),
   step_trace: () => import("./step_trace").then((module) => module.view),
+  idle: () => import("./idle").then((module) => module.view),
   kernel: () => import("./kernel").then((module) => module.view),
   operator: () => import("./operator").then((module) => module.view),
   memory: () => import("./memory").then((module) => module.view),

@@ -1,6 +1,6 @@
 /** Widgets for the views. */
 
-export { BUDGET, budgetParts, stepTotal } from "./budget";
+export { BUDGET, budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } from "./budget";
 export { Button } from "./button";
 export { Card } from "./card";
 export { DiagnosisCard } from "./diagnosis/card";

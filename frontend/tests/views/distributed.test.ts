@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { DistributedJson, RankBudget } from "../../src/api/types.gen";
+import { chosenCollective } from "../../src/views/distributed/arrivals";
 import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
 import { communicationParts } from "../../src/views/distributed/rank_bars";
 import * as ranks from "../../src/views/distributed/ranks";
@@ -34,6 +35,13 @@ function budget(span: string, step: string | null, over: Partial<RankBudget> = {
     longest_communication: null,
     same_kernels: null,
     same_kernels_expected: null,
+    waiting: 6,
+    before_transfer: 1,
+    transfer: 15,
+    small_packets: 5,
+    rest: 7,
+    exposed_waiting: 5,
+    waiting_for: [],
     ...over,
   };
 }
@@ -48,6 +56,8 @@ function distributed(over: Partial<DistributedJson>): DistributedJson {
     op_types: [],
     world_size: null,
     late_peers: [],
+    arrivals: [],
+    clocks: [],
     cluster: null,
     ...over,
   };
@@ -139,7 +149,8 @@ describe("bars of ranks", () => {
     expect(bar?.parts.map((part) => [part.id, part.value])).toEqual([
       ["computing", 6],
       ["overlapped", 4],
-      ["communication", 23],
+      ["waiting", 5],
+      ["communication", 18],
       ["bubble", 7],
       ["free", 5],
       ["preparing", 3],
@@ -147,7 +158,7 @@ describe("bars of ranks", () => {
     expect(bar?.total).toBe(45);
   });
 
-  it("splits the elapsed time of communication into four parts that sum to it", () => {
+  it("splits the elapsed time of communication into parts that sum to it", () => {
     const figures = budget("a", "1");
     expect(wholeOf(communicationParts(figures))).toBe(figures.elapse);
   });
@@ -170,8 +181,14 @@ describe("bars of ranks", () => {
   });
 
   it("draws the lines of a rank on several devices where their figures are: steps by device, communication of the rank", () => {
-    const steps = { elapse: null, transit: null, wait: null, synchronization: null, idle: null };
-    const rest = { computing: null, overlapped: null, communication_not_overlapped: null, free: null };
+    const steps = { elapse: null, rest: null };
+    const rest = {
+      computing: null,
+      overlapped: null,
+      communication_not_overlapped: null,
+      free: null,
+      exposed_waiting: null,
+    };
     const data = distributed({
       ranks: [state("a", 0), state("b", 1, "reading")],
       steps: ["1"],
@@ -187,7 +204,9 @@ describe("bars of ranks", () => {
     expect(ids(budgetParts)).toEqual(["a 0", "a 1", "b"]);
     expect(ids(communicationParts)).toEqual(["a", "b"]);
   });
+});
 
+describe("a run without communication", () => {
   it("tells a run without communication", () => {
     const silent = budget("a", "1", { elapse: null, transit: null, communication_not_overlapped: 0 });
     expect(ranks.hasCommunication(distributed({ budgets: [silent] }))).toBe(false);
@@ -195,6 +214,32 @@ describe("bars of ranks", () => {
     expect(ranks.hasCommunication(distributed({ budgets: [{ ...silent, transit: 5 }] }))).toBe(true);
     expect(ranks.hasCommunication(distributed({ budgets: [budget("a", "1")] }))).toBe(true);
     expect(ranks.hasCommunication(distributed({ links: [linkRow(0, 1)] }))).toBe(true);
+  });
+});
+
+describe("late ranks", () => {
+  it("sums the waiting for a rank over the steps", () => {
+    const late = { rank: 5, peer: null, group: "g", time: 9, exposed: 5, collectives: 2 };
+    const budgets = [
+      budget("a", "1", { waiting_for: [{ ...late, rank: 6, time: 10 }, late] }),
+      budget("a", "2", { waiting_for: [late] }),
+    ];
+    const data = distributed({ ranks: [state("a", 0)], steps: ["1", "2"], budgets });
+    const [line] = ranks.rankLines(data, ranks.ALL_STEPS);
+    expect(line?.figures?.waiting_for).toEqual([
+      { ...late, time: 18, exposed: 10, collectives: 4 },
+      { ...late, rank: 6, time: 10 },
+    ]);
+  });
+
+  it("shows the collective with the longest spread, unless one is chosen", () => {
+    const of = (operator: string, after: number) => ({
+      ...{ step: "1", group: "g", operator, wait: 0, error: 0 },
+      arrivals: [{ rank: 0, peer: 0, after, source: "start" as const }],
+    });
+    const all = [of("a", 3), of("b", 7), of("c", 5)];
+    expect(chosenCollective(all, "")?.operator).toBe("b");
+    expect(chosenCollective(all, "1 g c")?.operator).toBe("c");
   });
 });
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 import numpy as np
@@ -19,6 +19,7 @@ from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
 _BETWEEN_TWO = COMM_KINDS[0]
 _KEYS = ("step", "group", "name", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
+_KERNEL_COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in (*_KEYS, "start_ns"))
 
 
 def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]:
@@ -61,7 +62,14 @@ def collectives_of(kernels: Table) -> Table:
     rows, names = rows.take(~p2p), names.take(~p2p)
     unknown_groups = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
     return Table(
-        _COLUMNS, {"step": rows.text("step"), "group": unknown_groups, "name": names, "elapse_ns": rows.ints("dur_ns")}
+        _KERNEL_COLUMNS,
+        {
+            "step": rows.text("step"),
+            "group": unknown_groups,
+            "name": names,
+            "start_ns": rows.ints("start_ns"),
+            "elapse_ns": rows.ints("dur_ns"),
+        },
     )
 
 
@@ -101,6 +109,7 @@ class FirstWait:
         wait: Its duration, ns.
         second: The longest initial wait for another peer, ns; 0 without one.
         is_long: Whether the wait is long enough to name the peer.
+        tasks: Ids of the first wait on each plane.
     """
 
     operator: int
@@ -108,6 +117,7 @@ class FirstWait:
     wait: int
     second: int
     is_long: bool
+    tasks: tuple[int, ...] = field(default=(), compare=False)
 
 
 def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[FirstWait]:
@@ -119,6 +129,7 @@ def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[First
     longest = np.zeros(len(operators.start), dtype=np.int64)
     second = longest.copy()
     task = np.full(len(operators.start), -1, dtype=np.int64)
+    tasks: list[list[int]] = [[] for _ in range(len(operators.start))]
     end = operators.start + operators.dur
     for plane in planes:
         first = np.searchsorted(plane.start, operators.start)
@@ -128,7 +139,28 @@ def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[First
         second[inside] = np.maximum(second[inside], np.minimum(waits, longest[inside]))
         longer = waits > longest[inside]
         longest[inside[longer]], task[inside[longer]] = waits[longer], plane.id[first[inside[longer]]]
-    is_long = (longest >= LEAST_WAIT_NS) & (longest >= LEAST_WAIT_SHARE * operators.dur)
+        for operator, id in zip(inside.tolist(), plane.id[first[inside]].tolist()):
+            tasks[operator].append(id)
     found = np.flatnonzero(task >= 0)
-    columns = (values[found].tolist() for values in (task, longest, second, is_long))
-    return [FirstWait(*figures) for figures in zip(found.tolist(), *columns)]
+    long = is_long(longest, operators.dur)
+    columns = (values[found].tolist() for values in (task, longest, second, long))
+    return [
+        FirstWait(operator, *figures, tasks=tuple(tasks[operator]))  # type: ignore[misc]
+        for operator, *figures in zip(found.tolist(), *columns)
+    ]
+
+
+def is_long(wait: IntArray, elapse: IntArray) -> NDArray[np.bool_]:
+    """Whether the waits of operators are long enough to name a late rank; ns."""
+    return np.asarray((wait >= LEAST_WAIT_NS) & (wait >= LEAST_WAIT_SHARE * elapse))
+
+
+def first_starts(operators: Tasks, planes: Sequence[Tasks]) -> IntArray:
+    """Start of the first task of any plane within each operator; the end of the operator without one."""
+    out = operators.start + operators.dur
+    for plane in planes:
+        if len(plane.start):
+            first = np.searchsorted(plane.start, operators.start)
+            starts = plane.start[np.minimum(first, len(plane.start) - 1)]
+            out = np.where(first < len(plane.start), np.minimum(out, starts), out)
+    return np.asarray(out)

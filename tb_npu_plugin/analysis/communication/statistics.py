@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
@@ -55,6 +56,20 @@ OPS_COLUMNS = (
     ),
     Column("avg_transit_ns", Kind.DURATION, "Avg Transit", "Transit / calls, rounded to the nanosecond.", "time"),
     Column("wait_ns", Kind.DURATION, "Wait", "Waiting for peers between moves, without synchronization.", "time"),
+    Column(
+        "waiting_ns",
+        Kind.DURATION,
+        "Waiting",
+        "Waiting for the rank that arrives last; unknown where neither the trace nor another rank shows it.",
+        "time",
+    ),
+    Column(
+        "latest_rank",
+        Kind.TEXT,
+        "Latest rank",
+        "The rank that most calls wait for, and how many of them do.",
+        "",
+    ),
     Column("sync_ns", Kind.DURATION, "Synchronization", "Waiting for peers before the first data moves.", "time"),
     Column("idle_ns", Kind.DURATION, "Unattributed wait", "Elapsed minus transit, wait and synchronization.", "time"),
     Column(
@@ -167,8 +182,15 @@ def without_rollups(bandwidth: Table) -> Table:
     return bandwidth.take(rollup == only_rollup[groups.of_row])
 
 
-def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
-    """One row per step, kind, operator and group (OPS_COLUMNS)."""
+def operators(
+    ops: Table,
+    bandwidth: Table | None,
+    rank: int | None,
+    waiting: IntArray | None = None,
+    latest: Sequence[str | None] = (),
+) -> Table:
+    """One row per step, kind, operator and group (OPS_COLUMNS). waiting, latest: time that each operator waits for the last
+    rank, and name of that rank; None and empty if unknown."""
     keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), _base_names(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
     times = time_parts(ops)
@@ -184,12 +206,23 @@ def operators(ops: Table, bandwidth: Table | None, rank: int | None) -> Table:
             "size_bytes": sizes,
             "avg_size_bytes": groups.mean(size),
             **{key: groups.sum(values) for key, values in times.items()},
+            "waiting_ns": groups.sum(waiting)
+            if waiting is not None
+            else np.full(len(groups), NULL_INT, dtype=np.int64),
+            "latest_rank": StringColumn.of(_most_frequent(rows, latest) for rows in groups.rows()),
             "avg_elapse_ns": groups.mean(times["elapse_ns"]),
             "avg_transit_ns": groups.mean(times["transit_ns"]),
             "bandwidth": ratio(sizes, groups.sum(link_time)),
             "incomplete": groups.sum(_count_incomplete(times)),
         },
     )
+
+
+def _most_frequent(rows: IntArray, names: Sequence[str | None]) -> str | None:
+    """ "5 (3/4)": the rank that most of the rows name, those that do, and all; None without one."""
+    count = Counter(names[row] for row in rows.tolist()) if len(names) else Counter[Optional[str]]()
+    count.pop(None, None)
+    return "{} ({}/{})".format(*count.most_common(1)[0], len(rows)) if count else None
 
 
 def transports(bandwidth: Table, rank: int | None) -> Table:

@@ -15,6 +15,8 @@ from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.tables import IntArray, Table, known
 
 COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"
+#: Exposed communication that waits for a late rank.
+WAITING = "waiting"
 #: Figures in files are rounded: a difference to the kernels up to this, ns, is not a class of its own.
 ROUNDING = 1000
 
@@ -56,7 +58,7 @@ def class_times(
 ) -> ClassTimes:
     """Classes of one step and device.
 
-    step: its computing, communication_not_overlapped, bubble, free and, if separate, copying, ns.
+    step: its computing, communication_not_overlapped, bubble, free and, if separate, copying and waiting, ns.
     kernels: the kernels of the step; None leaves computing undivided.
     window: start and end, ns, of a computed step, whose kernels are all that run then; time outside does not count.
 
@@ -64,9 +66,11 @@ def class_times(
     """
     exposed, bubble = step["communication_not_overlapped"], step["bubble"]
     bubble = min(bubble or 0, exposed or 0)
+    waiting = min(step.get(WAITING) or 0, (exposed or 0) - bubble)
     parts = {
         COPYING: step.get(COPYING) or 0,  # unknown: not a separate part
-        COMMUNICATION: None if exposed is None else exposed - bubble,
+        COMMUNICATION: None if exposed is None else exposed - bubble - waiting,
+        WAITING: waiting,
         BUBBLE: bubble,
         IDLE: step["free"],
     }

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.idle import excess_of
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -15,6 +16,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
 logger = logging.getLogger(__name__)
+#: A rank's idle time explains that others wait for it from this share of their wait on.
+_EXPLAINS = 0.5
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
             missing = Unchecked(rule.id, Message("unchecked.defect", error=type(error).__name__), "")
         if missing is not None:
             unchecked.append(missing)
-    findings = sorted(found, key=lambda one: (-one.cost_ns, one.rule, one.message))
+    findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,
         run.step_times,
@@ -72,6 +75,20 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         unchecked,
         len(RULES) - len(unchecked),
     )
+
+
+def with_causes(findings: Sequence[Finding], run: RunData) -> list[Finding]:
+    """The findings with `causes`: the others wait for a rank because it is idle, where it idles longer than the others
+    by at least half of their wait, for known causes."""
+    out = []
+    for finding in findings:
+        own = [one for one in findings if one.part == "free" and one.subject.rank == finding.subject.rank]
+        if finding.part == "waiting" and finding.subject.rank is not None and own:
+            excess = sum(excess_of(run, one.subject.rank, cause) for one in own for cause in one.costs)
+            if excess >= _EXPLAINS * finding.cost_ns:
+                finding = replace(finding, causes=tuple(one.rule for one in own))
+        out.append(finding)
+    return out
 
 
 def at_stake(findings: Sequence[Finding], run: RunData) -> int:
@@ -94,7 +111,7 @@ def at_stake(findings: Sequence[Finding], run: RunData) -> int:
 def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if not run.step_ns:
         return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
-    costly = next((one for one in findings if severity_of(one.cost_ns, run.step_ns) != "low"), None)
+    costly = next((one for one in findings if not one.causes and severity_of(one.cost_ns, run.step_ns) != "low"), None)
     if costly is None:
         computing = max((line.sums.computing or 0 for line in run.lines), default=0) / run.step_count
         share = computing / run.step_ns

@@ -1,10 +1,11 @@
-"""The host waits for batches of the PyTorch DataLoader."""
+"""The device idles while the host waits for batches of the PyTorch DataLoader."""
 
 from __future__ import annotations
 
 from typing import Optional
 
 from tb_npu_plugin.analysis.data_pipeline import loader
+from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -12,14 +13,19 @@ from tb_npu_plugin.analysis.steps.of_span import elapsed_steps
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
-#: Least share of the elapsed time of the steps.
+#: Least share of the elapsed time of the steps, where it is unknown whether the device was idle meanwhile.
 _LEAST_SHARE = 0.1
 
 
 def find(run: RunData) -> list[Finding]:
-    """The rank that waits longest, if it waits for a good part of its steps."""
-    found = [one for span in run.spans if (one := _of_rank(run, span)) is not None]
-    return sorted(found, key=lambda one: -one.cost_ns)[:1]
+    """The rank that loses most time: idle time where a trace shows it, else the host's waits for batches."""
+    found = highest_cost(run, "data_loading")
+    if found is not None:
+        message = Message("finding.input_bound.idle", rank=found.rank, time=found.time)
+        return [finding_of(found, RULE.id, RULE.category, message, Message("fix.input_bound"))]
+    explained = {span.token for span, _ in run.idle}
+    waits = [one for span in run.spans if span.token not in explained and (one := _of_rank(run, span)) is not None]
+    return sorted(waits, key=lambda one: -one.cost_ns)[:1]
 
 
 def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
@@ -40,16 +46,17 @@ def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
         cost_ns=waits.total_ns // run.step_count,
         cost_kind="upper bound",
         part="free",
-        confidence=Confidence("measured"),
+        confidence=Confidence("inferred"),
         evidence=(Evidence("data_pipeline", span.token),),
         fix=(Message("fix.input_bound"),),
         check=Message("check.input_bound"),
+        costs={"data_loading": waits.total_ns // run.step_count},
     )
 
 
 def missing(run: RunData) -> Optional[Unchecked]:
-    """Operators of the host."""
-    if any(span.table("operators") is not None for span in run.spans):
+    """A trace, or operators of the host."""
+    if run.idle or any(span.table("operators") is not None for span in run.spans):
         return None
     return Unchecked(RULE.id, Message("unchecked.no_operators"), "activities=[ProfilerActivity.CPU, ...]")
 

@@ -11,18 +11,20 @@ from typing import Any, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
+from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.roofline import Device, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size, pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import Table, known
 
-_SUMMED = tuple(
-    field.name for field in fields(RankBudget) if field.name not in ("span", "worker", "rank", "device_id", "step")
-)
+_NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for")
+_SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class RunData:
     @cached_property
     def budgets(self) -> list[RankBudget]:
         """All steps of all ranks."""
-        return budgets_of_ranks(self.spans)
+        return budgets_of_ranks(self.communication)
 
     @cached_property
     def has_npu(self) -> bool:
@@ -164,17 +166,14 @@ class RunData:
         return sum(time for _, time in self.step_times) // self.step_count
 
     @cached_property
-    def ranks(self) -> WorldRanks:
-        """Ranks of the job by group."""
-        profiled = [(span.capture, table) for span in self.spans if (table := span.table("comm_links")) is not None]
-        return WorldRanks(profiled)
+    def communication(self) -> RunCommunication:
+        """What the ranks wait for at collectives."""
+        return RunCommunication(self.spans)
 
-    @cached_property
+    @property
     def world_size(self) -> Optional[int]:
         """Ranks of the job, or a lower bound; None if unknown."""
-        return least_world_size(
-            [span.capture for span in self.spans], [span.table("comm_links") for span in self.spans]
-        )
+        return self.communication.world_size
 
     @cached_property
     def links(self) -> list[Link]:
@@ -183,13 +182,18 @@ class RunData:
             link
             for span in self.spans
             if (table := span.table("comm_links")) is not None
-            for link in links(table, self.ranks, span.table("comm_ops"))
+            for link in links(table, self.communication.ranks, span.table("comm_ops"))
         ]
 
     @cached_property
     def late_peers(self) -> list[LatePeer]:
         """Waits for ranks that were not profiled."""
-        return late_peers(self.spans, self.ranks, self.world_size)
+        return late_peers(self.communication)
+
+    @cached_property
+    def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
+        """Idle time of the devices of each span whose trace is read."""
+        return [(span, idle) for span in self.spans if (idle := idle_of(span))]
 
 
 def device_kind_of(span: SpanData) -> str:

@@ -11,7 +11,8 @@ from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
 #: Ids of the classes, in display order. Not classes of kernels: "computing", computing time in a file without known
-#: kernels; "bubble", communication that waits for another pipeline stage; "idle", nothing runs.
+#: kernels; "waiting" and "bubble", communication that waits for a late rank or for another pipeline stage; "idle", nothing
+#: runs.
 CLASSES = (
     "conv_forward",
     "conv_backward",
@@ -25,6 +26,7 @@ CLASSES = (
     "computing",
     "copying",
     "communication",
+    "waiting",
     "bubble",
     "idle",
 )

@@ -36,6 +36,10 @@ class WorldRanks:
         ranks = self._ranks.get(group or "", [])
         return ranks[local] if 0 <= local < len(ranks) else self._own.get((group, local))
 
+    def size(self, group: str | None) -> int:
+        """Members of a group; 0 if unknown."""
+        return len(self._ranks.get(group or "", []))
+
 
 def world_size(captures: Sequence[Capture]) -> int | None:
     """Ranks of the job, from distributed_args or else the groups; None if neither is recorded. At least the number that

@@ -3,50 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication import statistics as communication
-from tb_npu_plugin.analysis.communication.lateness import collectives_of, lateness
+from tb_npu_plugin.analysis.communication.lateness import lateness
 from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_step, is_communication, longest_communication
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, RunCommunication, StepWaiting
+from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_largest, nth_longest_idle
-from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.repeats import repeats
-from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import Table
-
-
-@dataclass(frozen=True)
-class RankDevice:
-    """One device of a span. device_id: None if the span has one device, and for data of no certain device."""
-
-    span: SpanData
-    device_id: Optional[int]
-    steps: Sequence[Step]
-    comm_ops: Optional[Table]
-
-    def kernels(self) -> Optional[Table]:
-        """Kernels of the device; None if the span has none."""
-        kernels = self.span.table("kernels")
-        if kernels is None or self.device_id is None:
-            return kernels
-        return kernels.take(kernels.ints("device_id") == self.device_id)
-
-
-def devices_of(span: SpanData) -> list[RankDevice]:
-    """The devices of a span in the order of their steps. communication.json does not name devices, so with several
-    devices it becomes a separate line."""
-    steps, _ = steps_and_source(span)
-    comm_ops = span.table("comm_ops")
-    devices = list(dict.fromkeys(step.device_id for step in steps))
-    if len(devices) < 2:
-        return [RankDevice(span, None, steps, comm_ops)]
-    lines = [RankDevice(span, device, [step for step in steps if step.device_id == device], None) for device in devices]
-    return lines if comm_ops is None else [*lines, RankDevice(span, None, [], comm_ops)]
 
 
 @dataclass
@@ -112,6 +82,21 @@ class RankBudget:
     by total computing time."""
     same_kernels_expected: Optional[int] = None
     """Median time of these kernels on the other ranks."""
+    waiting: Optional[int] = None
+    """Waiting for ranks that arrive late at collectives. waiting + before_transfer + transfer + small_packets + rest =
+    elapse; an unknown part is in `rest`. Null if neither the trace nor another rank shows who is late."""
+    before_transfer: Optional[int] = None
+    """Rest of the time before the first transfer of each operator."""
+    transfer: Optional[int] = None
+    """`transit` without `small_packets`."""
+    small_packets: Optional[int] = None
+    """Transfer in packets below 16 MB (RDMA: 1 MB), which do not reach the bandwidth of the link."""
+    rest: Optional[int] = None
+    """Neither of these."""
+    exposed_waiting: Optional[int] = None
+    """Part of `communication_not_overlapped` that is `waiting`; null if kernels have no times."""
+    waiting_for: tuple[LateRank, ...] = ()
+    """The late ranks, the longest wait first."""
 
 
 #: Minimum idle stretch that can delay others, as a share of the longest step; below it, kernels need not be examined.
@@ -135,11 +120,11 @@ _STEP_TIMES = (
 _Budgets = Sequence[Sequence[RankBudget]]
 
 
-def budgets_of_ranks(spans: Sequence[SpanData]) -> list[RankBudget]:
+def budgets_of_ranks(run: RunCommunication) -> list[RankBudget]:
     """All steps of each rank; see RankBudget."""
-    lines = [line for span in spans for line in devices_of(span)]
-    ranks = [_budgets(line) for line in lines]
-    late = lateness([_collectives(line) for line in lines] if len(lines) > 1 else [])
+    lines = run.lines
+    ranks = [_budgets(line, waiting) for line, waiting in zip(lines, run.waiting)]
+    late = lateness(run.collectives if len(lines) > 1 else [])
     for budgets, waits in zip(ranks, late):
         for budget in budgets:
             budget.late = waits.get(budget.step)
@@ -148,11 +133,6 @@ def budgets_of_ranks(spans: Sequence[SpanData]) -> list[RankBudget]:
     if _have_few_peers(lines, ranks):
         _add_same_kernels(lines, ranks)
     return [budget for budgets in ranks for budget in budgets]
-
-
-def _collectives(line: RankDevice) -> Optional[Table]:
-    kernels = line.kernels() if line.comm_ops is None else None
-    return line.comm_ops if kernels is None else collectives_of(kernels)
 
 
 def _add_repeats(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
@@ -235,13 +215,16 @@ def _add_same_kernels(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
                 budget.same_kernels, budget.same_kernels_expected = figures.taken, figures.expected
 
 
-def _budgets(line: RankDevice) -> list[RankBudget]:
+def _budgets(line: RankDevice, waiting: Mapping[Optional[str], StepWaiting]) -> list[RankBudget]:
     """One per step of the step table, and one per step found only in communication.json."""
     ops = line.comm_ops
     splits = {} if ops is None else {step: communication.split(rows) for step, rows in by_step(ops).items()}
     unknown = communication.UNKNOWN_SPLIT
     out = [_budget(line, step.step, step, splits.pop(step.step, unknown)) for step in line.steps]
     out += [_budget(line, step, None, split) for step, split in splits.items()]
+    for budget in out:
+        for key, value in vars(waiting.get(budget.step, NO_WAITING)).items():
+            setattr(budget, key, value)
     return out
 
 

@@ -186,6 +186,16 @@ class Timeline:
             for flow in which.tolist()
         ]
 
+    def category_code(self, category: str) -> int:
+        """Value of `category` for slices of this category; -1 where no slice or flow has it."""
+        return next(iter(np.flatnonzero(self._categories.equal(category)).tolist()), -1)
+
+    def flow_pairs(self, kind: str) -> tuple[Index, Index]:
+        """(source, target) of all flows of a kind, as slice ids, sorted by source."""
+        code = self.category_code(kind)
+        chosen = np.flatnonzero(self._flow_kind == code) if code >= 0 else np.zeros(0, dtype=np.int64)
+        return np.asarray(self._flow_source[chosen]), np.asarray(self._flow_target[chosen])
+
     def tracks_of(self, kind: str) -> Sequence[int]:
         """Numbers of the tracks of a kind: "slices" or "counter"."""
         return [index for index, track in enumerate(self.tracks) if track["kind"] == kind]

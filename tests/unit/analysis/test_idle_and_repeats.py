@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tb_npu_plugin.analysis.run.budgets import budgets_of_ranks
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_longest_idle
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.tables import Table
@@ -90,5 +91,5 @@ def test_work_that_changes_does_not_repeat() -> None:
 
 def test_two_ranks_without_steps_know_how_often_their_work_repeats() -> None:
     ranks = [TestSpan({"kernels": table_of("kernels", kernels(STEP * 3))}, token=token) for token in "ab"]
-    assert [budget.repeats for budget in budgets_of_ranks(ranks)] == [3, 3]
-    assert [budget.repeats for budget in budgets_of_ranks(ranks[:1])] == [None]
+    assert [budget.repeats for budget in budgets_of_ranks(RunCommunication(ranks))] == [3, 3]
+    assert [budget.repeats for budget in budgets_of_ranks(RunCommunication(ranks[:1]))] == [None]

@@ -45,6 +45,12 @@ def test_bubble_is_taken_out_of_communication_and_copying_is_a_part() -> None:
     assert found.times == {"matmul": 60, "copying": 10, "communication": 10, "bubble": 40, "idle": 5}
 
 
+def test_waiting_is_taken_out_of_communication_without_the_bubble() -> None:
+    found = class_times(parts(60, 50, 5, bubble=40, waiting=8), None)
+    assert found.times == {"computing": 60, "communication": 2, "waiting": 8, "bubble": 40, "idle": 5}
+    assert class_times(parts(60, 50, 5, bubble=40, waiting=80), None).total == 115
+
+
 def test_rounding_of_a_file_makes_no_class_but_missing_kernels_do() -> None:
     rows = kernels(("MatMulV2", "AI_CORE", 0, 60_000))
     assert class_times(parts(60_019, 0, 0), rows).times == {"matmul": 60_019, "idle": 0}

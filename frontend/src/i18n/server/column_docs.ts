@@ -199,6 +199,9 @@ export const COLUMN_DOCS = {
   "Transit / calls, rounded to the nanosecond.": "传输时间 / 调用次数，四舍五入到纳秒。",
   "Wait / (wait + transit).": "等待时间 /（等待时间 + 传输时间）。",
   "Waiting before the first data moves; part of Wait.": "首次传输数据前的等待；是等待时间的一部分。",
+  "Waiting for the rank that arrives last; unknown where neither the trace nor another rank shows it.":
+    "等待最晚到达的 rank 的时间；trace 和其他 rank 都不能说明时为未知。",
+  "The rank that most calls wait for, and how many of them do.": "多数调用所等待的 rank，以及其中等待它的次数。",
   "Waiting for peers before the first data moves.": "首次传输数据前等待对端的时间。",
   "Waiting for peers between moves, without synchronization.": "两次传输之间等待对端的时间，不含同步时间。",
   "Waiting for peers, synchronization included.": "等待对端的时间，含同步时间。",
@@ -224,4 +227,17 @@ export const COLUMN_DOCS = {
     "total、top1、middle、bottom1 ……：取自该类型的哪个算子。",
   "vector cores": "vector 核",
   "{0} on the {1}.": "{1} 上的 {0}。",
+  "Device task that ended the idle time.": "结束该空闲的设备任务。",
+  "Duration of the idle time.": "空闲的时长。",
+  "Innermost Python function with a source file.": "有源文件的最内层 Python 函数。",
+  "Longest interval.": "最长的区间。",
+  "Number of gaps; one may have several causes.": "空闲段数；一段可有多个原因。",
+  "Number of intervals.": "区间数。",
+  "Operator of the framework behind the idle time.": "造成空闲的框架算子。",
+  "Share of the idle time of all rows.": "占所有行空闲时间的比例。",
+  "Start of the idle time.": "空闲的起点。",
+  "Sum of the idle time.": "空闲时间之和。",
+  "Whether the launch of the next task began after the idle time did (late), or before it.":
+    "下一个任务的下发开始于空闲之后（晚）还是之前。",
+  "Why the device was idle.": "设备空闲的原因。",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -6,7 +6,7 @@ import { Card } from "../../widgets";
 import { type ClassRow, classRows, direction, totals, WHOLE } from "./classes";
 
 /** Parts without kernels. */
-const NO_KERNELS: ReadonlySet<string> = new Set(["computing", "bubble", "idle"]);
+const NO_KERNELS: ReadonlySet<string> = new Set(["computing", "waiting", "bubble", "idle"]);
 
 interface Props {
   pair: DiffStepJson;

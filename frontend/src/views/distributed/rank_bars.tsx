@@ -1,7 +1,7 @@
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { type BarPart, Card, Empty, Legend, StackedBar } from "../../widgets";
+import { type BarPart, Card, Empty, Legend, StackedBar, waitingHelp } from "../../widgets";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
 interface Props {
@@ -103,19 +103,22 @@ function legendOf(bars: readonly Bar[]): BarPart[] {
 
 /** Parts of the elapsed time of all communication operators, in the order of the bar; they sum to it. */
 const COMMUNICATION_PARTS = [
-  { id: "transit", color: "var(--c-comm)" },
-  { id: "wait", color: "var(--c-prep)" },
-  { id: "synchronization", color: "var(--c-mix)" },
-  { id: "idle", color: "var(--c-wait)" },
+  { id: "waiting", color: "var(--c-wait)" },
+  { id: "before_transfer", color: "var(--c-mix)" },
+  { id: "transfer", color: "var(--c-comm)" },
+  { id: "small_packets", color: "var(--c-prep)" },
+  { id: "rest", color: "var(--c-free)" },
 ] as const;
 
 /** The bar parts of one rank. */
 export function communicationParts(figures: Figures): BarPart[] {
+  // Without recorded operators, waiting alone is no bar.
+  const isKnown = figures.rest !== null;
   return COMMUNICATION_PARTS.map(({ id, color }) => ({
     id,
     label: t(`distributed.part.${id}`),
-    value: figures[id],
+    value: isKnown ? figures[id] : null,
     color,
-    help: t(`distributed.part.${id}.help`),
+    help: id === "waiting" ? waitingHelp(figures.waiting_for) : t(`distributed.part.${id}.help`),
   }));
 }

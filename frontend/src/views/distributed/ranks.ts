@@ -1,4 +1,4 @@
-import type { DistributedJson, LinkJson, RankBudget, RankStateJson } from "../../api/types.gen";
+import type { DistributedJson, LateRank, LinkJson, RankBudget, RankStateJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { type BarPart, wholeOf } from "../../widgets";
 
@@ -16,10 +16,13 @@ export type Figures = Pick<
   | "bubble"
   | "exposed_preparing"
   | "elapse"
-  | "transit"
-  | "wait"
-  | "synchronization"
-  | "idle"
+  | "waiting"
+  | "before_transfer"
+  | "transfer"
+  | "small_packets"
+  | "rest"
+  | "exposed_waiting"
+  | "waiting_for"
 >;
 
 /** One rank as a line of the page. `figures` null: not read yet, or no data in this step. */
@@ -32,7 +35,9 @@ export interface RankLine {
   figures: Figures | null;
 }
 
-const NAMES: readonly (keyof Figures)[] = [
+type Sums = Omit<Figures, "waiting_for">;
+
+const NAMES: readonly (keyof Sums)[] = [
   "computing",
   "overlapped",
   "communication_not_overlapped",
@@ -41,10 +46,12 @@ const NAMES: readonly (keyof Figures)[] = [
   "bubble",
   "exposed_preparing",
   "elapse",
-  "transit",
-  "wait",
-  "synchronization",
-  "idle",
+  "waiting",
+  "before_transfer",
+  "transfer",
+  "small_packets",
+  "rest",
+  "exposed_waiting",
 ];
 
 /** Key of rows without a step. */
@@ -93,12 +100,25 @@ export function rankLines(data: DistributedJson, step: string): RankLine[] {
 /** Sums of the known values; unknown if all rows lack the value. */
 function sumUp(budgets: readonly RankBudget[]): Figures | null {
   if (budgets.length === 0) return null;
-  const sums = {} as Record<keyof Figures, number | null>;
+  const sums = {} as Record<keyof Sums, number | null>;
   for (const name of NAMES) {
     const known = budgets.map((budget) => budget[name]).filter((value) => value !== null);
     sums[name] = known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
   }
-  return sums;
+  return { ...sums, waiting_for: joinLateRanks(budgets.flatMap((budget) => budget.waiting_for)) };
+}
+
+/** One entry for each late rank, the longest wait first. */
+function joinLateRanks(ranks: readonly LateRank[]): LateRank[] {
+  const joined = new Map<string, LateRank>();
+  for (const one of ranks) {
+    const key = one.rank === null ? `${one.group} ${one.peer}` : String(one.rank);
+    const sum = joined.get(key);
+    const exposed = sum?.exposed == null || one.exposed === null ? null : sum.exposed + one.exposed;
+    const both = sum && { time: sum.time + one.time, exposed, collectives: sum.collectives + one.collectives };
+    joined.set(key, { ...one, ...both });
+  }
+  return [...joined.values()].sort((a, b) => b.time - a.time);
 }
 
 /** "rank 3", or the worker's name if the rank is unknown; with several devices "rank 3 · device 1". */

@@ -17,6 +17,7 @@ import {
   type Where,
 } from "../../widgets";
 import type { ViewProps } from "../view";
+import { Arrivals, arrivalsOf } from "./arrivals";
 import { LinkMatrix } from "./link_matrix";
 import { isSmallMatrix } from "./links";
 import { communicationParts, RankBars } from "./rank_bars";
@@ -54,7 +55,9 @@ function Distributed({ data, answer, run }: Props) {
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
   // Half width only with a neighbour: charts of ranks, or a small matrix.
   const isMatrixWide = links.length > 0 && !isSmallMatrix(links);
-  const halves = Number(hasBudget) + Number(!isSilent) + Number(links.length > 0);
+  const collectives = arrivalsOf(data, step);
+  const halves =
+    Number(hasBudget) + Number(!isSilent) + Number(collectives.length > 0) + Number(links.length > 0 && !isMatrixWide);
   const isWide = isMatrixWide || halves % 2 === 0;
   // All rows are of the chosen step: hide the step column.
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
@@ -93,6 +96,7 @@ function Distributed({ data, answer, run }: Props) {
           onChoose={onChoose}
         />
       )}
+      <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
@@ -107,11 +111,13 @@ const OPS = [
   "calls",
   "size_bytes",
   "elapse_ns",
+  "waiting_ns",
   "transit_ns",
   "wait_ns",
   "sync_ns",
   "idle_ns",
   "bandwidth",
+  "latest_rank",
 ];
 
 const LINK_USE = ["rank", "link", "port", "way", "packets", "average", "peak", "speed", "use", "errors", "dropped"];

@@ -4,7 +4,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { budgetParts, Card, Empty, Legend, StackedBar, stepTotal } from "../../widgets";
+import { budgetParts, Card, Empty, Legend, namedBudgetParts, StackedBar, stepTotal } from "../../widgets";
 import { partsInOrder } from "../step_trace/parts";
 import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
@@ -36,7 +36,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course, cour
     );
   }
   const nameOf = (step: StepJson) => stepName(steps, step, deviceKind);
-  const parts = budgetParts(chosen);
+  const parts = namedBudgetParts(chosen);
   const shown = all ? steps : steps.slice(0, FIRST);
   const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.exposed_preparing ?? 0)));
   return (
@@ -77,6 +77,7 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course, cour
       <p class="muted small" style={{ marginTop: "8px" }}>
         {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
+        {chosen.exposed_waiting === null && (chosen.communication ?? 0) > 0 && ` ${t("overview.waiting.unknown")}`}
       </p>
     </Card>
   );

@@ -23,6 +23,7 @@ function stepTable(steps: readonly StepJson[]): TableJson {
     column("computing", t("step.computing"), t("step.computing.help")),
     column("overlapped", t("budget.overlapped"), t("budget.overlapped.help")),
     column("communication_not_overlapped", t("budget.communication"), t("budget.communication.help")),
+    column("exposed_waiting", t("budget.waiting"), t("overview.waiting.help")),
     column("communication", t("step.communication"), t("step.communication.help")),
     column("copying", t("budget.copying"), t("budget.copying.help")),
     column("free", t("budget.free"), t("budget.free.help")),
@@ -31,7 +32,7 @@ function stepTable(steps: readonly StepJson[]): TableJson {
     column("stage", t("overview.col.stage"), ""),
   ];
   const data: TableJson["data"] = { step_time: steps.map(stepTotal) };
-  for (const { key } of columns) data[key] ??= steps.map((step) => step[key as keyof StepJson]);
+  for (const { key } of columns) data[key] ??= steps.map((step) => step[key as Exclude<keyof StepJson, "waiting_for">]);
   const isThere = (key: string, value: unknown) => value !== null && !(key === "bubble" && value === 0);
   const known = columns.filter(({ key }) => key === "step" || data[key]?.some((value) => isThere(key, value)));
   const rows = steps.length;

@@ -11,6 +11,8 @@ export const en = {
     "Computed from the device tasks of {file}: a step lasts from its first task to that of the next step; the last step ends with its last task.",
   "overview.copying":
     "Copying is not free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
+  "overview.waiting.unknown": "Waiting for late ranks is unknown: the trace of this rank, from Level1, shows it.",
+  "overview.waiting.help": "Part of the exposed communication that waits for ranks that arrive late at collectives",
   "overview.mean": "Mean step",
   "overview.mean.took": "Step time {time}: mean of {count} steps. The first is left out: it has no gap before it.",
   "overview.points": "Only step gap, forward/backward and tail were recorded; device time is not broken down.",
@@ -82,6 +84,8 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.source.kernels":
     "由 {file} 中的 Device 侧任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
   "overview.copying": "拷贝不是空闲：HolisticTraceAnalysis 将其与未被掩盖的通信一起计入 non-compute 时间。",
+  "overview.waiting.unknown": "无法得知对慢卡的等待：它取自该 rank 的 trace（Level1 及以上）。",
+  "overview.waiting.help": "未被掩盖的通信中，等待较晚到达集合通信的 rank 的部分",
   "overview.mean": "平均 step",
   "overview.mean.took": "迭代耗时 {time}：{count} 个 step 的平均值。第一个 step 之前没有间隙，不计入。",
   "overview.points": "只记录了迭代间隙、前向/反向和拖尾，设备时间没有细分。",

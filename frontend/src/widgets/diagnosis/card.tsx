@@ -4,7 +4,7 @@ import { setReading } from "../../api/client";
 import type { DiagnosisJson, FindingJson, ProgressJson, RankStateJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
-import { sayOption, t, textOf, viewTitle } from "../../i18n";
+import { type Key, sayOption, t, textOf, viewTitle } from "../../i18n";
 import { places } from "../../state/catalog";
 import { freshJobs } from "../../state/progress";
 import { Button } from "../button";
@@ -123,8 +123,8 @@ function Finding({ finding }: { finding: FindingJson }) {
         ))}
         {finding.check && <p class="muted small">{textOf(finding, "check")}</p>}
       </div>
-      <span class="mono" data-tip={t(kind === "measured" ? "diagnosis.cost.measured" : "diagnosis.cost.bound")}>
-        {kind === "measured" ? cost : `≤ ${cost}`}
+      <span class="mono" data-tip={t(tipOf(finding))}>
+        {finding.ms_per_step === 0 ? format.UNKNOWN : kind === "measured" ? cost : `≤ ${cost}`}
       </span>
       <span class="jumps">
         {openable(evidence).map((one) => (
@@ -135,6 +135,11 @@ function Finding({ finding }: { finding: FindingJson }) {
       </span>
     </li>
   );
+}
+
+function tipOf({ ms_per_step: ms, kind }: FindingJson): Key {
+  if (ms === 0) return "diagnosis.cost.none";
+  return kind === "measured" ? "diagnosis.cost.measured" : "diagnosis.cost.bound";
 }
 
 /** The n-th fix in the current language. */

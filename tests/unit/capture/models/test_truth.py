@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.analysis.run.budgets import budgets_of_ranks
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.writers.dialect import Options
@@ -200,7 +201,7 @@ def of_databases(framework: str, *faults: str) -> list[dict[str, Any]]:
     )
     for path in folder.rglob("analysis.db"):
         path.unlink()
-    return [vars(budget) for budget in budgets_of_ranks(found_spans(folder))]
+    return [vars(budget) for budget in budgets_of_ranks(RunCommunication(found_spans(folder)))]
 
 
 def test_pauses_that_come_back_in_each_step_stand_out_in_a_capture_without_steps() -> None:

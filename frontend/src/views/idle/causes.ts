@@ -1,0 +1,46 @@
+import type { CauseTime } from "../../api/types.gen";
+import { t } from "../../i18n";
+import type { BarPart } from "../../widgets";
+
+export type Cause = CauseTime["cause"];
+
+/** Causes in order of priority, with the colour of each. */
+const COLORS: Readonly<Record<Cause, string>> = {
+  garbage_collection: "var(--c-wait)",
+  data_loading: "var(--c-prep)",
+  communication: "var(--c-comm)",
+  allocator: "var(--c-mix)",
+  compile: "var(--c-vec)",
+  synchronization: "var(--c-pink)",
+  host_late: "var(--c-compute)",
+  dependency: "var(--c-over)",
+  launch_overhead: "var(--c-free)",
+  unknown: "var(--c-rest)",
+};
+
+export const causeColor = (cause: unknown): string => (isCause(cause) ? COLORS[cause] : COLORS.unknown);
+
+const isCause = (cause: unknown): cause is Cause => typeof cause === "string" && cause in COLORS;
+
+/** Name of a cause; the id of one that this page does not know. */
+export function causeName(cause: unknown): string {
+  return isCause(cause) ? t(`idle.cause.${cause}`) : String(cause ?? "");
+}
+
+/** Idle time by cause, of all launches. */
+export function partsOf(times: readonly CauseTime[]): BarPart[] {
+  const sums = new Map<Cause, number>();
+  for (const { cause, time_ns: time } of times) sums.set(cause, (sums.get(cause) ?? 0) + time);
+  return [...sums].map(([cause, value]) => ({
+    id: cause,
+    label: causeName(cause),
+    help: t(`idle.cause.${cause}.help`),
+    value,
+    color: causeColor(cause),
+  }));
+}
+
+/** Idle time whose launch was late, in time or unknown, ns. */
+export function launchSum(times: readonly CauseTime[], launch: CauseTime["launch"]): number {
+  return times.reduce((sum, one) => sum + (one.launch === launch ? one.time_ns : 0), 0);
+}

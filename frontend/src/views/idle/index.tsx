@@ -1,0 +1,183 @@
+import type { Query } from "../../api/client";
+import type { IdleJson, ViewJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { addStyle } from "../../base/style";
+import { t } from "../../i18n";
+import { param, setParams } from "../../state/params";
+import { openView } from "../../state/selection";
+import { useAccepted, useView } from "../../state/use_view";
+import {
+  Card,
+  DataTable,
+  Empty,
+  formatPick,
+  Legend,
+  PickChips,
+  parsePick,
+  pickWhere,
+  type Row,
+  Select,
+  StackedBar,
+  ViewFrame,
+} from "../../widgets";
+import type { ViewModule, ViewProps } from "../view";
+import { causeColor, causeName, launchSum, partsOf } from "./causes";
+import css from "./idle.css?inline";
+import { QueueTable } from "./queues";
+
+addStyle(css);
+
+/** Why the device was idle: by cause, by place in the program, every interval. */
+function IdleView({ selection }: ViewProps) {
+  const view = useView<IdleJson>("idle", {
+    span: selection.span,
+    step: param("idle.step"),
+    device: param("idle.device"),
+  });
+  useAccepted(view, "idle.step", "idle.device");
+  return (
+    <ViewFrame view={view}>
+      {(data, answer) =>
+        data.devices.length === 0 ? (
+          <Empty text={t("idle.none")} />
+        ) : (
+          <div class="grid">
+            <CauseCard data={data} />
+            <Tables answer={answer} query={view.query} />
+            {data.queues.length > 0 && <QueueTable queues={data.queues} />}
+          </div>
+        )
+      }
+    </ViewFrame>
+  );
+}
+
+const pickCause = (cause: string | null) => setParams({ "idle.pick": formatPick("cause", cause) });
+
+/** The verdict and the idle time by cause. */
+function CauseCard({ data }: { data: IdleJson }) {
+  const parts = partsOf(data.causes);
+  const between = data.between.reduce((sum, one) => sum + one.time_ns, 0);
+  const text = (launch: "late" | "before" | "unknown") => {
+    const time = launchSum(data.causes, launch);
+    return { time: format.duration(time), share: format.shareOf(time, data.free_ns) };
+  };
+  return (
+    <Card title={t("idle.causes")} help={t("idle.causes.help")} actions={<Choices data={data} />}>
+      <p class="idle-verdict">
+        {t("idle.verdict", {
+          time: format.duration(data.free_ns),
+          gaps: format.integer(data.gaps),
+          share: format.shareOf(data.free_ns, data.step_ns),
+        })}{" "}
+        {data.clock_error_ns === null ? t("idle.no_launches") : t("idle.verdict.late", text("late"))}
+      </p>
+      <StackedBar parts={parts} onClick={pickCause} />
+      <Legend parts={parts} hasValues />
+      {data.clock_error_ns !== null && (
+        <p class="muted small">
+          {t("idle.launches", {
+            before: text("before").time,
+            unknown: text("unknown").time,
+            error: format.duration(data.clock_error_ns),
+            uncertain: format.duration(data.uncertain_ns),
+          })}
+        </p>
+      )}
+      {between > 0 && (
+        <>
+          <p>{t("idle.between", { time: format.duration(between) })}</p>
+          <StackedBar parts={partsOf(data.between)} thin />
+          <Legend parts={partsOf(data.between)} hasValues />
+        </>
+      )}
+    </Card>
+  );
+}
+
+function Choices({ data }: { data: IdleJson }) {
+  return (
+    <>
+      {data.devices.length > 1 && (
+        <Select
+          label={t("steps.device")}
+          prefix
+          options={data.devices.map((id) => ({ id: String(id), label: String(id) }))}
+          value={String(data.device)}
+          onChange={(id) => setParams({ "idle.device": id })}
+        />
+      )}
+      {data.steps.length > 1 && (
+        <Select
+          label={t("step.label")}
+          prefix
+          options={[
+            { id: "", label: t("idle.all_steps") },
+            ...data.steps.flatMap((step) => (step === null ? [] : [{ id: step, label: step }])),
+          ]}
+          value={param("idle.step")}
+          onChange={(id) => setParams({ "idle.step": id || null })}
+        />
+      )}
+    </>
+  );
+}
+
+const cell = {
+  cause: (row: Row) => causeName(row.get("cause")),
+  launch: (row: Row) => t(`idle.launch.${row.get("launch") as "late" | "before" | "unknown"}`),
+};
+const color = (row: Row) => causeColor(row.get("cause"));
+
+/** Tables by cause, by place, and of all intervals; a chosen cause filters the last two. */
+function Tables({ answer, query }: { answer: ViewJson; query: Query }) {
+  const { causes, places, intervals } = answer.tables;
+  const pick = parsePick(param("idle.pick"));
+  const filters = pick ? [{ label: causeName(pick.value), clear: () => pickCause(null) }] : [];
+  const common = { query, baseNs: answer.base_ns, cell, filters, moreTools: <PickChips filters={filters} /> };
+  const openInterval = (row: Row) => {
+    const start = BigInt(answer.base_ns) + BigInt(row.get("start_ns") as number);
+    openView("trace", { at: `${start},${row.get("dur_ns")}` });
+  };
+  return (
+    <>
+      {causes && (
+        <Card title={t("idle.by_cause")}>
+          <DataTable
+            table={causes}
+            query={query}
+            baseNs={answer.base_ns}
+            cell={cell}
+            bar={{ column: "share", color }}
+            hasTools={false}
+            onOpen={(row) => pickCause(row.get("cause") as string)}
+          />
+        </Card>
+      )}
+      {places && (
+        <Card title={t("idle.by_place")} help={t("idle.by_place.help")}>
+          <DataTable
+            {...common}
+            table={places}
+            where={pickWhere(places, pick)}
+            compared={[["time_ns", "longest_ns"]]}
+            bar={{ column: "share", color }}
+          />
+        </Card>
+      )}
+      {intervals && (
+        <Card title={t("idle.intervals")} help={t("idle.intervals.help")}>
+          <DataTable
+            {...common}
+            table={intervals}
+            where={pickWhere(intervals, pick)}
+            bar={{ column: "dur_ns", color }}
+            onOpen={openInterval}
+          />
+        </Card>
+      )}
+    </>
+  );
+}
+
+export const view: ViewModule = { Component: IdleView };

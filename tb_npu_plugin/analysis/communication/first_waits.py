@@ -1,0 +1,156 @@
+"""Initial waits of a rank's collectives, from the Notify_Wait tasks of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis.communication.lateness import FirstWait, Tasks, first_starts, longest_first_waits
+from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
+from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY, NOTIFY_WAIT, PEER, PLANE
+from tb_npu_plugin.tables import NULL_INT, Table
+
+_BETWEEN_TWO = COMM_KINDS[0]
+#: Number of longest waits per rank whose peer is looked up: each reads a part of the trace.
+_MAX_WAITS = 4096
+#: Largest distance of an operator's start in the trace and in the table, ns: files round it to 0.25 us.
+_SAME_START_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class CollectiveWait:
+    """The longest initial wait of a collective.
+
+    Attributes:
+        row: Row of comm_ops.
+        operator: Name of the operator.
+        begin: Start of the operator, ns since the epoch by the clock of the rank.
+        start: Start of the wait.
+        wait: Its duration, ns.
+        second: The longest initial wait for another peer, ns; 0 without one.
+        is_long: Whether the wait is long enough to name the peer.
+        peer: Number of the awaited rank inside the group; None beyond the longest waits of the rank.
+        until_transfer: Time from the start of the operator to its first transfer, the wait included, ns.
+        tasks: Ids of the first wait on each plane.
+    """
+
+    row: int
+    operator: str
+    begin: int
+    start: int
+    wait: int
+    second: int
+    is_long: bool
+    peer: Optional[int]
+    until_transfer: int
+    tasks: tuple[int, ...]
+
+
+def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
+    """The longest initial wait of each collective in the trace, the longest first.
+
+    timeline: Timeline of the rank, completely read. ops: its comm_ops.
+    """
+    rows = _Rows(ops)
+    found: list[tuple[FirstWait, int, int, int]] = []
+    for tracks in _communicators(timeline):
+        operators = _tasks(timeline, tracks[0])
+        waiting = [_tasks(timeline, track, NOTIFY_WAIT) for track in tracks[1:]]
+        # A plane without waits copies within the device.
+        moves = [_transfers(timeline, track) for track, waits in zip(tracks[1:], waiting) if len(waits.id)]
+        transfer = first_starts(operators, moves)
+        for wait in longest_first_waits(operators, waiting):
+            place = wait.operator
+            name = str(timeline.names[int(timeline.name[operators.id[place]])])
+            start = int(operators.start[place])
+            row = rows.find(name, start + timeline.base_ns)
+            if row is not None:
+                found.append((wait, row, start, int(transfer[place]) - start))
+    found.sort(key=lambda one: (-one[0].wait, one[0].task))
+    return [
+        CollectiveWait(
+            row=row,
+            operator=rows.names[row],
+            begin=begin + timeline.base_ns,
+            start=int(timeline.rows.start[wait.task]) + timeline.base_ns,
+            wait=wait.wait,
+            second=wait.second,
+            is_long=wait.is_long,
+            peer=peer_of(timeline, wait.task) if number < _MAX_WAITS else None,
+            until_transfer=until,
+            tasks=wait.tasks,
+        )
+        for number, (wait, row, begin, until) in enumerate(found)
+    ]
+
+
+def peer_waits(timeline: Any, wait: CollectiveWait) -> list[tuple[int, int]]:
+    """(number inside the group, first wait in ns) of each peer of a collective."""
+    found = [(peer_of(timeline, task), int(timeline.rows.dur[task])) for task in wait.tasks]
+    return [(peer, time) for peer, time in found if peer is not None]
+
+
+def peer_of(timeline: Any, task: int) -> Optional[int]:
+    """Number of the awaited rank inside the group, from the args of a waiting task; None if they cannot be read."""
+    args, _ = timeline.args(task)
+    peer = (args or {}).get(PEER)
+    return peer if isinstance(peer, int) and not isinstance(peer, bool) else None
+
+
+class _Rows:
+    """Rows of the collectives in comm_ops, by name and start."""
+
+    def __init__(self, ops: Table) -> None:
+        self.names = [name or "" for name in ops.text("name").tolist()]
+        self._rows: dict[str, list[tuple[int, int]]] = {}
+        columns = zip(self.names, ops.text("kind").tolist(), ops.ints("start_ns").tolist())
+        for row, (name, kind, start) in enumerate(columns):
+            if kind != _BETWEEN_TWO:
+                self._rows.setdefault(name, []).append((start, row))
+
+    def find(self, name: str, start: int) -> Optional[int]:
+        """The row of an operator. Names may recur in each step: the row that starts closest then."""
+        found = self._rows.get(name, [])
+        if len(found) == 1:
+            return found[0][1]
+        near = min(found, key=lambda one: abs(one[0] - start), default=None)
+        return None if near is None or near[0] == NULL_INT or abs(near[0] - start) > _SAME_START_NS else near[1]
+
+
+def _communicators(timeline: Any) -> Iterator[list[int]]:
+    """Tracks of each communicator: its operators, then its planes, which follow it."""
+    group, plane = (words.split("{0}") for words in (GROUP, PLANE))
+    tracks: list[int] = []
+    for number, track in enumerate(timeline.tracks):
+        name = track["name"]
+        if tracks and name.startswith(plane[0]):
+            tracks.append(number)
+            continue
+        if tracks:
+            yield tracks
+        tracks = [number] if name.startswith(group[0]) and name.endswith(group[1]) else []
+    if tracks:
+        yield tracks
+
+
+def _tasks(timeline: Any, track: int, name: str = "") -> Tasks:
+    """Slices of a track; only those of one name if given."""
+    return _slices(timeline, track, lambda found: not name or found == name)
+
+
+def _transfers(timeline: Any, track: int) -> Tasks:
+    """Slices of a plane that move data."""
+    return _slices(timeline, track, lambda found: not found.startswith(NOTIFY))
+
+
+def _slices(timeline: Any, track: int, wanted: Any) -> Tasks:
+    rows = timeline.rows
+    first, end = (int(rows.first[row]) for row in (rows.track_row[track], rows.track_row[track + 1]))
+    ids = np.arange(first, end, dtype=np.int64)
+    numbers = [number for number in np.unique(timeline.name[first:end]).tolist() if wanted(timeline.names[number])]
+    ids = ids[np.isin(timeline.name[first:end], numbers)]
+    ids = ids[np.argsort(rows.start[ids], kind="stable")]
+    return Tasks(np.asarray(rows.start[ids]), np.asarray(rows.dur[ids]), ids)

@@ -1,0 +1,31 @@
+"""The device idles while Python collects garbage."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missing_trace
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.trace_events import PYTHON_GC
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank whose device idles longest during collections."""
+    found = highest_cost(run, "garbage_collection")
+    if found is None:
+        return []
+    message = Message("finding.garbage_collection", rank=found.rank, time=found.time, share=found.percent)
+    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.garbage_collection"))]
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Collections in a trace, if launches are late enough to matter."""
+    is_recorded = any(track["process"] == PYTHON_GC for span, _ in run.idle for track in span.timeline.tracks)
+    if not is_recorded and highest_cost(run, "host_late") is not None:
+        return Unchecked(RULE.id, Message("unchecked.no_garbage_collection"), "gc_detect_threshold=1.0")
+    return missing_trace(run, RULE.id)
+
+
+RULE = Rule("garbage_collection", "host", find, missing)

@@ -1,0 +1,87 @@
+"""Tables of idle time: by place in the program, and every interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.idle.model import CAUSES, LAUNCHES, CauseTime, DeviceIdle
+from tb_npu_plugin.analysis.idle.places import Places, places_of
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table, from_lists
+
+CAUSE = Column("cause", Kind.TEXT, "Cause", "Why the device was idle.", "identity")
+LAUNCH = Column(
+    "launch",
+    Kind.TEXT,
+    "Launch",
+    "Whether the launch of the next task began after the idle time did (late), or before it.",
+    "identity",
+)
+OPERATOR = Column("operator", Kind.TEXT, "Operator", "Operator of the framework behind the idle time.", "identity")
+FRAME = Column("frame", Kind.TEXT, "Python function", "Innermost Python function with a source file.", "identity")
+TASK = Column("task", Kind.TEXT, "Next task", "Device task that ended the idle time.", "identity")
+START = Column("start_ns", Kind.TIME, "Start", "Start of the idle time.", "time")
+DURATION = Column("dur_ns", Kind.DURATION, "Duration", "Duration of the idle time.", "time")
+TIME = Column("time_ns", Kind.DURATION, "Idle time", "Sum of the idle time.", "time")
+LONGEST = Column("longest_ns", Kind.DURATION, "Longest", "Longest interval.", "time")
+GAPS = Column("gaps", Kind.INT, "Gaps", "Number of gaps; one may have several causes.", "")
+INTERVALS = Column("intervals", Kind.INT, "Intervals", "Number of intervals.", "")
+SHARE = Column("share", Kind.RATIO, "Share of idle time", "Share of the idle time of all rows.", "")
+
+
+def by_cause(sums: Sequence[CauseTime]) -> Table:
+    """Idle time by cause and launch."""
+    whole = max(sum(one.time_ns for one in sums), 1)
+    columns = (CAUSE, LAUNCH, TIME, SHARE, GAPS)
+    rows = [(one.cause, one.launch, one.time_ns, one.time_ns / whole, one.gaps) for one in sums]
+    return from_lists(columns, {column.key: [row[at] for row in rows] for at, column in enumerate(columns)})
+
+
+def intervals(idle: DeviceIdle, timeline: Any, rows: IntArray) -> Table:
+    """The intervals in `rows` of `idle.parts`."""
+    parts, gaps = idle.parts, idle.gaps
+    gap, places = parts.gap[rows], places_of(idle, timeline, rows)
+    return Table(
+        (START, DURATION, CAUSE, LAUNCH, OPERATOR, FRAME, TASK),
+        {
+            "start_ns": timeline.base_ns + parts.start[rows],
+            "dur_ns": parts.end[rows] - parts.start[rows],
+            "cause": StringColumn(parts.cause[rows].astype(np.int32), CAUSES),
+            "launch": StringColumn(gaps.launch[gap].astype(np.int32), LAUNCHES),
+            **_names(timeline, places),
+            "task": _name_of(timeline, gaps.task[gap]),
+        },
+    )
+
+
+def by_place(found: Table) -> Table:
+    """Idle time by cause, operator and Python function, of the table of `intervals`."""
+    keys = [found.text(column.key) for column in (CAUSE, OPERATOR, FRAME)]
+    groups, times = Groups(keys, len(found)), found.ints("dur_ns")
+    sums = groups.sum(times)
+    return Table(
+        (CAUSE, OPERATOR, FRAME, TIME, SHARE, INTERVALS, LONGEST),
+        {
+            **{column.key: key.take(groups.first) for column, key in zip((CAUSE, OPERATOR, FRAME), keys)},
+            "time_ns": sums,
+            "share": sums / max(int(times.sum()), 1),
+            "intervals": groups.count(),
+            "longest_ns": groups.max(times),
+        },
+    )
+
+
+def _names(timeline: Any, places: Places) -> dict[str, StringColumn]:
+    return {"operator": _name_of(timeline, places.operator), "frame": _name_of(timeline, places.frame)}
+
+
+def _name_of(timeline: Any, slices: IntArray) -> StringColumn:
+    """Names of slices; unknown for -1."""
+    out = np.full(len(slices), -1, dtype=np.int32)
+    chosen = np.flatnonzero(slices >= 0)
+    used, place = np.unique(timeline.name[slices[chosen]], return_inverse=True)
+    out[chosen] = place.reshape(-1)
+    return StringColumn(out, timeline.names.take(used))

@@ -1,0 +1,47 @@
+"""The devices of the spans of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from tb_npu_plugin.analysis.communication.lateness import collectives_of
+from tb_npu_plugin.analysis.steps.of_span import steps_and_source
+from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.tables import Table
+
+
+@dataclass(frozen=True)
+class RankDevice:
+    """One device of a span. device_id: None if the span has one device, and for data of no certain device."""
+
+    span: SpanData
+    device_id: Optional[int]
+    steps: Sequence[Step]
+    comm_ops: Optional[Table]
+
+    def kernels(self) -> Optional[Table]:
+        """Kernels of the device; None if the span has none."""
+        kernels = self.span.table("kernels")
+        if kernels is None or self.device_id is None:
+            return kernels
+        return kernels.take(kernels.ints("device_id") == self.device_id)
+
+    def collectives(self) -> Optional[Table]:
+        """comm_ops, else the collectives among the kernels; None if the span has neither."""
+        kernels = self.kernels() if self.comm_ops is None else None
+        return self.comm_ops if kernels is None else collectives_of(kernels)
+
+
+def devices_of(span: SpanData) -> list[RankDevice]:
+    """The devices of a span in the order of their steps. communication.json does not name devices, so with several
+    devices it becomes a separate line."""
+    steps, _ = steps_and_source(span)
+    comm_ops = span.table("comm_ops")
+    devices = list(dict.fromkeys(step.device_id for step in steps))
+    if len(devices) < 2:
+        return [RankDevice(span, None, steps, comm_ops)]
+    lines = [RankDevice(span, device, [step for step in steps if step.device_id == device], None) for device in devices]
+    return lines if comm_ops is None else [*lines, RankDevice(span, None, [], comm_ops)]

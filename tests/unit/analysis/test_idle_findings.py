@@ -1,0 +1,130 @@
+"""Rules about idle time: on small timelines, and on simulated runs with a known fault."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tb_npu_plugin.analysis.findings import (
+    allocator,
+    garbage_collection,
+    host_bound,
+    input_bound,
+    operator_compile,
+    sync_stream,
+)
+from tb_npu_plugin.analysis.findings.diagnose import diagnose, with_causes
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.capture.models.catalog import Sizes
+from tb_npu_plugin.capture.models.run import Recipe
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Capture
+from tests.oracle.raw import FULL
+from tests.oracle.timelines import timeline
+from tests.support.idle import COMPILE, GC, LOADER, MALLOC, SYNC, US, Slice, idle_span
+from tests.support.mock import rank_folder, written
+from tests.support.span import TestSpan, found_spans
+
+RULES = [rule.RULE for rule in (allocator, garbage_collection, host_bound, input_bound, operator_compile, sync_stream)]
+
+
+def run_of(*spans: TestSpan, step_us: int = 1000) -> RunData:
+    """Ranks of a run with one step."""
+    for rank, span in enumerate(spans):
+        span.capture, span.token = Capture(rank=rank), f"s{rank}"
+    run = RunData(spans)
+    vars(run).update(step_ns=step_us * US, step_count=1)
+    return run
+
+
+def found(run: RunData) -> dict[str, Finding]:
+    return {one.rule: one for rule in RULES if rule.missing(run) is None for one in rule.find(run)}
+
+
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        ((), {"host_bound": 800}),
+        ((GC,), {"garbage_collection": 300, "host_bound": 500}),
+        ((LOADER,), {"input_bound": 350, "host_bound": 450}),
+        ((SYNC,), {"sync_stream": 200, "host_bound": 600}),
+        ((COMPILE,), {"operator_compile": 300, "host_bound": 500}),
+        ((COMPILE, MALLOC), {"allocator": 100, "operator_compile": 200, "host_bound": 500}),
+    ],
+)
+def test_each_cause_has_a_rule(slices: tuple[Slice, ...], expected: dict[str, int]) -> None:
+    findings = found(run_of(idle_span(*slices, launch=890)))
+    assert {rule: one.cost_ns // US for rule, one in findings.items()} == expected
+    assert sum(sum(one.costs.values()) for one in findings.values()) == 800 * US, "no time counts twice"
+
+
+def test_a_finding_names_the_rank_with_the_highest_cost_and_its_longest_interval() -> None:
+    spans = [idle_span(GC, launch=890), idle_span((*GC[:4], 400), launch=890), idle_span(launch=890)]
+    one = found(run_of(*spans))["garbage_collection"]
+    assert (one.subject.rank, one.cost_ns, one.confidence) == (1, 400 * US, Confidence("confirmed", 2))
+    assert one.message == "Rank 1 is idle for 400.00 µs per step (40.0 % of step time) while Python collects garbage."
+    base = spans[1].timeline.base_ns
+    trace = [(place.span, place.start_ns, place.end_ns) for place in one.evidence if place.view == "trace"]
+    assert trace == [("s1", base + 200 * US, base + 600 * US)]
+    assert found(run_of(*spans, step_us=50_000)).keys() == {"host_bound"}, "below 1 % of the step"
+
+
+def test_without_launches_or_a_trace_nothing_is_guessed() -> None:
+    def missing(run: RunData) -> dict[str, str]:
+        return {one.rule: one.option for rule in RULES if (one := rule.missing(run)) is not None}
+
+    level1 = "profiler_level=ProfilerLevel.Level1"
+    launches = dict.fromkeys(("allocator", "host_bound", "operator_compile", "sync_stream"), level1)
+    assert missing(run_of(idle_span())) == launches
+    assert missing(run_of(idle_span(launch=890))) == {"garbage_collection": "gc_detect_threshold=1.0"}
+    assert missing(run_of(TestSpan())).keys() == {rule.id for rule in RULES}
+
+
+def test_idle_time_explains_why_others_wait() -> None:
+    late = replace(
+        found(run_of(idle_span(launch=890)))["host_bound"],
+        rule="straggler",
+        subject=Subject(0),
+        part="waiting",
+        cost_ns=300 * US,
+        costs={},
+        message=Message("verdict.unknown"),
+    )
+    run = run_of(idle_span(GC, launch=890), idle_span(launch=890))
+    causes = {one.rule: one.causes for one in with_causes([late, *found(run).values()], run)}
+    assert causes["straggler"] == ("garbage_collection",)
+    alike = run_of(idle_span(GC, launch=890), idle_span(GC, launch=890))
+    assert with_causes([late, *found(alike).values()], alike)[0].causes == ()
+
+
+HEALTHY = Recipe("llama-7b", ranks=2, steps=2, sizes=Sizes(layers=1))
+LOADER_FAULT = ("slow-loader:0:60",)
+RUNS = {
+    "healthy": (HEALTHY, "healthy"),
+    "not synced": (replace(HEALTHY, step_sync=False), "healthy"),
+    "gc": (replace(HEALTHY, faults=("gc-pause:1:40",)), "garbage_collection"),
+    "loader": (replace(HEALTHY, faults=LOADER_FAULT, steps=3), "input_bound"),
+    "loader, not synced": (
+        Recipe("gpt2", steps=2, faults=LOADER_FAULT, step_sync=False, sizes=Sizes(layers=2)),
+        "input_bound",
+    ),
+    "compile": (Recipe("resnet50", steps=2, faults=("dynamic-shapes",), sizes=Sizes(layers=2)), "operator_compile"),
+    "small model": (Recipe("tiny", steps=2), "host_bound"),
+}
+QUICK = ("not synced", "gc", "loader, not synced", "compile")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=() if name in QUICK else FULL) for name in RUNS])
+def test_simulated_faults(name: str) -> None:
+    recipe, expected = RUNS[name]
+    folder, spans = written(recipe)[0], []
+    for rank in range(recipe.ranks):
+        (span,) = found_spans(rank_folder(folder, rank))
+        span.timeline = timeline(rank_folder(folder, rank))
+        spans.append(span)
+    diagnosis = diagnose(spans)
+    assert diagnosis.verdict.rule == expected
+    if expected == "healthy":
+        assert {diagnosis.severity(one) for one in diagnosis.findings} <= {"low"}

@@ -1,0 +1,149 @@
+"""Waiting for a late rank: two ranks with a known skew, an unprofiled straggler, a ring, no trace, level 0."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.analysis.communication.clocks import align_clocks, match_collectives
+from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
+from tb_npu_plugin.analysis.communication.lateness import collectives_of
+from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows, waits_of_ranks
+from tb_npu_plugin.tables import NULL_INT, Table
+from tests.support.span import table_of
+
+MS = 1_000_000
+END = 1_000 * MS
+#: Elapsed time of each collective of a rank in ms; all ranks end together.
+Elapsed = list[Optional[int]]
+
+
+def ops(elapsed: Elapsed, clock: int = 0, group: str | None = "g", **more: Any) -> Table:
+    """Collectives that end every second by the clock of the first rank. clock: ns that this clock is ahead."""
+    rows = [
+        {
+            "step": "1",
+            "kind": "collective",
+            "group": group,
+            "name": f"allReduce_{number}",
+            "start_ns": (number + 1) * END + clock - (time or 0) * MS,
+            "elapse_ns": None if time is None else time * MS,
+            **{key: None if value is None else value * MS for key, value in more.items()},
+        }
+        for number, time in enumerate(elapsed)
+    ]
+    return table_of("comm_ops", rows)
+
+
+def seen(row: int, wait: float, peer: int, until: float = 0) -> CollectiveWait:
+    times = int(wait * MS), 0, wait >= 0.2
+    return CollectiveWait(row, "", 0, 0, *times, peer, int(max(until, wait) * MS), ())
+
+
+def waits(tables: list[Table], traces: Optional[list[Optional[list[CollectiveWait]]]] = None) -> list[Any]:
+    """(ms, late rank) of each collective of each rank: a profiled rank by its index, an unprofiled one as "peer 5"."""
+    found = match_collectives(tables)
+    out = waits_of_ranks(
+        [len(table) for table in tables], found, align_clocks(found, len(tables)), traces or [None] * len(tables)
+    )
+    return [
+        [
+            None if time == NULL_INT else (0 if time == 0 else (time // MS, owner if owner >= 0 else f"peer {peer}"))
+            for time, owner, peer in zip(one.time.tolist(), one.owner.tolist(), one.peer.tolist())
+        ]
+        for one in out
+    ]
+
+
+THREE: Elapsed = [40, 9, 30]
+
+
+@pytest.mark.parametrize(
+    ("tables", "traces", "expected"),
+    [
+        # Two ranks of which the second arrives 20 ms late, with clocks 5 s apart.
+        ([ops(THREE), ops([20, 9, 10], 5 * END)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
+        # Fewer than three collectives do not align clocks.
+        ([ops([40, 9]), ops([20, 9], 5 * END)], None, [[None, None], [None, None]]),
+        # Ends that differ by more than 1 ms do not, either.
+        ([ops(THREE), ops([20, 9, 10, 7], 7)], [None, None], [[(20, 1), 0, (20, 1)], [0, 0, 0, None]]),
+        # One profiled rank: nothing is known without its trace.
+        ([ops(THREE)], None, [[None, None, None]]),
+        ([ops(THREE)], [[seen(0, 35, 5), seen(2, 25, 5)]], [[(35, "peer 5"), None, (25, "peer 5")]]),
+        # A short wait counts if its rank is named by a long one.
+        ([ops(THREE)], [[seen(0, 35, 5), seen(1, 0.1, 5), seen(2, 0.1, 6)]], [[(35, "peer 5"), (0, "peer 5"), 0]]),
+        # Both are profiled: the trace of the first and the starts agree; its own trace counts.
+        ([ops(THREE), ops([20, 9, 10])], [[seen(0, 20, 1)], None], [[(20, "peer 1"), 0, (20, 1)], [0, 0, 0]]),
+        # An unprofiled rank is later than both profiled ranks.
+        (
+            [ops(THREE), ops([20, 9, 10])],
+            [[seen(0, 35, 5)], [seen(0, 15, 5)]],
+            [[(35, "peer 5"), 0, (20, 1)], [(15, "peer 5"), 0, 0]],
+        ),
+        # A ring: the first rank sees its neighbours only, which are early; the second has the late one as its neighbour.
+        (
+            [ops(THREE), ops([38, 9, 28])],
+            [[seen(0, 2, 1)], [seen(0, 30, 5)]],
+            [[(32, "peer 5"), 0, 0], [(30, "peer 5"), 0, 0]],
+        ),
+        # Without a group, as in kernels, names must identify collectives.
+        ([ops(THREE, group=None), ops([20, 9, 10], group=None)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
+        ([ops(THREE), ops([20, 9, 10], group="h")], None, [[None] * 3, [None] * 3]),
+        ([ops([40, None, 30]), ops([20, 9, 10])], None, [[None, None, None], [None, None, None]]),
+    ],
+)
+def test_each_rank_waits_for_the_last_to_arrive(tables: Any, traces: Any, expected: Any) -> None:
+    assert waits(tables, traces) == expected
+
+
+def test_level_0_has_starts_of_kernels() -> None:
+    def kernels(elapsed: list[int]) -> Table:
+        rows = [
+            {"step": "1", "name": f"hcom_allReduce__5_{number}_1", "core": "HCCL"}
+            | {"start_ns": (number + 1) * END - time * MS, "dur_ns": time * MS}
+            for number, time in enumerate(elapsed)
+        ]
+        return table_of("kernels", rows)
+
+    tables = [collectives_of(kernels(elapsed)) for elapsed in ([40, 9, 30], [20, 9, 10])]
+    assert waits(tables) == [[(20, 1), 0, (20, 1)], [0, 0, 0]]
+
+
+def test_clocks_are_refused_where_ends_disagree() -> None:
+    tables = [ops([4, 4, 4, 4]), ops([4, 4, 4, 4])]
+    drift = np.array([0, 9, 18, 27]) * MS
+    tables[1] = Table(tables[1].columns, {**tables[1].data, "start_ns": tables[1].ints("start_ns") + drift})
+    assert [clock.reference for clock in align_clocks(match_collectives(tables), 2)] == [0, 1]
+
+
+#: Of one operator of 100 ms in ms: recorded transit, synchronisation, wait; wait for the late rank; time until the first
+#: transfer in the trace; time of its packets by size in MB.
+SPLITS = [
+    ((10, 30, 35), None, None, {}, (None, 30, 10, None, 60)),
+    ((10, 30, 35), 60, None, {}, (60, 0, 10, None, 30)),
+    ((10, 30, 35), 20, None, {}, (20, 10, 10, None, 60)),
+    ((10, 30, 35), 60, 64, {16: 30, 15: 10}, (60, 4, 7.5, 2.5, 26)),
+    ((10, 0, 0), 95, 97, {20: 1}, (95, 2, 3, 0, 0)),
+    ((None, None, None), None, None, {}, (None, None, None, None, 100)),
+    ((None, None, None), 60, None, {}, (60, None, None, None, 40)),
+]
+
+
+@pytest.mark.parametrize(("recorded", "wait", "until", "packets", "expected"), SPLITS)
+def test_parts_sum_to_the_elapsed_time(recorded: Any, wait: Any, until: Any, packets: Any, expected: Any) -> None:
+    transit, sync, waited = recorded
+    table = ops([100], transit_ns=transit, sync_ns=sync, wait_ns=waited)
+    identity = {"step": "1", "kind": "collective", "group": "g", "name": "allReduce_0", "transport": "HCCS"}
+    sizes = [
+        {**identity, "packet_bytes": size * 1_000_000, "count": 1, "time_ns": time * MS}
+        for size, time in packets.items()
+    ]
+    (waits,) = waits_of_ranks([1], match_collectives([table]), align_clocks(match_collectives([table]), 1), [None])
+    waits.time[:] = NULL_INT if wait is None else wait * MS
+    waits.until_transfer[:] = NULL_INT if until is None else until * MS
+    found = split_of_rows(table, table_of("comm_packets", sizes) if sizes else None, waits)
+    values = [int(found[part][0]) for part in PARTS]
+    assert values == [NULL_INT if part is None else part * MS for part in expected]
+    assert sum(value for value in values if value != NULL_INT) == 100 * MS
