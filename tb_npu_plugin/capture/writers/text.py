@@ -69,7 +69,7 @@ class CsvFile:
     def encode(self, lines: Sequence[str]) -> bytes:
         """Bytes of at least one row. Raises ValueError if the first one does not fit the header, for example after a
         new column in schema/."""
-        width = len(next(csv.reader(lines[:1])))
+        width = 1 + sum(part.count(",") for part in lines[0].split('"')[::2])  # csv.reader limits cells to 128 KiB
         if width != self._width:
             raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
         return (self._newline.join(lines) + self._newline).encode()
