@@ -138,6 +138,6 @@ def _checks(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{found['checked']} checks ran, {len(unchecked)} could not."
     for one in unchecked:
         option = f" To record it, set {one['option']}." if one["option"] else ""
-        yield f"Not checked: {one['rule']}. {one['missing']}{option}"
+        yield f"Not checked: {one['title']} ({one['rule']}). {one['missing']}{option}"
     for rank in found["ranks"]:
         yield f"Not included: {rank['worker']}. {rank['reason']}"

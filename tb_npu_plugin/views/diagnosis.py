@@ -7,6 +7,7 @@ from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
+from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
@@ -48,6 +49,8 @@ class FindingJson(TypedDict):
 
     rule: str
     """Id of the rule."""
+    title: str
+    """Title of the rule."""
     category: str
     """Subject area."""
     severity: Literal["high", "medium", "low"]
@@ -76,7 +79,7 @@ class FindingJson(TypedDict):
     causes: list[str]
     """Rules whose findings explain this one; their cost contains its cost."""
     texts: dict[str, MessageJson]
-    """Code and parameters of `message`, `check` and the entries of `fix` ("fix.0")."""
+    """Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0")."""
 
 
 class UncheckedJson(TypedDict):
@@ -84,12 +87,14 @@ class UncheckedJson(TypedDict):
 
     rule: str
     """Id of the rule."""
+    title: str
+    """Title of the rule."""
     missing: str
     """What is missing."""
     option: str
     """Profiler option that records it; "" if none does."""
     texts: dict[str, MessageJson]
-    """Code and parameters of `missing`."""
+    """Code and parameters of `title` and `missing`."""
 
 
 class DiagnosisJson(TypedDict):
@@ -150,10 +155,16 @@ def _verdict_json(found: Diagnosis) -> VerdictJson:
 
 
 def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
-    check, message = one.check or "", one.message.as_json()
-    texts = {"message": one.message, "check": check, **{f"fix.{at}": text for at, text in enumerate(one.fix)}}
+    check, message, title = one.check or "", one.message.as_json(), title_of(one.rule)
+    texts = {
+        "title": title,
+        "message": one.message,
+        "check": check,
+        **{f"fix.{at}": text for at, text in enumerate(one.fix)},
+    }
     return {
         "rule": one.rule,
+        "title": str(title),
         "category": one.category,
         "severity": found.severity(one),
         "confidence": one.confidence,
@@ -174,9 +185,10 @@ def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
 def _unchecked_json(one: Unchecked) -> UncheckedJson:
     return {
         "rule": one.rule,
+        "title": str(title_of(one.rule)),
         "missing": str(one.missing),
         "option": one.option,
-        "texts": messages_of({"missing": one.missing}),
+        "texts": messages_of({"title": title_of(one.rule), "missing": one.missing}),
     }
 
 

@@ -529,6 +529,8 @@ export interface FilledJson {
 export interface FindingJson {
   /** Id of the rule. */
   rule: string;
+  /** Title of the rule. */
+  title: string;
   /** Subject area. */
   category: string;
   /** High from 5 % of step time, medium from 3 %. */
@@ -555,7 +557,7 @@ export interface FindingJson {
   check: string;
   /** Rules whose findings explain this one; their cost contains its cost. */
   causes: string[];
-  /** Code and parameters of `message`, `check` and the entries of `fix` ("fix.0"). */
+  /** Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0"). */
   texts: Record<string, MessageJson>;
 }
 
@@ -1500,11 +1502,13 @@ export interface TraceStepJson {
 export interface UncheckedJson {
   /** Id of the rule. */
   rule: string;
+  /** Title of the rule. */
+  title: string;
   /** What is missing. */
   missing: string;
   /** Profiler option that records it; "" if none does. */
   option: string;
-  /** Code and parameters of `missing`. */
+  /** Code and parameters of `title` and `missing`. */
   texts: Record<string, MessageJson>;
 }
 

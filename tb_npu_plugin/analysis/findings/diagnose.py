@@ -11,27 +11,13 @@ from tb_npu_plugin.analysis.findings.idle import excess_of
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
-from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
 logger = logging.getLogger(__name__)
 #: A rank's idle time explains that others wait for it from this share of their wait on.
 _EXPLAINS = 0.5
-
-
-@dataclass(frozen=True)
-class RunVerdict:
-    """One sentence for the run."""
-
-    rule: str
-    """Rule of the finding with the highest cost; "healthy", or "unknown" without step times."""
-    message: Message
-    """The sentence."""
-    cost_ns: int
-    """Time at stake per step of that finding; 0 without one."""
-    share: Optional[float]
-    """Its share of step time, from 0 to 1; null without step times."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +56,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         run.step_ns,
         run.step_times,
         at_stake(findings, run),
-        _verdict(findings, run),
+        verdict_of(findings, run),
         findings,
         unchecked,
         len(RULES) - len(unchecked),
@@ -106,24 +92,3 @@ def at_stake(findings: Sequence[Finding], run: RunData) -> int:
         if not finding.costs:
             whole[finding.part] = max(whole[finding.part], finding.cost_ns)
     return min(sum(max(cost, sum(items[part].values())) for part, cost in whole.items()), run.step_ns)
-
-
-def _verdict(findings: Sequence[Finding], run: RunData) -> RunVerdict:
-    if not run.step_ns:
-        return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
-    costly = next((one for one in findings if not one.causes and severity_of(one.cost_ns, run.step_ns) != "low"), None)
-    if costly is None:
-        computing = max((line.sums.computing or 0 for line in run.lines), default=0) / run.step_count
-        share = computing / run.step_ns
-        return RunVerdict(
-            "healthy", Message("verdict.healthy", share=percent(share), step=duration(run.step_ns)), 0, 0.0
-        )
-    share = costly.cost_ns / run.step_ns
-    message = Message(
-        "verdict.finding",
-        finding=costly.message,
-        time=duration(costly.cost_ns),
-        share=percent(share),
-        step=duration(run.step_ns),
-    )
-    return RunVerdict(costly.rule, message, costly.cost_ns, share)

@@ -165,7 +165,7 @@ function Checks({ data: { checked, unchecked } }: { data: DiagnosisJson }) {
       <ul>
         {unchecked.map((one) => (
           <li key={one.rule}>
-            <span class="mono">{one.rule}</span>: {textOf(one, "missing")}
+            {textOf(one, "title")}: {textOf(one, "missing")}
             {one.option && (
               <>
                 {" "}

@@ -1,0 +1,144 @@
+"""The verdict: one sentence for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from tb_npu_plugin.analysis.findings.model import Finding, Subject, severity_of
+from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.messages import Message
+
+#: Rules about a rank that the others wait for.
+_AWAITED = ("straggler", "unprofiled_rank")
+#: Parts of a step below this share are left out of the sentence.
+_LEAST_SHARE = 0.01
+#: One late rank or cause is named if it has at least this share of the waiting or idle time.
+_MOST = 0.5
+
+
+@dataclass(frozen=True)
+class RunVerdict:
+    """One sentence for the run."""
+
+    rule: str
+    """Rule of the finding with the highest cost; "healthy", or "unknown" without step times."""
+    message: Message
+    """The sentence."""
+    cost_ns: int
+    """Time at stake per step of that finding; 0 without one."""
+    share: Optional[float]
+    """Its share of step time, from 0 to 1; null without step times."""
+
+
+def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
+    """The verdict of the costliest finding that is not low and has no cause among the others. findings: the highest cost
+    first."""
+    if not run.step_ns:
+        return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
+    step = duration(run.step_ns)
+    costly = next((one for one in findings if not one.causes and severity_of(one.cost_ns, run.step_ns) != "low"), None)
+    if costly is None:
+        return RunVerdict("healthy", Message("verdict.healthy", step=step, parts=_parts(run, None)), 0, 0.0)
+    share = costly.cost_ns / run.step_ns
+    figures = {"time": duration(costly.cost_ns), "share": percent(share), "step": step}
+    parts = _parts(run, costly)
+    message = Message("verdict.finding", what=_what(costly), parts=parts, **figures)
+    return RunVerdict(costly.rule, message, costly.cost_ns, share)
+
+
+def title_of(rule: str) -> Message:
+    """Title of a rule."""
+    return Message(f"rule.{rule}")
+
+
+def _what(finding: Finding) -> Message:
+    """The rule and what its finding is about."""
+    subject = _name(finding.subject)
+    if subject is None:
+        return title_of(finding.rule)
+    if finding.rule in _AWAITED:
+        return Message("verdict.waiting_for", subject=subject)
+    return Message("verdict.of", title=title_of(finding.rule), subject=subject)
+
+
+def _name(subject: Subject) -> str | Message | None:
+    if subject.rank is not None:
+        return f"rank {subject.rank}"
+    if subject.link is not None:
+        return " → ".join(map(str, subject.link))
+    if subject.stage is not None:
+        return Message("verdict.stage", stage=subject.stage)
+    return subject.worker or subject.kernel or subject.operator
+
+
+def _line_of(run: RunData, finding: Optional[Finding]) -> Optional[RankLine]:
+    """The rank of the finding; if it was not profiled, the one that waits longest; else the longest one."""
+    about = [line for line in run.lines if finding is not None and line.span.capture.rank == finding.subject.rank]
+    is_awaited = finding is not None and finding.rule in _AWAITED and not about
+    return max(
+        about or run.lines,
+        key=lambda one: ((one.sums.exposed_waiting or 0) if is_awaited else 0, one.whole_ns),
+        default=None,
+    )
+
+
+def _parts(run: RunData, finding: Optional[Finding]) -> Message | str:
+    """What the mean step of a rank consists of, the longest part first."""
+    line = _line_of(run, finding)
+    if line is None or not line.whole_ns:
+        return ""
+    sums, whole = line.sums, line.whole_ns
+    exposed, bubble = sums.communication_not_overlapped or 0, sums.bubble or 0
+    waiting = sums.exposed_waiting
+    bubble = min(bubble, exposed - (waiting or 0))
+    rest = exposed - bubble - (waiting or 0)
+    parts: list[tuple[int, Callable[[str], Message]]] = [
+        (sums.computing or 0, lambda share: Message("verdict.part.computing", share=share)),
+        (waiting or 0, lambda share: _waiting(run, line, share)),
+        (bubble, lambda share: Message("verdict.part.bubble", share=share)),
+        (rest, lambda share: _communication(share, waiting is not None or bubble > 0)),
+        (sums.copying or 0, lambda share: Message("verdict.part.copying", share=share)),
+        (sums.free or 0, lambda share: _idle(run, line, share)),
+    ]
+    parts.sort(key=lambda part: -part[0])
+    shown = [text(percent(time / whole)) for time, text in parts if time >= _LEAST_SHARE * whole]
+    listed: Message | str = shown[-1] if shown else ""
+    for one in reversed(shown[:-1]):
+        listed = Message("verdict.list", first=one, rest=listed)
+    return Message("verdict.parts", rank=line.title, parts=listed)
+
+
+def _communication(share: str, is_rest: bool) -> Message:
+    if is_rest:
+        return Message("verdict.part.transfer", share=share)
+    return Message("verdict.part.communication", share=share)
+
+
+def _waiting(run: RunData, line: RankLine, share: str) -> Message:
+    """Names the rank that most of the waiting is for."""
+    times: dict[int, int] = {}
+    for budget in run.budgets:
+        if budget.span == line.sums.span and budget.device_id == line.sums.device_id:
+            for late in budget.waiting_for:
+                if late.rank is not None:
+                    times[late.rank] = times.get(late.rank, 0) + (late.exposed or 0)
+    rank = max(times, key=lambda one: times[one], default=None)
+    if rank is None or times[rank] < _MOST * (line.sums.exposed_waiting or 0):
+        return Message("verdict.part.waiting_several", share=share)
+    return Message("verdict.part.waiting", share=share, rank=f"rank {rank}")
+
+
+def _idle(run: RunData, line: RankLine, share: str) -> Message:
+    """Names the cause of most of the idle time."""
+    devices = next((devices for span, devices in run.idle if span is line.span), [])
+    device = next((one for one in devices if one.device_id == line.sums.device_id), None)
+    times: dict[str, int] = {}
+    for one in device.by_cause if device is not None else ():
+        times[one.cause] = times.get(one.cause, 0) + one.time_ns
+    cause = max(times, key=lambda one: times[one], default="unknown")
+    if cause == "unknown" or times[cause] < _MOST * (line.sums.free or 0):
+        return Message("verdict.part.idle", share=share)
+    return Message("verdict.part.idle_because", share=share, cause=Message(f"verdict.idle.{cause}"))
