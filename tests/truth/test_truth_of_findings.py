@@ -12,9 +12,6 @@ SAMPLE = [
     case("slow-rank", 4),
     case("unprofiled-rank", 3),
     case("slow-link", 1),
-    case("gc-pause", 1),
-    case("slow-loader", 3),
-    case("memory-leak", 0),
     healthy_case(3),
 ]
 SEEDS, HEALTHY = 20, 50
