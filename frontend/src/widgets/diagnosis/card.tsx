@@ -57,7 +57,7 @@ function Diagnosis({ data, answer, most }: ContentProps) {
   return (
     <Card class={`diagnosis ${top?.severity ?? verdict.rule}`}>
       <p class="verdict" role="status">
-        {textOf(verdict, "message")}
+        {isPreliminary(data.ranks) && verdict.rule === "healthy" ? t("diagnosis.so_far") : textOf(verdict, "message")}
       </p>
       <Preliminary ranks={data.ranks} jobs={freshJobs(answer.progress)} />
       {shown.length > 0 && (
@@ -80,18 +80,22 @@ function Diagnosis({ data, answer, most }: ContentProps) {
   );
 }
 
+const isUnread = (rank: RankStateJson) => rank.texts.reason?.code === "reason.trace_unread";
+
+/** True while ranks are read, or their traces are left unread. */
+const isPreliminary = (ranks: readonly RankStateJson[]) =>
+  ranks.some((rank) => rank.state === "reading" || isUnread(rank));
+
 /** Progress while findings may still change, and the offer to read large traces. */
 function Preliminary({ ranks, jobs }: { ranks: readonly RankStateJson[]; jobs: readonly ProgressJson[] }) {
   if (ranks.length === 0) return null;
-  const unread = ranks.filter((rank) => rank.texts.reason?.code === "reason.trace_unread").map((rank) => rank.span);
+  const unread = ranks.filter(isUnread).map((rank) => rank.span);
   const bytes = unread.reduce((sum, span) => sum + (places.value.get(span)?.span.bytes ?? 0), 0);
   const failed = ranks.filter((rank) => rank.state === "failed" || (rank.state === "missing" && rank.reason !== ""));
   const others = failed.filter((rank) => !unread.includes(rank.span));
   return (
     <div class="row small">
-      {(unread.length > 0 || ranks.some((rank) => rank.state === "reading")) && (
-        <strong>{t("diagnosis.preliminary", { count: ranks.length })}</strong>
-      )}
+      {isPreliminary(ranks) && <strong>{t("diagnosis.preliminary", { count: ranks.length })}</strong>}
       {unread.length > 0 && (
         <Button onClick={() => void setReading(unread, "trace", "read")}>
           {t("diagnosis.read", { size: format.bytes(bytes) })}
