@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 import tb_npu_plugin.api as npu
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tests.truth.cases import FAULTS, Case, case, healthy_case
+from tests.truth.cases import FAULTS, TIMELESS, Case, case, healthy_case
 
 #: A fault that costs less of the step may stay unnamed.
 LEAST_SHARE = 0.05
@@ -46,11 +46,13 @@ class Outcome:
     @property
     def is_due(self) -> bool:
         """Whether the fault costs enough to be named."""
-        return bool(self.case.fault) and self.lost >= LEAST_SHARE * self.step
+        return self.case.fault in TIMELESS or (bool(self.case.fault) and self.lost >= LEAST_SHARE * self.step)
 
     @property
     def is_cost_right(self) -> bool:
         """Whether the cost of the finding is the truth, or bounds it."""
+        if self.case.fault in TIMELESS:
+            return self.cost == 0
         if self.kind == "measured":
             return abs(self.cost - self.lost) <= CLOSE * self.lost
         return self.lost * (1 - CLOSE) <= self.cost <= MOST_BOUND * self.lost

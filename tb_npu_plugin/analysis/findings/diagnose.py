@@ -34,7 +34,7 @@ class Diagnosis:
 
     def severity(self, finding: Finding) -> Severity:
         """Severity of a finding by its share of step time."""
-        return severity_of(finding.cost_ns, self.step_ns)
+        return severity_of(finding, self.step_ns)
 
 
 def diagnose(spans: Sequence[SpanData]) -> Diagnosis:

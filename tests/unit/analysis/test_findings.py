@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.communication.statistics import Link
 from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
@@ -153,6 +153,18 @@ COST = Finding(
 )
 def test_no_time_is_at_stake_twice(findings: list[Finding], expected: float) -> None:
     assert at_stake(findings, run_of([], step_ns=100 * MS)) == expected * MS
+
+
+def test_idle_time_of_short_steps_is_low() -> None:
+    ranks = [replace(COST, part=part) for part in ("free", "computing")]
+    assert [severity_of(one, step * MS) for step in (4, 6, 200) for one in ranks] == [
+        "low",
+        "high",
+        "high",
+        "high",
+        "low",
+        "low",
+    ]
 
 
 LINK = Link("1", "g", "allReduce", 0, 1, 0, 1, "HCCS", 100 * MS, 10 * MS, 10.0, 4)
