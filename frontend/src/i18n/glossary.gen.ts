@@ -11,6 +11,7 @@ export const GLOSSARY: readonly (readonly [string, string, string, string])[] = 
   ["exposed computing", "computing while nothing communicates: computing − overlapped", "未重叠计算", "没有通信同时进行的计算：计算 − 被掩盖的通信"],
   ["overlapped", "communication hidden behind computing", "被掩盖的通信", "被计算掩盖的通信"],
   ["exposed communication (not overlapped)", "communication that nothing hides", "未被掩盖的通信", "没有被计算掩盖的通信"],
+  ["waiting for late ranks", "part of the exposed communication: waiting for ranks that arrive later at a collective", "对慢卡的等待", "未被掩盖的通信中，等待较晚到达集合通信的 rank 的部分"],
   ["copying", "only copies run (GPU traces list them among the kernels)", "拷贝", "只有拷贝在运行（GPU trace 把拷贝列在 kernel 中）"],
   ["bubble", "receiving from another pipeline stage; part of the exposed communication", "空泡", "等待接收另一个流水线 stage 的数据；属于未被掩盖的通信"],
   ["free (idle)", "nothing runs on the device", "空闲", "device 上没有任务运行"],
