@@ -78,7 +78,7 @@ def measure(one: Case) -> Outcome:
         is_it = rule in one.rules and (not one.ranks or rank in one.ranks)
         if is_it and outcome.rule is None:
             outcome.rule, outcome.cost, outcome.kind = rule, finding["ms_per_step"], finding["kind"]
-        elif not is_it and rule not in one.effects and finding["severity"] != "low":
+        elif not is_it and rule not in one.effects and finding["severity"] != "low" and not finding["causes"]:
             outcome.wrong.append(f"{rule} {finding['message']}")
     return outcome
 

@@ -229,6 +229,12 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
 
 
+@pytest.mark.parametrize(("op_type", "expected"), [("allReduce", 30), ("receive", 60)])
+def test_directions_of_a_slow_link_add_up_between_two_ranks_only(op_type: str, expected: int) -> None:
+    links = [replace(link, op_type=op_type) for link in mesh((2, 1, 2.5), (1, 2, 2.5))]
+    assert [one.cost_ns // MS for one in slow_link.find(run_of([], links=links))] == [expected]
+
+
 def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None:
     ranks: list[Rank] = [
         (10, {"computing": 60}),
