@@ -14,7 +14,7 @@ from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
 #: Calls and the place of the code among their arguments; readers/shared/report.py has its messages under the code.
-CALLS = {"Problem": 0, "problem": 0, "report_damage": 0, "unreadable": 0, "problem_of": 0, "Verdict": 0}
+CALLS = {"Problem": 0, "problem": 0, "report_damage": 0, "unreadable": 0, "problem_of": 0, "StopReason": 0}
 CODE = re.compile(r"[a-z_]+")
 #: A file or folder of the sources as docs/architecture.md names it.
 SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*|[\w-]+\.(?:py|tsx?))`")

@@ -9,7 +9,6 @@ before it is removed. Open files of a removed entry stay readable.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import logging
@@ -30,6 +29,7 @@ from typing import Any
 import tb_npu_plugin
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
+from tb_npu_plugin.store.cache.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 #: Sources that decide what a cache entry contains; a test compares them with the imports of readers/ and store/.
@@ -310,15 +310,9 @@ def device_of(path: Path) -> int:
     return path.stat().st_dev
 
 
-def temporary_root() -> Path:
-    """A new cache folder, removed when this process ends. Raises OSError."""
-    root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    return root
-
-
 def open_cache() -> Cache:
     """The user's cache, or a temporary one where that folder is not writable or not private."""
+    remove_abandoned(ABANDONED_AFTER)
     try:
         root = cache_root()
         if root.exists() and (other := open_to_others(root.resolve())) is not None:
