@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
+from tb_npu_plugin.report.markup import LONGEST
+
 PLUGIN = "npu_profiler"
 #: Parameter that chooses the table of a view, if it shows one at a time.
 _TABS = {"kernel": "kernel.tab", "operator": "operator.tab", "memory": "m.tab"}
@@ -20,7 +22,7 @@ def address(url: str, run: str, evidence: Mapping[str, Any]) -> str:
     view, table = evidence["view"], evidence["table"]
     params = {"view": view, "run": run, "span": evidence["span"] or ""}
     if table is not None:
-        row = (evidence["row"] or "").replace("%", "%25").replace("~", "%7E")
+        row = (evidence["row"] or "")[:LONGEST].replace("%", "%25").replace("~", "%7E")
         params[f"t.{view}.{table}"] = f"q:{row}" if row else ""
         if view in _TABS:
             params[_TABS[view]] = table

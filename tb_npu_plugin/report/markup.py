@@ -10,8 +10,8 @@ from tb_npu_plugin.messages import Language, Message
 
 #: Languages of the catalogue, and their `lang` attribute.
 LANGUAGES: tuple[tuple[Language, str], ...] = (("en", "en"), ("zh", "zh-CN"))
-#: Characters of a text from a file that are shown at most.
-LONGEST = 240
+#: Characters of a name, and of data in a sentence, that are shown at most.
+LONGEST_NAME, LONGEST = 120, 240
 #: Groups digits in the figures of messages.
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 UNKNOWN = "–"
@@ -24,7 +24,7 @@ def printable(line: str) -> str:
 
 def escape(text: str) -> str:
     """Data as HTML, also inside an attribute."""
-    return html.escape(printable(_shorten(text)))
+    return html.escape(printable(_shorten(text, LONGEST_NAME)))
 
 
 def say(message: Message) -> str:
@@ -61,9 +61,9 @@ def _with_short_data(message: Message) -> Message:
         if isinstance(value, Message):
             params[name] = _with_short_data(value)
         else:
-            params[name] = _shorten(value) if isinstance(value, str) else value
+            params[name] = _shorten(value, LONGEST) if isinstance(value, str) else value
     return Message(message.code, **params)
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

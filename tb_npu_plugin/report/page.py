@@ -211,10 +211,10 @@ def _cost(report: _Report, one: Mapping[str, Any]) -> str:
     ms = one["ms_per_step"]
     if not ms:
         return f'<span class="cost">{say(Message("report.cost.none"))}</span>'
-    kind = Message("report.cost.measured") if one["kind"] == "measured" else Message("report.cost.bound")
-    most = "" if one["kind"] == "measured" else "≤ "
-    value = figure(ms, report.decimals, " ms")
-    return f'<span class="cost">{most}{value} · {report.share(ms)} · {say(kind)}</span>'
+    share, value = report.share(ms), figure(ms, report.decimals, " ms")
+    if one["kind"] == "measured":
+        return f'<span class="cost">{value} · {say(Message("report.cost.measured", share=share))}</span>'
+    return f'<span class="cost">≤ {value} · {say(Message("report.cost.bound", share=share))}</span>'
 
 
 def _confidence(confidence: Mapping[str, Any]) -> str:
@@ -290,14 +290,15 @@ def _table(report: _Report, shown: Sequence[RankMean]) -> Iterator[str]:
     yield f'<section>\n<h2>{say(Message("report.table"))}</h2>\n<div class="scroll"><table>\n<thead><tr>'
     yield f"<th>{say(Message('report.column.rank'))}</th>"
     yield "".join(f"<th>{say(title)}</th>" for title, _ in columns)
+    yield f"<th>{say(Message('report.column.step'))}</th>"
     yield f'<th class="text">{say(Message("report.column.waiting_for"))}</th>' if waits else ""
-    yield f"<th>{say(Message('report.column.step'))}</th></tr></thead>\n<tbody>"
+    yield "</tr></thead>\n<tbody>"
     for mean in shown:
-        cells = [f"<td>{report.ms(mean.times[name])}</td>" for _, name in columns]
+        cells = [f"<td>{report.ms(time)}</td>" for time in (*(mean.times[name] for _, name in columns), mean.whole)]
         if waits:
             late = (f"{escape(name)}: {report.ms(time)}" for name, time in mean.waiting_for[:_MOST_LATE])
             cells.append(f'<td class="text">{", ".join(late) or UNKNOWN}</td>')
-        yield f"<tr><td>{escape(mean.name)}</td>{''.join(cells)}<td>{report.ms(mean.whole)}</td></tr>"
+        yield f"<tr><td>{escape(mean.name)}</td>{''.join(cells)}</tr>"
     yield f'</tbody></table></div>\n<p class="muted">{say(Message("report.table.note"))}</p>\n</section>'
 
 
