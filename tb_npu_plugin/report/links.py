@@ -14,20 +14,22 @@ _TABS = {"kernel": "kernel.tab", "operator": "operator.tab", "memory": "m.tab"}
 
 
 def address(url: str, run: str, evidence: Mapping[str, Any]) -> str:
-    """Where TensorBoard at `url` shows a piece of evidence: a time range, a row of a table, or a view.
+    """Where TensorBoard at `url` shows a piece of evidence: a time range, a row of a table, or a view. Absent fields are
+    null.
 
     Tokens of runs and spans are hashes of paths below the logdir: the address holds for a TensorBoard whose --logdir is the
     folder that was diagnosed, also a copy of it.
     """
-    view, table = evidence["view"], evidence["table"]
-    params = {"view": view, "run": run, "span": evidence["span"] or ""}
+    view, table = evidence["view"], evidence.get("table")
+    start, end = evidence.get("start_ns"), evidence.get("end_ns")
+    params = {"view": view, "run": run, "span": evidence.get("span") or ""}
     if table is not None:
-        row = (evidence["row"] or "")[:LONGEST].replace("%", "%25").replace("~", "%7E")
+        row = (evidence.get("row") or "")[:LONGEST].replace("%", "%25").replace("~", "%7E")
         params[f"t.{view}.{table}"] = f"q:{row}" if row else ""
         if view in _TABS:
             params[_TABS[view]] = table
-    if evidence["start_ns"] is not None and evidence["end_ns"] is not None:
-        params["at"] = f"{evidence['start_ns']},{evidence['end_ns'] - evidence['start_ns']}"
+    if start is not None and end is not None:
+        params["at"] = f"{start},{end - start}"
     pairs = (f"p.{PLUGIN}.{name}={_quote(value)}" for name, value in params.items() if value)
     return f"{url.rstrip('/')}/#{'&'.join((PLUGIN, *pairs))}"
 

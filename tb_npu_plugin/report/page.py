@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any, Optional
 
+from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.budget import (
     PARTS,
@@ -180,6 +181,8 @@ def _findings(report: _Report) -> Iterator[str]:
         yield f"<p>{say(Message('report.more', count=len(findings) - MOST_FINDINGS))}</p>"
     source = report.source
     command = f"tensorboard --logdir {source.logdir}"
+    run = address(source.url, source.run, {"view": "overview"})
+    yield f'<p><a href="{_attribute(run)}">{say(Message("report.open"))}</a></p>'
     yield f'<p class="muted">{say(Message("report.links", url=source.url, command=command))}</p>\n</section>'
 
 
@@ -192,10 +195,8 @@ def _finding(report: _Report, one: Mapping[str, Any]) -> Iterator[str]:
         yield f"<p>{say(Message('report.fix'))} {_fix(one, at, text)}</p>"
     if one["check"]:
         yield f'<p class="muted">{say_field(one, "check")}</p>'
-    titles = {other["rule"]: other for other in report.source.diagnosis["findings"]}
-    causes = [say_field(titles[rule], "title") for rule in one["causes"] if rule in titles]
-    if causes:
-        yield f"<p>{say(Message('report.causes'))} {', '.join(causes)}</p>"
+    if one["causes"]:
+        yield f"<p>{say(Message('report.causes'))} {', '.join(say(title_of(rule)) for rule in one['causes'])}</p>"
     links = list(_links(report, one["evidence"]))
     if links:
         yield f"<p>{' · '.join(links)}</p>"
