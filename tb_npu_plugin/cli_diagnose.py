@@ -77,7 +77,7 @@ def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
 def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: str, html: str, url: str) -> None:
     """Say what holds up the run in PATH, what it costs per step, and what to do. Reads what it needs.
 
-    Exit codes: 0 done, 1 nothing could be diagnosed, 3 --fail-if holds, 4 the rule of --fail-if could not run.
+    Exit codes: 0 done, 1 nothing could be diagnosed or written, 3 --fail-if holds, 4 the rule of --fail-if could not run.
     """
     condition = Condition.parse(fail_if) if fail_if else None
     if html == STDOUT and (as_json or as_markdown):

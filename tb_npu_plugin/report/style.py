@@ -59,7 +59,7 @@ h3 .cost { float: right; margin-left: 12px; font-weight: 400; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: 3px 8px; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--muted); font-weight: 600; overflow-wrap: normal; }
-th:first-child, td:first-child, td.text, th.text { text-align: left; min-width: 110px; }
+th:first-child, td:first-child, td.text, th.text { text-align: left; min-width: 140px; }
 tr { break-inside: avoid; }
 data { white-space: nowrap; font-variant-numeric: tabular-nums; }
 @media (max-width: 600px) { body { padding: 8px; } section { padding: 10px; } dl { grid-template-columns: 1fr; }
