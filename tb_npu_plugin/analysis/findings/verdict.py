@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.model import Finding, Subject, severity_of
+from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.messages import Message
@@ -39,9 +39,11 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if not run.step_ns:
         return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
     step = duration(run.step_ns)
-    costly = next((one for one in findings if not one.causes and severity_of(one.cost_ns, run.step_ns) != "low"), None)
+    costly = next((one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"), None)
     if costly is None:
-        return RunVerdict("healthy", Message("verdict.healthy", step=step, parts=_parts(run, None)), 0, 0.0)
+        is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
+        text = Message("verdict.short" if is_short else "verdict.healthy", step=step, parts=_parts(run, None))
+        return RunVerdict("healthy", text, 0, 0.0)
     share = costly.cost_ns / run.step_ns
     figures = {"time": duration(costly.cost_ns), "share": percent(share), "step": step}
     parts = _parts(run, costly)

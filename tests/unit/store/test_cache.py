@@ -122,10 +122,16 @@ def test_only_a_stalled_disk_is_tried_again_by_the_same_server(
     code: str, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, now = Cache(tmp_path), time.time()
-    cache.commit("k", cache.new_folder(), {"problems": [{"code": code}]})
+    cache.commit("k", cache.new_folder(), {"problems": [Problem(code, "", "", "", "", "", "").as_json()]})
     assert cache.get("k") is not None
     monkeypatch.setattr(time, "time", lambda: now + 90)
     assert (cache.get("k") is not None) == is_kept
+
+
+@pytest.mark.parametrize("text", [{"code": "found.gone", "params": {}}, {"code": "found.bytes", "params": {}}])
+def test_an_entry_with_a_message_that_changed_is_dropped(text: dict[str, Any], tmp_path: Path) -> None:
+    problem = {**Problem("file_cut", "a.csv", "", "", "", "", "").as_json(), "texts": {"found": text}}
+    assert Cache(tmp_path).commit("k", Cache(tmp_path).new_folder(), {"problems": [problem]}) is None
 
 
 def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:

@@ -17,9 +17,12 @@ import { useDiagnosis } from "./use_diagnosis";
 
 addStyle(css);
 
+/** Shows all findings, also those without a cost. */
+export const ALL_FINDINGS = Number.POSITIVE_INFINITY;
+
 interface Props {
   run: string;
-  /** Findings that are shown at first. */
+  /** Findings with a cost that are shown at first. */
   most?: number;
 }
 
@@ -46,9 +49,10 @@ interface ContentProps {
 }
 
 function Diagnosis({ data, answer, most }: ContentProps) {
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(most === ALL_FINDINGS);
   const { verdict, findings } = data;
-  const shown = isOpen ? findings : findings.slice(0, most);
+  const costly = findings.filter((one) => one.ms_per_step > 0).slice(0, most);
+  const shown = isOpen ? findings : costly;
   const top = findings.find((one) => one.rule === verdict.rule);
   return (
     <Card class={`diagnosis ${top?.severity ?? verdict.rule}`}>
@@ -64,7 +68,7 @@ function Diagnosis({ data, answer, most }: ContentProps) {
         </ul>
       )}
       <div class="row small muted">
-        {findings.length > most && (
+        {findings.length > costly.length && most !== ALL_FINDINGS && (
           <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
             {isOpen ? t("diagnosis.less") : t("diagnosis.more", { count: findings.length })}
           </button>
