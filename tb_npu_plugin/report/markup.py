@@ -43,11 +43,15 @@ def say_field(answer: Mapping[str, Any], field: str) -> str:
 
 
 def figure(value: Optional[float], decimals: int, unit: str = "") -> str:
-    """A figure with its exact value for programs: 1234.5 → "1 234.50"."""
+    """A figure with its exact value for programs; unknown is a dash."""
     if value is None:
         return UNKNOWN
-    text = f"{value:,.{decimals}f}".replace(",", NARROW_SPACE)
-    return f'<data value="{value!r}">{text}{unit}</data>'
+    return f'<data value="{value!r}">{grouped(value, decimals)}{unit}</data>'
+
+
+def grouped(value: float, decimals: int) -> str:
+    """1234.5 → "1 234.50"."""
+    return f"{value:,.{decimals}f}".replace(",", NARROW_SPACE)
 
 
 def _with_code(text: str) -> str:

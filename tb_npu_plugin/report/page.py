@@ -21,7 +21,7 @@ from tb_npu_plugin.report.budget import (
     step_count,
 )
 from tb_npu_plugin.report.links import address
-from tb_npu_plugin.report.markup import UNKNOWN, escape, figure, say, say_field
+from tb_npu_plugin.report.markup import UNKNOWN, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
 
 #: Limits of what is shown, so that the file stays below 2 MB. No run of a fixture reaches them.
@@ -134,7 +134,7 @@ def _summary(report: _Report) -> Iterator[str]:
     if len(diagnosis["findings"]) > 1:
         ms = diagnosis["at_stake_ms_per_step"]
         share = report.share(ms)
-        yield f'<p class="muted">{say(Message("report.stake", time=f"{ms:,.2f} ms", share=share))}</p>'
+        yield f'<p class="muted">{say(Message("report.stake", time=f"{grouped(ms, report.decimals)} ms", share=share))}</p>'
     yield "<dl>"
     for title, text in _facts(report, capture):
         yield f"<dt>{say(title)}</dt><dd>{text}</dd>"
@@ -149,7 +149,7 @@ def _facts(report: _Report, capture: Mapping[str, Any]) -> Iterator[tuple[Messag
     if any(step["step"] is not None for step in steps):
         yield Message("report.steps"), str(len(steps))
     elif steps:
-        yield Message("report.steps"), say(Message("report.unmarked", count=report.count))
+        yield Message("report.steps"), _unmarked(report.count)
     yield Message("report.mean"), figure(report.step_ms, report.decimals, " ms") if report.step_ms else UNKNOWN
     if capture.get("device"):
         yield Message("report.device"), escape(capture["device"])
@@ -158,6 +158,10 @@ def _facts(report: _Report, capture: Mapping[str, Any]) -> Iterator[tuple[Messag
     versions = list(capture.get("versions", {}).items())[:MOST_PLACES]
     if versions:
         yield Message("report.versions"), escape(", ".join(f"{name} {version}" for name, version in versions))
+
+
+def _unmarked(repeats: int) -> str:
+    return say(Message("report.repeats", count=repeats) if repeats > 1 else Message("report.unmarked"))
 
 
 def _date(start_ns: int, offset_minutes: int) -> str:
