@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,17 +11,22 @@ from typing import Any, NamedTuple
 
 import click
 
+from tb_npu_plugin import __version__
 from tb_npu_plugin.analysis.findings.model import SEVERITIES
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.verdict import AWAITED
-from tb_npu_plugin.cli_show import PATH, open_library, wait_for_view, write_json
+from tb_npu_plugin.cli_show import PATH, open_library, wait_for_data, wait_for_view, write_json
+from tb_npu_plugin.discovery.model import FoundRun
+from tb_npu_plugin.json_encoding import to_plain
+from tb_npu_plugin.report.markup import printable
+from tb_npu_plugin.report.page import ReportSource, report_html
+from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_run
 
 #: Exit codes of --fail-if: the condition holds; a rule that it names could not run.
 FAILED, NOT_CHECKED = 3, 4
-#: Groups digits in the figures of messages.
-NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
+STDOUT = "-"
 _CONDITION = re.compile(r"(\w+)(?:>(\d+(?:\.\d+)?)%)?")
 #: Several rules in a condition: waiting for late ranks.
 _RULES_OF = {"wait": AWAITED}
@@ -47,7 +53,7 @@ class Condition(NamedTuple):
         if self.name in _SEVERITIES:
             enough = _SEVERITIES[: _SEVERITIES.index(self.name) + 1]
             return any(one["severity"] in enough for one in found["findings"])
-        step = mean_step(found)
+        step = found["mean_step_ms"]
         costs = [one["ms_per_step"] for one in found["findings"] if one["rule"] in self._rules]
         return any(cost > self.share * step for cost in costs)
 
@@ -61,28 +67,45 @@ class Condition(NamedTuple):
         return _RULES_OF.get(self.name, (self.name,))
 
 
+def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
+    """An address of a server. Raises click.BadParameter."""
+    if not re.fullmatch(r"https?://[^\s\"'<>#]+", url):
+        raise click.BadParameter(f"{url!r} is not an address such as http://localhost:6006")
+    return url
+
+
 @click.command()
 @click.argument("path", type=PATH)
 @click.option("--run", default="", help="Run by its name; the first without.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/diagnosis.md).")
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if this holds: high, medium, low, or RULE>N%.")
-def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: str) -> None:
+@click.option("--html", "html", default="", metavar="FILE", help="Also write a report for a browser; - prints only it.")
+@click.option("--url", default="http://localhost:6006", callback=_http, help="TensorBoard that the report links to.")
+def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: str, html: str, url: str) -> None:
     """Say what holds up the run in PATH, what it costs per step, and what to do. Reads what it needs.
 
-    Exit codes: 0 done, 1 nothing could be diagnosed, 3 --fail-if holds, 4 the rule of --fail-if could not run.
+    Exit codes: 0 done, 1 nothing could be diagnosed or written, 3 --fail-if holds, 4 the rule of --fail-if could not run.
     """
     condition = Condition.parse(fail_if) if fail_if else None
+    if html == STDOUT and (as_json or as_markdown):
+        raise click.UsageError("--html - prints the report: give a FILE to print JSON or Markdown as well.")
     with open_library((path,)) as library:
         chosen = choose_run(library.scan(), run)
-        found = wait_for_view(Service(library, for_page=False), "diagnosis", {"run": chosen.token})
+        service = Service(library, for_page=False)
+        found = wait_for_view(service, "diagnosis", {"run": chosen.token})
+        report = _report(service, chosen, found["data"], path, url) if html and found["state"] == "ready" else ""
     if found["state"] != "ready":
         click.echo(f"{chosen.label}: nothing that can be diagnosed was recorded.", err=True)
         for problem in found["problems"]:
             click.echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
         sys.exit(1)
     data = found["data"]
-    if as_json:
+    if html:
+        write_report(report, html)
+    if html == STDOUT:
+        pass
+    elif as_json:
         write_json(data)
     else:
         for line in _markdown(data) if as_markdown else _text(data):
@@ -93,15 +116,22 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
         sys.exit(FAILED)
 
 
-def printable(line: str) -> str:
-    """The line without control characters: names come from files."""
-    return "".join(sign if sign.isprintable() or sign == NARROW_SPACE else "\ufffd" for sign in line)
-
-
-def mean_step(found: Mapping[str, Any]) -> float:
-    """Mean step time, ms; 0 without steps."""
-    times = [step["ms"] for step in found["steps"]]
-    return sum(times) / len(times) if times else 0.0
+def _report(service: Service, run: FoundRun, found: Mapping[str, Any], path: Path, url: str) -> str:
+    """The report of a run. Its links hold for a TensorBoard whose --logdir is `path`."""
+    distributed = wait_for_data(service, "distributed", {"run": run.token})
+    overview = wait_for_data(service, "overview", {"span": run.workers[0].spans[0].token})
+    logdir = path.parent if path.is_file() else path
+    source = ReportSource(
+        diagnosis=to_plain(found),
+        distributed=to_plain(distributed),
+        capture=to_plain(overview["capture"]) if overview is not None else None,
+        run=run.token,
+        url=url,
+        logdir=shlex.quote(str(logdir.absolute())),
+        command=shlex.join(("tb-npu", "diagnose", str(path), "--run", run.label)),
+        version=__version__,
+    )
+    return report_html(source)
 
 
 def _text(found: Mapping[str, Any]) -> Iterator[str]:
@@ -131,7 +161,7 @@ def _markdown(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _heading(found: Mapping[str, Any]) -> str:
-    return f"{found['run']}: {len(found['steps'])} steps, mean {mean_step(found):.2f} ms"
+    return f"{found['run']}: {len(found['steps'])} steps, mean {found['mean_step_ms']:.2f} ms"
 
 
 def _cost(one: Mapping[str, Any]) -> str:

@@ -12,8 +12,9 @@ import click
 
 from tb_npu_plugin import cli_print
 from tb_npu_plugin.analysis.kernels.classes import CLASSES
-from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED, printable
+from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED
 from tb_npu_plugin.cli_show import PATH, open_library, sides_of, wait_for_view, write_json
+from tb_npu_plugin.report.markup import printable
 from tb_npu_plugin.service.answers import Service
 
 _CONDITION = re.compile(r"(\w+)>(\d+(?:\.\d+)?)%")

@@ -23,7 +23,7 @@ from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view
 from tb_npu_plugin.views.availability import facts_of_span, missing_data
-from tb_npu_plugin.views.base import ViewInput
+from tb_npu_plugin.views.base import ViewInput, ViewJson, ViewResult
 from tb_npu_plugin.views.registry import VIEWS, find_view
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
@@ -147,9 +147,7 @@ def _side(scan: Scan, paths: Sequence[Path], number: int) -> Scan:
 
 def wait_for_view(service: Service, view: str, params: dict[str, str]) -> dict[str, Any]:
     """Wait for the answer of the view's route, with complete tables and the view's data merged into the top level."""
-    names = {place.span.token: place.worker.label for place in service.library.scan().places()}
-    with cli_print.progress(names) as bar:
-        found, result = service.wait(view, params, lambda progress: bar(progress, 0))
+    found, result = _wait(service, view, params)
     out: dict[str, Any] = {**found, **(found["data"] or {})}
     if result is not None:
         out["tables"] = {
@@ -157,6 +155,17 @@ def wait_for_view(service: Service, view: str, params: dict[str, str]) -> dict[s
             for name, source in result.tables.items()
         }
     return out
+
+
+def wait_for_data(service: Service, view: str, params: dict[str, str]) -> dict[str, Any] | None:
+    """Wait for the data of a view, without its tables; None if there are none."""
+    return _wait(service, view, params)[0]["data"]
+
+
+def _wait(service: Service, view: str, params: dict[str, str]) -> tuple[ViewJson, ViewResult | None]:
+    names = {place.span.token: place.worker.label for place in service.library.scan().places()}
+    with cli_print.progress(names) as bar:
+        return service.wait(view, params, lambda progress: bar(progress, 0))
 
 
 def _read(library: Library) -> list[tuple[Place, list[StageStatus]]]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypedDict, Union
+from typing import Any, Literal, TypedDict, Union
 
+#: Languages of the catalogue.
+Language = Literal["en", "zh"]
 #: {code: {"en": template, "zh": template}}; {name} is a parameter.
 CATALOGUE: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("messages.json").read_text(encoding="utf-8"))
 
@@ -40,6 +42,14 @@ class Message(str):
         """JSON object with code and parameters."""
         params = {name: value.as_json() if isinstance(value, Message) else value for name, value in self.params.items()}
         return {"code": self.code, "params": params}
+
+    def in_language(self, language: Language) -> str:
+        """The text in a language."""
+        params = {
+            name: value.in_language(language) if isinstance(value, Message) else value
+            for name, value in self.params.items()
+        }
+        return CATALOGUE[self.code][language].format(**params)
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> Message:

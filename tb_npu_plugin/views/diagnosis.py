@@ -106,6 +106,8 @@ class DiagnosisJson(TypedDict):
     """Name of the run."""
     steps: list[StepTimeJson]
     """All steps."""
+    mean_step_ms: float
+    """Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
@@ -127,6 +129,7 @@ def build(source: ViewInput) -> ViewResult:
         "schema": SCHEMA,
         "run": source.spans[0].run_label if source.spans else "",
         "steps": [{"step": step, "ms": _ms(time)} for step, time in found.steps],
+        "mean_step_ms": _ms(found.step_ns),
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
         "findings": [_finding_json(one, found) for one in found.findings],

@@ -361,6 +361,8 @@ export interface DiagnosisJson {
   run: string;
   /** All steps. */
   steps: StepTimeJson[];
+  /** Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown. */
+  mean_step_ms: number;
   /** Time at stake of all findings together; time that several of them share counts once. */
   at_stake_ms_per_step: number;
   /** One sentence. */

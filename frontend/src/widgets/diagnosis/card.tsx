@@ -187,8 +187,7 @@ function Checks({ data: { checked, unchecked } }: { data: DiagnosisJson }) {
   );
 }
 
-function stakeText({ at_stake_ms_per_step: ms, steps }: DiagnosisJson): string {
-  const step = steps.reduce((sum, one) => sum + one.ms, 0) / Math.max(steps.length, 1);
+function stakeText({ at_stake_ms_per_step: ms, mean_step_ms: step }: DiagnosisJson): string {
   const time = format.duration(ms * 1e6, 2);
   return t("diagnosis.stake", { time, share: format.percentOfRatio(step > 0 ? ms / step : 0, 0) });
 }

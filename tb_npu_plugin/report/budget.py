@@ -1,0 +1,134 @@
+"""The mean step of each rank from DistributedJson, in the parts of the page (frontend/src/widgets/budget.ts)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from tb_npu_plugin.messages import Message
+
+#: Parts of a step in the order of the bar. "preparing" is before the step.
+PARTS: Mapping[str, Message] = {
+    "preparing": Message("report.part.preparing"),
+    "computing": Message("report.part.computing"),
+    "overlapped": Message("report.part.overlapped"),
+    "waiting": Message("report.part.waiting"),
+    "communication": Message("report.part.communication"),
+    "bubble": Message("report.part.bubble"),
+    "copying": Message("report.part.copying"),
+    "free": Message("report.part.free"),
+}
+#: Ranks that are shown at most.
+MOST_RANKS = 64
+_TIMES = ("computing", "overlapped", "communication_not_overlapped", "copying", "free", "exposed_waiting", "bubble")
+
+
+@dataclass(frozen=True)
+class RankMean:
+    """The mean step of a rank and device, in ns. None: not recorded.
+
+    Attributes:
+        span: Token of the span.
+        parts: By id of PARTS; without "preparing" they sum to `whole`.
+        times: By field of RankBudget.
+        whole: Step time.
+        waiting_for: Late rank and the waiting for it, the longest first.
+    """
+
+    name: str
+    rank: Optional[int]
+    span: str
+    parts: Mapping[str, Optional[float]]
+    times: Mapping[str, Optional[float]]
+    whole: Optional[float]
+    waiting_for: Sequence[tuple[str, float]]
+
+
+def step_count(steps: Sequence[Mapping[str, Any]], budgets: Sequence[Mapping[str, Any]]) -> int:
+    """Number of steps, or of repeats in a capture without step marks; at least 1."""
+    marked = sum(step["step"] is not None for step in steps)
+    return marked or max((budget["repeats"] or 1 for budget in budgets), default=1)
+
+
+def means_of_ranks(budgets: Sequence[Mapping[str, Any]]) -> list[RankMean]:
+    """One for each span and device, in the order of the budgets. Steps with an unknown part are left out."""
+    lines: dict[tuple[str, Optional[int]], list[Mapping[str, Any]]] = {}
+    for budget in budgets:
+        lines.setdefault((budget["span"], budget["device_id"]), []).append(budget)
+    return [_mean(line) for line in lines.values()]
+
+
+def chosen_ranks(means: Sequence[RankMean], named: frozenset[int]) -> list[RankMean]:
+    """At most MOST_RANKS, in their order: the ranks of `named`, and the slowest and the fastest of the others."""
+    if len(means) <= MOST_RANKS:
+        return list(means)
+    kept = {at for at, mean in enumerate(means) if mean.rank in named}
+    kept = set(sorted(kept)[: MOST_RANKS // 2])
+    others = sorted(set(range(len(means))) - kept, key=lambda at: -(means[at].whole or 0))
+    fastest = (MOST_RANKS - len(kept)) // 2
+    slowest = MOST_RANKS - len(kept) - fastest
+    kept.update(others[:slowest], others[len(others) - fastest :])
+    return [means[at] for at in sorted(kept)]
+
+
+def mean_of_parts(means: Sequence[RankMean]) -> dict[str, Optional[float]]:
+    """Mean of each part over the ranks whose step time is known; None if no rank recorded it."""
+    known = [mean for mean in means if mean.whole is not None]
+    return {part: _average([mean.parts[part] for mean in known], len(known)) for part in PARTS}
+
+
+def _mean(line: Sequence[Mapping[str, Any]]) -> RankMean:
+    whole = [budget for budget in line if _whole(budget) is not None]
+    count = max(sum(budget["repeats"] or 1 if budget["step"] is None else 1 for budget in whole), 1)
+    parts = [_parts(budget) for budget in whole]
+    late: dict[str, float] = {}
+    for budget in whole:
+        for one in budget["waiting_for"]:
+            name, time = _late_name(one), one["exposed"] if one["exposed"] is not None else one["time"]
+            late[name] = late.get(name, 0) + time / count
+    first = line[0]
+    device = "" if first["device_id"] is None else f" · device {first['device_id']}"
+    return RankMean(
+        f"{first['worker']}{device}",
+        first["rank"],
+        first["span"],
+        {part: _average([one[part] for one in parts], count) for part in PARTS},
+        {name: _average([budget[name] for budget in whole], count) for name in _TIMES},
+        _average([_whole(budget) for budget in whole], count),
+        sorted(late.items(), key=lambda item: -item[1]),
+    )
+
+
+def _parts(budget: Mapping[str, Any]) -> dict[str, Optional[int]]:
+    """Bubble and waiting are limited to the exposed communication, which contains them."""
+    bare, bubble, waiting = (budget[name] for name in ("communication_not_overlapped", "bubble", "exposed_waiting"))
+    bubble = None if bubble is None else min(bubble, bare)
+    waiting = None if waiting is None else min(waiting, bare - (bubble or 0))
+    return {
+        "preparing": budget["exposed_preparing"],
+        "computing": max(0, budget["computing"] - (budget["overlapped"] or 0)),
+        "overlapped": budget["overlapped"],
+        "waiting": waiting,
+        "communication": bare - (bubble or 0) - (waiting or 0),
+        "bubble": bubble,
+        "copying": budget["copying"],
+        "free": budget["free"],
+    }
+
+
+def _whole(budget: Mapping[str, Any]) -> Optional[int]:
+    """Step time; None if a part is unknown. Only GPUs record copying."""
+    times = [budget[name] for name in ("computing", "communication_not_overlapped", "free")]
+    return None if None in times else sum(times) + (budget["copying"] or 0)
+
+
+def _late_name(late: Mapping[str, Any]) -> str:
+    if late["rank"] is not None:
+        return f"rank {late['rank']}"
+    return "–" if late["peer"] is None else f"local {late['peer']}"
+
+
+def _average(values: Sequence[Optional[float]], count: int) -> Optional[float]:
+    known = [value for value in values if value is not None]
+    return sum(known) / count if known else None

@@ -1,0 +1,73 @@
+"""Texts as HTML: escaped, shortened, and in both languages."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from typing import Any, Optional
+
+from tb_npu_plugin.messages import Language, Message
+
+#: Languages of the catalogue, and their `lang` attribute.
+LANGUAGES: tuple[tuple[Language, str], ...] = (("en", "en"), ("zh", "zh-CN"))
+#: Characters of a name, and of data in a sentence, that are shown at most.
+LONGEST_NAME, LONGEST = 120, 240
+#: Groups digits in the figures of messages.
+NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
+UNKNOWN = "–"
+
+
+def printable(line: str) -> str:
+    """The line without control characters: names come from files."""
+    return "".join(sign if sign.isprintable() or sign == NARROW_SPACE else "\ufffd" for sign in line)
+
+
+def escape(text: str) -> str:
+    """Data as HTML, also inside an attribute."""
+    return html.escape(printable(_shorten(text, LONGEST_NAME)))
+
+
+def say(message: Message) -> str:
+    """A message in each language; what is between backticks is code."""
+    message = _with_short_data(message)
+    return "".join(
+        f'<span lang="{attribute}">{_with_code(message.in_language(language))}</span>'
+        for language, attribute in LANGUAGES
+    )
+
+
+def say_field(answer: Mapping[str, Any], field: str) -> str:
+    """A field of an answer: its message, else the data."""
+    message = answer["texts"].get(field)
+    return say(Message.from_json(message)) if message is not None else escape(answer[field])
+
+
+def figure(value: Optional[float], decimals: int, unit: str = "") -> str:
+    """A figure with its exact value for programs; unknown is a dash."""
+    if value is None:
+        return UNKNOWN
+    return f'<data value="{value!r}">{grouped(value, decimals)}{unit}</data>'
+
+
+def grouped(value: float, decimals: int) -> str:
+    """1234.5 → "1 234.50"."""
+    return f"{value:,.{decimals}f}".replace(",", NARROW_SPACE)
+
+
+def _with_code(text: str) -> str:
+    parts = (html.escape(printable(part)) for part in text.split("`"))
+    return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
+
+
+def _with_short_data(message: Message) -> Message:
+    params: dict[str, str | int] = {}
+    for name, value in message.params.items():
+        if isinstance(value, Message):
+            params[name] = _with_short_data(value)
+        else:
+            params[name] = _shorten(value, LONGEST) if isinstance(value, str) else value
+    return Message(message.code, **params)
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
