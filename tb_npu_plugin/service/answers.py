@@ -172,6 +172,9 @@ def _view_json(
         shown = {span.token for span in request.ready}
         others = [place for place in request.places if place.span.token not in shown or not request.is_complete(place)]
         data["ranks"] = [*data.get("ranks", []), *ranks.states(others, request.statuses)]
+        if request.view.examines:
+            unread = {place.span.token for place in others}
+            data["ranks"] += ranks.partly_read([span for span in request.ready if span.token not in unread])
     return {
         "view": request.view.id,
         "state": state,
