@@ -124,8 +124,12 @@ def test_a_trace_that_is_read_while_the_diagnosis_is_made_is_part_of_the_next_on
     expected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The diagnosis without the trace was kept under the version of the diagnosis with it."""
-    with service(SMALL, tmp_path) as (asked, run):
+    built: list[object] = []
+    build = Service.result
+    with service(SMALL, tmp_path) as (asked, run), monkeypatch.context() as patch:
+        patch.setattr(Service, "result", lambda self, request: built.append(request) or build(self, request))
         wanted = diagnosis(asked, run)
+    assert len(built) == 1, "the command builds it once, not whenever a rank is read"
     assert wanted == json.loads(expected(SMALL))
     request = Library.request
 
