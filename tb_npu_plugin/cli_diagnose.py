@@ -12,6 +12,7 @@ import click
 
 from tb_npu_plugin.analysis.findings.model import SEVERITIES
 from tb_npu_plugin.analysis.findings.registry import RULES
+from tb_npu_plugin.analysis.findings.verdict import AWAITED
 from tb_npu_plugin.cli_show import PATH, open_library, wait_for_view, write_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_run
@@ -21,6 +22,8 @@ FAILED, NOT_CHECKED = 3, 4
 #: Groups digits in the figures of messages.
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 _CONDITION = re.compile(r"(\w+)(?:>(\d+(?:\.\d+)?)%)?")
+#: Several rules in a condition: waiting for late ranks.
+_RULES_OF = {"wait": AWAITED}
 _SEVERITIES = (*(severity for severity, _ in SEVERITIES), "low")
 
 
@@ -34,7 +37,7 @@ class Condition(NamedTuple):
     def parse(text: str) -> Condition:
         """`high`, or `straggler>5%`. Raises click.BadParameter."""
         match = _CONDITION.fullmatch(text.strip())
-        names = (*_SEVERITIES, *(rule.id for rule in RULES))
+        names = (*_SEVERITIES, *_RULES_OF, *(rule.id for rule in RULES))
         if match is None or match[1] not in names or (match[2] and match[1] in _SEVERITIES):
             raise click.BadParameter(f"{text!r} is neither a severity nor RULE>N%; names: {', '.join(names)}")
         return Condition(match[1], float(match[2] or 0) / 100)
@@ -45,12 +48,17 @@ class Condition(NamedTuple):
             enough = _SEVERITIES[: _SEVERITIES.index(self.name) + 1]
             return any(one["severity"] in enough for one in found["findings"])
         step = mean_step(found)
-        costs = [one["ms_per_step"] for one in found["findings"] if one["rule"] == self.name]
+        costs = [one["ms_per_step"] for one in found["findings"] if one["rule"] in self._rules]
         return any(cost > self.share * step for cost in costs)
 
     def is_unchecked(self, found: Mapping[str, Any]) -> bool:
-        """Whether the rule could not run."""
-        return any(one["rule"] == self.name for one in found["unchecked"])
+        """Whether none of its rules could run."""
+        unchecked = {one["rule"] for one in found["unchecked"]}
+        return self.name not in _SEVERITIES and unchecked.issuperset(self._rules)
+
+    @property
+    def _rules(self) -> tuple[str, ...]:
+        return _RULES_OF.get(self.name, (self.name,))
 
 
 @click.command()

@@ -31,8 +31,8 @@ BUSY_WORKER, IDLE_WORKER = 75.0, 20.0
 BUSY_MACHINE = 80.0
 
 #: Most important rule first.
-Rule = Literal["held_up", "slow_source", "busy_machine", "busy_workers", "idle_workers"]
-RULES: tuple[Rule, ...] = get_args(Rule)
+PipelineRule = Literal["held_up", "slow_source", "busy_machine", "busy_workers", "idle_workers"]
+PIPELINE_RULES: tuple[PipelineRule, ...] = get_args(PipelineRule)
 
 #: Operators that only pass rows on and are never bottlenecks. Without the "Op" of older versions.
 PASS_THROUGH_OPS = frozenset(
@@ -96,7 +96,7 @@ class PipelineQueue:
 class PipelineFinding:
     """A rule whose condition holds."""
 
-    rule: Rule
+    rule: PipelineRule
     """held_up, slow_source: usages, 0 to 1. busy_workers, idle_workers, busy_machine: percent of CPU."""
     op_id: Optional[int]
     """The operator; None for the whole pipeline."""
@@ -237,7 +237,7 @@ def _findings(ops: Sequence[PipelineOp], slow: Sequence[PipelineOp], machine: fl
     out = []
     for op in ops:
         if op in slow:
-            rule: Rule = "held_up" if op.children else "slow_source"
+            rule: PipelineRule = "held_up" if op.children else "slow_source"
             value, limit = (op.score, HELD_UP) if op.children else (op.usage, LOW_USAGE)
             out.append(PipelineFinding(rule, op.op_id, value or 0.0, limit))
         each = op.cpu / op.workers if op.cpu is not None and op.workers else None
@@ -247,7 +247,7 @@ def _findings(ops: Sequence[PipelineOp], slow: Sequence[PipelineOp], machine: fl
             out.append(PipelineFinding("idle_workers", op.op_id, each, IDLE_WORKER))
     if machine is not None and machine > BUSY_MACHINE:
         out.append(PipelineFinding("busy_machine", None, machine, BUSY_MACHINE))
-    return sorted(out, key=lambda finding: RULES.index(finding.rule))
+    return sorted(out, key=lambda finding: PIPELINE_RULES.index(finding.rule))
 
 
 def _cpu_of_ops(cpu: Table) -> dict[int, float]:

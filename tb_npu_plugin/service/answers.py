@@ -29,7 +29,7 @@ RESULT_COUNT = 16
 
 
 class Service:
-    """Answers about the spans of a library. Thread-safe; never waits for a reader.
+    """Answers about the spans of a library. Thread-safe; only `wait` waits for readers.
 
     Args:
         for_page: Read ahead what a page shows next, and leave large traces of a run unread until the user has them read.

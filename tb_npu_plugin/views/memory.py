@@ -73,7 +73,7 @@ class MemoryJson(TypedDict):
     size_range: Optional[list[int]]
     """Smallest and largest allocation in bytes."""
     fragmentation_at_peak: Optional[float]
-    """Share of reserved memory that is not allocated at the peak of reserved memory, 0 to 1."""
+    """Share of reserved memory that is not allocated at the peak of allocated memory, 0 to 1."""
 
 
 DEFAULT_POINTS = 2000

@@ -41,7 +41,12 @@ FAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "slow-link": (("slow_link",), ("straggler",)),
     "gc-pause": (("garbage_collection", "straggler"), ()),
     "slow-loader": (("straggler", "input_bound"), ()),
+    "ai-cpu": (("ai_cpu",), ()),
+    "memory-leak": (("leak",), ()),
+    "fragmentation": (("fragmentation",), ()),
 }
+#: Faults that take no time of the step: their rule must name them, whatever they cost.
+TIMELESS = ("memory-leak", "fragmentation")
 #: (tensor parallel, pipeline parallel) by number of ranks.
 LAYOUTS = {
     2: ((1, 1), (2, 1)),
@@ -78,8 +83,12 @@ def case(fault: str, seed: int) -> Case:
         other = draw.choice(recipe.cluster().linked(rank))
         text = f"slow-link:{rank}-{other}:{draw.choice((4, 8))}"
         late.clear()
-    else:
+    elif fault in ("gc-pause", "slow-loader"):
         text = f"{fault}:{rank}:{draw.choice((10, 20, 40))}"
+    else:
+        text = "memory-leak:256" if fault == "memory-leak" else fault
+        late.clear()
+        recipe = replace(recipe, steps=4, options=replace(recipe.options, memory=True))
     return Case(seed, fault, replace(recipe, faults=(text,)), rules, effects, frozenset(late))
 
 

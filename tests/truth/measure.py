@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 import tb_npu_plugin.api as npu
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tests.truth.cases import FAULTS, Case, case, healthy_case
+from tests.truth.cases import FAULTS, TIMELESS, Case, case, healthy_case
 
 #: A fault that costs less of the step may stay unnamed.
 LEAST_SHARE = 0.05
@@ -46,11 +46,13 @@ class Outcome:
     @property
     def is_due(self) -> bool:
         """Whether the fault costs enough to be named."""
-        return bool(self.case.fault) and self.lost >= LEAST_SHARE * self.step
+        return self.case.fault in TIMELESS or (bool(self.case.fault) and self.lost >= LEAST_SHARE * self.step)
 
     @property
     def is_cost_right(self) -> bool:
         """Whether the cost of the finding is the truth, or bounds it."""
+        if self.case.fault in TIMELESS:
+            return self.cost == 0
         if self.kind == "measured":
             return abs(self.cost - self.lost) <= CLOSE * self.lost
         return self.lost * (1 - CLOSE) <= self.cost <= MOST_BOUND * self.lost
@@ -76,7 +78,7 @@ def measure(one: Case) -> Outcome:
         is_it = rule in one.rules and (not one.ranks or rank in one.ranks)
         if is_it and outcome.rule is None:
             outcome.rule, outcome.cost, outcome.kind = rule, finding["ms_per_step"], finding["kind"]
-        elif not is_it and rule not in one.effects and finding["severity"] != "low":
+        elif not is_it and rule not in one.effects and finding["severity"] != "low" and not finding["causes"]:
             outcome.wrong.append(f"{rule} {finding['message']}")
     return outcome
 

@@ -236,7 +236,13 @@ def test_diagnose_names_the_straggler_and_sets_the_exit_code() -> None:
     assert (found["verdict"]["rule"], found["findings"][0]["subject"]["rank"]) == ("straggler", 5)
     assert [one["rule"] for one in found["unchecked"]] == ["dynamic_shapes", "leak"], "they need three steps"
     assert found == npu.open(logs).diagnose("transformer_slow_rank")
-    for condition, code in (("high", 3), ("straggler>10%", 3), ("straggler>40%", 0), ("slow_link>1%", 0)):
+    for condition, code in (
+        ("high", 3),
+        ("straggler>10%", 3),
+        ("straggler>40%", 0),
+        ("slow_link>1%", 0),
+        ("wait>10%", 3),
+    ):
         assert run(*arguments, "--fail-if", condition).returncode == code, condition
     assert run(*arguments, "--fail-if", "nonsense").returncode == 2
     alone = run("diagnose", str(logs), "--run", "vision_resnet50", "--fail-if", "straggler>1%")

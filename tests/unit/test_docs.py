@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
 import subprocess
+import tokenize
 from collections.abc import Iterator
 
 from tb_npu_plugin.capture.simulation.faults import FAULTS
@@ -12,10 +14,12 @@ from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import ROOT
 
 #: Calls and the place of the code among their arguments; readers/shared/report.py has its messages under the code.
-CALLS = {"Problem": 0, "problem": 0, "report_damage": 0, "unreadable": 0, "problem_of": 0, "Verdict": 0}
+CALLS = {"Problem": 0, "problem": 0, "report_damage": 0, "unreadable": 0, "problem_of": 0, "StopReason": 0}
 CODE = re.compile(r"[a-z_]+")
 #: A file or folder of the sources as docs/architecture.md names it.
 SOURCE = re.compile(r"`((?:[\w.-]+/)+[\w.*-]*|[\w-]+\.(?:py|tsx?))`")
+#: A source file as documents (in backticks) and comments name it, by the end of its path.
+SOURCE_END = re.compile(r"(?<![\w./<*{-])((?:[\w.-]+/)*[\w-]+\.(?:py|tsx?|css|sh))\b(?!/)")
 #: A document as texts name it: docs/trace.md, ../README.md; a folder of documents that is not in the repository.
 DOCUMENT = re.compile(r"(?<![\w./:-])((?:\.{1,2}/)*[\w-]+(?:/[\w-]+)*\.md\b|specs/\w+)")
 #: A cited fact: the page, and what begins with a title of it. Docstrings and comments break lines.
@@ -132,3 +136,26 @@ def test_every_source_that_the_architecture_names_exists() -> None:
     assert [
         one for one in sorted(named) if not any(next(at.glob(one), None) for at in (ROOT, ROOT / "tb_npu_plugin"))
     ] == []
+
+
+def test_every_source_that_a_document_or_a_comment_names_exists() -> None:
+    texts = dict(written())
+    ends = {"/".join(name.split("/")[at:]) for name in texts for at in range(name.count("/") + 1)}
+    dead = [
+        (name, source)
+        for name, text in texts.items()
+        if name.endswith((".py", ".md")) and name != "CHANGELOG.md" and set(SOURCE_END.findall(text)) - ends
+        for part in prose_of(name, text)
+        for source in SOURCE_END.findall(part)
+        if source not in ends
+    ]
+    assert len(ends) > 1000
+    assert dead == []
+
+
+def prose_of(name: str, text: str) -> list[str]:
+    """Code in backticks of a document; comments and docstrings of a Python source."""
+    if name.endswith(".md"):
+        return re.findall(r"`([^`\n]+)`", text)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return [one.string for one in tokens if one.type == tokenize.COMMENT or one.string.startswith('"""')]

@@ -754,7 +754,7 @@ export interface MemoryJson {
   range_ns: number[] | null;
   /** Smallest and largest allocation in bytes. */
   size_range: number[] | null;
-  /** Share of reserved memory that is not allocated at the peak of reserved memory, 0 to 1. */
+  /** Share of reserved memory that is not allocated at the peak of allocated memory, 0 to 1. */
   fragmentation_at_peak: number | null;
 }
 

@@ -1,6 +1,7 @@
 /** Texts of the diagnosis. Its sentences come from the server. */
 export const en = {
   "diagnosis.reading": "Looking for what holds this run up…",
+  "diagnosis.so_far": "Nothing found so far.",
   "diagnosis.more": "Show all {count} findings",
   "diagnosis.less": "Show fewer",
   "diagnosis.preliminary": "Preliminary: {count} ranks are not read completely.",
@@ -29,6 +30,7 @@ export const en = {
 
 export const zh: Record<keyof typeof en, string> = {
   "diagnosis.reading": "正在查找拖慢本次运行的原因…",
+  "diagnosis.so_far": "目前未发现问题。",
   "diagnosis.more": "显示全部 {count} 条结论",
   "diagnosis.less": "收起",
   "diagnosis.preliminary": "初步结论：{count} 个 rank 尚未读取完整。",

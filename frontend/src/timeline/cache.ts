@@ -32,7 +32,7 @@ export function levelOf(nsPerPixel: number): number {
   return Math.max(0, Math.floor(Math.log2(nsPerPixel) + 1e-9));
 }
 
-/** The window to request: the view and up to half its width on each side, on a grid that small moves do not change. */
+/** The window to request: the view and up to its width on each side, on a grid that small moves do not change. */
 export function windowOf(view: View, width: number, nsPerPixel: number): Window {
   const length = Math.max(view.scale * width, 1);
   const grid = 2 ** Math.max(0, Math.ceil(Math.log2(length)) - 1);

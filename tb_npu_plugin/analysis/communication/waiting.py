@@ -49,6 +49,7 @@ def waits_of_ranks(
     found: Collectives,
     clocks: Sequence[Clock],
     seen: Sequence[Optional[Sequence[CollectiveWait]]],
+    all_profiled: bool = True,
 ) -> list[Waits]:
     """The waits of each rank.
 
@@ -56,13 +57,18 @@ def waits_of_ranks(
     does not communicate with directly, as in a ring, is known from its own start or from the trace of a neighbour.
 
     lengths: rows of the table of each rank. seen: initial waits in the trace of each rank; None without a trace.
+    all_profiled: every rank of the job is known. Else the waits of a rank without a trace are unknown: it may wait for
+    others.
     """
     later, owner, peer = _last_arrivals(found, clocks, seen)
     out = []
     for rank, length in enumerate(lengths):
+        waits = Waits(*(np.full(length, empty, dtype=np.int64) for empty in (NULL_INT, NULL_INT, -1, -1, NULL_INT)))
+        out.append(waits)
+        if seen[rank] is None and not all_profiled:
+            continue
         own = np.flatnonzero(found.owner == rank)
         rows = found.row[own]
-        waits = Waits(*(np.full(length, empty, dtype=np.int64) for empty in (NULL_INT, NULL_INT, -1, -1, NULL_INT)))
         waits.time[rows], waits.owner[rows], waits.peer[rows] = later[own], owner[own], peer[own]
         waits.start[rows] = found.rows.ints("start_ns")[own]
         tolerance = _LEAST_LATER_NS + clocks[rank].error
@@ -79,7 +85,6 @@ def waits_of_ranks(
             time[rows], elapse[rows], found.rows.take(own), waits.owner[rows], waits.peer[rows]
         )
         waits.time[:] = time
-        out.append(waits)
     return out
 
 

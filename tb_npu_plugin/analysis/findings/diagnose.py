@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings import slow_link
 from tb_npu_plugin.analysis.findings.idle import excess_of
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
 from tb_npu_plugin.analysis.findings.registry import RULES
@@ -16,6 +17,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
 logger = logging.getLogger(__name__)
+#: Rules about slow transfer, which a slow link explains.
+_OF_SLOW_LINKS = ("small_packets", "byte_alignment", "contention")
 #: A rank's idle time explains that others wait for it from this share of their wait on.
 _EXPLAINS = 0.5
 
@@ -34,7 +37,7 @@ class Diagnosis:
 
     def severity(self, finding: Finding) -> Severity:
         """Severity of a finding by its share of step time."""
-        return severity_of(finding.cost_ns, self.step_ns)
+        return severity_of(finding, self.step_ns)
 
 
 def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
@@ -65,9 +68,12 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
 
 def with_causes(findings: Sequence[Finding], run: RunData) -> list[Finding]:
     """The findings with `causes`: the others wait for a rank because it is idle, where it idles longer than the others
-    by at least half of their wait, for known causes."""
+    by at least half of their wait, for known causes; transfer is slow because a link is."""
     out = []
+    has_slow_link = any(one.rule == slow_link.RULE.id for one in findings)
     for finding in findings:
+        if has_slow_link and finding.rule in _OF_SLOW_LINKS:
+            finding = replace(finding, causes=(slow_link.RULE.id,))
         own = [one for one in findings if one.part == "free" and one.subject.rank == finding.subject.rank]
         if finding.part == "waiting" and finding.subject.rank is not None and own:
             excess = sum(excess_of(run, one.subject.rank, cause) for one in own for cause in one.costs)

@@ -20,6 +20,8 @@ Part = Literal["computing", "waiting", "communication", "bubble", "free", "prepa
 
 #: Least share of step time of a severity; below the last, a finding is "low". As in msprof-analyze's advisor.
 SEVERITIES: tuple[tuple[Severity, float], ...] = (("high", 0.05), ("medium", 0.03))
+#: Shorter steps are those of models that are too small for a device, ns.
+SHORT_STEP_NS = 5_000_000
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,10 @@ class Rule:
     missing: Callable[[RunData], Optional[Unchecked]]
 
 
-def severity_of(cost_ns: int, step_ns: int) -> Severity:
-    """Severity by the share of step time."""
-    share = cost_ns / step_ns if step_ns > 0 else 0.0
+def severity_of(finding: Finding, step_ns: int) -> Severity:
+    """Severity by the share of step time. Idle time of short steps is "low": to launch their kernels takes the host
+    longer than to run them takes the device."""
+    if finding.part == "free" and step_ns < SHORT_STEP_NS:
+        return "low"
+    share = finding.cost_ns / step_ns if step_ns > 0 else 0.0
     return next((severity for severity, least in SEVERITIES if share >= least), "low")

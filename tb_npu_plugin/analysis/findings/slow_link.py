@@ -60,8 +60,29 @@ class _Traffic:
 _USUAL = {"HCCS": 18.0, "PCIE": 20.0, "RDMA": 12.5}
 #: Least bytes per operator on a link that is compared with the usual bandwidth.
 _LEAST_PIECE = 4_000_000
-#: A slow link, the median speed of comparable links, and their number with this one.
-_Slow = tuple[_Traffic, float, int]
+#: Operators between two ranks: their directions follow each other, those of collectives run at once.
+_BETWEEN_TWO = ("send", "receive")
+
+
+@dataclass(frozen=True)
+class _Slow:
+    """A slow link by one operator type. expected: bytes per ns of comparable links; peers: their number with this one, 0 if
+    there are none."""
+
+    link: _Traffic
+    expected: float
+    peers: int
+    kind: ConfidenceKind
+
+    @property
+    def lost(self) -> float:
+        """Time beyond the expected one, ns over all steps."""
+        return self.link.time - self.link.size / self.expected
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """The surest first, then the slowest."""
+        return self.kind != "measured", self.link.speed / self.expected
 
 
 def find(run: RunData) -> list[Finding]:
@@ -69,80 +90,80 @@ def find(run: RunData) -> list[Finding]:
     between two ranks, the worst is reported."""
     steps = len({link.step for link in run.links})
     known = [one for one in _sum_up(run.links) if one.time > 0 and one.size >= _LEAST_BYTES * steps]
-    alike = [found for peers in _comparable(known) for found in _slow_of(peers, steps)]
-    worst: dict[frozenset[int], Finding] = {}
-    judged: tuple[tuple[ConfidenceKind, Iterable[_Slow]], ...]
-    judged = (("measured", alike), ("inferred", _slower_than_smaller(known, steps)))
-    for kind, slow in judged:
-        for one, median, peers in sorted(slow, key=lambda found: found[0].speed / found[1]):
-            finding = _finding(one, median, peers, steps, Confidence(kind))
-            worst.setdefault(frozenset((one.src, one.dst)), finding)
-    if len({frozenset((one.src, one.dst)) for one in known}) < LEAST_PEERS:
-        for one in sorted(known, key=lambda one: one.speed):
-            if one.speed < _HALF * _USUAL.get(one.transport, 0.0) and one.calls and _piece(one) >= _LEAST_PIECE:
-                worst.setdefault(frozenset((one.src, one.dst)), _alone(one, steps))
-    return list(worst.values())
+    alike = [one for peers in _comparable(known) for one in _slow_of(peers)]
+    found = [
+        one for one in (*alike, *_slower_than_smaller(known), *_alone(known)) if one.lost >= _LEAST_LOST_NS * steps
+    ]
+    pairs: dict[frozenset[int], list[_Slow]] = {}
+    for one in sorted(found, key=lambda one: one.order):
+        pairs.setdefault(frozenset((one.link.src, one.link.dst)), []).append(one)
+    return [_finding(slow[0], round(_cost(slow) / steps)) for slow in pairs.values()]
 
 
-def _finding(one: _Traffic, median: float, peers: int, steps: int, confidence: Confidence) -> Finding:
-    message = Message(
-        "finding.slow_link",
-        src=one.src,
-        dst=one.dst,
-        speed=speed(one.speed),
-        share=percent(1 - one.speed / median),
-        count=peers - 1,
-        type=f"{one.transport}, {one.op_type or '–'}",
-    )
-    return _finding_of(one, message, median, steps, confidence)
+def _cost(slow: Sequence[_Slow]) -> float:
+    """Time lost by the link in both directions and all operator types, ns over all steps."""
+    sent: dict[int, float] = {}
+    collective: dict[str, float] = {}
+    for one in slow:
+        if one.link.op_type.lower() in _BETWEEN_TWO:
+            sent[one.link.src] = max(sent.get(one.link.src, 0.0), one.lost)
+        else:
+            collective[one.link.op_type] = max(collective.get(one.link.op_type, 0.0), one.lost)
+    return sum(sent.values()) + sum(collective.values())
 
 
-def _alone(one: _Traffic, steps: int) -> Finding:
-    """A link without comparable ones that is far below the usual bandwidth of its transport."""
-    usual = _USUAL[one.transport]
-    figures = {"speed": speed(one.speed), "usual": speed(usual), "transport": one.transport}
-    message = Message("finding.slow_link.alone", src=one.src, dst=one.dst, **figures)
-    return _finding_of(one, message, usual, steps, Confidence("inferred"))
-
-
-def _finding_of(one: _Traffic, message: Message, expected: float, steps: int, confidence: Confidence) -> Finding:
+def _finding(slow: _Slow, cost_ns: int) -> Finding:
+    one = slow.link
+    figures: dict[str, str | int] = {"src": one.src, "dst": one.dst, "speed": speed(one.speed)}
+    if slow.peers:
+        share, kind = percent(1 - one.speed / slow.expected), f"{one.transport}, {one.op_type or '–'}"
+        message = Message("finding.slow_link", share=share, count=slow.peers - 1, type=kind, **figures)
+    else:
+        usual = speed(slow.expected)
+        message = Message("finding.slow_link.alone", usual=usual, transport=one.transport, **figures)
     return Finding(
         rule=RULE.id,
         category=RULE.category,
         subject=Subject(link=(one.src, one.dst), operator=one.op_type or None),
         message=message,
-        cost_ns=round((one.time - one.size / expected) / steps),
+        cost_ns=cost_ns,
         cost_kind="upper bound",
         part="communication",
-        confidence=confidence,
+        confidence=Confidence(slow.kind),
         evidence=(Evidence("distributed", table="links", row=f"{one.src} {one.dst}"),),
         fix=(Message("fix.slow_link", src=one.src, dst=one.dst),),
         check=Message("check.slow_link", src=one.src, dst=one.dst),
     )
 
 
-def _slow_of(peers: Sequence[_Traffic], steps: int) -> Iterable[_Slow]:
+def _slow_of(peers: Sequence[_Traffic]) -> Iterable[_Slow]:
+    """Links well below the median of links with similar pieces."""
     if len(peers) < LEAST_PEERS:
         return
     median = median_of([one.speed for one in peers])
     spread = median_of([abs(one.speed - median) for one in peers])
     for one in peers:
-        lost = one.time - one.size / median
-        if median - one.speed > max(_DIFFERS * median, _SPREAD * spread) and lost >= _LEAST_LOST_NS * steps:
-            yield one, median, len(peers)
+        if median - one.speed > max(_DIFFERS * median, _SPREAD * spread):
+            yield _Slow(one, median, len(peers), "measured")
 
 
-def _slower_than_smaller(links: Sequence[_Traffic], steps: int) -> Iterable[_Slow]:
-    """As _slow_of, for links with too few of similar pieces: large pieces are at least as fast as small ones, so that a
-    link at half the speed of links with smaller pieces is slow."""
-    for kind in {_kind(link) for link in links}:
-        same = [link for link in links if _kind(link) == kind]
-        for one in same:
-            smaller = [other for other in same if _piece(other) * (1 + _SIMILAR) < _piece(one)]
-            median = median_of([other.speed for other in smaller])
-            lost = one.time - one.size / median if median else 0.0
-            if len(smaller) >= LEAST_PEERS and one.speed < _HALF * median and lost >= _LEAST_LOST_NS * steps:
-                yield one, median, len(smaller) + 1
+def _slower_than_smaller(links: Sequence[_Traffic]) -> Iterable[_Slow]:
+    """For links with too few of similar pieces: large pieces are at least as fast as small ones, so that a link at half the
+    speed of links with smaller pieces is slow."""
+    for one in links:
+        same = (other for other in links if _kind(other) == _kind(one))
+        smaller = [other.speed for other in same if _piece(other) * (1 + _SIMILAR) < _piece(one)]
+        if len(smaller) >= LEAST_PEERS and one.speed < _HALF * median_of(smaller):
+            yield _Slow(one, median_of(smaller), len(smaller) + 1, "inferred")
+
+
+def _alone(links: Sequence[_Traffic]) -> Iterable[_Slow]:
+    """Links without comparable ones that are far below the usual bandwidth of their transport."""
+    if len({frozenset((one.src, one.dst)) for one in links}) < LEAST_PEERS:
+        for one in links:
+            usual = _USUAL.get(one.transport, 0.0)
+            if one.speed < _HALF * usual and one.calls and _piece(one) >= _LEAST_PIECE:
+                yield _Slow(one, usual, 0, "inferred")
 
 
 def _comparable(links: Sequence[_Traffic]) -> list[list[_Traffic]]:

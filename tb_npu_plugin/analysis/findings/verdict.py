@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.model import Finding, Subject, severity_of
+from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
-_AWAITED = ("straggler", "unprofiled_rank")
+AWAITED = ("straggler", "unprofiled_rank")
 #: Parts of a step below this share are left out of the sentence.
 _LEAST_SHARE = 0.01
 #: One late rank or cause is named if it has at least this share of the waiting or idle time.
@@ -39,9 +39,11 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if not run.step_ns:
         return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
     step = duration(run.step_ns)
-    costly = next((one for one in findings if not one.causes and severity_of(one.cost_ns, run.step_ns) != "low"), None)
+    costly = next((one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"), None)
     if costly is None:
-        return RunVerdict("healthy", Message("verdict.healthy", step=step, parts=_parts(run, None)), 0, 0.0)
+        is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
+        text = Message("verdict.short" if is_short else "verdict.healthy", step=step, parts=_parts(run, None))
+        return RunVerdict("healthy", text, 0, 0.0)
     share = costly.cost_ns / run.step_ns
     figures = {"time": duration(costly.cost_ns), "share": percent(share), "step": step}
     parts = _parts(run, costly)
@@ -59,7 +61,7 @@ def _what(finding: Finding) -> Message:
     subject = _name(finding.subject)
     if subject is None:
         return title_of(finding.rule)
-    if finding.rule in _AWAITED:
+    if finding.rule in AWAITED:
         return Message("verdict.waiting_for", subject=subject)
     return Message("verdict.of", title=title_of(finding.rule), subject=subject)
 
@@ -77,7 +79,7 @@ def _name(subject: Subject) -> str | Message | None:
 def _line_of(run: RunData, finding: Optional[Finding]) -> Optional[RankLine]:
     """The rank of the finding; if it was not profiled, the one that waits longest; else the longest one."""
     about = [line for line in run.lines if finding is not None and line.span.capture.rank == finding.subject.rank]
-    is_awaited = finding is not None and finding.rule in _AWAITED and not about
+    is_awaited = finding is not None and finding.rule in AWAITED and not about
     return max(
         about or run.lines,
         key=lambda one: ((one.sums.exposed_waiting or 0) if is_awaited else 0, one.whole_ns),

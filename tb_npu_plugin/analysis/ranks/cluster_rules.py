@@ -23,7 +23,7 @@ SPREAD, DEVIATION = 3.0, 1.4826
 #: Minimum traffic of a judged link, bytes per step: small transfers never reach its bandwidth.
 LEAST_TRAFFIC_BYTES = 1_000_000
 
-Rule = Literal[
+ClusterRule = Literal[
     "step_interval", "flops_per_second", "link", "communication", "between_stages", "within_stage", "stage_flops"
 ]
 
@@ -66,7 +66,7 @@ class LinkFigures:
 class ClusterFinding:
     """Result of one of MindInsight's rules."""
 
-    rule: Rule
+    rule: ClusterRule
     """Which rule."""
     fires: bool
     """MindInsight would report it: `share` is above `limit`."""
@@ -117,7 +117,7 @@ def findings(mode: str | None, ranks: Sequence[RankFigures], links: Sequence[Lin
 
 
 def _worst_rank(
-    rule: Rule, ranks: Sequence[RankFigures], values: Mapping[int, float | None], higher: bool
+    rule: ClusterRule, ranks: Sequence[RankFigures], values: Mapping[int, float | None], higher: bool
 ) -> ClusterFinding | None:
     """The rank that differs most from the mean in the worse direction."""
     known = {at: float(value) for at, value in values.items() if value is not None}
@@ -200,7 +200,7 @@ def _pipeline(ranks: Sequence[RankFigures]) -> list[ClusterFinding | None]:
 
 
 def _check_share(
-    rule: Rule, ranks: Sequence[RankFigures], whole: Sequence[RankFigures], key: str, stage: int | None
+    rule: ClusterRule, ranks: Sequence[RankFigures], whole: Sequence[RankFigures], key: str, stage: int | None
 ) -> ClusterFinding | None:
     """Share of one kind of communication in computing and all communication. The possible gain is the excess over the
     limit, per step and rank."""

@@ -101,7 +101,7 @@ class RankBudget:
 
 #: Minimum idle stretch that can delay others, as a share of the longest step; below it, kernels need not be examined.
 _LEAST_IDLE = 0.1
-#: Minimum number of ranks in a stage to compare total computing time (frontend: base/outlier.ts).
+#: Minimum number of ranks in a stage to compare total computing time; as LEAST_PEERS of findings/outliers.py.
 _PEERS = 3
 
 #: Fields of a budget that its step has, too.

@@ -141,7 +141,8 @@ class RunCommunication:
     def waits_for_last(self) -> list[Waits]:
         """Wait of each operator for the last rank."""
         lengths = [0 if table is None else len(table) for table in self.collectives]
-        return waits_of_ranks(lengths, self.matched, self.clocks, self.waits)
+        all_profiled = self.world_size is None or len(self.profiled) >= self.world_size
+        return waits_of_ranks(lengths, self.matched, self.clocks, self.waits, all_profiled)
 
     @cached_property
     def waiting(self) -> list[dict[Optional[str], StepWaiting]]:

@@ -51,7 +51,7 @@ class CsvFile:
     def __init__(self, path: Path, header: Sequence[str], newline: str) -> None:
         buffer = io.StringIO()
         csv.writer(buffer, lineterminator=newline).writerow(header)
-        self._path, self._header, self.newline = path, buffer.getvalue(), newline
+        self._path, self._header, self._newline, self._width = path, buffer.getvalue(), newline, len(header)
         self._file: BinaryIO | None = None
 
     def _open(self) -> BinaryIO:
@@ -64,7 +64,15 @@ class CsvFile:
         """Append rows: cells joined by commas, quoted where needed, without line end."""
         file = self._open()
         if lines:
-            file.write((self.newline.join(lines) + self.newline).encode())
+            file.write(self.encode(lines))
+
+    def encode(self, lines: Sequence[str]) -> bytes:
+        """Bytes of at least one row. Raises ValueError if the first one does not fit the header, for example after a
+        new column in schema/."""
+        width = 1 + sum(part.count(",") for part in lines[0].split('"')[::2])  # csv.reader limits cells to 128 KiB
+        if width != self._width:
+            raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
+        return (self._newline.join(lines) + self._newline).encode()
 
     def add(self, lines: Sequence[str]) -> None:
         """Append rows if there are any."""
@@ -73,7 +81,7 @@ class CsvFile:
 
     def part(self) -> Rows:
         """Rows that go behind others that come later."""
-        return Rows(self._path.parent, self.newline)
+        return Rows(self, self._path.parent)
 
     def append(self, rows: Rows) -> None:
         """Append the rows of a part and empty it."""
@@ -91,11 +99,11 @@ class CsvFile:
 class Rows:
     """Rows in an unnamed file of the folder, so that an interrupted run leaves none."""
 
-    def __init__(self, folder: Path, newline: str) -> None:
+    def __init__(self, owner: CsvFile, folder: Path) -> None:
         self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (open while segments come)
-        self._newline = newline
+        self._owner = owner
 
     def add(self, lines: Sequence[str]) -> None:
         """Append rows."""
         if lines:
-            self.file.write((self._newline.join(lines) + self._newline).encode())
+            self.file.write(self._owner.encode(lines))

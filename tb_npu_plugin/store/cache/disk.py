@@ -9,7 +9,6 @@ before it is removed. Open files of a removed entry stay readable.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import logging
@@ -29,20 +28,36 @@ from typing import Any
 
 import tb_npu_plugin
 from tb_npu_plugin.discovery.model import FoundFile
-from tb_npu_plugin.problems import TRANSIENT_CODES
+from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
+from tb_npu_plugin.store.cache.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
-#: Parts of the package that decide what a cache entry contains.
+#: Sources that decide what a cache entry contains; a test compares them with the imports of readers/ and store/.
+#: messages.json is absent: entries hold codes of messages, see Cache._get.
 _PARTS = (
     "units.py",
     "texts.py",
     "tables.py",
     "messages.py",
-    "messages.json",
     "problems.py",
     "model.py",
     "schema",
-    "analysis",
+    "analysis/_packing.*",
+    "analysis/grouping.py",
+    "analysis/intervals.py",
+    "analysis/joining.py",
+    "analysis/kernels/bound.py",
+    "analysis/kernels/classes.py",
+    "analysis/kernels/gpu.py",
+    "analysis/kernels/l2_cache.py",
+    "analysis/kernels/statistics.py",
+    "analysis/kernels/work.py",
+    "analysis/native_packing.py",
+    "analysis/operators/nesting.py",
+    "analysis/operators/tree.py",
+    "analysis/packing.py",
+    "analysis/recording.py",
+    "analysis/steps/partition.py",
     "discovery",
     "scan",
     "readers",
@@ -58,13 +73,18 @@ def reader_version() -> str:
     """
     root = Path(tb_npu_plugin.__file__).parent
     digest = hashlib.blake2b(tb_npu_plugin.__version__.encode(), digest_size=8)
-    for part in _PARTS:
-        path = root / part
-        files = sorted([*path.rglob("*.py"), *path.rglob("*.so")]) if path.is_dir() else [path]
-        for file in files:
-            digest.update(file.name.encode())
-            digest.update(file.read_bytes())
+    for file in reader_sources(root):
+        digest.update(str(file.relative_to(root)).encode())
+        digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+def reader_sources(root: Path) -> list[Path]:
+    """The files of _PARTS below the package's folder."""
+    found = []
+    for path in (path for part in _PARTS for path in sorted(root.glob(part))):
+        found += sorted([*path.rglob("*.py"), *path.rglob("*.so")]) if path.is_dir() else [path]
+    return found
 
 
 logger = logging.getLogger(__name__)
@@ -161,6 +181,8 @@ class Cache:
             meta = json.loads((folder / META).read_bytes())
             if not isinstance(meta, dict):
                 raise ValueError("meta.json is not an object")
+            for problem in meta["problems"]:
+                Problem.from_json(problem)  # KeyError if messages.json no longer has its code or parameters
             for name, size in meta["sizes"].items():
                 if (folder / name).stat().st_size != size:
                     raise ValueError(f"{name} has another size")
@@ -288,15 +310,9 @@ def device_of(path: Path) -> int:
     return path.stat().st_dev
 
 
-def temporary_root() -> Path:
-    """A new cache folder, removed when this process ends. Raises OSError."""
-    root = Path(tempfile.mkdtemp(prefix="tb-npu-plugin-"))
-    atexit.register(shutil.rmtree, root, ignore_errors=True)
-    return root
-
-
 def open_cache() -> Cache:
     """The user's cache, or a temporary one where that folder is not writable or not private."""
+    remove_abandoned(ABANDONED_AFTER)
     try:
         root = cache_root()
         if root.exists() and (other := open_to_others(root.resolve())) is not None:

@@ -29,7 +29,7 @@ def is_disk_full(error: Exception) -> bool:
 def problem_of_failure(error: Exception, job: Job, cache: Path) -> Problem:
     """The problem that reports why a job failed. cache: folder of the cache."""
     if isinstance(error, WorkerStopped):
-        return error.verdict.problem(job.file, job.lost)
+        return error.reason.problem(job.file, job.lost)
     if isinstance(error, WorkerKilled):
         return job.problem_of("worker_killed", error.args[0], Message("action.free_memory"))
     if is_disk_full(error):

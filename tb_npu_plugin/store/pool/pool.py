@@ -18,7 +18,7 @@ from tb_npu_plugin.store.pool.budget import memory_budget, needed_memory, unpack
 from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem_of_failure
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKilled, WorkerProcess, WorkerStopped
-from tb_npu_plugin.store.pool.watchdog import Verdict
+from tb_npu_plugin.store.pool.watchdog import StopReason
 from tb_npu_plugin.store.stages import Request, is_settled
 
 logger = logging.getLogger(__name__)
@@ -221,18 +221,18 @@ class Pool:
                 return process
             except WorkerStopped as error:
                 self._close_process(process)
-                if not self._skip(job, error.verdict):
+                if not self._skip(job, error.reason):
                     raise
                 process = self._start()
 
-    def _skip(self, job: Job, verdict: Verdict) -> bool:
+    def _skip(self, job: Job, reason: StopReason) -> bool:
         """Exclude the file at which the watchdog stopped the worker, if the job has others. Returns whether it did."""
         with self._changed:
             file = job.file
             if not job.can_skip(file) or job.state == "cancelled" or self._closed:
                 return False
-            logger.warning("%s: %s: %s; reading the others", job.folder, file, verdict.found)
-            job.skipped[file] = verdict.problem(file, Message("lost.file_all"))
+            logger.warning("%s: %s: %s; reading the others", job.folder, file, reason.found)
+            job.skipped[file] = reason.problem(file, Message("lost.file_all"))
             self._running[job] = None
             job.begin()
             return True

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import tb_npu_plugin
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.scan.threads import available_cores
-from tb_npu_plugin.store.pool.watchdog import Verdict, Watchdog
+from tb_npu_plugin.store.pool.watchdog import StopReason, Watchdog
 from tb_npu_plugin.store.stages import Request
 
 #: A worker process is killed if it does not exit this long after its input ends, in seconds.
@@ -42,9 +42,9 @@ class WorkerKilled(Exception):
 class WorkerStopped(WorkerKilled):
     """The watchdog killed the worker process: it used too much memory or made no progress."""
 
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__(verdict.found)
-        self.verdict = verdict
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason.found)
+        self.reason = reason
 
 
 class Process(Protocol):
@@ -90,10 +90,10 @@ class WorkerProcess:
         try:
             return self._run(request, note)
         except WorkerKilled:
-            verdict = watchdog.stop()
-            if verdict is None:
+            reason = watchdog.stop()
+            if reason is None:
                 raise
-            raise WorkerStopped(verdict) from None
+            raise WorkerStopped(reason) from None
         finally:
             watchdog.stop()
 

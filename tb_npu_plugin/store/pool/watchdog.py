@@ -42,7 +42,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class StopReason:
     """Why a worker was killed: code of the problem, what was expected and found, what to do."""
 
     code: str
@@ -84,7 +84,7 @@ class Watchdog:
     out: output folder of the request; files that grow there count as progress."""
 
     def __init__(self, pid: int, files: Sequence[FoundFile], out: Path, kill: Callable[[], None]) -> None:
-        self.verdict: Verdict | None = None
+        self.reason: StopReason | None = None
         self._pid, self._out, self._kill = pid, out, kill
         self._memory = max(MIN_MEMORY_LIMIT, MEMORY_FACTOR * needed_memory(files), requested_memory() or 0)
         self._cpu_limit = CPU_WITHOUT_PROGRESS + unpacked_bytes(files) / BYTES_PER_SECOND
@@ -98,11 +98,11 @@ class Watchdog:
         """Record a progress message of the worker."""
         self._message = message
 
-    def stop(self) -> Verdict | None:
+    def stop(self) -> StopReason | None:
         """Stop watching. Returns why the process was killed; None if it was not."""
         self._stopped.set()
         self._thread.join()
-        return self.verdict
+        return self.reason
 
     def _run(self) -> None:
         begun, cpu = time.monotonic(), usage_of(self._pid).cpu
@@ -111,8 +111,8 @@ class Watchdog:
             if self._has_moved():
                 begun, cpu = now, usage.cpu
             used = None if usage.cpu is None or cpu is None else usage.cpu - cpu
-            self.verdict = self._judge(usage.memory, now - begun, used)
-            if self.verdict is not None:
+            self.reason = self._judge(usage.memory, now - begun, used)
+            if self.reason is not None:
                 self._kill()
                 return
 
@@ -122,16 +122,16 @@ class Watchdog:
         before, self._seen = self._seen, seen
         return bool(seen != before)
 
-    def _judge(self, memory: int | None, waited: float, used: float | None) -> Verdict | None:
+    def _judge(self, memory: int | None, waited: float, used: float | None) -> StopReason | None:
         if memory is not None and memory > self._memory:
-            return Verdict(
+            return StopReason(
                 "too_expensive",
                 Message("expected.memory", mb=self._memory >> 20),
                 Message("found.memory", mb=memory >> 20),
                 Message("action.more_memory"),
             )
         if used is not None and used > self._cpu_limit:
-            return Verdict(
+            return StopReason(
                 "too_expensive",
                 Message("expected.progress", seconds=f"{self._cpu_limit:.0f}"),
                 Message("found.none"),
@@ -139,7 +139,7 @@ class Watchdog:
             )
         is_waiting = used is None or used < WAITING_SHARE * waited
         if waited > STALLED_AFTER and is_waiting and waited > self._cpu_limit:
-            return Verdict(
+            return StopReason(
                 "stalled",
                 Message("expected.responding_disk"),
                 Message("found.no_progress", seconds=f"{waited:.0f}"),

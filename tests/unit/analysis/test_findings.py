@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.communication.statistics import Link
 from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
@@ -155,6 +155,18 @@ def test_no_time_is_at_stake_twice(findings: list[Finding], expected: float) -> 
     assert at_stake(findings, run_of([], step_ns=100 * MS)) == expected * MS
 
 
+def test_idle_time_of_short_steps_is_low() -> None:
+    ranks = [replace(COST, part=part) for part in ("free", "computing")]
+    assert [severity_of(one, step * MS) for step in (4, 6, 200) for one in ranks] == [
+        "low",
+        "high",
+        "high",
+        "high",
+        "low",
+        "low",
+    ]
+
+
 LINK = Link("1", "g", "allReduce", 0, 1, 0, 1, "HCCS", 100 * MS, 10 * MS, 10.0, 4)
 
 
@@ -215,6 +227,12 @@ def test_slow_links(links: list[Link], expected: list[tuple[int, int]]) -> None:
     found = slow_link.find(run_of([], links=links))
     assert [one.subject.link for one in found] == expected
     assert all(one.cost_ns == round(one.cost_ns) > 0 for one in found)
+
+
+@pytest.mark.parametrize(("op_type", "expected"), [("allReduce", 30), ("receive", 60)])
+def test_directions_of_a_slow_link_add_up_between_two_ranks_only(op_type: str, expected: int) -> None:
+    links = [replace(link, op_type=op_type) for link in mesh((2, 1, 2.5), (1, 2, 2.5))]
+    assert [one.cost_ns // MS for one in slow_link.find(run_of([], links=links))] == [expected]
 
 
 def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None:

@@ -287,7 +287,7 @@ def test_healthy_runs_have_no_costly_finding(recipe: Recipe, costly: set[str]) -
     found = {}
     for export in ("text", "db"):
         run = diagnose(found_spans(written(replace(recipe, options=Options(export=(export,))))[0]))
-        assert {one.rule for one in run.findings if severity_of(one.cost_ns, run.step_ns) != "low"} == costly
+        assert {one.rule for one in run.findings if severity_of(one, run.step_ns) != "low"} == costly
         found[export] = [(one.rule, one.message, one.cost_ns) for one in run.findings]
     assert found["text"] == found["db"]
 

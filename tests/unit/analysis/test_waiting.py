@@ -147,3 +147,14 @@ def test_parts_sum_to_the_elapsed_time(recorded: Any, wait: Any, until: Any, pac
     values = [int(found[part][0]) for part in PARTS]
     assert values == [NULL_INT if part is None else part * MS for part in expected]
     assert sum(value for value in values if value != NULL_INT) == 100 * MS
+
+
+def test_without_a_trace_waits_are_unknown_where_ranks_were_not_profiled() -> None:
+    tables = [ops([100] * 3), ops([90] * 3)]
+    found = match_collectives(tables)
+    waits = {
+        all_profiled: waits_of_ranks([3, 3], found, align_clocks(found, 2), [None, []], all_profiled)
+        for all_profiled in (True, False)
+    }
+    assert (waits[True][0].time.tolist(), waits[False][0].time.tolist()) == ([10 * MS] * 3, [NULL_INT] * 3)
+    assert waits[True][1].time.tolist() == waits[False][1].time.tolist()

@@ -7,6 +7,8 @@ import errno
 import os
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -122,10 +124,16 @@ def test_only_a_stalled_disk_is_tried_again_by_the_same_server(
     code: str, is_kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache, now = Cache(tmp_path), time.time()
-    cache.commit("k", cache.new_folder(), {"problems": [{"code": code}]})
+    cache.commit("k", cache.new_folder(), {"problems": [Problem(code, "", "", "", "", "", "").as_json()]})
     assert cache.get("k") is not None
     monkeypatch.setattr(time, "time", lambda: now + 90)
     assert (cache.get("k") is not None) == is_kept
+
+
+@pytest.mark.parametrize("text", [{"code": "found.gone", "params": {}}, {"code": "found.bytes", "params": {}}])
+def test_an_entry_with_a_message_that_changed_is_dropped(text: dict[str, Any], tmp_path: Path) -> None:
+    problem = {**Problem("file_cut", "a.csv", "", "", "", "", "").as_json(), "texts": {"found": text}}
+    assert Cache(tmp_path).commit("k", Cache(tmp_path).new_folder(), {"problems": [problem]}) is None
 
 
 def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
@@ -184,6 +192,30 @@ def test_without_a_place_for_it_the_cache_lasts_as_long_as_the_process(
     monkeypatch.setattr(Path, "expanduser", homeless)
     monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: tmp_path.mkdir(exist_ok=True) or str(tmp_path))
     assert open_cache().root == tmp_path
+
+
+@pytest.mark.parametrize("kind", ["killed", "running", "young", "not temporary"])
+def test_a_temporary_cache_of_a_killed_process_is_removed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from tb_npu_plugin.store.cache.temporary import temporary_root as new; print(new(), flush=True); input()"
+    child = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        child, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+    ) as process:
+        root = Path(os.fsdecode(process.stdout.readline()).strip())  # type: ignore[union-attr]
+        if kind != "running":
+            process.kill()
+            process.wait()
+        if kind == "not temporary":  # TB_NPU_CACHE_DIR may have such a name
+            (root / "process.lock").unlink()
+        past = time.time() - cache_module.ABANDONED_AFTER - 10
+        if kind != "young":
+            os.utime(root, (past, past))
+        open_cache()
+        assert root.exists() == (kind != "killed")
+        process.kill()
 
 
 def test_a_cache_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
 import { catalog } from "../../state/catalog";
 import { useView } from "../../state/use_view";
-import { Card, DiagnosisCard, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
+import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
 import { CaptureCard } from "../overview/capture_card";
 import type { ViewModule, ViewProps } from "../view";
 import css from "./doctor.css?inline";
@@ -27,7 +27,7 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
   const isFine = answer.problems.length === 0;
   return (
     <div class="grid">
-      <DiagnosisCard run={run} most={Number.POSITIVE_INFINITY} />
+      <DiagnosisCard run={run} most={ALL_FINDINGS} />
       <div class="span-8 stack">
         <Files path={data.path} files={data.files} more={data.more} />
         {data.others.length > 0 && (

@@ -31,7 +31,7 @@ export const en = {
   "memory.peak": "peak {size} at {time}",
   "memory.fragmentation": "Fragmentation at the peak",
   "memory.fragmentation.help":
-    "(reserved − allocated) / reserved of all allocators at their peak: reserved memory that no tensor used",
+    "(reserved − allocated) / reserved when most is allocated: reserved memory that no tensor used",
   "memory.allocations": "Allocations",
   "memory.allocations.help":
     "One row per allocation of an operator. No release time: still held when the recording ended. No allocation time: allocated before the capture. A negative size: the release of memory that was allocated before the capture.",
@@ -98,7 +98,7 @@ export const zh: Record<keyof typeof en, string> = {
   "memory.legend.tip": "曲线的最大值。单击可隐藏或显示。",
   "memory.peak": "峰值 {size}，时刻 {time}",
   "memory.fragmentation": "峰值时的碎片率",
-  "memory.fragmentation.help": "所有内存池占用最多时的（已预留 − 已分配）/ 已预留：已预留但没有张量使用的部分",
+  "memory.fragmentation.help": "已分配内存最多时的（已预留 − 已分配）/ 已预留：已预留但没有张量使用的部分",
   "memory.allocations": "内存分配",
   "memory.allocations.help":
     "每行是算子的一次内存分配。没有释放时间：采集结束时仍未释放。没有分配时间：在采集之前分配。大小为负：释放采集之前分配的内存。",

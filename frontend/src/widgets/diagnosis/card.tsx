@@ -17,9 +17,12 @@ import { useDiagnosis } from "./use_diagnosis";
 
 addStyle(css);
 
+/** Shows all findings, also those without a cost. */
+export const ALL_FINDINGS = Number.POSITIVE_INFINITY;
+
 interface Props {
   run: string;
-  /** Findings that are shown at first. */
+  /** Findings with a cost that are shown at first. */
   most?: number;
 }
 
@@ -46,14 +49,15 @@ interface ContentProps {
 }
 
 function Diagnosis({ data, answer, most }: ContentProps) {
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(most === ALL_FINDINGS);
   const { verdict, findings } = data;
-  const shown = isOpen ? findings : findings.slice(0, most);
+  const costly = findings.filter((one) => one.ms_per_step > 0).slice(0, most);
+  const shown = isOpen ? findings : costly;
   const top = findings.find((one) => one.rule === verdict.rule);
   return (
     <Card class={`diagnosis ${top?.severity ?? verdict.rule}`}>
       <p class="verdict" role="status">
-        {textOf(verdict, "message")}
+        {isPreliminary(data.ranks) && verdict.rule === "healthy" ? t("diagnosis.so_far") : textOf(verdict, "message")}
       </p>
       <Preliminary ranks={data.ranks} jobs={freshJobs(answer.progress)} />
       {shown.length > 0 && (
@@ -64,7 +68,7 @@ function Diagnosis({ data, answer, most }: ContentProps) {
         </ul>
       )}
       <div class="row small muted">
-        {findings.length > most && (
+        {findings.length > costly.length && most !== ALL_FINDINGS && (
           <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
             {isOpen ? t("diagnosis.less") : t("diagnosis.more", { count: findings.length })}
           </button>
@@ -76,19 +80,23 @@ function Diagnosis({ data, answer, most }: ContentProps) {
   );
 }
 
+const isUnread = (rank: RankStateJson) => rank.texts.reason?.code === "reason.trace_unread";
+
+/** True while ranks are read, or their traces are left unread. */
+const isPreliminary = (ranks: readonly RankStateJson[]) =>
+  ranks.some((rank) => rank.state === "reading" || isUnread(rank));
+
 /** Progress while findings may still change, and the offer to read large traces. */
 function Preliminary({ ranks, jobs }: { ranks: readonly RankStateJson[]; jobs: readonly ProgressJson[] }) {
   if (ranks.length === 0) return null;
-  const unread = ranks.filter((rank) => rank.texts.reason?.code === "reason.trace_unread").map((rank) => rank.span);
+  const unread = ranks.filter(isUnread).map((rank) => rank.span);
   const bytes = unread.reduce((sum, span) => sum + (places.value.get(span)?.span.bytes ?? 0), 0);
   const failed = ranks.filter((rank) => rank.state === "failed" || (rank.state === "missing" && rank.reason !== ""));
   const others = failed.filter((rank) => !unread.includes(rank.span));
   const partly = ranks.filter((rank) => rank.state === "ready");
   return (
     <div class="row small">
-      {(unread.length > 0 || ranks.some((rank) => rank.state === "reading")) && (
-        <strong>{t("diagnosis.preliminary", { count: ranks.length - partly.length })}</strong>
-      )}
+      {isPreliminary(ranks) && <strong>{t("diagnosis.preliminary", { count: ranks.length - partly.length })}</strong>}
       {unread.length > 0 && (
         <Button onClick={() => void setReading(unread, "trace", "read")}>
           {t("diagnosis.read", { size: format.bytes(bytes) })}

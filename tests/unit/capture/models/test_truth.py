@@ -91,7 +91,7 @@ def test_fragmentation_shows_at_the_peak_of_the_allocators() -> None:
 
 # -- healthy runs: what the page says of ranks rests on it ------------------------------------------
 def test_stages_of_a_healthy_pipeline_differ_and_their_ranks_do_not() -> None:
-    """frontend/src/base/outlier.ts: 10 % above the median of the stage."""
+    """analysis/findings/outliers.py: 10 % above the median of the stage."""
     data, _, (budgets,) = simulated(ranks=8, pp=2, steps=1, sizes=Sizes())
     stages = {state["rank"]: state["pipeline_stage"] for state in data["ranks"]}
     assert stages == {rank: 1 + rank // 4 for rank in range(8)}
@@ -139,7 +139,7 @@ def test_a_pause_of_the_collector_holds_up_the_step_that_it_is_in(tp: int) -> No
 
 
 def test_a_slow_link_is_the_slowest_of_those_that_move_as_much() -> None:
-    """What Distributed compares (frontend/src/views/distributed/slow_link.ts): links of tensor parallel groups send smaller
+    """What analysis/findings/slow_link.py compares: links of tensor parallel groups send smaller
     pieces, so that the healthy ones among them are slower than the slow link of a data parallel group."""
     data, *_ = simulated("slow-link:1-3:1.5", ranks=8, tp=2, steps=1)
     found: dict[int, dict[tuple[int, int], float]] = {}
@@ -193,7 +193,7 @@ STEPS = 10
 
 
 def of_databases(framework: str, *faults: str) -> list[dict[str, Any]]:
-    """Budgets. frontend/tests/views/slow_ranks.test.ts has the rules that Distributed applies to them."""
+    """Budgets. tests/unit/analysis/test_findings.py has the rules on them."""
     options = Options(memory=False, stack=False, export=("db",), gc_threshold=0.0)
     sizes = Sizes(layers=4)
     folder, _ = written(

@@ -23,7 +23,7 @@ from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.result import TextResult
 from tb_npu_plugin.capture.writers.result_db import DatabaseResult
-from tb_npu_plugin.capture.writers.text import cell, mb_text, shapes_cell, time_text, us_text
+from tb_npu_plugin.capture.writers.text import CsvFile, cell, mb_text, shapes_cell, time_text, us_text
 from tests.oracle.raw import Raw
 from tests.support.invariants import query
 from tests.support.mock import LEVELS, SWITCHES, rank_folder, run, switched
@@ -53,6 +53,15 @@ def files_of(level: int, switch: str) -> set[str]:
 def test_level_and_switches_decide_which_files_there_are(level: str, switch: str) -> None:
     (folder,) = run(switched(level, switch))[0].glob("*_ascend_pt")
     assert {path.name for path in (folder / "ASCEND_PROFILER_OUTPUT").iterdir()} == files_of(LEVELS[level], switch)
+
+
+def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path) -> None:
+    file = CsvFile(tmp_path / "a.csv", ["x", "y"], "\n")
+    file.write(['"1,""2,3""",4', '5,""'])
+    file.write(['"' + 150_000 * "x" + '",1'])
+    for add in (file.write, file.part().add):
+        with pytest.raises(ValueError, match="1 cells under 2 headers"):
+            add(["1"])
 
 
 def test_metadata_say_that_it_is_simulated_and_name_the_groups_of_a_rank() -> None:
