@@ -178,4 +178,5 @@ def _checks(found: Mapping[str, Any]) -> Iterator[str]:
         option = f" To record it, set {one['option']}." if one["option"] else ""
         yield f"Not checked: {one['title']} ({one['rule']}). {one['missing']}{option}"
     for rank in found["ranks"]:
-        yield f"Not included: {rank['worker']}. {rank['reason']}"
+        start = "Partly included" if rank["state"] == "ready" else "Not included"
+        yield f"{start}: {rank['worker']}. {rank['reason']}"

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Optional
 
 import click
 
-from tb_npu_plugin import cli_print
 from tb_npu_plugin.analysis.kernels.classes import CLASSES
 from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED
 from tb_npu_plugin.cli_show import PATH, open_library, sides_of, wait_for_view, write_json
@@ -100,6 +99,8 @@ def diff(
         given = {**sides_of(library.scan(), path, run, (baseline, experimental)), STEP: step}
         found = wait_for_view(Service(library, for_page=False), "diff", given)
         if found["state"] != "ready":
+            from tb_npu_plugin import cli_print
+
             cli_print.view(found)
             sys.exit(1)
     if as_json:

@@ -1,30 +1,18 @@
-"""Prints progress, tables and problems on the terminal."""
+"""Prints tables and problems on the terminal."""
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from tb_npu_plugin.cli_view import print_view
 from tb_npu_plugin.installation import describe_scanner, tensorboard_defect
 
 PIPE_WIDTH = 10_000
-POLL = 0.05
 #: Labels of DoctorFileJson.state, as on the page.
 STATES = {
     "read": "read",
@@ -34,46 +22,6 @@ STATES = {
     "unused": "not needed",
     "unread": "not read",
 }
-Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
-
-
-@contextmanager
-def progress(names: Mapping[str, str]) -> Iterator[Bar]:
-    """Show progress on stderr if it is a terminal: a total bar, and a bar for each file being read.
-
-    Yields a function of ProgressJson items and the bytes already done outside them. The function sleeps POLL seconds.
-
-    names: display name of each span token.
-    """
-    if not sys.stderr.isatty():
-        yield lambda items, rest: time.sleep(POLL)
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        whole = bar.add_task("all", total=None)
-        shown: dict[tuple[str, str], TaskID] = {}
-
-        def update(items: Sequence[Mapping[str, Any]], rest: int) -> None:
-            done, total = (rest + sum(item[key] for item in items) for key in ("bytes_done", "bytes_total"))
-            bar.update(whole, completed=done, total=total or None)
-            reading = {(item["span"], item["stage"]): item for item in items if item["state"] == "reading"}
-            for key in shown.keys() - reading.keys():
-                bar.remove_task(shown.pop(key))
-            for key, item in reading.items():
-                task = shown.get(key)
-                if task is None:
-                    task = shown[key] = bar.add_task("")
-                name = escape(f"{names.get(key[0], '')} {item['file'].rpartition('/')[2]}")
-                bar.update(task, description=name, completed=item["bytes_done"], total=item["bytes_total"])
-            time.sleep(POLL)
-
-        yield update
 
 
 def view(found: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import msgspec
 
-from tb_npu_plugin import cli_print
+from tb_npu_plugin.cli_progress import progress
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NpuPluginError
@@ -77,6 +77,8 @@ def show(
         if as_json:
             write_json(found)
         else:
+            from tb_npu_plugin import cli_print
+
             cli_print.view(found)
     if found["state"] != "ready":
         sys.exit(1)
@@ -91,6 +93,8 @@ def ingest(path: Path) -> None:
     """
     with open_library((path,)) as library:
         spans = [_doctor_report(library, *read) for read in _read(library)]
+        from tb_npu_plugin import cli_print
+
         cli_print.print_ingested(spans)
     if not spans or any(span["state"] == "failed" for span in spans):
         sys.exit(1)
@@ -108,6 +112,8 @@ def doctor(path: Path, as_json: bool) -> None:
         if as_json:
             write_json(listed)
         else:
+            from tb_npu_plugin import cli_print
+
             cli_print.doctor(listed)
     if not places or any(span["state"] == "failed" for span in listed["spans"]):
         sys.exit(1)
@@ -164,15 +170,15 @@ def wait_for_data(service: Service, view: str, params: dict[str, str]) -> dict[s
 
 def _wait(service: Service, view: str, params: dict[str, str]) -> tuple[ViewJson, ViewResult | None]:
     names = {place.span.token: place.worker.label for place in service.library.scan().places()}
-    with cli_print.progress(names) as bar:
-        return service.wait(view, params, lambda progress: bar(progress, 0))
+    with progress(names) as bar:
+        return service.wait(view, params, lambda jobs: bar(jobs, 0))
 
 
 def _read(library: Library) -> list[tuple[Place, list[StageStatus]]]:
     """Read all spans. Returns each place, with the status of its stages where they are still written."""
     places = library.scan().places()
     size = sum(place.span.bytes for place in places)
-    with cli_print.progress({place.span.token: place.worker.label for place in places}) as bar:
+    with progress({place.span.token: place.worker.label for place in places}) as bar:
 
         def show_progress() -> None:
             jobs = library.jobs()

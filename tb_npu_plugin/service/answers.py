@@ -73,18 +73,15 @@ class Service:
     def wait(
         self, view_id: str, params: Mapping[str, str], wait: Callable[[Sequence[ProgressJson]], None]
     ) -> tuple[ViewJson, ViewResult | None]:
-        """The answer once nothing that it needs is being read. wait: called with the progress until then; it sleeps."""
-        was_busy = False
+        """The answer once nothing that it needs is being read. wait: called with the progress until then; it sleeps. Builds
+        the view only once: a view of a run could be built from the ranks that are read so far."""
         while True:
-            found, result = self.answer(view_id, params)
-            # "reading" without a job: the job ended between the checks of the cache and of the jobs. After a job, the answer
-            # may be from before its end: ask again.
-            is_busy = any(item["state"] in ("waiting", "reading") for item in found["progress"])
-            if found["state"] != "reading" and not is_busy and not was_busy:
-                return found, result
-            if found["state"] == "reading" or is_busy:
-                wait(found["progress"])
-            was_busy = is_busy
+            request = self.resolve(view_id, params)
+            if not _is_busy(request.state, request.progress):
+                found, result = self.answer(view_id, params)
+                if not _is_busy(found["state"], found["progress"]):
+                    return found, result
+            wait(request.progress)
 
     def _read_again(self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """Drop a cache entry that proved damaged while the view was built, and queue its stage again."""
@@ -164,6 +161,11 @@ class Service:
         return places
 
 
+def _is_busy(state: str, progress: Sequence[ProgressJson]) -> bool:
+    """Whether something is being read, or was when the request was resolved."""
+    return state == "reading" or any(item["state"] in ("waiting", "reading") for item in progress)
+
+
 def _view_json(
     request: ResolvedRequest, state: ViewState, problems: Sequence[Problem], result: ViewResult | None
 ) -> ViewJson:
@@ -172,6 +174,9 @@ def _view_json(
         shown = {span.token for span in request.ready}
         others = [place for place in request.places if place.span.token not in shown or not request.is_complete(place)]
         data["ranks"] = [*data.get("ranks", []), *ranks.states(others, request.statuses)]
+        if request.view.examines:
+            unread = {place.span.token for place in others}
+            data["ranks"] += ranks.partly_read([span for span in request.ready if span.token not in unread])
     return {
         "view": request.view.id,
         "state": state,

@@ -12,6 +12,7 @@ from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.library import Library, StageState, StageStatus
+from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import files_of
 from tb_npu_plugin.views.distributed import RankStateJson
 from tb_npu_plugin.views.step_trace import mean_course
@@ -103,18 +104,31 @@ def states(places: Sequence[Place], statuses: Mapping[str, Sequence[StageStatus]
         status = _first_unread(statuses[place.span.token])
         is_left = status.state == "new" and status.stage not in FORMATS[place.span.format].stages
         reason = Message("reason.trace_unread") if is_left else _reason(status)
-        out.append(
-            {
-                "span": place.span.token,
-                "worker": place.worker.label,
-                "rank": place.worker.rank,
-                "pipeline_stage": None,
-                "state": "missing" if is_left or status.state == "ready" else _rank_state(status.state),
-                "reason": reason,
-                "texts": messages_of({"reason": reason}),
-            }
-        )
+        state = "missing" if is_left or status.state == "ready" else _rank_state(status.state)
+        out.append(_state_json(place, state, reason))
     return out
+
+
+def partly_read(spans: Sequence[Span]) -> list[RankStateJson]:
+    """Ranks that a view of the run shows without all of their data, and the files that could not be read completely."""
+    lost = [(span, {one.file: None for one in span.problems if one.severity == "error"}) for span in spans]
+    return [
+        _state_json(span.place, "ready", Message("reason.partly_read", files=", ".join(files)))
+        for span, files in lost
+        if files
+    ]
+
+
+def _state_json(place: Place, state: RankState, reason: str) -> RankStateJson:
+    return {
+        "span": place.span.token,
+        "worker": place.worker.label,
+        "rank": place.worker.rank,
+        "pipeline_stage": None,
+        "state": state,
+        "reason": reason,
+        "texts": messages_of({"reason": reason}),
+    }
 
 
 def _statuses(library: Library, place: Place) -> list[StageStatus]:

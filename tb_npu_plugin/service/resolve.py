@@ -82,8 +82,10 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page:
     else:
         statuses = {place.span.token: _request_stages(library, view, place, for_page) for place in places}
     read, failed = _split_by_state(view, places, statuses)
-    opened = [library.open(place, statuses[place.span.token]) for place in read]
-    also_opened = [library.open(place, statuses[place.span.token]) for place in failed]
+    # Figures of a run are never of the beginning of a trace: they would depend on when it was cancelled.
+    with_preview = view.scope != "run"
+    opened = [library.open(place, statuses[place.span.token], with_preview) for place in read]
+    also_opened = [library.open(place, statuses[place.span.token], with_preview) for place in failed]
     facts = _common_facts(library, places)
     usable = [span for span in opened if _meets_needs(view, span)]
     state: ViewState
@@ -106,7 +108,7 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page:
         state,
         facts,
         [_with_owner(problem, span, view, len(places)) for span in opened + also_opened for problem in span.problems],
-        _version(library, view, opened, preview, statuses),
+        _version(view, opened, preview, statuses),
         [item for place in places for item in catalog.span_progress(library, place, statuses[place.span.token])],
         statuses,
         preview,
@@ -210,9 +212,9 @@ def _open_preview(library: Library, view: View, place: Place, statuses: Statuses
     return span if span.timeline is not None else None
 
 
-def _version(library: Library, view: View, ready: Sequence[Span], preview: Span | None, statuses: Statuses) -> str:
+def _version(view: View, ready: Sequence[Span], preview: Span | None, statuses: Statuses) -> str:
     """Names of the cache entries that the view shows. Stages that the view does not use do not change it."""
-    version = ".".join(_span_version(library, view, span.place, statuses[span.token]) for span in ready)
+    version = ".".join(_span_version(view, span, statuses[span.token]) for span in ready)
     if preview is not None:
         version = preview.tables_version if view.early else preview.trace_version
     if view.examines:  # it also lists files that no reader opens
@@ -220,13 +222,13 @@ def _version(library: Library, view: View, ready: Sequence[Span], preview: Span 
     return version
 
 
-def _span_version(library: Library, view: View, place: Place, statuses: Sequence[StageStatus]) -> str:
-    used = {status.stage: status.entry for status in statuses}
-    tables = used.get("tables")
-    missing = FORMATS[place.span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ())
-    if tables is not None and (missing or view.with_trace) and "trace" in stages_of(place.span):
-        used["trace"] = library.status(place, "trace").entry  # the trace may hold the missing tables
-    return "-".join([place.span.token[:8], *(entry.folder.name[:12] for entry in used.values() if entry)])
+def _span_version(view: View, span: Span, statuses: Sequence[StageStatus]) -> str:
+    """Names of the entries that the span was opened with: a stage may have been read since."""
+    used = {status.stage for status in statuses}
+    tables = next((status.entry for status in statuses if status.stage == "tables"), None)
+    if view.with_trace or FORMATS[span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ()):
+        used.add("trace")  # it may hold the missing tables
+    return "-".join([span.token[:8], *(name[:12] for stage, name in span.entries.items() if stage in used)])
 
 
 def _with_owner(problem: Problem, span: Span, view: View, places: int) -> Problem:

@@ -251,10 +251,11 @@ class Library:
             return status
         return next(iter(self.request(place, [status.stage])), status)
 
-    def open(self, place: Place, seen: Sequence[StageStatus] = ()) -> Span:
+    def open(self, place: Place, seen: Sequence[StageStatus] = (), with_preview: bool = True) -> Span:
         """The span with the stages that are read. Starts no job.
 
         Args:
+            with_preview: With the timeline of the trace's beginning while the trace is read.
             seen: Statuses that the caller already has; they are used as they are. A new status might differ: a file
                 that settles meanwhile must be read again, so its stage would no longer be ready.
         """
@@ -262,7 +263,7 @@ class Library:
         present = [stage for stage in STAGES if stage in stages_of(place.span)]
         statuses = {stage: known.get(stage) or self.status(place, stage) for stage in present}
         entries = {stage: status.entry for stage, status in statuses.items()}
-        preview = self._preview(place, statuses.get("trace"))
+        preview = self._preview(place, statuses.get("trace")) if with_preview else None
         problems = [problem for status in statuses.values() for problem in _problems(place.span, status)]
         names = (entry.folder.name for entry in entries.values() if entry)
         key = (place.span.token, place.span.fingerprint, place.span.unread_fingerprint, *names)

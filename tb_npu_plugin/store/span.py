@@ -15,6 +15,7 @@ from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, merge_problems
+from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.cache.memory import MemoryCache
@@ -168,6 +169,12 @@ class Span:
             if self._trace is not None:  # a preview may have been replaced meanwhile
                 self._note_damage(self._trace.folder, "trace", error)
             return None
+
+    @property
+    def entries(self) -> dict[Stage, str]:
+        """Name of the cache entry of each stage that is read."""
+        found: dict[Stage, Entry | None] = {"tables": self._tables, "trace": self._trace}
+        return {stage: entry.folder.name for stage, entry in found.items() if entry is not None}
 
     @property
     def tables_version(self) -> str:

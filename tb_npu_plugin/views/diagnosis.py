@@ -119,7 +119,7 @@ class DiagnosisJson(TypedDict):
     checked: int
     """Number of rules that ran."""
     ranks: list[RankStateJson]
-    """Ranks that are not read, and why."""
+    """Ranks that are not read, or not completely (state "ready"), and why."""
 
 
 def build(source: ViewInput) -> ViewResult:

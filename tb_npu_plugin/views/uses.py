@@ -22,10 +22,10 @@ class Use:
 USES: dict[str, Use] = {
     "trace": Use(("trace", "idle"), Message("cost.trace")),
     "step_trace": Use(
-        ("overview", "step_trace", "distributed", "diff"),
+        ("overview", "step_trace", "distributed", "diff", "idle"),
         Message("cost.step_trace"),
     ),
-    "kernels": Use(("kernel", "overview", "step_trace", "diff"), Message("cost.kernels")),
+    "kernels": Use(("kernel", "overview", "step_trace", "diff", "idle"), Message("cost.kernels")),
     "op_statistic": Use(("kernel",), Message("cost.op_statistic")),
     "operators": Use(
         ("operator", "overview", "diff", "data_pipeline"),

@@ -73,7 +73,7 @@ def test_the_verdict_names_the_straggler_and_leads_to_its_trace(open_plugin: Ope
     plugin.choose("Run", "transformer_slow_rank")
     plugin.ready(view)
     card = plugin.frame.locator("section.diagnosis")
-    expect(card.locator(".verdict")).to_contain_text("Rank 5 is the straggler")
+    expect(card.locator(".verdict")).to_contain_text("Waiting for rank 5")
     expect(card).not_to_contain_text("Preliminary")
     card.get_by_role("button", name="Trace").click()
     plugin.ready("trace")

@@ -134,6 +134,19 @@ def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(slow: Browser,
     assert slow.ask("/api/timeline/slices", **window, version=found["data"]["version"]).status_code == 200
 
 
+def test_a_run_is_not_diagnosed_by_the_beginning_of_a_trace(slow: Browser, holding: Holding, logs: Path) -> None:
+    # A rule then counted as checked, or not, by the moment of a cancel.
+    write_result(logs / "run" / NAME, trace=LONG_TRACE)
+    span = slow.spans()[0]
+    holding.hold("preview-1")
+    slow.view("kernel", span=span)
+    slow.json("/api/view/trace", span=span)
+    assert until(lambda: slow.json("/api/view/trace", span=span)["data"] is not None)
+    run = slow.json("/api/catalog")["runs"][0]["id"]
+    found = slow.plugin.app().service.resolve("diagnosis", {"run": run})
+    assert [one.timeline for one in found.ready if one.token == span] == [None]
+
+
 def test_what_is_cancelled_is_not_read_ahead(slow: Browser, holding: Holding) -> None:
     with_trace = slow.spans()[0]
     run = slow.json("/api/catalog")["runs"][0]["id"]

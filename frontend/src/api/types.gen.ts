@@ -373,7 +373,7 @@ export interface DiagnosisJson {
   unchecked: UncheckedJson[];
   /** Number of rules that ran. */
   checked: number;
-  /** Ranks that are not read, and why. */
+  /** Ranks that are not read, or not completely (state "ready"), and why. */
   ranks: RankStateJson[];
 }
 

@@ -16,7 +16,15 @@ def find(run: RunData) -> list[Finding]:
     if found is None:
         return []
     message = Message("finding.allocator", rank=found.rank, time=found.time, share=found.percent, place=found.place)
-    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.allocator"))]
+    return [
+        finding_of(
+            found,
+            RULE.id,
+            RULE.category,
+            message,
+            Message("fix.allocator" if run.is_torch else "fix.allocator.mindspore"),
+        )
+    ]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -16,7 +16,15 @@ def find(run: RunData) -> list[Finding]:
     if found is None:
         return []
     message = Message("finding.host_bound", rank=found.rank, time=found.time, share=found.percent, place=found.place)
-    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.host_bound"))]
+    return [
+        finding_of(
+            found,
+            RULE.id,
+            RULE.category,
+            message,
+            Message("fix.host_bound" if run.is_torch else "fix.host_bound.mindspore"),
+        )
+    ]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

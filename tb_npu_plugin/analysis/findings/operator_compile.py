@@ -18,7 +18,15 @@ def find(run: RunData) -> list[Finding]:
     message = Message(
         "finding.operator_compile", rank=found.rank, time=found.time, share=found.percent, place=found.place
     )
-    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.operator_compile"))]
+    return [
+        finding_of(
+            found,
+            RULE.id,
+            RULE.category,
+            message,
+            Message("fix.operator_compile" if run.is_torch else "fix.operator_compile.mindspore"),
+        )
+    ]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -16,7 +16,15 @@ def find(run: RunData) -> list[Finding]:
     if found is None:
         return []
     message = Message("finding.sync_stream", rank=found.rank, time=found.time, share=found.percent, place=found.place)
-    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.sync_stream"))]
+    return [
+        finding_of(
+            found,
+            RULE.id,
+            RULE.category,
+            message,
+            Message("fix.sync_stream" if run.is_torch else "fix.sync_stream.mindspore"),
+        )
+    ]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

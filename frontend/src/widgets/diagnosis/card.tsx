@@ -93,22 +93,26 @@ function Preliminary({ ranks, jobs }: { ranks: readonly RankStateJson[]; jobs: r
   const bytes = unread.reduce((sum, span) => sum + (places.value.get(span)?.span.bytes ?? 0), 0);
   const failed = ranks.filter((rank) => rank.state === "failed" || (rank.state === "missing" && rank.reason !== ""));
   const others = failed.filter((rank) => !unread.includes(rank.span));
+  const partly = ranks.filter((rank) => rank.state === "ready");
   return (
     <div class="row small">
-      {isPreliminary(ranks) && <strong>{t("diagnosis.preliminary", { count: ranks.length })}</strong>}
+      {isPreliminary(ranks) && <strong>{t("diagnosis.preliminary", { count: ranks.length - partly.length })}</strong>}
       {unread.length > 0 && (
         <Button onClick={() => void setReading(unread, "trace", "read")}>
           {t("diagnosis.read", { size: format.bytes(bytes) })}
         </Button>
       )}
       {others.length > 0 && (
-        <span data-tip={others.map((rank) => `${rank.worker}: ${textOf(rank, "reason")}`).join("\n")}>
-          {t("diagnosis.without", { count: others.length })}
-        </span>
+        <span data-tip={reasonsOf(others)}>{t("diagnosis.without", { count: others.length })}</span>
       )}
+      {partly.length > 0 && <span data-tip={reasonsOf(partly)}>{t("diagnosis.partly", { count: partly.length })}</span>}
       <RunProgress jobs={jobs} />
     </div>
   );
+}
+
+function reasonsOf(ranks: readonly RankStateJson[]): string {
+  return ranks.map((rank) => `${rank.worker}: ${textOf(rank, "reason")}`).join("\n");
 }
 
 function Finding({ finding }: { finding: FindingJson }) {
