@@ -30,6 +30,10 @@ _HOST_NAMES: tuple[tuple[Cause, str], ...] = (
     ("synchronization", r"(?:\w+@)?(?:aclrtSynchronize\w*|rt\w+Synchronize\w*|aclrtMemcpy)"),
     ("synchronization", r"aten::(?:item|_local_scalar_dense)"),
 )
+#: Each of these names contains a match. Traces have millions of names: only those with a match are decoded.
+_HOST_WORDS = re.compile(
+    rb"DataLoader|dataloader|aclrt|rtMalloc|rtFree|Synchronize|opCompile|aten::item|_local_scalar_dense"
+)
 _DEVICE_SIDE = (words.OVERLAP, words.HARDWARE, words.OLD_COMMUNICATION, words.COMMUNICATION)
 _COMMUNICATION = (words.OLD_COMMUNICATION, words.COMMUNICATION)
 #: Causes on the host, by priority: they count while the next task is not launched, those of _ALWAYS in each gap.
@@ -77,9 +81,12 @@ def covers(timeline: Any, tracks: Sequence[int], gaps: Gaps) -> dict[Cause, Cove
 def _codes_of_names(timeline: Any) -> NDArray[np.int8]:
     """For each name of the timeline: 0, or 1 + its place in _HOST_NAMES."""
     pattern = re.compile("|".join(f"({names})" for _, names in _HOST_NAMES))
-    matches = map(pattern.fullmatch, timeline.names)
-    places = (0 if match is None else match.lastindex or 0 for match in matches)
-    return np.fromiter(places, dtype=np.int8, count=len(timeline.names))
+    out = np.zeros(len(timeline.names), dtype=np.int8)
+    candidates = timeline.names.with_match(_HOST_WORDS)
+    for place, name in zip(candidates.tolist(), timeline.names.take(candidates)):
+        match = pattern.fullmatch(name)
+        out[place] = 0 if match is None else match.lastindex or 0
+    return out
 
 
 def _bounds(timeline: Any, track: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -41,12 +42,19 @@ def places_of(idle: DeviceIdle, timeline: Any, rows: Optional[IntArray] = None) 
     site = np.where(by_anchor, -1, _launching_operators(timeline, idle.gaps.task[gap]))
     missing = np.flatnonzero((site < 0) & (call >= 0))
     site[missing] = _enclosing(timeline, call[missing])
-    any_name = np.ones(len(timeline.names), dtype=bool)
-    has_file = np.array([not name.startswith(_NO_FILE) for name in timeline.names], dtype=bool)
     return Places(
-        _nearest(timeline, site, timeline.category_code(trace.CPU_OP), any_name),
-        _nearest(timeline, site, timeline.category_code(trace.PYTHON_FUNCTION), has_file),
+        _nearest(timeline, site, timeline.category_code(trace.CPU_OP), lambda slices: np.ones(len(slices), dtype=bool)),
+        _nearest(
+            timeline, site, timeline.category_code(trace.PYTHON_FUNCTION), lambda slices: _have_file(timeline, slices)
+        ),
     )
+
+
+def _have_file(timeline: Any, slices: IntArray) -> NDArray[np.bool_]:
+    """Whether the name of each slice is that of a function with a source file."""
+    codes, places = np.unique(timeline.name[slices], return_inverse=True)
+    known = [not name.startswith(_NO_FILE) for name in timeline.names.take(codes)]
+    return np.array(known, dtype=bool)[places]
 
 
 def _launching_operators(timeline: Any, tasks: IntArray) -> IntArray:
@@ -72,13 +80,17 @@ def _enclosing(timeline: Any, slices: IntArray) -> IntArray:
     return np.asarray(rows.find(track, rows.start[slices], np.ones(len(slices), dtype=bool)))
 
 
-def _nearest(timeline: Any, slices: IntArray, category: int, names: NDArray[np.bool_]) -> IntArray:
-    """Nearest slice of a category and with one of these names among each slice and its callers; -1 without one."""
+def _nearest(
+    timeline: Any, slices: IntArray, category: int, accepts: Callable[[IntArray], NDArray[np.bool_]]
+) -> IntArray:
+    """Nearest accepted slice of a category among each slice and its callers; -1 without one."""
     out = slices.copy()
     climbing: NDArray[np.int64] = np.flatnonzero(out >= 0)
     while len(climbing):
-        found = out[climbing]
-        climbing = climbing[(timeline.category[found] != category) | ~names[timeline.name[found]]]
+        goes_on = timeline.category[out[climbing]] != category
+        own = np.flatnonzero(~goes_on)
+        goes_on[own] = ~accepts(out[climbing[own]])
+        climbing = climbing[goes_on]
         out[climbing] = timeline.parent[out[climbing]]
         climbing = climbing[out[climbing] >= 0]
     return out

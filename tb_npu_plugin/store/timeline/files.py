@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -82,6 +83,11 @@ class Texts:
     @cached_property
     def _folded(self) -> list[str]:
         return [self[index].casefold() for index in range(len(self))]
+
+    def with_match(self, pattern: re.Pattern[bytes]) -> NDArray[np.int64]:
+        """Indices of the texts in which a match of the pattern begins. Decodes none of them."""
+        starts = np.array([match.start() for match in pattern.finditer(self._blob)], dtype=np.int64)
+        return np.unique(np.searchsorted(self._ends, starts, side="right") - 1)
 
     def containing(self, part: str) -> NDArray[np.bool_]:
         """Mask of the texts that contain `part`, ignoring case."""
