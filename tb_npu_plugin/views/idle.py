@@ -38,7 +38,7 @@ class IdleJson(TypedDict):
     between: list[CauseTime]
     """The same for the time before the chosen steps that belongs to no step."""
     clock_error_ns: Optional[int]
-    """How far the clocks of host and device are apart at least; null if no launch is recorded."""
+    """Error of the clocks of host and device, ns, a lower bound; null if no launch is recorded."""
     uncertain_ns: int
     """Free in gaps whose launch is closer to their start than the clock error."""
     queues: list[StreamQueue]

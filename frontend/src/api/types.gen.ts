@@ -594,7 +594,7 @@ export interface IdleJson {
   causes: CauseTime[];
   /** The same for the time before the chosen steps that belongs to no step. */
   between: CauseTime[];
-  /** How far the clocks of host and device are apart at least; null if no launch is recorded. */
+  /** Error of the clocks of host and device, ns, a lower bound; null if no launch is recorded. */
   clock_error_ns: number | null;
   /** Free in gaps whose launch is closer to their start than the clock error. */
   uncertain_ns: number;

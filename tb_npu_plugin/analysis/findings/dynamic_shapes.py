@@ -14,7 +14,7 @@ from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
-#: Least number of steps with shapes of their own.
+#: Least number of steps that are needed to compare their shapes.
 _LEAST_SHAPES = 3
 
 

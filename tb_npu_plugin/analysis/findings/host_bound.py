@@ -2,34 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from tb_npu_plugin.analysis.findings.idle import idle_rule
 
-from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missing_launches
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RunData
-from tb_npu_plugin.messages import Message
-
-
-def find(run: RunData) -> list[Finding]:
-    """The rank whose device waits longest for launches."""
-    found = highest_cost(run, "host_late")
-    if found is None:
-        return []
-    message = Message("finding.host_bound", rank=found.rank, time=found.time, share=found.percent, place=found.place)
-    return [
-        finding_of(
-            found,
-            RULE.id,
-            RULE.category,
-            message,
-            Message("fix.host_bound" if run.is_torch else "fix.host_bound.mindspore"),
-        )
-    ]
-
-
-def missing(run: RunData) -> Optional[Unchecked]:
-    """Launches in a trace."""
-    return missing_launches(run, RULE.id)
-
-
-RULE = Rule("host_bound", "host", find, missing)
+_CODES = ("finding.host_bound", "fix.host_bound", "fix.host_bound.mindspore")
+RULE = idle_rule("host_bound", "host", "host_late", _CODES)

@@ -8,7 +8,7 @@ from typing import Optional, Union
 
 import numpy as np
 
-from tb_npu_plugin.analysis.findings.model import Category, Confidence, Evidence, Finding, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.model import Category, Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.idle.model import CAUSES, Cause, DeviceIdle, code_of
@@ -124,6 +124,21 @@ def finding_of(
         check=Message("check.idle"),
         costs={found.cause: found.cost_ns},
     )
+
+
+def idle_rule(rule: str, category: Category, cause: Cause, codes: tuple[str, str, str]) -> Rule:
+    """The rule about a cause whose time is known from launches. codes: of the finding, and of the fix for PyTorch and for
+    MindSpore."""
+
+    def find(run: RunData) -> list[Finding]:
+        found = highest_cost(run, cause)
+        if found is None:
+            return []
+        text, torch_fix, mindspore_fix = codes
+        message = Message(text, rank=found.rank, time=found.time, share=found.percent, place=found.place)
+        return [finding_of(found, rule, category, message, Message(torch_fix if run.is_torch else mindspore_fix))]
+
+    return Rule(rule, category, find, lambda run: missing_launches(run, rule))
 
 
 def missing_trace(run: RunData, rule: str) -> Optional[Unchecked]:

@@ -2,34 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from tb_npu_plugin.analysis.findings.idle import idle_rule
 
-from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missing_launches
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RunData
-from tb_npu_plugin.messages import Message
-
-
-def find(run: RunData) -> list[Finding]:
-    """The rank whose device idles longest while its host blocks."""
-    found = highest_cost(run, "synchronization")
-    if found is None:
-        return []
-    message = Message("finding.sync_stream", rank=found.rank, time=found.time, share=found.percent, place=found.place)
-    return [
-        finding_of(
-            found,
-            RULE.id,
-            RULE.category,
-            message,
-            Message("fix.sync_stream" if run.is_torch else "fix.sync_stream.mindspore"),
-        )
-    ]
-
-
-def missing(run: RunData) -> Optional[Unchecked]:
-    """Launches in a trace."""
-    return missing_launches(run, RULE.id)
-
-
-RULE = Rule("sync_stream", "host", find, missing)
+_CODES = ("finding.sync_stream", "fix.sync_stream", "fix.sync_stream.mindspore")
+RULE = idle_rule("sync_stream", "host", "synchronization", _CODES)

@@ -57,7 +57,7 @@ def launches_of(timeline: Any, tracks: Sequence[int]) -> Launches:
 
 
 def clock_error(launches: Launches) -> Optional[int]:
-    """How far host and device clocks are apart at least, ns: tasks cannot start before their launch. None without
+    """Error of the clocks of host and device, ns, a lower bound: no task starts before its launch. None without
     launches."""
     if not len(launches.start):
         return None

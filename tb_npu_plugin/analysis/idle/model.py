@@ -137,7 +137,7 @@ class DeviceIdle:
         device_id: None if the span has one device.
         steps: Steps of the device; `Gaps.step` is an index into them.
         unplaced: By step: Free of the step that is in no gap, ns; its cause is unknown. 0 where the files agree.
-        clock_error_ns: How far host and device clocks are apart, at least; None if no launch is recorded.
+        clock_error_ns: Error of the clocks of host and device, a lower bound; None if no launch is recorded.
     """
 
     device_id: Optional[int]
