@@ -29,7 +29,7 @@ Origin = Literal["recorded", "assumed", "given", ""]
 MOST_POINTS = 1000
 #: The clock of the device: the share of the kernels whose clock is lower. Throttled kernels are below it, rounding above.
 _CLOCK_QUANTILE = 0.9
-#: Least number of cores of any chip: a kernel with fewer blocks runs each block on another core.
+#: Largest number of cores of any chip: a kernel with more blocks runs several on one core.
 _MOST_CORES = max(chip.vector_cores for chip in CHIPS.values())
 #: (cycles, time) of each group of cores; the last for chips whose cores are not split.
 _CYCLES = (("aic_total_cycles", "aicore_time"), ("aiv_total_cycles", "aiv_time"), ("total_cycles", "aicore_time"))
