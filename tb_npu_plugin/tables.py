@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
 
@@ -132,6 +132,15 @@ class StringColumn:
         if len(hits) == 1:
             return np.asarray(self.codes == hits[0], dtype=np.bool_)
         return np.asarray(np.isin(self.codes, hits), dtype=np.bool_)
+
+    def matching(self, test: Callable[[str], object]) -> NDArray[np.bool_]:
+        """Mask of the rows whose value passes a test, which is called once for each distinct value."""
+        occurs = np.zeros(len(self.values) + 1, dtype=np.bool_)  # the last entry is that of code -1
+        occurs[self.codes] = True
+        found = np.flatnonzero(occurs[:-1]).astype(np.int32)
+        is_match = np.zeros(len(occurs), dtype=np.bool_)
+        is_match[found] = [bool(test(value or "")) for value in StringColumn(found, self.values).tolist()]
+        return is_match[self.codes]
 
 
 Data = Union[IntArray, FloatArray, StringColumn]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Union
 
 import numpy as np
@@ -49,18 +50,30 @@ class Groups:
         rank[found] = np.arange(len(found))
         self.first: IntArray = first[found]
         self.of_row: IntArray = rank[numbers]
-        small = (
-            self.of_row.astype(np.uint16) if len(found) < 1 << 16 else self.of_row
-        )  # these are sorted in linear time
-        self._order = np.argsort(small, kind="stable")
-        self._starts = np.cumsum(self.count()) - self.count()
 
     def __len__(self) -> int:
         return len(self.first)
 
+    @cached_property
+    def _order(self) -> IntArray:
+        """All row numbers, sorted by group."""
+        is_small = len(self) < 1 << 16
+        numbers = self.of_row.astype(np.uint16) if is_small else self.of_row  # uint16 are sorted in linear time
+        return np.argsort(numbers, kind="stable")
+
+    @cached_property
+    def _bounds(self) -> IntArray:
+        """Place of the first row of each group in `_order`, then the number of rows."""
+        return np.append(0, np.cumsum(self.count()))
+
     def rows(self) -> list[IntArray]:
         """Row numbers of each group, ascending."""
-        return np.split(self._order, self._starts[1:]) if len(self) else []
+        bounds = self._bounds.tolist()
+        return [self._order[start:end] for start, end in zip(bounds, bounds[1:])]
+
+    def rows_of(self, group: int) -> IntArray:
+        """Row numbers of one group, ascending."""
+        return self._order[self._bounds[group] : self._bounds[group + 1]]
 
     def count(self) -> IntArray:
         """Number of rows in each group."""
@@ -102,7 +115,7 @@ class Groups:
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         filled = np.where(known(values), values, neutral)[self._order]
-        reduced = np.asarray(how.reduceat(filled, self._starts), dtype=np.int64)
+        reduced = np.asarray(how.reduceat(filled, self._bounds[:-1]), dtype=np.int64)
         return np.where(self.count_known(values) > 0, reduced, NULL_INT)
 
 

@@ -33,5 +33,17 @@ def outer_join(left: Sequence[StringColumn], right: Sequence[StringColumn]) -> t
 
 def _concat(parts: Sequence[Data]) -> Data:
     if isinstance(parts[0], StringColumn):
-        return StringColumn.of([item for part in parts if isinstance(part, StringColumn) for item in part.tolist()])
+        return _concat_texts([part for part in parts if isinstance(part, StringColumn)])
     return np.concatenate([part for part in parts if isinstance(part, np.ndarray)])
+
+
+def _concat_texts(parts: Sequence[StringColumn]) -> StringColumn:
+    """The texts of all parts, with the distinct texts that occur as values."""
+    index: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        found, places = np.unique(part.codes, return_inverse=True)
+        texts = StringColumn(found, part.values).tolist()
+        new = [-1 if text is None else index.setdefault(text, len(index)) for text in texts]
+        codes.append(np.asarray(new, dtype=np.int32)[places])
+    return StringColumn(np.concatenate(codes), list(index))

@@ -50,7 +50,11 @@ class Service:
 
     def answer(self, view_id: str, params: Mapping[str, str]) -> tuple[ViewJson, ViewResult | None]:
         """Answer of /api/view, and the built view; None where there is nothing to show yet."""
-        request = self.resolve(view_id, params)
+        return self._answer(self.resolve(view_id, params), view_id, params)
+
+    def _answer(
+        self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]
+    ) -> tuple[ViewJson, ViewResult | None]:
         state, problems, result = request.state, list(request.problems), None
         if state == "ready" or request.preview is not None:
             try:
@@ -78,7 +82,7 @@ class Service:
         while True:
             request = self.resolve(view_id, params)
             if not _is_busy(request.state, request.progress):
-                found, result = self.answer(view_id, params)
+                found, result = self._answer(request, view_id, params)
                 if not _is_busy(found["state"], found["progress"]):
                     return found, result
             wait(request.progress)

@@ -57,16 +57,14 @@ def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]
 def collectives_of(kernels: Table) -> Table:
     """Collectives from kernels, for results without communication files: CANN's kernel names hold group and call."""
     rows = kernels.take(is_communication(kernels))
-    names = rows.text("name")
-    p2p = names.isin([name for name in names.values if POINT_TO_POINT.search(name)])
-    rows, names = rows.take(~p2p), names.take(~p2p)
+    rows = rows.take(~rows.text("name").matching(POINT_TO_POINT.search))
     unknown_groups = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
     return Table(
         _KERNEL_COLUMNS,
         {
             "step": rows.text("step"),
             "group": unknown_groups,
-            "name": names,
+            "name": rows.text("name"),
             "start_ns": rows.ints("start_ns"),
             "elapse_ns": rows.ints("dur_ns"),
         },

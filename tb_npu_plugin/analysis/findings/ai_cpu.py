@@ -58,12 +58,14 @@ def find(run: RunData) -> list[Finding]:
 def _times(rank: RankKernels) -> FloatArray:
     """Time of each kernel on the AI CPU of a type that takes long enough."""
     table, dur, types = rank.table, rank.table.ints("dur_ns"), labels(rank.table)
-    rows = table.text("core").equals(_CORE)
+    rows = np.flatnonzero(table.text("core").equals(_CORE))
     for texts in (types, table.text("name")):
-        computes = [not _COMMUNICATION.search(text) for text in texts.values]
-        rows &= np.asarray([*computes, True])[texts.codes]
-    long = np.unique(types.codes[rows & (dur >= LEAST_KERNEL_NS)])
-    return np.where(rows & np.isin(types.codes, long), dur, 0).astype(np.float64)
+        rows = rows[~texts.take(rows).matching(_COMMUNICATION.search)]
+    long = types.codes[rows[dur[rows] >= LEAST_KERNEL_NS]]
+    rows = rows[np.isin(types.codes[rows], long)]
+    out = np.zeros(len(dur))
+    out[rows] = dur[rows]
+    return out
 
 
 def _fix(rank: RankKernels, type: str) -> list[Message]:

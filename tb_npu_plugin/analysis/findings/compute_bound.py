@@ -27,10 +27,14 @@ def find(run: RunData) -> list[Finding]:
 
 
 def _times(rank: RankKernels) -> FloatArray:
-    types = rank.table.text("input_types")
-    is_fp32 = [text.removeprefix("DT_").partition(";")[0] in _FP32 for text in types.values]
-    rows = rank.table.text("bound").equals(LABELS["mac"]) & np.asarray([*is_fp32, False])[types.codes]
+    is_fp32 = rank.table.text("input_types").matching(_is_fp32)
+    rows = rank.table.text("bound").equals(LABELS["mac"]) & is_fp32
     return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
+
+
+def _is_fp32(types: str) -> bool:
+    """Whether the first input is FP32."""
+    return types.removeprefix("DT_").partition(";")[0] in _FP32
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -11,6 +11,7 @@ from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, 
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
+from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
@@ -41,13 +42,13 @@ def dynamic_types(rank: RankKernels) -> dict[str, int]:
     """Types whose shapes change -> number of different sets of input shapes among the steps."""
     table = rank.table
     types, steps, shapes = table.text("type"), table.text("step").codes, table.text("input_shapes").codes
-    rows = (types.codes >= 0) & (steps >= 0) & (shapes >= 0)
-    sets: dict[int, dict[int, list[int]]] = {}
-    found = np.unique(np.stack([types.codes[rows], steps[rows], shapes[rows]], axis=1), axis=0)
-    for type, step, shape in found.tolist():
-        sets.setdefault(type, {}).setdefault(step, []).append(shape)
-    counts = {types.values[type]: len({tuple(one) for one in by_step.values()}) for type, by_step in sets.items()}
-    return {type: count for type, count in counts.items() if count >= _LEAST_SHAPES}
+    rows = np.flatnonzero((types.codes >= 0) & (steps >= 0) & (shapes >= 0))
+    of_type: dict[int, set[bytes]] = {}
+    groups = Groups([types.take(rows), steps[rows].astype(np.int64)], len(rows))
+    for own in groups.rows():
+        of_step = np.unique(shapes[rows[own]]).tobytes()
+        of_type.setdefault(int(types.codes[rows[own[0]]]), set()).add(of_step)
+    return {types.values[type]: len(sets) for type, sets in of_type.items() if len(sets) >= _LEAST_SHAPES}
 
 
 def _times(rank: RankKernels) -> FloatArray:

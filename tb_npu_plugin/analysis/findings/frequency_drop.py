@@ -10,7 +10,6 @@ from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs,
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
-from tb_npu_plugin.analysis.kernels.roofline import clocks
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.chips import chip_of
 from tb_npu_plugin.tables import FloatArray
@@ -42,7 +41,7 @@ def find(run: RunData) -> list[Finding]:
 
 def _clocks(rank: RankKernels) -> FloatArray:
     """Clock during each kernel that is long enough to measure it, MHz; NaN for others."""
-    return np.where(rank.table.ints("dur_ns") >= LEAST_KERNEL_NS, clocks(rank.table), np.nan)
+    return np.where(rank.table.ints("dur_ns") >= LEAST_KERNEL_NS, rank.clocks, np.nan)
 
 
 def _full_clock(rank: RankKernels) -> float:

@@ -22,10 +22,13 @@ def find(run: RunData) -> list[Finding]:
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """Collections in a trace, if launches are late enough to matter."""
-    is_recorded = any(track["process"] == PYTHON_GC for span, _ in run.idle for track in span.timeline.tracks)
-    if not is_recorded and highest_cost(run, "host_late") is not None:
+    if highest_cost(run, "host_late") is not None and not _is_recorded(run):
         return Unchecked(RULE.id, Message("unchecked.no_garbage_collection"), "gc_detect_threshold=1.0")
     return missing_trace(run, RULE.id)
+
+
+def _is_recorded(run: RunData) -> bool:
+    return any(track["process"] == PYTHON_GC for span, _ in run.idle for track in span.timeline.tracks)
 
 
 RULE = Rule("garbage_collection", "host", find, missing)

@@ -54,8 +54,7 @@ def _optimizers(rank: RankKernels) -> list[str]:
 
 
 def _times(rank: RankKernels) -> FloatArray:
-    types = rank.table.text("type")
-    rows = np.asarray([*(text.startswith(_FOREACH) for text in types.values), False])[types.codes]
+    rows = rank.table.text("type").matching(lambda type: type.startswith(_FOREACH))
     if not _optimizers(rank):
         rows &= False
     return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)

@@ -26,11 +26,12 @@ def find(run: RunData) -> list[Finding]:
     found = run.communication.matched
     tables = [line.comm_ops for line in run.communication.lines]
     spans = [line.span for line in run.communication.lines]
-    rdma = [_rdma_times(span, ops) for span, ops in zip(spans, tables)]
     numbers = Groups([np.where(found.number >= 0, found.number, -1 - np.arange(len(found.number)))], len(found.number))
     least = numbers.min(found.rows.ints("elapse_ns"))
+    long = np.flatnonzero(least >= _LEAST_NS).tolist()
+    rdma = [_rdma_times(span, ops) for span, ops in zip(spans, tables)] if long else []
     slow = []
-    for rows in (rows for rows, time in zip(numbers.rows(), least.tolist()) if time >= _LEAST_NS):
+    for rows in map(numbers.rows_of, long):
         times = [rdma[found.owner[row]].get(int(found.row[row]), 0) for row in rows.tolist()]
         if max(times) > _LEAST_NS:
             row = int(rows[int(np.argmax(times))])

@@ -13,7 +13,8 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.statistics import Link, links
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
-from tb_npu_plugin.analysis.kernels.roofline import Device, device
+from tb_npu_plugin.analysis.kernels.classes import classes
+from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
@@ -21,7 +22,7 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
-from tb_npu_plugin.tables import Table, known
+from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
 _NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for")
 _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
@@ -70,6 +71,16 @@ class RankKernels:
     def device(self) -> Device:
         """The device and its peaks."""
         return device(self.table, self.span.capture.device_name)
+
+    @cached_property
+    def clocks(self) -> FloatArray:
+        """Clock of the cores during each kernel, MHz; NaN if unknown."""
+        return clocks(self.table)
+
+    @cached_property
+    def classes(self) -> IntArray:
+        """Index into CLASSES of each kernel."""
+        return classes(self.table)
 
 
 class RunData:

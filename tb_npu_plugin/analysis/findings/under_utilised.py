@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.bound import COUNTERS, NO_BOUND, bounds
-from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
+from tb_npu_plugin.analysis.kernels.classes import CLASSES
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
@@ -41,15 +41,17 @@ def _lost_time(rank: RankKernels) -> FloatArray:
     table, dur = rank.table, rank.table.ints("dur_ns")
     if not table.has("bound"):
         return np.zeros(len(dur))
-    rows = table.text("bound").equals(NO_BOUND) & np.isin(classes(table), MATRIX) & (dur >= LEAST_KERNEL_NS)
-    return np.where(rows, dur * (1 - np.nan_to_num(bounds(table).utilisation, nan=1.0)), 0.0)
+    rows = table.text("bound").equals(NO_BOUND) & np.isin(rank.classes, MATRIX) & (dur >= LEAST_KERNEL_NS)
+    out = np.zeros(len(dur))
+    out[rows] = dur[rows] * (1 - np.nan_to_num(bounds(table.take(rows)).utilisation, nan=1.0))
+    return out
 
 
 def _busiest(rank: RankKernels, type: str) -> float:
     """Utilisation of these kernels of a type by its limit, weighted by time."""
-    rows = rank.table.text("bound").equals(NO_BOUND) & rank.table.text("type").equals(type)
-    dur = rank.table.ints("dur_ns")[rows]
-    return float((bounds(rank.table).utilisation[rows] * dur).sum() / dur.sum())
+    chosen = rank.table.take(rank.table.text("bound").equals(NO_BOUND) & rank.table.text("type").equals(type))
+    dur = chosen.ints("dur_ns")
+    return float((bounds(chosen).utilisation * dur).sum() / dur.sum())
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

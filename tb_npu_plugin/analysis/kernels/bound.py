@@ -141,8 +141,8 @@ def _kinds(kernels: Table) -> NDArray[np.int64]:
     if is_split:
         out[cores.isin(_CUBE_CORES)] = _KINDS.index("cube")
         out[cores.isin(_VECTOR_CORES)] = _KINDS.index("vector")
-    flash = np.asarray(["flash" in value.lower() for value in types.values] + [False])[types.codes]
-    backward = np.asarray(["grad" in value.lower() for value in types.values] + [False])[types.codes]
+    flash = types.matching(lambda type: "flash" in type.lower())
+    backward = types.matching(lambda type: "grad" in type.lower())
     out[flash] = _KINDS.index("flash")
     out[flash & backward] = _KINDS.index("flash_grad")
     return out

@@ -119,8 +119,11 @@ class RunCommunication:
 
     @cached_property
     def collectives(self) -> list[Optional[Table]]:
-        """Collectives of each line: comm_ops with the starts of the trace, which other files round, else from the kernels."""
-        return [_with_starts(line.collectives(), waits) for line, waits in zip(self.lines, self.waits)]
+        """Collectives of each line: comm_ops with the starts of the trace, which other files round, else from the kernels,
+        which tell something only beside those of other lines."""
+        compares = len(self.lines) > 1
+        ops = [line.collectives() if compares else line.comm_ops for line in self.lines]
+        return [_with_starts(one, waits) for one, waits in zip(ops, self.waits)]
 
     @cached_property
     def waits(self) -> list[Optional[list[CollectiveWait]]]:

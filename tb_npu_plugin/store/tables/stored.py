@@ -97,6 +97,9 @@ class StoredDictionary(StringDictionary):
 
     def codes_of(self, wanted: Iterable[str]) -> list[int]:
         """See StringDictionary."""
+        if self._size <= SMALL_DICTIONARY:
+            chosen = set(wanted)
+            return [code for code, word in enumerate(self._all) if word in chosen]
         texts = [text for text in wanted if text.encode("utf-8", "replace").decode() == text]
 
         def read_codes(cursor: duckdb.DuckDBPyConnection) -> list[tuple[int]]:
