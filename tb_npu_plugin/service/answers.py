@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tb_npu_plugin.discovery.model import Place
@@ -12,6 +12,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.service import ranks
+from tb_npu_plugin.service.catalog import job_progress
 from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 #: Limits of the cache of built views: bytes of their tables, and number of views.
 RESULT_BYTES = 1 << 29
 RESULT_COUNT = 16
+_BUSY = ("waiting", "reading")
 
 
 class Service:
@@ -86,6 +88,8 @@ class Service:
                 if not _is_busy(found["state"], found["progress"]):
                     return found, result
             wait(request.progress)
+            for progress in _live_progress(request):  # resolving many ranks again takes time from the readers
+                wait(progress)
 
     def _read_again(self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """Drop a cache entry that proved damaged while the view was built, and queue its stage again."""
@@ -165,9 +169,18 @@ class Service:
         return places
 
 
+def _live_progress(request: ResolvedRequest) -> Iterator[list[ProgressJson]]:
+    """The progress of the stages of a request, again and again until none is waiting or being read."""
+    statuses = [status for found in request.statuses.values() for status in found]
+    jobs = {(status.job.span, status.stage): status.job for status in statuses if status.job is not None}
+    others = [item for item in request.progress if (item["span"], item["stage"]) not in jobs]
+    while any(job.state in _BUSY for job in jobs.values()):
+        yield [*others, *map(job_progress, jobs.values())]
+
+
 def _is_busy(state: str, progress: Sequence[ProgressJson]) -> bool:
     """Whether something is being read, or was when the request was resolved."""
-    return state == "reading" or any(item["state"] in ("waiting", "reading") for item in progress)
+    return state == "reading" or any(item["state"] in _BUSY for item in progress)
 
 
 def _view_json(
