@@ -3,6 +3,7 @@ are "dynamic" even if their shapes never change."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Optional
 
 import numpy as np
@@ -22,7 +23,8 @@ _LEAST_SHAPES = 3
 def find(run: RunData) -> list[Finding]:
     """The rank with most time in such operators. What they cost is time of the host, so the finding itself costs nothing:
     rules about idle time have it."""
-    found = costs(run, _times)
+    changing = {rank.span.token: dynamic_types(rank) for rank in run.kernels}
+    found = costs(run, lambda rank: _times(rank, changing[rank.span.token]))
     if found is None:
         return []
     message = Message(
@@ -31,7 +33,7 @@ def find(run: RunData) -> list[Finding]:
         kernels=found.listed(),
         count=len(found.items),
         kernel=found.top,
-        shapes=dynamic_types(found.rank)[found.top],
+        shapes=changing[found.rank.span.token][found.top],
         steps=_steps(found.rank),
         time=duration(found.total),
     )
@@ -51,8 +53,8 @@ def dynamic_types(rank: RankKernels) -> dict[str, int]:
     return {types.values[type]: len(sets) for type, sets in of_type.items() if len(sets) >= _LEAST_SHAPES}
 
 
-def _times(rank: RankKernels) -> FloatArray:
-    rows = rank.table.text("type").isin(dynamic_types(rank))
+def _times(rank: RankKernels, types: Iterable[str]) -> FloatArray:
+    rows = rank.table.text("type").isin(types)
     return np.where(rows, rank.table.ints("dur_ns"), 0).astype(np.float64)
 
 

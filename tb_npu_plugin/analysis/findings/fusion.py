@@ -18,11 +18,11 @@ from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.tables import FloatArray
+from tb_npu_plugin.tables import FloatArray, IntArray
 
 #: Letter of a kernel type in the patterns. The first match applies; types without a letter end a sequence.
 _LETTERS = tuple(
-    (letter, re.compile(pattern, re.IGNORECASE))
+    (letter.encode(), re.compile(pattern, re.IGNORECASE))
     for letter, pattern in (
         ("", r"^(memset|dsagenbitmask|drop_?out_?gen_?mask\w*)$"),
         (".", r"grad|backward"),
@@ -71,6 +71,7 @@ PATTERNS = tuple(
         ("aR", "torch_npu.npu_add_rms_norm"),
     )
 )
+_MATMUL = re.compile("mat_?mul", re.IGNORECASE)
 #: Least number of occurrences on a rank.
 _LEAST_COUNT = 5
 
@@ -105,24 +106,24 @@ class _Sequence:
     """An occurrence. rows: its kernels."""
 
     pattern: int
-    rows: list[int]
+    rows: IntArray
 
 
 def _sequences(rank: RankKernels) -> Iterator[_Sequence]:
     """Occurrences of all patterns on each stream."""
     types = rank.table.text("type")
-    letters = [next((letter for letter, pattern in _LETTERS if pattern.search(text)), ".") for text in types.values]
-    lookup = np.asarray([*letters, "."], dtype="U1")
+    letters = [next((letter for letter, pattern in _LETTERS if pattern.search(text)), b".") for text in types.values]
+    lookup = np.asarray([*letters, b"."], dtype="S1")
     start = rank.table.ints("start_ns")
     streams = Groups([rank.table.ints("device_id"), rank.table.ints("stream_id")], len(rank.table))
     for rows in streams.rows():
         rows = rows[np.argsort(start[rows], kind="stable")]
         chosen = lookup[types.codes[rows]]
-        rows = rows[chosen != ""]
-        text = "".join(chosen.tolist())
+        rows = rows[chosen != b""]
+        text = chosen[chosen != b""].tobytes().decode()
         for number, pattern in enumerate(PATTERNS):
             for match in pattern.sequence.finditer(text):
-                yield _Sequence(number, rows[match.start() : match.end()].tolist())
+                yield _Sequence(number, rows[match.start() : match.end()])
             text = pattern.sequence.sub(lambda match: "." * len(match[0]), text)
 
 
@@ -131,9 +132,9 @@ def _costs(rank: RankKernels) -> list[FloatArray]:
     stays, and matrix multiplications do."""
     dur, types = rank.table.ints("dur_ns"), rank.table.text("type")
     out, counts = [np.zeros(len(dur)) for _ in PATTERNS], [0] * len(PATTERNS)
-    is_matmul = np.asarray([bool(re.search("mat_?mul", text, re.IGNORECASE)) for text in types.values] + [False])
+    is_matmul = types.matching(_MATMUL.search)
     for one in _sequences(rank):
-        rows = np.asarray([row for row in one.rows if not is_matmul[types.codes[row]]])
+        rows = one.rows[~is_matmul[one.rows]]
         counts[one.pattern] += 1
         out[one.pattern][rows] = dur[rows]
         out[one.pattern][rows[dur[rows].argmax()]] = 0
@@ -146,7 +147,7 @@ def _examples(rank: RankKernels) -> list[tuple[int, str, int]]:
     first: dict[int, str] = {}
     counts: dict[int, int] = {}
     for one in _sequences(rank):
-        first.setdefault(one.pattern, " ".join(types[row] or "–" for row in one.rows))
+        first.setdefault(one.pattern, " ".join(types[row] or "–" for row in one.rows.tolist()))
         counts[one.pattern] = counts.get(one.pattern, 0) + 1
     return [(number, text, counts[number]) for number, text in first.items()]
 

@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import percent, size
 from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak, allocator_records, live_at
+from tb_npu_plugin.analysis.memory import allocator_records, live_at
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray, known
@@ -48,16 +48,9 @@ def _name(span: SpanData) -> str:
     return span.worker_label if span.capture.rank is None else f"rank {span.capture.rank}"
 
 
-def _peaks(run: RunData) -> list[tuple[SpanData, AllocatorPeak]]:
-    """Peak of the allocators on each NPU."""
-    records = [(span, span.table("memory_record")) for span in run.spans if run.has_npu]
-    found = [(span, allocator_peak(table)) for span, table in records if table is not None]
-    return [(span, peak) for span, peak in found if peak is not None]
-
-
 def find_fragmentation(run: RunData) -> list[Finding]:
     """The rank whose reserved memory is most fragmented at its peak."""
-    found = [(span, peak) for span, peak in _peaks(run) if peak.fragmentation > _LEAST_FRAGMENTED]
+    found = [(span, peak) for span, peak in run.allocator_peaks if peak.fragmentation > _LEAST_FRAGMENTED]
     if not found:
         return []
     span, peak = max(found, key=lambda one: one[1].fragmentation)
@@ -110,7 +103,7 @@ def least_of_steps(rank: RankKernels) -> tuple[IntArray, int]:
 
 def find_peak_holders(run: RunData) -> list[Finding]:
     """What holds most memory at the peak of the rank with the highest."""
-    peaks = [(span, peak) for span, peak in _peaks(run) if span.table("op_memory") is not None]
+    peaks = [(span, peak) for span, peak in run.allocator_peaks if span.table("op_memory") is not None]
     if not peaks:
         return []
     span, peak = max(peaks, key=lambda one: one[1].allocated)

@@ -16,6 +16,7 @@ from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
@@ -200,6 +201,13 @@ class RunData:
     def late_peers(self) -> list[LatePeer]:
         """Waits for ranks that were not profiled."""
         return late_peers(self.communication)
+
+    @cached_property
+    def allocator_peaks(self) -> list[tuple[SpanData, AllocatorPeak]]:
+        """Peak of the allocators on each NPU."""
+        records = [(span, span.table("memory_record")) for span in self.spans if self.has_npu]
+        found = [(span, allocator_peak(table)) for span, table in records if table is not None]
+        return [(span, peak) for span, peak in found if peak is not None]
 
     @cached_property
     def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
