@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from importlib.machinery import EXTENSION_SUFFIXES
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -40,9 +39,11 @@ def describe_scanner() -> str:
 
 def tensorboard_defect() -> str:
     """Why TensorBoard does not start and what to do; "" if it starts."""
+    from importlib import metadata  # takes a twentieth of a short command that does not need it
+
     try:
-        found = version("tensorboard")
-    except PackageNotFoundError:
+        found = metadata.version("tensorboard")
+    except metadata.PackageNotFoundError:
         return ""
     release = tuple(map(int, re.findall(r"\d+", found)[:2]))
     if release > (2, 20) or find_spec("pkg_resources") is not None:

@@ -22,7 +22,7 @@ from tb_npu_plugin.user_cache import open_to_others
 def test_a_tensorboard_that_lacks_pkg_resources(
     monkeypatch: pytest.MonkeyPatch, release: str, has_pkg_resources: bool, starts: bool
 ) -> None:
-    monkeypatch.setattr(installation, "version", lambda name: release)
+    monkeypatch.setattr("importlib.metadata.version", lambda name: release)
     monkeypatch.setattr(installation, "find_spec", lambda name: object() if has_pkg_resources else None)
     defect = installation.tensorboard_defect()
     assert (defect == "") is starts

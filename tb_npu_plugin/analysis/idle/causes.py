@@ -31,16 +31,10 @@ _HOST_NAMES: tuple[tuple[Cause, str], ...] = (
     ("synchronization", r"aten::(?:item|_local_scalar_dense)"),
 )
 #: Each of these names contains one of these words. Traces have millions of names: only those with a word are decoded.
-_HOST_WORDS = (
-    b"DataLoader",
-    b"dataloader",
-    b"aclrt",
-    b"rtMalloc",
-    b"rtFree",
-    b"Synchronize",
-    b"opCompile",
-    b"aten::item",
-    b"_local_scalar_dense",
+#: Separate patterns that begin with plain letters are found faster than alternatives.
+_HOST_WORDS = tuple(
+    re.compile(word)
+    for word in (rb"ata[Ll]oader", rb"rt[A-Z]", rb"Synchronize", rb"opCompile", rb"aten::(?:item|_local_scalar_dense)")
 )
 _DEVICE_SIDE = (words.OVERLAP, words.HARDWARE, words.OLD_COMMUNICATION, words.COMMUNICATION)
 _COMMUNICATION = (words.OLD_COMMUNICATION, words.COMMUNICATION)
@@ -90,7 +84,7 @@ def _codes_of_names(timeline: Any) -> NDArray[np.int8]:
     """For each name of the timeline: 0, or 1 + its place in _HOST_NAMES."""
     pattern = re.compile("|".join(f"({names})" for _, names in _HOST_NAMES))
     out = np.zeros(len(timeline.names), dtype=np.int8)
-    candidates = timeline.names.with_words(_HOST_WORDS)
+    candidates = timeline.names.with_match(_HOST_WORDS)
     for place, name in zip(candidates.tolist(), timeline.names.take(candidates)):
         match = pattern.fullmatch(name)
         out[place] = 0 if match is None else match.lastindex or 0

@@ -87,9 +87,9 @@ class Texts:
     def _folded(self) -> list[str]:
         return [self[index].casefold() for index in range(len(self))]
 
-    def with_words(self, words: Sequence[bytes]) -> NDArray[np.int64]:
-        """Indices of the texts that contain one of these words. Decodes none of them."""
-        found = [match.start() for word in words for match in re.finditer(re.escape(word), self._blob)]
+    def with_match(self, patterns: Sequence[re.Pattern[bytes]]) -> NDArray[np.int64]:
+        """Indices of the texts in which a match of one of the patterns begins. Decodes none of them."""
+        found = [match.start() for pattern in patterns for match in pattern.finditer(self._blob)]
         starts = np.array(found, dtype=np.int64)
         return np.unique(np.searchsorted(self._ends, starts, side="right") - 1)
 
