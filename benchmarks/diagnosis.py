@@ -1,6 +1,6 @@
 """`tb-npu diagnose`: of a large trace that is already read, of 64 small ranks from nothing, and of the demo.
 
-Judged is the CPU time of the whole command, its start included: about 0.5 s of it are imports. Only the 64 ranks are judged
+Judged is the CPU time of the whole command, its start included: about 0.4 s of it are imports. Only the 64 ranks are judged
 by the clock, since their files are read by several processes. The baseline is `tb-npu ingest` of the same files into an
 empty cache.
 """
@@ -62,8 +62,8 @@ def main() -> int:
         many = folder / f"ranks_{count}" / "run"
         many.parent.mkdir(exist_ok=True)
         data = f"{count} ranks of {ranks.make(many, count) / 1e6:.1f} MB"
-        shutil.rmtree(cache, ignore_errors=True)
-        ours = diagnose(many.parent, cache, "run")
+        fresh = folder / "diagnosis_fresh_cache"  # creating files takes longer right after others were deleted
+        ours = diagnose(many.parent, fresh, "run")
         reading, times = from_cache(many.parent, cache, "run")
         bars += [
             Bar("64 ranks from nothing", ours.wall, MANY, "s", "elapsed time", data=data, unjudged=unjudged),
@@ -74,6 +74,7 @@ def main() -> int:
         _, times = from_cache(ROOT / "fixtures" / "demo", cache, DEMO_RUN)
         bars.append(Bar("demo, read, CPU", min(times), DEMO, "s", "", {"CPU, s": times}, f"the run {DEMO_RUN}"))
         shutil.rmtree(cache)
+        shutil.rmtree(fresh)
     return harness.report(bars)
 
 

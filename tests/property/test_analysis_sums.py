@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.grouping import Groups, largest_first
 from tb_npu_plugin.analysis.intervals import Intervals, merge, overlap, subtract, union
-from tb_npu_plugin.tables import NULL_INT, StringColumn
+from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.tables import NULL_INT, Column, Kind, StringColumn, from_lists
 
 rows = st.lists(
     st.tuples(
@@ -34,6 +35,10 @@ def test_groups_equal_a_dictionary(given_rows: list[tuple[str | None, int, int |
     keys = list(zip(names.take(groups.first).tolist(), numbers[groups.first].tolist()))
     assert keys == list(expected)  # in the order of the first rows
     assert groups.count().tolist() == [len(part) for part in expected.values()]
+    numbered = [row for part in groups.rows() for row in part.tolist()]
+    assert sorted(numbered) == list(range(len(given_rows)))
+    assert [[given_rows[row][2] for row in part.tolist()] for part in groups.rows()] == list(expected.values())
+    assert [groups.rows_of(at).tolist() for at in range(len(groups))] == [part.tolist() for part in groups.rows()]
     known = [[value for value in part if value is not None] for part in expected.values()]
     assert groups.count_known(values).tolist() == [len(part) for part in known]
     assert groups.sum(values).tolist() == [sum(part) if part else NULL_INT for part in known]
@@ -41,6 +46,15 @@ def test_groups_equal_a_dictionary(given_rows: list[tuple[str | None, int, int |
     assert groups.max(values).tolist() == [max(part, default=NULL_INT) for part in known]
     assert groups.mean(values).tolist() == [half_even(part) for part in known]
     assert groups.distinct(values).tolist() == [len(set(part)) for part in known]
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=5), min_size=1, max_size=4))
+def test_concatenated_texts_are_those_of_the_parts(parts: list[list[str | None]]) -> None:
+    columns = (Column("name", Kind.TEXT),)
+    tables = [from_lists(columns, {"name": part}) for part in parts]
+    found = concat(columns, tables).text("name")
+    assert found.tolist() == [text for part in parts for text in part]
+    assert len(set(found.values)) == len(found.values), "each text has one code"
 
 
 def half_even(values: list[int]) -> int:

@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library, StageStatus
-from tb_npu_plugin.views.base import ViewJson
+from tb_npu_plugin.views.base import ProgressJson, ViewJson
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
 from tests.support.cli import run
@@ -104,6 +104,30 @@ def test_views_that_were_opened_meanwhile_change_nothing(logs: Path, seed: int, 
             pause.wait(chance.choice((0.0, 0.05)))
         assert diagnosis(asked, run) == json.loads(wanted)
         assert diagnosis(asked, run) == json.loads(wanted), "the kept view"
+
+
+def test_waiting_resolves_the_run_again_only_when_its_jobs_have_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Resolving 64 ranks takes longer than the pause between two looks, and the time of the workers."""
+    resolved, states, pause = 0, [], threading.Event()
+
+    def counted(self: Service, *args: Any) -> Any:
+        nonlocal resolved
+        resolved += 1
+        return resolve(self, *args)
+
+    resolve = Service.resolve
+    monkeypatch.setattr(Service, "resolve", counted)
+    with service(SMALL, tmp_path) as (asked, run):
+
+        def look(progress: Sequence[ProgressJson]) -> None:
+            states.append({item["state"] for item in progress})
+            pause.wait(0.01)
+
+        assert asked.wait("diagnosis", {"run": run}, look)[0]["state"] == "ready"
+    assert resolved <= 3 and len(states) > 5
+    assert {"waiting", "reading"} <= set.union(*states), "the progress is live"
 
 
 @pytest.mark.parametrize("logs", [pytest.param(SMALL, marks=full), pytest.param(DEMO, marks=full)])

@@ -93,6 +93,24 @@ def test_texts_stand_in_natural_order(path: Path) -> None:
     assert table.text("name").tolist() == words
 
 
+@pytest.mark.parametrize("small", [0, 9, None], ids=["large dictionary", "small dictionary", "in memory"])
+def test_a_condition_is_asked_once_for_each_value_that_occurs(
+    path: Path, small: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table: Table | None = from_lists(COLUMNS[:1], {"name": ["c", "ab", None, "a", "ab", "d"]})
+    if small is not None and table is not None:
+        monkeypatch.setattr("tb_npu_plugin.store.tables.stored.SMALL_DICTIONARY", small)
+        write_tables(path, {"k": table})
+        table = read_table(path, "k", MemoryCache())
+    assert table is not None
+    names = table.text("name").take(np.arange(5))  # "d" does not occur
+    asked: list[str] = []
+    found = names.matching(lambda name: asked.append(name) or name.startswith("a"))  # type: ignore[func-returns-value]
+    assert found.tolist() == [False, True, False, True, True]
+    assert sorted(asked) == ["a", "ab", "c"]
+    assert names.isin(["ab", "d", "x"]).tolist() == [False, True, False, False, True]
+
+
 def test_many_short_tables_take_little_room(path: Path) -> None:
     write_tables(path, {f"t{number}": from_lists(COLUMNS, LISTS) for number in range(16)})
     assert path.stat().st_size < 2_000_000  # 12.6 MB with DuckDB's own block size

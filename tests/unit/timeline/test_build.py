@@ -227,6 +227,15 @@ def test_gzip_keeps_its_args_when_the_file_is_gone(tmp_path: Path) -> None:
     assert Timeline.open(out, path).detail(0)["args"] == {"x": 1}
 
 
+@pytest.mark.parametrize("kept", [0, 40, -1])
+def test_a_cut_array_is_damaged(kept: int, tmp_path: Path) -> None:
+    open_trace([event("a", 0, 1)], tmp_path)
+    path = next(tmp_path.rglob("start.npy"))
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError):
+        Timeline.open(path.parent, tmp_path / "trace_view.json")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "hello", '[{"ph": "M", "name": "process_name", "pid": 1}]'])
 def test_nothing_to_show_is_a_bad_file(text: str, tmp_path: Path) -> None:
     with pytest.raises(BadFile):
