@@ -33,6 +33,29 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
+/** Parts of times: the message of the title, and a CSS variable. */
+export const PARTS = {
+  idle: {
+    garbage_collection: { title: "part.idle.garbage_collection", color: "--c-comm" },
+    data_loading: { title: "part.idle.data_loading", color: "--c-prep" },
+    communication: { title: "part.idle.communication", color: "--c-wait" },
+    allocator: { title: "part.idle.allocator", color: "--c-mix" },
+    compile: { title: "part.idle.compile", color: "--c-vec" },
+    synchronization: { title: "part.idle.synchronization", color: "--c-pink" },
+    host_late: { title: "part.idle.host_late", color: "--c-compute" },
+    dependency: { title: "part.idle.dependency", color: "--c-over" },
+    launch_overhead: { title: "part.idle.launch_overhead", color: "--c-free" },
+    unknown: { title: "part.idle.unknown", color: "--c-rest" },
+  },
+  communication: {
+    waiting: { title: "part.communication.waiting", color: "--c-wait" },
+    before_transfer: { title: "part.communication.before_transfer", color: "--c-mix" },
+    transfer: { title: "part.communication.transfer", color: "--c-comm" },
+    small_packets: { title: "part.communication.small_packets", color: "--c-prep" },
+    rest: { title: "part.communication.rest", color: "--c-free" },
+  },
+} as const;
+
 /** A member of the group. */
 export interface Arrival {
   /** Rank in the job; null if unknown. */
@@ -331,6 +354,60 @@ export interface DatabaseJson {
   file: string;
   /** Titles of the data that it filled. */
   tables: string[];
+}
+
+/** What is known of a derived slice beside its times. */
+export interface DerivedFactsJson {
+  /** Sentences. */
+  lines: MessageJson[];
+  /** Slices of the trace. */
+  related: RelatedJson[];
+  /** View that has more about it; "" without one. */
+  view: string;
+}
+
+/** Answer of /api/timeline/derived. Rows are requested like those of the trace, a request for derived rows alone. */
+export interface DerivedJson {
+  /** In the order of the page. Empty: nothing can be derived from the trace. */
+  rows: DerivedRowJson[];
+  /** The names of all slices. */
+  labels: DerivedLabelJson[];
+}
+
+/** What the slices of a name are. */
+export interface DerivedLabelJson {
+  /** Name of the slices in answers. */
+  name: string;
+  /** Shown instead of it. */
+  text: string;
+  /** CSS variable of the colour. */
+  color: string;
+  /** Code and parameters of `text`. */
+  texts: Record<string, MessageJson>;
+}
+
+/** A derived row. */
+export interface DerivedRowJson {
+  /** Track number in requests. */
+  track: number;
+  /** Display name. */
+  name: string;
+  /** Thread id of the file. */
+  tid: string;
+  /** Kind of the track. */
+  kind: "slices" | "counter";
+  /** Depth of nested slices; 1 for a counter. */
+  rows: number;
+  /** Number of slices, or of values of a counter. */
+  slices: number;
+  /** Unit of a counter. */
+  unit: string;
+  /** Largest value of a counter. */
+  max_value: number | null;
+  /** What it shows. */
+  help: string;
+  /** Code and parameters of `name` and `help`. */
+  texts: Record<string, MessageJson>;
 }
 
 /** What the device can do at most. None: unknown. */
@@ -1120,6 +1197,16 @@ export interface Reduce {
   dur_ns: number;
 }
 
+/** A slice of the trace that belongs to a derived slice. */
+export interface RelatedJson {
+  /** What it is to the derived slice. */
+  role: string;
+  /** Code and parameters of `role`. */
+  texts: Record<string, MessageJson>;
+  /** The slice. */
+  slice: SliceJson;
+}
+
 /** Work of the kernels of a span by what the device could do. */
 export interface Roofline {
   /** The device and its peaks. */
@@ -1240,6 +1327,8 @@ export interface SliceDetailJson {
   next: number | null;
   /** What the kernel table says about it. */
   kernel: KernelFactsJson | null;
+  /** For slices of derived rows. */
+  derived: DerivedFactsJson | null;
 }
 
 /** Name, place and time of a slice. */
