@@ -430,6 +430,14 @@ export interface Device {
   bandwidth_origin: "recorded" | "assumed" | "given" | "";
 }
 
+/** Streams and tasks of the trace, without communication operators and their planes. */
+export interface DeviceWork {
+  /** Streams with tasks. */
+  streams: number;
+  /** Tasks on them. */
+  tasks: number;
+}
+
 /** What holds a run up, who, how much it costs and what to do. */
 export interface DiagnosisJson {
   /** Version of this contract. */
@@ -679,6 +687,14 @@ export interface IdleJson {
   queues: StreamQueue[];
 }
 
+/** Number of input-bound steps, and of all steps. */
+export interface InputBoundSteps {
+  /** Steps in which the device idles for 0.5 ms and 1 % of the step time or longer while the host waits for a batch. */
+  steps: number;
+  /** Steps of the span. */
+  of: number;
+}
+
 /** The row of the kernel table that belongs to a device slice. Null: not recorded. */
 export interface KernelFactsJson {
   /** File of the table. */
@@ -919,6 +935,10 @@ export interface OverviewJson {
   course_steps: number;
   /** Capture settings. */
   capture: CaptureJson;
+  /** Input-bound steps; null before the trace is read, or if it does not show it. */
+  input_bound: InputBoundSteps | null;
+  /** What ran on the device; null before the trace is read, or if it does not show it. */
+  device_work: DeviceWork | null;
 }
 
 /** The slice around another one. */

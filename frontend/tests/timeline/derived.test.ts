@@ -14,7 +14,9 @@ test("a request is for rows of the trace or for derived ones", () => {
 });
 
 test("derived rows follow the summary of the device", () => {
-  const [derived, overlap, other] = ["Derived", "Overlap Analysis", "Python"].map((name) => process(name, thread(0, "main")));
+  const [derived, overlap, other] = ["Derived", "Overlap Analysis", "Python"].map((name) =>
+    process(name, thread(0, "main")),
+  );
   if (!derived || !overlap || !other) throw new Error();
   expect(insertDerived([overlap, other], derived)).toEqual([overlap, derived, other]);
   expect(insertDerived([other], derived)).toEqual([other, derived]);

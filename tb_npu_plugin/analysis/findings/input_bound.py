@@ -9,12 +9,11 @@ from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.idle.input_bound import HANDOVER_NS
 from tb_npu_plugin.analysis.steps.of_span import elapsed_steps
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
-#: To hand over a batch that is ready takes up to this time per step, ns.
-_HANDOVER_NS = 500_000
 #: Least share of the elapsed time of the steps, where it is unknown whether the device was idle meanwhile.
 _LEAST_SHARE = 0.1
 
@@ -22,7 +21,7 @@ _LEAST_SHARE = 0.1
 def find(run: RunData) -> list[Finding]:
     """The rank that loses most time: idle time where a trace shows it, else the host's waits for batches."""
     found = highest_cost(run, "data_loading")
-    if found is not None and found.cost_ns >= _HANDOVER_NS:
+    if found is not None and found.cost_ns >= HANDOVER_NS:
         message = Message("finding.input_bound.idle", rank=found.rank, time=found.time)
         return [finding_of(found, RULE.id, RULE.category, message, Message("fix.input_bound"))]
     explained = {span.token for span, _ in run.idle}

@@ -9,6 +9,7 @@ from typing import Optional
 from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.roofline import distance_of
 from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
@@ -42,7 +43,10 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     costly = next((one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"), None)
     if costly is None:
         is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
-        text = Message("verdict.short" if is_short else "verdict.healthy", step=step, parts=_parts(run, None))
+        parts = _parts(run, None)
+        if is_short:
+            return RunVerdict("healthy", Message("verdict.short", step=step, parts=parts), 0, 0.0)
+        text = Message("verdict.healthy", step=step, parts=parts, roofline=_roofline(run))
         return RunVerdict("healthy", text, 0, 0.0)
     share = costly.cost_ns / run.step_ns
     figures = {"time": duration(costly.cost_ns), "share": percent(share), "step": step}
@@ -111,6 +115,19 @@ def _parts(run: RunData, finding: Optional[Finding]) -> Message | str:
     for one in reversed(shown[:-1]):
         listed = Message("verdict.list", first=one, rest=listed)
     return Message("verdict.parts", rank=line.title, parts=listed)
+
+
+def _roofline(run: RunData) -> Message:
+    """How far the kernels of the rank of the sentence are from what its device can do."""
+    line = _line_of(run, None)
+    kernels = next((one for one in run.kernels if line is not None and one.span is line.span), None)
+    found = None if kernels is None else distance_of(kernels.table, kernels.device)
+    if found is None:
+        return Message("verdict.roofline_unknown")
+    figures = {"known": percent(found.known_share), "mfu": percent(found.mfu)}
+    if found.share is None:
+        return Message("verdict.mfu", **figures)
+    return Message("verdict.roofline", share=percent(found.share), **figures)
 
 
 def _communication(share: str, is_rest: bool) -> Message:
