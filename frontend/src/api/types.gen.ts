@@ -602,6 +602,8 @@ export interface Evidence {
   start_ns: number | null;
   /** End of the range. */
   end_ns: number | null;
+  /** Step that the view shows. */
+  step: string | null;
 }
 
 /** A logical table and the rows that one file added to it. */
@@ -773,6 +775,8 @@ export interface LatePeer {
   peer: number;
   /** The late rank in the job; null if not recorded. */
   peer_rank: number | null;
+  /** Start of the longest wait, ns since the epoch. */
+  start: number | null;
 }
 
 /** A rank that arrives last at collectives of a step, and what a rank waits for it. */
