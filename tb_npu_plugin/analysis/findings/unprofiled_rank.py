@@ -50,7 +50,7 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
         subject=Subject(rank=longest.peer_rank, group=longest.group, operator=longest.operator),
         message=Message(
             "finding.unprofiled_rank" if _has_one_group(run) else "finding.unprofiled_rank.groups",
-            rank=name if isinstance(name, Message) else name.capitalize(),
+            rank=_title(longest),
             observer=f"rank {observer}",
             total=duration(totals[observer] / count),
             time=duration(longest.wait),
@@ -88,6 +88,13 @@ def _name(wait: LatePeer) -> Message | str:
     if wait.peer_rank is not None:
         return f"rank {wait.peer_rank}"
     return Message("finding.unprofiled_rank.local", peer=wait.peer, group=wait.group or "–")
+
+
+def _title(wait: LatePeer) -> Message | str:
+    """The name at the start of a sentence."""
+    if wait.peer_rank is not None:
+        return f"Rank {wait.peer_rank}"
+    return Message("finding.unprofiled_rank.local_start", peer=wait.peer, group=wait.group or "–")
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -283,4 +283,4 @@ def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
         ("trace", "s1", None, None, None),
     ]
     (local,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, peer_rank=None)]))
-    assert local.message.startswith("rank 5 of group g (not profiled)")
+    assert local.message.startswith("Rank 5 of group g (not profiled)")
