@@ -49,5 +49,18 @@ COMMUNICATION = _by_id(
         Part("rest", Message("part.communication.rest"), "--c-free"),
     )
 )
+#: Parts of a step, in the order of the bar (analysis/steps/parts.py). All but "preparing" sum to the step time.
+BUDGET = _by_id(
+    (
+        Part("preparing", Message("part.budget.preparing"), "--c-prep"),
+        Part("computing", Message("part.budget.computing"), "--c-compute"),
+        Part("overlapped", Message("part.budget.overlapped"), "--c-over"),
+        Part("waiting", Message("part.budget.waiting"), "--c-wait"),
+        Part("communication", Message("part.budget.communication"), "--c-comm"),
+        Part("bubble", Message("part.budget.bubble"), "--c-vec"),
+        Part("copying", Message("part.budget.copying"), "--c-mix"),
+        Part("free", Message("part.budget.free"), "--c-free"),
+    )
+)
 #: All tables, by their name on the page.
-PARTS: Mapping[str, Mapping[str, Part]] = {"idle": IDLE, "communication": COMMUNICATION}
+PARTS: Mapping[str, Mapping[str, Part]] = {"budget": BUDGET, "idle": IDLE, "communication": COMMUNICATION}

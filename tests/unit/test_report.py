@@ -13,6 +13,7 @@ import pytest
 
 from tb_npu_plugin.analysis.communication.statistics import UNKNOWN_SPLIT
 from tb_npu_plugin.analysis.run.budgets import RankBudget
+from tb_npu_plugin.analysis.steps.parts import StepParts
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.links import address
@@ -63,7 +64,8 @@ def budget(rank: int, step: str | None, name: str) -> RankBudget:
     times = (5 * ms, ms, 4 * ms, None, ms, 10 * ms, 0, 2 * ms, 2 * ms)
     waits: Any = ({"rank": 1, "peer": None, "group": None, "time": 3 * ms, "exposed": 3 * ms, "collectives": 2},)
     found = RankBudget(f"s{rank}", name, rank, None, step, *times, *communication)
-    return replace(found, exposed_waiting=3 * ms, waiting_for=waits)
+    parts = StepParts(2 * ms, 4 * ms, ms, 3 * ms, ms, 0, None, ms)
+    return replace(found, exposed_waiting=3 * ms, waiting_for=waits, parts=parts)
 
 
 def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> ReportSource:

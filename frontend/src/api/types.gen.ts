@@ -35,6 +35,16 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
 
 /** Parts of times: the message of the title, and a CSS variable. */
 export const PARTS = {
+  budget: {
+    preparing: { title: "part.budget.preparing", color: "--c-prep" },
+    computing: { title: "part.budget.computing", color: "--c-compute" },
+    overlapped: { title: "part.budget.overlapped", color: "--c-over" },
+    waiting: { title: "part.budget.waiting", color: "--c-wait" },
+    communication: { title: "part.budget.communication", color: "--c-comm" },
+    bubble: { title: "part.budget.bubble", color: "--c-vec" },
+    copying: { title: "part.budget.copying", color: "--c-mix" },
+    free: { title: "part.budget.free", color: "--c-free" },
+  },
   idle: {
     garbage_collection: { title: "part.idle.garbage_collection", color: "--c-comm" },
     data_loading: { title: "part.idle.data_loading", color: "--c-prep" },
@@ -1139,6 +1149,8 @@ export interface RankBudget {
   exposed_waiting: number | null;
   /** The late ranks, the longest wait first. */
   waiting_for: LateRank[];
+  /** The parts of the bar. */
+  parts: StepParts;
 }
 
 /** Clock of a rank, compared with that of another one by the ends of collectives. */
@@ -1441,6 +1453,28 @@ export interface StepJson {
   exposed_waiting: number | null;
   /** These ranks, the longest wait first. */
   waiting_for: LateRank[];
+  /** The parts of the bar. */
+  parts: StepParts;
+}
+
+/** Parts of a step in the order of the bar, ns. Null: not recorded. All but `preparing`, which is before the step, sum to the step time. Names and colours: analysis/parts.py. */
+export interface StepParts {
+  /** Exposed preparing. */
+  preparing: number | null;
+  /** Exposed computing. */
+  computing: number | null;
+  /** Communication hidden behind computing. */
+  overlapped: number | null;
+  /** Exposed communication: waiting for late ranks. */
+  waiting: number | null;
+  /** Exposed communication without waiting and bubble. */
+  communication: number | null;
+  /** Exposed communication: receiving from another pipeline stage. */
+  bubble: number | null;
+  /** Time in which only copies run. */
+  copying: number | null;
+  /** Nothing runs on the device. */
+  free: number | null;
 }
 
 /** Length of a step. */

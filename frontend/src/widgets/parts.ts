@@ -8,8 +8,12 @@ type Tables = typeof PARTS;
 
 /** Name of a part in the current language. */
 export function partTitle<Table extends keyof Tables>(table: Table, id: keyof Tables[Table]): string {
-  const { title } = PARTS[table][id] as { title: string };
-  return sayMessage({ code: title, params: {} }, lang.value) ?? String(id);
+  return message((PARTS[table][id] as { title: string }).title);
+}
+
+/** A message without parameters in the current language. */
+export function message(code: string): string {
+  return sayMessage({ code, params: {} }, lang.value) ?? code;
 }
 
 /** Colour of a part, for CSS. */

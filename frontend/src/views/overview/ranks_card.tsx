@@ -83,7 +83,7 @@ export function RanksCard({ ranks, span, step, device }: Props) {
               <th scope="col">{t("overview.rank")}</th>
               {figures.map((figure) => (
                 <th key={figure.id} scope="col" data-tip={figure.help && t(figure.help)}>
-                  {t(figure.title)}
+                  {figure.title()}
                 </th>
               ))}
             </tr>
