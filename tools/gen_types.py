@@ -15,17 +15,20 @@ import typing
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.analysis.parts import PARTS
 from tb_npu_plugin.server.timeline_api import StatsJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
 from tb_npu_plugin.service.ranks import RanksJson
 from tb_npu_plugin.store.timeline.contract import ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson
 from tb_npu_plugin.views.base import ErrorJson, ViewJson
+from tb_npu_plugin.views.derived import DerivedJson
 from tb_npu_plugin.views.registry import VIEWS
 
 #: Answers of the routes, beside the contracts of the views.
 ANSWERS: tuple[type, ...] = (
     CatalogJson,
     ChainJson,
+    DerivedJson,
     ErrorJson,
     FlowsJson,
     RanksJson,
@@ -99,7 +102,7 @@ def render() -> str:
         for name, kind in list(found.items()):
             if name not in done:
                 done[name] = interface(kind, found)
-    return "\n\n".join([HEAD, _views(), *(done[name] for name in sorted(done))]) + "\n"
+    return "\n\n".join([HEAD, _views(), _parts(), *(done[name] for name in sorted(done))]) + "\n"
 
 
 def _views() -> str:
@@ -112,6 +115,23 @@ def _views() -> str:
         "/** One of them. */\nexport type ViewId = (typeof VIEW_IDS)[number];\n\n"
         "/** Titles, as the server says them: in English. */\n"
         f"export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {{\n{titles}\n}};"
+    )
+
+
+def _parts() -> str:
+    """Parts of times, by table and id: the code of the title and the colour."""
+    lines = [
+        f"  {table}: {{\n"
+        + "\n".join(
+            f'    {part.id}: {{ title: "{part.title.code}", color: "{part.color}" }},' for part in parts.values()
+        )
+        + "\n  },"
+        for table, parts in PARTS.items()
+    ]
+    return (
+        "/** Parts of times: the message of the title, and a CSS variable. */\nexport const PARTS = {\n"
+        + "\n".join(lines)
+        + "\n} as const;"
     )
 
 

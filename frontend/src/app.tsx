@@ -50,7 +50,7 @@ export function App() {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
       if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog")) return;
-      const id = VIEW_IDS[event.key === "0" ? VIEW_IDS.length - 1 : Number(event.key) - 1];
+      const id = VIEW_IDS["1234567890-".split("").indexOf(event.key)];
       if (event.key === "?") setHelpOpen(true);
       else if (id) openView(id);
     };

@@ -1,4 +1,4 @@
-"""The mean step of each rank from DistributedJson, in the parts of the page (frontend/src/widgets/budget.ts)."""
+"""The mean step of each rank from DistributedJson."""
 
 from __future__ import annotations
 
@@ -6,19 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from tb_npu_plugin.messages import Message
+from tb_npu_plugin.analysis.parts import BUDGET
 
-#: Parts of a step in the order of the bar. "preparing" is before the step.
-PARTS: Mapping[str, Message] = {
-    "preparing": Message("report.part.preparing"),
-    "computing": Message("report.part.computing"),
-    "overlapped": Message("report.part.overlapped"),
-    "waiting": Message("report.part.waiting"),
-    "communication": Message("report.part.communication"),
-    "bubble": Message("report.part.bubble"),
-    "copying": Message("report.part.copying"),
-    "free": Message("report.part.free"),
-}
 #: Ranks that are shown at most.
 MOST_RANKS = 64
 _TIMES = ("computing", "overlapped", "communication_not_overlapped", "copying", "free", "exposed_waiting", "bubble")
@@ -30,7 +19,7 @@ class RankMean:
 
     Attributes:
         span: Token of the span.
-        parts: By id of PARTS; without "preparing" they sum to `whole`.
+        parts: By id of BUDGET; without "preparing" they sum to `whole`.
         times: By field of RankBudget.
         whole: Step time.
         waiting_for: Late rank and the waiting for it, the longest first.
@@ -75,13 +64,13 @@ def chosen_ranks(means: Sequence[RankMean], named: frozenset[int]) -> list[RankM
 def mean_of_parts(means: Sequence[RankMean]) -> dict[str, Optional[float]]:
     """Mean of each part over the ranks whose step time is known; None if no rank recorded it."""
     known = [mean for mean in means if mean.whole is not None]
-    return {part: _average([mean.parts[part] for mean in known], len(known)) for part in PARTS}
+    return {part: _average([mean.parts[part] for mean in known], len(known)) for part in BUDGET}
 
 
 def _mean(line: Sequence[Mapping[str, Any]]) -> RankMean:
     whole = [budget for budget in line if _whole(budget) is not None]
     count = max(sum(budget["repeats"] or 1 if budget["step"] is None else 1 for budget in whole), 1)
-    parts = [_parts(budget) for budget in whole]
+    parts = [budget["parts"] for budget in whole]
     late: dict[str, float] = {}
     for budget in whole:
         for one in budget["waiting_for"]:
@@ -93,28 +82,11 @@ def _mean(line: Sequence[Mapping[str, Any]]) -> RankMean:
         f"{first['worker']}{device}",
         first["rank"],
         first["span"],
-        {part: _average([one[part] for one in parts], count) for part in PARTS},
+        {part: _average([one[part] for one in parts], count) for part in BUDGET},
         {name: _average([budget[name] for budget in whole], count) for name in _TIMES},
         _average([_whole(budget) for budget in whole], count),
         sorted(late.items(), key=lambda item: -item[1]),
     )
-
-
-def _parts(budget: Mapping[str, Any]) -> dict[str, Optional[int]]:
-    """Bubble and waiting are limited to the exposed communication, which contains them."""
-    bare, bubble, waiting = (budget[name] for name in ("communication_not_overlapped", "bubble", "exposed_waiting"))
-    bubble = None if bubble is None else min(bubble, bare)
-    waiting = None if waiting is None else min(waiting, bare - (bubble or 0))
-    return {
-        "preparing": budget["exposed_preparing"],
-        "computing": max(0, budget["computing"] - (budget["overlapped"] or 0)),
-        "overlapped": budget["overlapped"],
-        "waiting": waiting,
-        "communication": bare - (bubble or 0) - (waiting or 0),
-        "bubble": bubble,
-        "copying": budget["copying"],
-        "free": budget["free"],
-    }
 
 
 def _whole(budget: Mapping[str, Any]) -> Optional[int]:

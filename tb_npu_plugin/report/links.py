@@ -11,6 +11,8 @@ from tb_npu_plugin.report.markup import LONGEST
 PLUGIN = "npu_profiler"
 #: Parameter that chooses the table of a view, if it shows one at a time.
 _TABS = {"kernel": "kernel.tab", "operator": "operator.tab", "memory": "m.tab"}
+#: Parameter that chooses the step of a view.
+_STEPS = {"distributed": "d.step", "idle": "idle.step"}
 
 
 def address(url: str, run: str, evidence: Mapping[str, Any]) -> str:
@@ -28,6 +30,8 @@ def address(url: str, run: str, evidence: Mapping[str, Any]) -> str:
         params[f"t.{view}.{table}"] = f"q:{row}" if row else ""
         if view in _TABS:
             params[_TABS[view]] = table
+    if view in _STEPS:
+        params[_STEPS[view]] = evidence.get("step") or ""
     if start is not None and end is not None:
         params["at"] = f"{start},{end - start}"
     pairs = (f"p.{PLUGIN}.{name}={_quote(value)}" for name, value in params.items() if value)

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.findings.verdict import title_of
+from tb_npu_plugin.analysis.parts import BUDGET
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.budget import (
-    PARTS,
     RankMean,
     chosen_ranks,
     mean_of_parts,
@@ -48,12 +48,12 @@ _SEVERITIES: Mapping[str, Message] = {
 #: Headers of the table of ranks, and the field of RankMean.times; "": whole or waiting_for.
 _COLUMNS: Sequence[tuple[Message, str]] = (
     (Message("report.column.computing"), "computing"),
-    (Message("report.part.overlapped"), "overlapped"),
+    (BUDGET["overlapped"].title, "overlapped"),
     (Message("report.column.communication"), "communication_not_overlapped"),
     (Message("report.column.waiting"), "exposed_waiting"),
-    (Message("report.part.bubble"), "bubble"),
-    (Message("report.part.copying"), "copying"),
-    (Message("report.part.free"), "free"),
+    (BUDGET["bubble"].title, "bubble"),
+    (BUDGET["copying"].title, "copying"),
+    (BUDGET["free"].title, "free"),
 )
 #: Columns that are left out if no rank recorded the time, or it is 0 for all.
 _OPTIONAL = ("bubble", "copying", "exposed_waiting")
@@ -261,7 +261,7 @@ def _steps(report: _Report) -> Iterator[str]:
     for part, time in parts.items():
         if time:
             share = "" if part == "preparing" else f" ({100 * time / whole:.1f} %)" if whole else ""
-            yield f'<li><span class="key {part}"></span>{say(PARTS[part])} {report.ms(time)} ms{share}</li>'
+            yield f'<li><span class="key {part}"></span>{say(_title(part, parts))} {report.ms(time)} ms{share}</li>'
     yield f'</ul>\n<p class="muted">{say(Message("report.legend"))}</p>'
     if len(shown) < len(known):
         yield f"<p>{say(Message('report.some_ranks', shown=len(shown), count=len(known)))}</p>"
@@ -272,6 +272,15 @@ def _steps(report: _Report) -> Iterator[str]:
         yield f"<span>{report.ms(mean.whole)} ms</span>"
     yield "</div>\n</section>"
     yield from _table(report, shown)
+
+
+def _title(part: str, parts: Mapping[str, Optional[float]]) -> Message:
+    """Name of a part; that of communication says what stands beside it."""
+    if part == "communication" and parts["waiting"] is not None:
+        return Message("part.budget.transfer")
+    if part == "communication" and parts["bubble"]:
+        return Message("part.budget.rest")
+    return BUDGET[part].title
 
 
 def _length(mean: RankMean) -> float:

@@ -1,15 +1,17 @@
 """Style of the report: the colours of the page, light and dark, narrow and printed; and the choice of the language."""
 
+from tb_npu_plugin.analysis.parts import BUDGET
+
 STYLE = """
 :root { color-scheme: light dark; --bg: #f5f6f8; --surface: #fff; --line: #e2e6ec; --text: #17202b; --muted: #5b6675;
-  --accent: #0b62c4; --compute: #0072b2; --over: #56b4e9; --comm: #e69f00; --wait: #d55e00; --free: #b9c1cc;
-  --vec: #009e73; --mix: #7b6fd0; --prep: #b7a66b; --on-compute: #fff; }
+  --accent: #0b62c4; --c-compute: #0072b2; --c-over: #56b4e9; --c-comm: #e69f00; --c-wait: #d55e00; --c-free: #b9c1cc;
+  --c-vec: #009e73; --c-mix: #7b6fd0; --c-prep: #b7a66b; --on-compute: #fff; }
 @media (prefers-color-scheme: dark) { :root { --bg: #14181d; --surface: #1d2228; --line: #2e353e; --text: #e6e9ee;
-  --muted: #98a3b1; --accent: #6db3ff; --compute: #3b9ae0; --over: #7cc7f2; --comm: #f0b429; --wait: #f08a4b;
-  --free: #5a6470; --vec: #2cc295; --mix: #a79cf0; --prep: #c9bb86; --on-compute: #10151b; --on-free: #fff; } }
+  --muted: #98a3b1; --accent: #6db3ff; --c-compute: #3b9ae0; --c-over: #7cc7f2; --c-comm: #f0b429; --c-wait: #f08a4b;
+  --c-free: #5a6470; --c-vec: #2cc295; --c-mix: #a79cf0; --c-prep: #c9bb86; --on-compute: #10151b; --on-free: #fff; } }
 @media print { :root { color-scheme: light; --bg: #fff; --surface: #fff; --line: #c9d0d9; --text: #000; --muted: #444;
-  --accent: #0b62c4; --compute: #0072b2; --over: #56b4e9; --comm: #e69f00; --wait: #d55e00; --free: #b9c1cc;
-  --vec: #009e73; --mix: #7b6fd0; --prep: #b7a66b; --on-compute: #fff; --on-free: #10151b; } }
+  --accent: #0b62c4; --c-compute: #0072b2; --c-over: #56b4e9; --c-comm: #e69f00; --c-wait: #d55e00; --c-free: #b9c1cc;
+  --c-vec: #009e73; --c-mix: #7b6fd0; --c-prep: #b7a66b; --on-compute: #fff; --on-free: #10151b; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 16px; max-width: 1120px; background: var(--bg); color: var(--text);
   font: 14px/1.5 Roboto, "Noto Sans", "Noto Sans SC", system-ui, sans-serif; overflow-wrap: anywhere; }
@@ -25,14 +27,14 @@ code { font: 0.93em/1.4 "Roboto Mono", "DejaVu Sans Mono", ui-monospace, monospa
   border-radius: 3px; }
 .muted { color: var(--muted); }
 .verdict { font-size: 17px; font-weight: 600; }
-.simulated { border-color: var(--wait); border-width: 2px; font-weight: 600; }
+.simulated { border-color: var(--c-wait); border-width: 2px; font-weight: 600; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 0; }
 dt { color: var(--muted); }
 dd { margin: 0; }
 ol { list-style: none; margin: 0; padding: 0; }
-ol > li { border-left: 4px solid var(--free); padding: 2px 0 2px 12px; margin: 12px 0; break-inside: avoid; }
-ol > li.high { border-color: var(--wait); }
-ol > li.medium { border-color: var(--comm); }
+ol > li { border-left: 4px solid var(--c-free); padding: 2px 0 2px 12px; margin: 12px 0; break-inside: avoid; }
+ol > li.high { border-color: var(--c-wait); }
+ol > li.medium { border-color: var(--c-comm); }
 ul { margin: 4px 0; padding-left: 20px; }
 h3 { font-size: 14px; margin: 0; }
 h3 .cost { float: right; margin-left: 12px; font-weight: 400; }
@@ -44,16 +46,8 @@ h3 .cost { float: right; margin-left: 12px; font-weight: 400; }
 .bar i { font: 11px/18px sans-serif; text-align: center; overflow: hidden; white-space: nowrap; }
 .key { display: inline-block; width: 11px; height: 11px; border-radius: 2px; margin-right: 6px; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 20px; margin: 0 0 10px; padding: 0; list-style: none; }
-.preparing { background: var(--prep); }
 .bar .preparing { margin-right: 2px; }
-.computing { background: var(--compute); }
 .bar .computing { color: var(--on-compute); }
-.overlapped { background: var(--over); }
-.waiting { background: var(--wait); }
-.communication { background: var(--comm); }
-.bubble { background: var(--vec); }
-.copying { background: var(--mix); }
-.free { background: var(--free); }
 .bar .free { color: var(--on-free, #10151b); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
@@ -68,3 +62,5 @@ data { white-space: nowrap; font-variant-numeric: tabular-nums; }
   .scroll { overflow: visible; } th, td { padding: 2px 4px; } h2 { break-after: avoid; } }
 @page { margin: 14mm; }
 """
+
+STYLE += "".join(f".{part.id} {{ background: var({part.color}); }}\n" for part in BUDGET.values())

@@ -70,7 +70,7 @@ COMM_OPS_COLUMNS = (
     _GROUP,
     Column("start_ns", TIME, "Start", "Start on the device.", "time", (START,)),
     Column("elapse_ns", DUR, "Elapsed", "Wall time of the operator.", "time", (ELAPSE,)),
-    Column("transit_ns", DUR, "Transit", "Data moves, main plane.", "time", (TRANSIT,)),
+    Column("transit_ns", DUR, "Transfer", "Data moves, main plane.", "time", (TRANSIT,)),
     Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", (WAIT,)),
     Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time", (SYNC,)),
     Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,)),
@@ -92,7 +92,7 @@ COMM_BANDWIDTH_COLUMNS = (
     Column("transport", T, "Transport", "HCCS, PCIE, RDMA, SIO, SDMA.", "identity", required=True),
     Column("rollup", I, "Rollup", "1 when the row already contains others (SDMA = HCCS + PCIE + SIO).", "identity"),
     Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
-    Column("time_ns", DUR, "Transit", "Sum over the tasks of all links.", "time", (TRANSIT,)),
+    Column("time_ns", DUR, "Transfer", "Sum over the tasks of all links.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
     Column(
         "large_packet_ratio",
@@ -123,7 +123,7 @@ COMM_LINKS_COLUMNS = (
     Column("dst", I, "To", "Destination, rank inside the group.", "identity"),
     Column("transport", T, "Transport", "LOCAL, HCCS, PCIE, RDMA, SIO.", "identity", (TRANSPORT,)),
     Column("size_bytes", TRAFFIC, "Size", "Bytes moved.", "", (SIZE,)),
-    Column("time_ns", DUR, "Transit", "Time of the moves.", "time", (TRANSIT,)),
+    Column("time_ns", DUR, "Transfer", "Time of the moves.", "time", (TRANSIT,)),
     Column("bandwidth", BANDWIDTH, "Bandwidth", "Size / time.", "", (BANDWIDTH_GBS,)),
     Column("op_name", T, "Operator", "The operator that this statistic was taken from.", "identity", OP_NAMES),
 )

@@ -177,16 +177,22 @@ class App:
 
     def _timeline(self, request: Request, name: str) -> Response:
         from tb_npu_plugin.server.timeline_api import ROUTES, stats
+        from tb_npu_plugin.server.timeline_params import is_derived
+        from tb_npu_plugin.views.derived import derived_json, facts_json
 
         handler = dict(ROUTES).get(name)
-        if handler is None:
+        if handler is None and name != "derived":
             raise NotFound(Message("error.route"), Message("hint.routes"))
         token = request.args.get("span", "")
         if not token:
             raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         self._watcher.wait(FIRST_SCAN)
         version = request.args.get("version", "")
-        timeline = self.service.timeline(token, version)
+        derived = self.service.derived(token, version) if name == "derived" or is_derived(request.args) else None
+        if handler is None:
+            assert derived is not None
+            return respond.json(request, derived_json(derived))
+        timeline = self.service.timeline(token, version) if derived is None else derived.timeline
         try:
             if handler is stats:  # it may take long, so it can be aborted
                 content, mime = stats(timeline, request.args, respond.is_gone(request))
@@ -196,7 +202,12 @@ class App:
             self.service.timeline(token, version)
             raise
         if isinstance(content, Mapping):
-            if name == "slice":
+            if name == "slice" and derived is not None:
+                content = {
+                    **content,
+                    "derived": facts_json(derived, content["id"], self.service.timeline(token, version)),
+                }
+            elif name == "slice":
                 content = {**content, "kernel": self._kernel(token, content)}
             return respond.json(request, content)
         if isinstance(content, bytes):

@@ -65,7 +65,7 @@ def slices(timeline: Timeline, params: Params) -> Answer:
     columns = {
         "start": scale.times(found.start),
         "dur": scale.lengths(found.dur),
-        "id": found.id,
+        "id": timeline.first_slice + found.id,
         "name": found.name,
         "count": found.count,
         "end": scale.times(found.end),
@@ -179,7 +179,8 @@ def find(timeline: Timeline, params: Params) -> Answer:
     name = params.get("name", "")
     if not name:
         raise BadRequest(Message("error.no_parameter", name="name"), Message("hint.slice_name"))
-    return {"id": find_slice(timeline, name, read.integer(params, "at", 0))}, JSON
+    found = find_slice(timeline, name, read.integer(params, "at", 0))
+    return {"id": None if found is None else timeline.first_slice + found}, JSON
 
 
 #: (path below /api/timeline/, function)

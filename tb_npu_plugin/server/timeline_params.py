@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.store.timeline.derived import FIRST_SLICE, FIRST_TRACK, PREFIX
 from tb_npu_plugin.store.timeline.open import Timeline
 
 #: Row number = track * ROW_STEP + depth.
@@ -67,19 +68,20 @@ def flag(params: Params, name: str) -> bool:
 def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
     """(row of the row table, row number) of all requested rows that exist, each once, in the order of the request."""
     out: dict[int, int] = {}
+    offset = timeline.first_track * ROW_STEP
     for part in params.get("rows", "").split(","):
         match = _ROWS.fullmatch(part.strip())
         if not match:
             raise BadRequest(Message("error.rows", value=repr(part[:80])), Message("hint.rows"))
-        first = int(match.group(1))
-        last = int(match.group(2) or first)
+        last = int(match.group(2) or match.group(1)) - offset
+        first = max(int(match.group(1)) - offset, 0)
         for track in range(first // ROW_STEP, min(last // ROW_STEP + 1, len(timeline.tracks))):
             begin = int(timeline.rows.track_row[track])
             depths = int(timeline.rows.track_row[track + 1]) - begin
             low = max(0, first - track * ROW_STEP)
             high = min(depths, last - track * ROW_STEP + 1)
             for depth in range(low, high):
-                out[track * ROW_STEP + depth] = begin + depth
+                out[offset + track * ROW_STEP + depth] = begin + depth
         if len(out) > MAX_ROWS:
             raise BadRequest(Message("error.too_many_rows", count=MAX_ROWS), Message("hint.fewer"))
     return [(row, number) for number, row in out.items()]
@@ -102,15 +104,28 @@ def flow_kind(timeline: Timeline, params: Params) -> int:
 
 def slice_id(timeline: Timeline, params: Params) -> int:
     """Id of an existing slice."""
-    found = integer(params, "id")
+    given = integer(params, "id")
+    found = given - timeline.first_slice
     if not 0 <= found < timeline.slice_count:
-        raise NotFound(Message("error.slice", id=found), Message("hint.slices", last=timeline.slice_count - 1))
+        raise NotFound(Message("error.slice", id=given), Message("hint.slices", last=timeline.slice_count - 1))
     return found
 
 
 def track(timeline: Timeline, params: Params, kind: str, name: str = "track") -> int:
     """Number of a track of this kind."""
-    return check_track(timeline, integer(params, name), kind)
+    return check_track(timeline, integer(params, name) - timeline.first_track, kind)
+
+
+def is_derived(params: Params) -> bool:
+    """Whether a request is about derived rows, by the first number that it names. A request names rows of one timeline."""
+    rows, ids, names = (params.get(key, "") for key in ("rows", "id", "name"))
+    first = re.match(r"\d+", rows)
+    return (
+        (first is not None and int(first.group()) >= FIRST_TRACK * ROW_STEP)
+        or (ids.isdecimal() and int(ids) >= FIRST_SLICE)
+        or (params.get("track", "").isdecimal() and int(params["track"]) >= FIRST_TRACK)
+        or names.startswith(PREFIX)
+    )
 
 
 def check_track(timeline: Timeline, number: int, kind: str) -> int:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.catalog import job_progress
 from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
+from tb_npu_plugin.store.timeline.derived import Derived, open_derived
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing_data
 from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
@@ -28,6 +32,8 @@ logger = logging.getLogger(__name__)
 RESULT_BYTES = 1 << 29
 RESULT_COUNT = 16
 _BUSY = ("waiting", "reading")
+#: Number of spans whose derived rows are kept.
+DERIVED_COUNT = 4
 
 
 class Service:
@@ -41,6 +47,8 @@ class Service:
         self.library = library
         self._for_page = for_page
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
+        self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_COUNT, lambda derived: 1)
+        self._deriving = threading.Lock()
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """See service.resolve.resolve."""
@@ -149,6 +157,20 @@ class Service:
         if statuses and statuses[0].state in ("waiting", "reading", "cancelled"):
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
+
+    def derived(self, span: str, version: str = "") -> Derived:
+        """The derived rows of a span, computed once. Needs its trace, and its tables if it has any. Raises as `timeline` does;
+        NotReady also while only the beginning of the trace is read."""
+        timeline = self.timeline(span, version)
+        place = self.library.place(span)
+        statuses = self.library.request(place, FORMATS[place.span.format].stages)
+        is_reading = any(status.state in ("waiting", "reading", "new") for status in statuses)
+        if timeline.partial is not None or is_reading:
+            raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
+        opened = self.library.open(place)
+        key = (opened.trace_version, opened.tables_version)
+        with self._deriving:  # several requests begin at once
+            return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
 
     def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run, or queue them ("read"). Raises NotFound,

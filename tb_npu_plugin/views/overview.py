@@ -5,17 +5,29 @@ from __future__ import annotations
 from typing import Optional, TypedDict
 
 from tb_npu_plugin.analysis.grouping import largest_first
+from tb_npu_plugin.analysis.idle.input_bound import InputBoundSteps, input_bound_steps
+from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
 from tb_npu_plugin.analysis.run.communication import waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.trace_events import HARDWARE
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.capture import CaptureJson, capture_json
 from tb_npu_plugin.views.step_trace import mean_course
 from tb_npu_plugin.views.steps import StepJson, steps_of
+
+
+class DeviceWork(TypedDict):
+    """Streams and tasks of the trace, without communication operators and their planes."""
+
+    streams: int
+    """Streams with tasks."""
+    tasks: int
+    """Tasks on them."""
 
 
 class OverviewJson(TypedDict):
@@ -37,6 +49,10 @@ class OverviewJson(TypedDict):
     """Number of steps in `course`."""
     capture: CaptureJson
     """Capture settings."""
+    input_bound: Optional[InputBoundSteps]
+    """Input-bound steps; null before the trace is read, or if it does not show it."""
+    device_work: Optional[DeviceWork]
+    """What ran on the device; null before the trace is read, or if it does not show it."""
 
 
 #: Rows of the tables "kernels" and "operators".
@@ -55,6 +71,8 @@ def build(source: ViewInput) -> ViewResult:
         "course": course,
         "course_steps": course_steps,
         "capture": capture_json(span),
+        "input_bound": input_bound_steps(idle_of(span)),
+        "device_work": _device_work(span),
     }
     tables = {}
     kernels, operators = _top_kernels(span), span.table("operators")
@@ -63,6 +81,14 @@ def build(source: ViewInput) -> ViewResult:
     if operators is not None:
         tables["operators"] = _top_operators(operators)
     return ViewResult(data, tables, span.base_ns)
+
+
+def _device_work(span: SpanData) -> Optional[DeviceWork]:
+    timeline = span.timeline
+    if timeline is None or timeline.partial is not None:
+        return None
+    tasks = [track["slices"] for track in timeline.tracks if track["process"] == HARDWARE and track["slices"]]
+    return {"streams": len(tasks), "tasks": sum(tasks)} if tasks else None
 
 
 def _top_kernels(span: SpanData) -> Table | None:

@@ -9,6 +9,7 @@ from typing import Optional, TypedDict, cast
 from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, StepPlace, StepWaiting
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.analysis.steps.parts import StepParts, parts_of
 from tb_npu_plugin.model import SpanData
 
 
@@ -47,6 +48,8 @@ class StepJson(TypedDict):
     does not show it."""
     waiting_for: list[LateRank]
     """These ranks, the longest wait first."""
+    parts: StepParts
+    """The parts of the bar."""
 
 
 def steps_of(
@@ -58,5 +61,9 @@ def steps_of(
 
 
 def _step_json(step: Step, waiting: StepWaiting) -> StepJson:
-    found = asdict(step) | {"exposed_waiting": waiting.exposed_waiting, "waiting_for": list(waiting.waiting_for)}
+    found = asdict(step) | {
+        "exposed_waiting": waiting.exposed_waiting,
+        "waiting_for": list(waiting.waiting_for),
+        "parts": parts_of(step, waiting.exposed_waiting),
+    }
     return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

@@ -122,11 +122,12 @@ def _processes(tracks: list[dict[str, Any]]) -> list[ProcessJson]:
     for number, track in enumerate(tracks):
         if not out or (out[-1]["pid"], out[-1]["name"]) != (track["pid"], track["process"]):
             out.append({"name": track["process"], "pid": track["pid"], "label": track["label"], "threads": []})
-        out[-1]["threads"].append(_thread(number, track))
+        out[-1]["threads"].append(thread_json(number, track))
     return out
 
 
-def _thread(number: int, track: dict[str, Any]) -> ThreadJson:
+def thread_json(number: int, track: dict[str, Any]) -> ThreadJson:
+    """A track of a timeline. number: in requests."""
     return {
         "track": number,
         "name": track["name"],

@@ -207,3 +207,18 @@ def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> N
     back = state_of(other)
     assert back.pop("range") not in ("", mine["range"]), "the same time, as rank 1 counts it"
     assert not any(back.values())
+
+
+def test_an_idle_interval_opens_in_its_row(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    plugin.open("idle")
+    first = plugin.rows("idle.intervals").first
+    cause = first.locator('[role="gridcell"]').nth(2).inner_text()
+    first.click()
+    plugin.ready("trace")
+    plugin.frame.locator(".trace-title h2", has_text=cause).wait_for()
+    settled(plugin)
+    assert "Idle, by cause" in plugin.frame.locator(".trace-title").inner_text()
+    assert panel(plugin).get_by_text("Next task", exact=True).count() == 1
+    other = follow(open_plugin, demo_server, plugin.page.url)
+    other.frame.locator(".trace-title h2", has_text=cause).wait_for()

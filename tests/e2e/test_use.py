@@ -148,7 +148,9 @@ def test_keys_alone_reach_a_kernel(open_plugin: Open, demo_server: str) -> None:
     plugin.open("overview")
     keys = plugin.page.keyboard
     plugin.main.press("0")
-    plugin.ready("doctor")  # the last view
+    plugin.ready("idle")
+    plugin.main.press("-")
+    plugin.ready("doctor")
     plugin.main.press("4")
     plugin.ready("kernel")
     plugin.quiet()

@@ -19,9 +19,11 @@ from werkzeug.wrappers import Request
 
 from tb_npu_plugin.server import respond, static
 from tb_npu_plugin.service import catalog, resolve
+from tb_npu_plugin.store.timeline.derived import FIRST_SLICE
 from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
+from tb_npu_plugin.views.derived import DerivedJson
 from tests.http.conftest import PREFIX, Browser
 from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
@@ -351,3 +353,11 @@ def test_a_span_without_a_trace_has_no_timeline(browser: Browser) -> None:
     span = browser.spans()[1]
     assert browser.view("trace", span=span)["state"] == "missing"
     assert browser.ask("/api/timeline/slice", span=span, id="0").status_code == 404
+
+
+def test_derived_rows_need_a_trace(browser: Browser) -> None:
+    first, second = browser.spans()
+    found = browser.json("/api/timeline/derived", span=first)
+    assert set(found) == keys(DerivedJson) and found["rows"] == []  # the trace holds no launches
+    assert browser.ask("/api/timeline/slice", span=first, id=str(FIRST_SLICE)).status_code == 404
+    assert browser.ask("/api/timeline/derived", span=second).status_code == 404

@@ -13,6 +13,7 @@ import pytest
 
 from tb_npu_plugin.analysis.communication.statistics import UNKNOWN_SPLIT
 from tb_npu_plugin.analysis.run.budgets import RankBudget
+from tb_npu_plugin.analysis.steps.parts import StepParts
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.links import address
@@ -63,7 +64,8 @@ def budget(rank: int, step: str | None, name: str) -> RankBudget:
     times = (5 * ms, ms, 4 * ms, None, ms, 10 * ms, 0, 2 * ms, 2 * ms)
     waits: Any = ({"rank": 1, "peer": None, "group": None, "time": 3 * ms, "exposed": 3 * ms, "collectives": 2},)
     found = RankBudget(f"s{rank}", name, rank, None, step, *times, *communication)
-    return replace(found, exposed_waiting=3 * ms, waiting_for=waits)
+    parts = StepParts(2 * ms, 4 * ms, ms, 3 * ms, ms, 0, None, ms)
+    return replace(found, exposed_waiting=3 * ms, waiting_for=waits, parts=parts)
 
 
 def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> ReportSource:
@@ -158,6 +160,7 @@ def test_a_link_has_the_parameters_of_the_page() -> None:
     assert address(f"{URL}/", "r1", place) == f"{URL}/{expected}"
     moment = {"view": "trace", "span": None, "table": None, "row": None, "start_ns": 10**18 + 1, "end_ns": 10**18 + 6}
     assert address(URL, "r1", moment).endswith("&p.npu_profiler.at=1000000000000000001%2C5")
+    assert address(URL, "r1", {"view": "distributed", "step": "12"}).endswith("&p.npu_profiler.d.step=12")
 
 
 def test_the_command_writes_the_report_beside_the_json(tmp_path: Path) -> None:

@@ -33,6 +33,39 @@ export const VIEW_TITLES: Readonly<Record<ViewId, string>> = {
   doctor: "Doctor",
 };
 
+/** Parts of times: the message of the title, and a CSS variable. */
+export const PARTS = {
+  budget: {
+    preparing: { title: "part.budget.preparing", color: "--c-prep" },
+    computing: { title: "part.budget.computing", color: "--c-compute" },
+    overlapped: { title: "part.budget.overlapped", color: "--c-over" },
+    waiting: { title: "part.budget.waiting", color: "--c-wait" },
+    communication: { title: "part.budget.communication", color: "--c-comm" },
+    bubble: { title: "part.budget.bubble", color: "--c-vec" },
+    copying: { title: "part.budget.copying", color: "--c-mix" },
+    free: { title: "part.budget.free", color: "--c-free" },
+  },
+  idle: {
+    garbage_collection: { title: "part.idle.garbage_collection", color: "--c-comm" },
+    data_loading: { title: "part.idle.data_loading", color: "--c-prep" },
+    communication: { title: "part.idle.communication", color: "--c-wait" },
+    allocator: { title: "part.idle.allocator", color: "--c-mix" },
+    compile: { title: "part.idle.compile", color: "--c-vec" },
+    synchronization: { title: "part.idle.synchronization", color: "--c-pink" },
+    host_late: { title: "part.idle.host_late", color: "--c-compute" },
+    dependency: { title: "part.idle.dependency", color: "--c-over" },
+    launch_overhead: { title: "part.idle.launch_overhead", color: "--c-free" },
+    unknown: { title: "part.idle.unknown", color: "--c-rest" },
+  },
+  communication: {
+    waiting: { title: "part.communication.waiting", color: "--c-wait" },
+    before_transfer: { title: "part.communication.before_transfer", color: "--c-mix" },
+    transfer: { title: "part.communication.transfer", color: "--c-comm" },
+    small_packets: { title: "part.communication.small_packets", color: "--c-prep" },
+    rest: { title: "part.communication.rest", color: "--c-free" },
+  },
+} as const;
+
 /** A member of the group. */
 export interface Arrival {
   /** Rank in the job; null if unknown. */
@@ -333,6 +366,60 @@ export interface DatabaseJson {
   tables: string[];
 }
 
+/** What is known of a derived slice beside its times. */
+export interface DerivedFactsJson {
+  /** Sentences. */
+  lines: MessageJson[];
+  /** Slices of the trace. */
+  related: RelatedJson[];
+  /** View that has more about it; "" without one. */
+  view: string;
+}
+
+/** Answer of /api/timeline/derived. Rows are requested like those of the trace, a request for derived rows alone. */
+export interface DerivedJson {
+  /** In the order of the page. Empty: nothing can be derived from the trace. */
+  rows: DerivedRowJson[];
+  /** The names of all slices. */
+  labels: DerivedLabelJson[];
+}
+
+/** What the slices of a name are. */
+export interface DerivedLabelJson {
+  /** Name of the slices in answers. */
+  name: string;
+  /** Shown instead of it. */
+  text: string;
+  /** CSS variable of the colour. */
+  color: string;
+  /** Code and parameters of `text`. */
+  texts: Record<string, MessageJson>;
+}
+
+/** A derived row. */
+export interface DerivedRowJson {
+  /** Track number in requests. */
+  track: number;
+  /** Display name. */
+  name: string;
+  /** Thread id of the file. */
+  tid: string;
+  /** Kind of the track. */
+  kind: "slices" | "counter";
+  /** Depth of nested slices; 1 for a counter. */
+  rows: number;
+  /** Number of slices, or of values of a counter. */
+  slices: number;
+  /** Unit of a counter. */
+  unit: string;
+  /** Largest value of a counter. */
+  max_value: number | null;
+  /** What it shows. */
+  help: string;
+  /** Code and parameters of `name` and `help`. */
+  texts: Record<string, MessageJson>;
+}
+
 /** What the device can do at most. None: unknown. */
 export interface Device {
   /** Device name, such as "Ascend910B2". */
@@ -351,6 +438,14 @@ export interface Device {
   bandwidth: number | null;
   /** Where the bandwidth comes from; "" if it is unknown. */
   bandwidth_origin: "recorded" | "assumed" | "given" | "";
+}
+
+/** Streams and tasks of the trace, without communication operators and their planes. */
+export interface DeviceWork {
+  /** Streams with tasks. */
+  streams: number;
+  /** Tasks on them. */
+  tasks: number;
 }
 
 /** What holds a run up, who, how much it costs and what to do. */
@@ -517,6 +612,8 @@ export interface Evidence {
   start_ns: number | null;
   /** End of the range. */
   end_ns: number | null;
+  /** Step that the view shows. */
+  step: string | null;
 }
 
 /** A logical table and the rows that one file added to it. */
@@ -602,6 +699,14 @@ export interface IdleJson {
   queues: StreamQueue[];
 }
 
+/** Number of input-bound steps, and of all steps. */
+export interface InputBoundSteps {
+  /** Steps in which the device idles for 0.5 ms and 1 % of the step time or longer while the host waits for a batch. */
+  steps: number;
+  /** Steps of the span. */
+  of: number;
+}
+
 /** The row of the kernel table that belongs to a device slice. Null: not recorded. */
 export interface KernelFactsJson {
   /** File of the table. */
@@ -680,6 +785,8 @@ export interface LatePeer {
   peer: number;
   /** The late rank in the job; null if not recorded. */
   peer_rank: number | null;
+  /** Start of the longest wait, ns since the epoch. */
+  start: number | null;
 }
 
 /** A rank that arrives last at collectives of a step, and what a rank waits for it. */
@@ -842,6 +949,10 @@ export interface OverviewJson {
   course_steps: number;
   /** Capture settings. */
   capture: CaptureJson;
+  /** Input-bound steps; null before the trace is read, or if it does not show it. */
+  input_bound: InputBoundSteps | null;
+  /** What ran on the device; null before the trace is read, or if it does not show it. */
+  device_work: DeviceWork | null;
 }
 
 /** The slice around another one. */
@@ -1038,6 +1149,8 @@ export interface RankBudget {
   exposed_waiting: number | null;
   /** The late ranks, the longest wait first. */
   waiting_for: LateRank[];
+  /** The parts of the bar. */
+  parts: StepParts;
 }
 
 /** Clock of a rank, compared with that of another one by the ends of collectives. */
@@ -1118,6 +1231,16 @@ export interface Reduce {
   offset_ns: number;
   /** Duration. */
   dur_ns: number;
+}
+
+/** A slice of the trace that belongs to a derived slice. */
+export interface RelatedJson {
+  /** What it is to the derived slice. */
+  role: string;
+  /** Code and parameters of `role`. */
+  texts: Record<string, MessageJson>;
+  /** The slice. */
+  slice: SliceJson;
 }
 
 /** Work of the kernels of a span by what the device could do. */
@@ -1240,6 +1363,8 @@ export interface SliceDetailJson {
   next: number | null;
   /** What the kernel table says about it. */
   kernel: KernelFactsJson | null;
+  /** For slices of derived rows. */
+  derived: DerivedFactsJson | null;
 }
 
 /** Name, place and time of a slice. */
@@ -1328,6 +1453,28 @@ export interface StepJson {
   exposed_waiting: number | null;
   /** These ranks, the longest wait first. */
   waiting_for: LateRank[];
+  /** The parts of the bar. */
+  parts: StepParts;
+}
+
+/** Parts of a step in the order of the bar, ns. Null: not recorded. All but `preparing`, which is before the step, sum to the step time. Names and colours: analysis/parts.py. */
+export interface StepParts {
+  /** Exposed preparing. */
+  preparing: number | null;
+  /** Exposed computing. */
+  computing: number | null;
+  /** Communication hidden behind computing. */
+  overlapped: number | null;
+  /** Exposed communication: waiting for late ranks. */
+  waiting: number | null;
+  /** Exposed communication without waiting and bubble. */
+  communication: number | null;
+  /** Exposed communication: receiving from another pipeline stage. */
+  bubble: number | null;
+  /** Time in which only copies run. */
+  copying: number | null;
+  /** Nothing runs on the device. */
+  free: number | null;
 }
 
 /** Length of a step. */

@@ -6,7 +6,7 @@ import { openGlossary } from "../widgets/glossary";
 const KEYS: readonly [string, Key][] = [
   ["/", "help.search"],
   ["?", "help.help"],
-  ["1 … 9 0", "help.views"],
+  ["1 … 9 0 -", "help.views"],
   ["↓ ↑", "help.rows"],
   ["Enter", "help.open"],
   ["Ctrl C", "help.copy"],

@@ -4,7 +4,18 @@
 export type ColourIndex = number;
 
 /** CSS variables, in the order of the first palette entries. */
-export const MEANINGS = ["--c-compute", "--c-over", "--c-comm", "--c-wait", "--c-free"] as const;
+export const MEANINGS = [
+  "--c-compute",
+  "--c-over",
+  "--c-comm",
+  "--c-wait",
+  "--c-free",
+  "--c-vec",
+  "--c-mix",
+  "--c-prep",
+  "--c-pink",
+  "--c-rest",
+] as const;
 
 /** Hue (degrees), of the muted colours; neighbours in the list differ clearly. */
 const HUES = [210, 28, 168, 330, 95, 262, 48, 190, 6, 135, 290, 228];
@@ -13,7 +24,7 @@ const TONES = 2;
 const OVERLAP_NAMES: Record<string, (typeof MEANINGS)[number]> = {
   computing: "--c-compute",
   communication: "--c-comm",
-  "communication(not overlapped)": "--c-wait",
+  "communication(not overlapped)": "--c-comm",
   free: "--c-free",
 };
 
@@ -31,6 +42,12 @@ function hash(text: string): number {
 /** Digits that only number an instance ("hcom_allReduce__586_0_1") do not change the colour. */
 function family(name: string): string {
   return name.replace(/\d+/g, "0");
+}
+
+/** Colour of a CSS variable of MEANINGS; that of idle for any other. */
+export function meaningOf(token: string): ColourIndex {
+  const index = (MEANINGS as readonly string[]).indexOf(token);
+  return index >= 0 ? index : MEANINGS.indexOf("--c-free");
 }
 
 /** Colour of a slice. `process`: name of its process, which gives Overlap Analysis rows their meaning. */

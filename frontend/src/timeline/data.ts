@@ -1,6 +1,7 @@
 /** The data of the timeline, the callbacks to its view, and the initial view. */
 
 import type { ProcessJson } from "../api/types.gen";
+import type { SliceLabels } from "./derived";
 import type { TimelineSource } from "./loader";
 import type { LayoutState } from "./rows";
 import type { Area, HoverBar, Range } from "./scene";
@@ -24,6 +25,7 @@ export interface TimelineEvents {
 
 export interface TimelineData {
   processes: readonly ProcessJson[];
+  labels: SliceLabels;
   flowKinds: readonly string[];
   limits: Limits;
   /** The zero of displayed times. */

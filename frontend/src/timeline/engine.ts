@@ -44,7 +44,7 @@ export class TimelineEngine {
     start: Range | null,
     readonly events: TimelineEvents,
   ) {
-    const { processes, limits, zero, flowKinds } = data;
+    const { processes, limits, zero, labels, flowKinds } = data;
     this.surface = makeSurface(root);
     this.loader = new Loader(
       data.source,
@@ -55,7 +55,7 @@ export class TimelineEngine {
     );
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene(
-      { processes, limits, zero, flowKinds, caches: this.loader.caches },
+      { processes, limits, zero, labels, flowKinds, caches: this.loader.caches },
       layoutState,
       readTheme(root),
     );
@@ -109,6 +109,13 @@ export class TimelineEngine {
     scene.hoverItem = null;
     this.keepInPlace(anchor);
     this.draw(true);
+  }
+
+  /** Shows other rows of the same reading. */
+  setRows({ processes, labels }: Pick<TimelineData, "processes" | "labels">): void {
+    Object.assign(this.data, { processes, labels });
+    Object.assign(this.scene, { processes, labels });
+    this.setLayout(this.scene.layoutState);
   }
 
   /** Shows another reading of the trace as soon as its visible part is loaded. */

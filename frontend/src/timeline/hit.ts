@@ -2,6 +2,7 @@
 
 import type { SliceRow } from "./decode";
 import { endOf, startOf } from "./decode";
+import { isDerivedTrack } from "./derived";
 import type { Item, Layout, TrackItem } from "./rows";
 import { itemsIn, PITCH } from "./rows";
 
@@ -49,7 +50,7 @@ export function placeAt(layout: Layout, y: number, scroll: number): Place | null
   return item ? { item, pinned, depth: depthAt(item, at) } : null;
 }
 
-/** Tracks touched by the band between two heights, each once. */
+/** Tracks of the trace that the band between two heights touches, each once. */
 export function tracksBetween(layout: Layout, y0: number, y1: number, scroll: number): number[] {
   const [top, bottom] = y0 < y1 ? [y0, y1 + 1] : [y1, y0 + 1];
   const split = layout.pinnedHeight;
@@ -59,6 +60,7 @@ export function tracksBetween(layout: Layout, y0: number, y1: number, scroll: nu
   }
   const tracks = found
     .filter((item): item is TrackItem => item.kind === "track" && item.thread.kind === "slices")
+    .filter((item) => !isDerivedTrack(item.thread.track))
     .map((item) => item.thread.track);
   return [...new Set(tracks)];
 }

@@ -2,6 +2,7 @@
 
 import { levelOf, PieceCache, type Window, windowOf } from "./cache";
 import { type ArrowSet, type CounterSeries, decodeArrows, decodeCounter } from "./decode";
+import { isDerivedRow } from "./derived";
 import { RowLoader, type RowRequest } from "./row_loader";
 import type { Caches } from "./scene";
 import type { Limits, View } from "./viewport";
@@ -158,7 +159,9 @@ export class Loader {
   private wantHits(needle: string, rows: RowRequest): boolean {
     if (needle !== this.needle) this.hits.clear();
     this.needle = needle;
-    return needle !== "" && this.hits.want(rows);
+    const isRecorded = (row: number) => !isDerivedRow(row); // a search is of the trace
+    const recorded = { ...rows, inSight: rows.inSight.filter(isRecorded), around: rows.around.filter(isRecorded) };
+    return needle !== "" && this.hits.want(recorded);
   }
 
   private clampWindow(window: Window): Window {

@@ -1,7 +1,8 @@
 /** Pixel colours by name, computed once per answer and search state. */
 
 import { holdsAll, wordsOf } from "../base/words";
-import { type ColourIndex, colourOf, cssColour, mix, pixelOf } from "./colours";
+import { type ColourIndex, colourOf, cssColour, meaningOf, mix, pixelOf } from "./colours";
+import type { SliceLabels } from "./derived";
 import type { BarColours } from "./raster";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
@@ -9,6 +10,8 @@ import type { Theme } from "./theme";
 /** Colours by name index. */
 export interface Lookup extends BarColours {
   index: ColourIndex[];
+  /** Texts on the bars. */
+  texts: string[];
   /** Names that the search does not match. */
   dimmed: Uint8Array;
 }
@@ -21,12 +24,14 @@ export class Lookups {
   private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
   private needle = "";
   private theme: Theme | null = null;
+  private labels: SliceLabels | null = null;
 
   get(names: readonly string[], process: string, scene: Scene): Lookup {
-    if (scene.needle !== this.needle || scene.theme !== this.theme) {
+    if (scene.needle !== this.needle || scene.theme !== this.theme || scene.labels !== this.labels) {
       this.made = new WeakMap();
       this.needle = scene.needle;
       this.theme = scene.theme;
+      this.labels = scene.labels;
     }
     const overlap = process === "Overlap Analysis";
     let both = this.made.get(names);
@@ -44,19 +49,23 @@ export class Lookups {
 }
 
 function makeLookup(names: readonly string[], process: string, scene: Scene): Lookup {
-  const { theme, needle } = scene;
+  const { theme, needle, labels } = scene;
   const words = wordsOf(needle);
   const lookup: Lookup = {
     fill: new Uint32Array(names.length),
     edge: new Uint32Array(names.length),
     merged: new Uint32Array(names.length),
     index: [],
+    texts: [],
     dimmed: new Uint8Array(names.length),
   };
   names.forEach((name, position) => {
-    const index = colourOf(name, process);
+    const label = labels.get(name);
+    const index = label ? meaningOf(label.color) : colourOf(name, process);
     const base = theme.slices[index] ?? theme.surface;
-    const dimmed = !holdsAll([name], words);
+    const text = label?.text ?? name;
+    const dimmed = !holdsAll([text], words);
+    lookup.texts[position] = text;
     const dim = mix(base, theme.surface, DIM);
     const colour = dimmed ? dim : base;
     lookup.index[position] = index;

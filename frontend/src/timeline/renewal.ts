@@ -75,13 +75,14 @@ export class Renewal {
 
 /** The scene with the data of another reading. */
 export function sceneOf(scene: Scene, change: Change, loader: Loader, view: View): Scene {
-  const { processes, limits, zero, flowKinds } = change.data;
+  const { processes, limits, zero, labels, flowKinds } = change.data;
   const layoutState = change.layoutState();
   return {
     ...scene,
     processes,
     limits,
     zero,
+    labels,
     flowKinds,
     layoutState,
     layout: layOut(processes, layoutState),

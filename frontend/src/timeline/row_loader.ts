@@ -5,6 +5,7 @@
 
 import { type Piece, PieceCache, rowRanges, type Window } from "./cache";
 import { decodeSlices, type SliceRow } from "./decode";
+import { ofOneTimeline } from "./derived";
 import type { Limits } from "./viewport";
 
 /** `isExact`: the server keeps the requested bin width and returns as many rows, from the first, as fit. */
@@ -54,8 +55,8 @@ export class RowLoader {
     const { level } = window;
     const blank = [...inSight, ...around].filter((row) => !this.cache.wasAsked(row, start, end, level));
     const blurred = inSight.filter((row) => !this.cache.has(row, start, end, level));
-    if (blank.length > 0) return this.send(blank, window, false);
-    return blurred.length > 0 && this.send(blurred, window, true);
+    if (blank.length > 0) return this.send(ofOneTimeline(blank), window, false);
+    return blurred.length > 0 && this.send(ofOneTimeline(blurred), window, true);
   }
 
   /** Clears the list of failed requests. */

@@ -1,6 +1,7 @@
 /** Vertical layout: processes, their threads, and the depth rows of each. Pixels are CSS pixels. */
 
 import type { ProcessJson, ThreadJson } from "../api/types.gen";
+import { DERIVED } from "./derived";
 
 export const ROWS_PER_TRACK = 4096;
 export const HEADER_HEIGHT = 22;
@@ -61,7 +62,7 @@ export interface Bar {
 }
 
 export function processKey(process: ProcessJson): string {
-  return `${process.name}:${process.pid}`;
+  return process.pid === DERIVED ? DERIVED : `${process.name}:${process.pid}`;
 }
 
 export function rowNumber(track: number, depth: number): number {

@@ -3,6 +3,7 @@
 import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
+import { isDerivedTrack, type SliceLabels } from "./derived";
 import {
   HEADER_HEIGHT,
   type Item,
@@ -70,6 +71,7 @@ export interface Scene {
   limits: Limits;
   /** The zero of the ruler. */
   zero: number;
+  labels: SliceLabels;
   layoutState: LayoutState;
   layout: Layout;
   caches: Caches;
@@ -105,7 +107,7 @@ export interface Scene {
 export const GUTTER = 210;
 
 /** The fields of a scene that come from the trace. */
-export type TraceParts = Pick<Scene, "processes" | "limits" | "zero" | "flowKinds" | "caches">;
+export type TraceParts = Pick<Scene, "processes" | "limits" | "zero" | "labels" | "flowKinds" | "caches">;
 
 /** A scene without a size yet. */
 export function newScene(trace: TraceParts, layoutState: LayoutState, theme: Theme): Scene {
@@ -138,7 +140,7 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
 export function minimapRows(processes: readonly ProcessJson[]): number[] {
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
-    (thread) => thread.kind === "slices" && thread.slices > 0,
+    (thread) => thread.kind === "slices" && thread.slices > 0 && !isDerivedTrack(thread.track),
   );
   const chosen = overlap ? threads : threads.sort((a, b) => b.slices - a.slices);
   return chosen.slice(0, MINIMAP_LANES).map((thread) => rowNumber(thread.track, 0));

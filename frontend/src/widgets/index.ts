@@ -1,6 +1,6 @@
 /** Widgets for the views. */
 
-export { BUDGET, budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } from "./budget";
+export { budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } from "./budget";
 export { Button } from "./button";
 export { Card } from "./card";
 export { ALL_FINDINGS, DiagnosisCard } from "./diagnosis/card";

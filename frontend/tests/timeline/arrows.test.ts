@@ -34,7 +34,14 @@ function sceneWith(arrows: Arrow[], collapsed: string[] = []): Scene {
   caches.arrows.add(new Map([[0, { window: { level: 0, start: 0, end: 1000 }, asked: 0, exact: false, data }]]), 1);
   const processes = [process("Python", thread(0, "main")), { ...process("NPU", thread(1, "Stream 2")), pid: "2" }];
   const state = { collapsedProcesses: new Set(collapsed), collapsedTracks: new Set<number>(), pinned: [], filter: "" };
-  const trace = { processes, limits: { start: 0, end: 1000 }, zero: 0, flowKinds: ["HostToDevice"], caches };
+  const trace = {
+    processes,
+    labels: new Map(),
+    limits: { start: 0, end: 1000 },
+    zero: 0,
+    flowKinds: ["HostToDevice"],
+    caches,
+  };
   const scene = newScene(trace, state, {} as Theme);
   return { ...scene, gutter: 100, width: 600, height: 300, view: { start: 200, scale: 1 }, arrows: [0] };
 }

@@ -22,7 +22,7 @@ test("Overlap Analysis rows carry the colours of their meaning", () => {
   const meaning = (name: string) => MEANINGS[colourOf(name, "Overlap Analysis")];
   expect(meaning("Computing")).toBe("--c-compute");
   expect(meaning("Communication")).toBe("--c-comm");
-  expect(meaning("Communication(Not Overlapped)")).toBe("--c-wait");
+  expect(meaning("Communication(Not Overlapped)")).toBe("--c-comm");
   expect(meaning("Free")).toBe("--c-free");
   expect(MEANINGS[colourOf("Computing", "Python")]).toBeUndefined();
 });

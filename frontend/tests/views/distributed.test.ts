@@ -1,11 +1,23 @@
 import { describe, expect, it } from "vitest";
-import type { DistributedJson, RankBudget } from "../../src/api/types.gen";
+import type { DistributedJson, RankBudget, StepParts } from "../../src/api/types.gen";
 import { chosenCollective } from "../../src/views/distributed/arrivals";
 import { canJoinGroups, cellRoom, groupsOf, matrixOf, transportsOf } from "../../src/views/distributed/links";
 import { communicationParts } from "../../src/views/distributed/rank_bars";
 import * as ranks from "../../src/views/distributed/ranks";
 import { budgetParts, wholeOf } from "../../src/widgets";
 import { linkRow } from "./link_row";
+
+const PARTS: StepParts = {
+  preparing: null,
+  computing: 6,
+  overlapped: 4,
+  waiting: 5,
+  communication: 25,
+  bubble: null,
+  copying: null,
+  free: 5,
+};
+const UNKNOWN = Object.fromEntries(Object.keys(PARTS).map((id) => [id, null])) as unknown as StepParts;
 
 function budget(span: string, step: string | null, over: Partial<RankBudget> = {}): RankBudget {
   return {
@@ -42,6 +54,7 @@ function budget(span: string, step: string | null, over: Partial<RankBudget> = {
     rest: 7,
     exposed_waiting: 5,
     waiting_for: [],
+    parts: PARTS,
     ...over,
   };
 }
@@ -95,36 +108,36 @@ describe("ranks", () => {
   it("has a line for each device of a rank that recorded several", () => {
     const budgets = [
       budget("a", "1", { device_id: 2 }),
-      budget("a", "1", { device_id: 5, computing: 7 }),
-      budget("a", "2", { device_id: 5, computing: 70 }),
-      budget("a", "1", { computing: null, elapse: 3 }),
+      budget("a", "1", { device_id: 5, parts: { ...PARTS, computing: 7 } }),
+      budget("a", "2", { device_id: 5, parts: { ...PARTS, computing: 70 } }),
+      budget("a", "1", { parts: UNKNOWN, elapse: 3 }),
     ];
     const data = distributed({ ranks: [state("a", 4), state("b", 0)], steps: ["1", "2"], budgets });
     const lines = (step: string) =>
-      ranks.rankLines(data, step).map((line) => [ranks.rankName(line), line.id, line.figures?.computing]);
+      ranks.rankLines(data, step).map((line) => [ranks.rankName(line), line.id, line.figures?.parts.computing]);
     expect(lines("1")).toEqual([
       ["rank 0", "b", undefined],
-      ["rank 4 · device 2", "a 2", 10],
+      ["rank 4 · device 2", "a 2", 6],
       ["rank 4 · device 5", "a 5", 7],
       ["rank 4", "a", null],
     ]);
     expect(lines("2").map(([, , computing]) => computing)).toEqual([undefined, undefined, 70, undefined]);
-    expect(lines(ranks.ALL_STEPS).map(([, , computing]) => computing)).toEqual([undefined, 10, 77, null]);
+    expect(lines(ranks.ALL_STEPS).map(([, , computing]) => computing)).toEqual([undefined, 6, 77, null]);
   });
 
   it("takes one step, or sums over all; unknown stays unknown", () => {
     const budgets = [
       budget("a", "1"),
-      budget("a", "2", { free: null, computing: 1 }),
-      budget("a", null, { computing: 7 }),
+      budget("a", "2", { parts: { ...PARTS, free: null, computing: 1 } }),
+      budget("a", null, { parts: { ...PARTS, computing: 7 } }),
     ];
     const data = distributed({ ranks: [state("a", 0)], steps: ["1", "2", null], budgets });
-    const computing = (step: string) => ranks.rankLines(data, step)[0]?.figures?.computing;
+    const computing = (step: string) => ranks.rankLines(data, step)[0]?.figures?.parts.computing;
     expect([computing("1"), computing("2"), computing(ranks.NO_STEP), computing(ranks.ALL_STEPS)]).toEqual([
-      10, 1, 7, 18,
+      6, 1, 7, 14,
     ]);
-    expect(ranks.rankLines(data, "2")[0]?.figures?.free).toBeNull();
-    expect(ranks.rankLines(data, ranks.ALL_STEPS)[0]?.figures?.free).toBe(10);
+    expect(ranks.rankLines(data, "2")[0]?.figures?.parts.free).toBeNull();
+    expect(ranks.rankLines(data, ranks.ALL_STEPS)[0]?.figures?.parts.free).toBe(10);
   });
 
   it("falls back to the first step", () => {
@@ -143,7 +156,7 @@ describe("bars of ranks", () => {
     const data = distributed({
       ranks: [state("a", 0)],
       steps: ["1"],
-      budgets: [budget("a", "1", { bubble: 7, exposed_preparing: 3 })],
+      budgets: [budget("a", "1", { parts: { ...PARTS, communication: 18, bubble: 7, preparing: 3 } })],
     });
     const [bar] = ranks.barsOf(ranks.rankLines(data, "1"), budgetParts, false);
     expect(bar?.parts.map((part) => [part.id, part.value])).toEqual([
@@ -167,7 +180,10 @@ describe("bars of ranks", () => {
     const data = distributed({
       ranks: [state("a", 0), state("b", 1, "reading"), state("c", 2)],
       steps: ["1"],
-      budgets: [budget("a", "1", { exposed_preparing: 500 }), budget("c", "1", { free: 100 })],
+      budgets: [
+        budget("a", "1", { parts: { ...PARTS, preparing: 500 } }),
+        budget("c", "1", { parts: { ...PARTS, free: 100 } }),
+      ],
     });
     const lines = ranks.rankLines(data, "1");
     const ids = (isLongestFirst: boolean) =>
@@ -182,13 +198,7 @@ describe("bars of ranks", () => {
 
   it("draws the lines of a rank on several devices where their figures are: steps by device, communication of the rank", () => {
     const steps = { elapse: null, rest: null };
-    const rest = {
-      computing: null,
-      overlapped: null,
-      communication_not_overlapped: null,
-      free: null,
-      exposed_waiting: null,
-    };
+    const rest = { parts: UNKNOWN };
     const data = distributed({
       ranks: [state("a", 0), state("b", 1, "reading")],
       steps: ["1"],

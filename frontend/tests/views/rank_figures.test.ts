@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { RankStepJson, StepJson, StepTimes } from "../../src/api/types.gen";
 import { figuresOf, isMean, type RankLine, rankLines } from "../../src/views/overview/rank_figures";
 
-const STEP = { computing: 10, communication_not_overlapped: 30, free: 5 } as StepJson;
+const PARTS = { computing: 10, communication: 30, free: 5 };
+const STEP = { computing: 10, communication_not_overlapped: 30, free: 5, parts: PARTS } as StepJson;
 const MEAN: StepTimes = {
   step: null,
   start_ns: null,

@@ -3,7 +3,7 @@ import type { Evidence } from "../../src/api/types.gen";
 import { param, setParams } from "../../src/state/params";
 import { openable, openEvidence } from "../../src/widgets/diagnosis/evidence";
 
-const NONE: Evidence = { view: "trace", span: null, table: null, row: null, start_ns: null, end_ns: null };
+const NONE: Evidence = { view: "trace", span: null, table: null, row: null, start_ns: null, end_ns: null, step: null };
 
 beforeEach(() => setParams({ view: null, at: null, "kernel.tab": null, "t.kernel.statistic": null }));
 
@@ -16,6 +16,11 @@ test("evidence opens a range of the trace or a row of a table", () => {
     "statistic",
     "q:Mat%7EMul",
   ]);
+});
+
+test("evidence opens a view with the step that shows it", () => {
+  openEvidence({ ...NONE, view: "distributed", step: "12" });
+  expect([param("view"), param("d.step")]).toEqual(["distributed", "12"]);
 });
 
 test("one jump for each view that this page has", () => {

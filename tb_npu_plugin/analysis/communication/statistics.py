@@ -50,11 +50,11 @@ OPS_COLUMNS = (
     Column(
         "transit_ns",
         Kind.DURATION,
-        "Transit",
+        "Transfer",
         "Data moves, on the main plane; unknown where the file says 0 though links moved data.",
         "time",
     ),
-    Column("avg_transit_ns", Kind.DURATION, "Avg Transit", "Transit / calls, rounded to the nanosecond.", "time"),
+    Column("avg_transit_ns", Kind.DURATION, "Avg Transfer", "Transfer / calls, rounded to the nanosecond.", "time"),
     Column("wait_ns", Kind.DURATION, "Wait", "Waiting for peers between moves, without synchronization.", "time"),
     Column(
         "waiting_ns",
@@ -86,7 +86,7 @@ TRANSPORT_COLUMNS = (
     STEP,
     TRANSPORT,
     SIZE,
-    Column("time_ns", Kind.DURATION, "Transit", "Sum over the tasks of all links; links run side by side.", "time"),
+    Column("time_ns", Kind.DURATION, "Transfer", "Sum over the tasks of all links; links run side by side.", "time"),
     Column("bandwidth", Kind.BANDWIDTH, "Bandwidth", "Size / time, 1e9 bytes per second.", ""),
     Column(
         "large_packet_ratio",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings import slow_link
-from tb_npu_plugin.analysis.findings.idle import excess_of
+from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -17,10 +16,6 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
 logger = logging.getLogger(__name__)
-#: Rules about slow transfer, which a slow link explains.
-_OF_SLOW_LINKS = ("small_packets", "byte_alignment", "contention")
-#: A rank's idle time explains that others wait for it from this share of their wait on.
-_EXPLAINS = 0.5
 
 
 @dataclass(frozen=True)
@@ -64,23 +59,6 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         unchecked,
         len(RULES) - len(unchecked),
     )
-
-
-def with_causes(findings: Sequence[Finding], run: RunData) -> list[Finding]:
-    """The findings with `causes`: the others wait for a rank because it is idle, where it idles longer than the others
-    by at least half of their wait, for known causes; transfer is slow because a link is."""
-    out = []
-    has_slow_link = any(one.rule == slow_link.RULE.id for one in findings)
-    for finding in findings:
-        if has_slow_link and finding.rule in _OF_SLOW_LINKS:
-            finding = replace(finding, causes=(slow_link.RULE.id,))
-        own = [one for one in findings if one.part == "free" and one.subject.rank == finding.subject.rank]
-        if finding.part == "waiting" and finding.subject.rank is not None and own:
-            excess = sum(excess_of(run, one.subject.rank, cause) for one in own for cause in one.costs)
-            if excess >= _EXPLAINS * finding.cost_ns:
-                finding = replace(finding, causes=tuple(one.rule for one in own))
-        out.append(finding)
-    return out
 
 
 def at_stake(findings: Sequence[Finding], run: RunData) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
+from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.chips import chip_of
@@ -37,6 +37,16 @@ def find(run: RunData) -> list[Finding]:
         time=duration(found.total),
     )
     return [kernel_finding(run, RULE, found, message, [Message("fix.frequency_drop")])]
+
+
+def excess_of(run: RunData, rank: Optional[int]) -> float:
+    """Time that a rank loses to its low clock, less the median of the other ranks, ns per step; 0 if one is unknown."""
+    full = max((_full_clock(one) for one in run.kernels), default=0.0)
+    if not full or any(not _full_clock(one) for one in run.kernels):
+        return 0.0
+    lost = {one.span.capture.rank: float(_lost_time(one, full).sum()) for one in run.kernels}
+    others = [time for other, time in lost.items() if other != rank]
+    return (lost[rank] - median_of(others)) / run.step_count if rank in lost and others else 0.0
 
 
 def _clocks(rank: RankKernels) -> FloatArray:

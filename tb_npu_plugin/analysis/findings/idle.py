@@ -11,14 +11,13 @@ import numpy as np
 from tb_npu_plugin.analysis.findings.model import Category, Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.idle.input_bound import LEAST_SHARE
 from tb_npu_plugin.analysis.idle.model import CAUSES, Cause, DeviceIdle, code_of
 from tb_npu_plugin.analysis.idle.places import places_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import IntArray
 
-#: Least share of step time that a rule reports.
-LEAST_SHARE = 0.01
 #: Number of longest intervals whose operators are examined.
 _NAMED = 1000
 #: Number of longest intervals that are evidence.

@@ -7,14 +7,13 @@ from typing import Optional
 from tb_npu_plugin.analysis.data_pipeline import loader
 from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.idle.input_bound import HANDOVER_NS
 from tb_npu_plugin.analysis.steps.of_span import elapsed_steps
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
-#: To hand over a batch that is ready takes up to this time per step, ns.
-_HANDOVER_NS = 500_000
 #: Least share of the elapsed time of the steps, where it is unknown whether the device was idle meanwhile.
 _LEAST_SHARE = 0.1
 
@@ -22,7 +21,7 @@ _LEAST_SHARE = 0.1
 def find(run: RunData) -> list[Finding]:
     """The rank that loses most time: idle time where a trace shows it, else the host's waits for batches."""
     found = highest_cost(run, "data_loading")
-    if found is not None and found.cost_ns >= _HANDOVER_NS:
+    if found is not None and found.cost_ns >= HANDOVER_NS:
         message = Message("finding.input_bound.idle", rank=found.rank, time=found.time)
         return [finding_of(found, RULE.id, RULE.category, message, Message("fix.input_bound"))]
     explained = {span.token for span, _ in run.idle}
@@ -54,6 +53,21 @@ def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
         check=Message("check.input_bound"),
         costs={"data_loading": waits.total_ns // run.step_count},
     )
+
+
+def excess_of(run: RunData, rank: Optional[int]) -> float:
+    """Time that the host of a rank waits for batches, less the median of the other ranks, ns per step; 0 if one is unknown."""
+    waits = {span.capture.rank: _waits(span) for span in run.spans}
+    own, others = waits.get(rank), [time for other, time in waits.items() if other != rank]
+    known = [time for time in others if time is not None]
+    return (own - median_of(known)) / run.step_count if own is not None and known and len(known) == len(others) else 0.0
+
+
+def _waits(span: SpanData) -> Optional[int]:
+    """Time that the host waits for batches, ns; 0 without a loader, None without operators."""
+    operators = span.table("operators")
+    found = None if operators is None else loader(operators)
+    return None if operators is None else 0 if found is None else found.total_ns
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -72,6 +72,8 @@ class Evidence:
     """Start of the range, ns since the epoch."""
     end_ns: Optional[int] = None
     """End of the range."""
+    step: Optional[str] = None
+    """Step that the view shows."""
 
 
 @dataclass(frozen=True)

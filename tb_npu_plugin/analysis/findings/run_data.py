@@ -25,7 +25,7 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
-_NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for")
+_NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for", "parts")
 _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
 
 

@@ -73,12 +73,20 @@ def _finding(run: RunData, one: Straggler) -> Finding:
         cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed", others) if is_confirmed else Confidence("measured"),
-        evidence=(
-            Evidence("distributed"),
-            Evidence("trace", one.line.span.token),
-        ),
+        evidence=_evidence(run, one.line.span.token),
         fix=(Message(_FIX[one.kind]),),
         check=Message("check.straggler", rank=one.line.name),
+    )
+
+
+def _evidence(run: RunData, span: str) -> tuple[Evidence, ...]:
+    """The step in which the others wait longest for the rank at one collective, and its trace meanwhile."""
+    hold = run.communication.longest_hold(span)
+    if hold is None:
+        return Evidence("distributed"), Evidence("trace", span)
+    return (
+        Evidence("distributed", step=hold.step),
+        Evidence("trace", span, start_ns=hold.start, end_ns=hold.end, step=hold.step),
     )
 
 

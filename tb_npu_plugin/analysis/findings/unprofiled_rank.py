@@ -9,6 +9,7 @@ from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import SpanData
 
 #: Ranks that others wait for less than this share of the step are ignored.
 _LEAST_WAIT = 0.1
@@ -41,13 +42,15 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
     observer = max(totals, key=lambda rank: totals[rank])
     saved = max(sum(wait.recoverable for wait in waits if wait.rank == rank) for rank in totals)
     name, count = _name(longest), run.step_count
+    observers = [span for span in run.spans if span.capture.rank in totals]
+    observers.sort(key=lambda span: span.capture.rank != longest.rank)
     return Finding(
         rule=RULE.id,
         category=RULE.category,
         subject=Subject(rank=longest.peer_rank, group=longest.group, operator=longest.operator),
         message=Message(
             "finding.unprofiled_rank" if _has_one_group(run) else "finding.unprofiled_rank.groups",
-            rank=name if isinstance(name, Message) else name.capitalize(),
+            rank=_title(longest),
             observer=f"rank {observer}",
             total=duration(totals[observer] / count),
             time=duration(longest.wait),
@@ -58,10 +61,20 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
         cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),
-        evidence=tuple(Evidence("trace", span.token) for span in run.spans if span.capture.rank in totals),
+        evidence=(
+            Evidence("distributed", step=longest.step),
+            *(_evidence(span, longest) for span in observers),
+        ),
         fix=(Message("fix.unprofiled_rank", rank=name),),
         check=Message("check.straggler", rank=name),
     )
+
+
+def _evidence(span: SpanData, longest: LatePeer) -> Evidence:
+    """The trace of a rank that waits; of the one that waits longest, its wait."""
+    if span.capture.rank != longest.rank or longest.start is None:
+        return Evidence("trace", span.token)
+    return Evidence("trace", span.token, start_ns=longest.start, end_ns=longest.start + longest.wait, step=longest.step)
 
 
 def _has_one_group(run: RunData) -> bool:
@@ -75,6 +88,13 @@ def _name(wait: LatePeer) -> Message | str:
     if wait.peer_rank is not None:
         return f"rank {wait.peer_rank}"
     return Message("finding.unprofiled_rank.local", peer=wait.peer, group=wait.group or "–")
+
+
+def _title(wait: LatePeer) -> Message | str:
+    """The name at the start of a sentence."""
+    if wait.peer_rank is not None:
+        return f"Rank {wait.peer_rank}"
+    return Message("finding.unprofiled_rank.local_start", peer=wait.peer, group=wait.group or "–")
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

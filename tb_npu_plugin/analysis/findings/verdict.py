@@ -9,6 +9,7 @@ from typing import Optional
 from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.roofline import distance_of
 from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
@@ -42,11 +43,14 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     costly = next((one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"), None)
     if costly is None:
         is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
-        text = Message("verdict.short" if is_short else "verdict.healthy", step=step, parts=_parts(run, None))
+        parts = _parts(run, None, findings)
+        if is_short:
+            return RunVerdict("healthy", Message("verdict.short", step=step, parts=parts), 0, 0.0)
+        text = Message("verdict.healthy", step=step, parts=parts, roofline=_roofline(run))
         return RunVerdict("healthy", text, 0, 0.0)
     share = costly.cost_ns / run.step_ns
     figures = {"time": duration(costly.cost_ns), "share": percent(share), "step": step}
-    parts = _parts(run, costly)
+    parts = _parts(run, costly, findings)
     message = Message("verdict.finding", what=_what(costly), parts=parts, **figures)
     return RunVerdict(costly.rule, message, costly.cost_ns, share)
 
@@ -87,7 +91,7 @@ def _line_of(run: RunData, finding: Optional[Finding]) -> Optional[RankLine]:
     )
 
 
-def _parts(run: RunData, finding: Optional[Finding]) -> Message | str:
+def _parts(run: RunData, finding: Optional[Finding], findings: Sequence[Finding]) -> Message | str:
     """What the mean step of a rank consists of, the longest part first."""
     line = _line_of(run, finding)
     if line is None or not line.whole_ns:
@@ -101,7 +105,7 @@ def _parts(run: RunData, finding: Optional[Finding]) -> Message | str:
         (sums.computing or 0, lambda share: Message("verdict.part.computing", share=share)),
         (waiting or 0, lambda share: _waiting(run, line, share)),
         (bubble, lambda share: Message("verdict.part.bubble", share=share)),
-        (rest, lambda share: _communication(share, waiting is not None or bubble > 0)),
+        (rest, lambda share: _communication(run, line, share, rest, findings)),
         (sums.copying or 0, lambda share: Message("verdict.part.copying", share=share)),
         (sums.free or 0, lambda share: _idle(run, line, share)),
     ]
@@ -113,10 +117,34 @@ def _parts(run: RunData, finding: Optional[Finding]) -> Message | str:
     return Message("verdict.parts", rank=line.title, parts=listed)
 
 
-def _communication(share: str, is_rest: bool) -> Message:
-    if is_rest:
-        return Message("verdict.part.transfer", share=share)
-    return Message("verdict.part.communication", share=share)
+def _roofline(run: RunData) -> Message:
+    """How far the kernels of the rank of the sentence are from what its device can do."""
+    line = _line_of(run, None)
+    kernels = next((one for one in run.kernels if line is not None and one.span is line.span), None)
+    found = None if kernels is None else distance_of(kernels.table, kernels.device)
+    if found is None:
+        return Message("verdict.roofline_unknown")
+    figures = {"known": percent(found.known_share), "mfu": percent(found.mfu)}
+    if found.share is None:
+        return Message("verdict.mfu", **figures)
+    return Message("verdict.roofline", share=percent(found.share), **figures)
+
+
+def _communication(run: RunData, line: RankLine, share: str, time_ns: int, findings: Sequence[Finding]) -> Message:
+    """Exposed communication without waiting and bubble. Names what most of it is lost to, where that holds even if all
+    overlapped communication is lost to it, too."""
+    least = (line.sums.overlapped or 0) + _MOST * time_ns
+    causes = [
+        one
+        for one in findings
+        if one.part == "communication" and one.subject.rank == line.span.capture.rank is not None and not one.causes
+    ]
+    cause = max(causes, key=lambda one: one.cost_ns, default=None)
+    is_known = line.sums.exposed_waiting is not None or (line.sums.bubble or 0) > 0
+    text = Message("verdict.part.transfer" if is_known else "verdict.part.communication", share=share)
+    if cause is None or cause.cost_ns * run.step_count < least:
+        return text
+    return Message("verdict.part.because", part=text, cause=title_of(cause.rule))
 
 
 def _waiting(run: RunData, line: RankLine, share: str) -> Message:

@@ -206,6 +206,39 @@ def roofline(kernels: Table, found: Device, step_times: Mapping[Optional[str], i
     )
 
 
+@dataclass(frozen=True)
+class RooflineDistance:
+    """How close the kernels with known FLOPs come to what the device can do.
+
+    Attributes:
+        known_share: Their share of computing time, 0 to 1.
+        mfu: Their MFU.
+        share: Time that those with known bytes would take at the roofline by the time that they took, 0 to 1; None if the
+            bandwidth is unknown. A kernel that beats the roofline (its data are in a cache) counts as at it.
+    """
+
+    known_share: float
+    mfu: float
+    share: Optional[float]
+
+
+def distance_of(kernels: Table, found: Device) -> Optional[RooflineDistance]:
+    """Distance of computing kernels from the roofline. None if the FLOPs of all of them, or the peak, are unknown."""
+    dur = np.maximum(kernels.ints("dur_ns"), 0)
+    mfu = utilisation(kernels, found.peak_flops)
+    rows = ~np.isnan(mfu)
+    mean, computing = _mean_utilisation(mfu, dur), int(dur.sum())
+    if mean is None:
+        return None
+    moved = kernels.ints("least_bytes")
+    rows_at_roof, share = rows & known(moved), None
+    if found.bandwidth and rows_at_roof.any():
+        own = dur[rows_at_roof]
+        least = np.maximum(mfu[rows_at_roof] * own, moved[rows_at_roof] * 1e9 / found.bandwidth)
+        share = float(np.minimum(least, own).sum() / own.sum())
+    return RooflineDistance(int(dur[rows].sum()) / computing, mean, share)
+
+
 def _mean_utilisation(mfu: FloatArray, dur: IntArray) -> float | None:
     """Mean MFU by time; None if none is known."""
     rows = ~np.isnan(mfu)

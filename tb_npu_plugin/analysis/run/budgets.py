@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication import statistics as communication
@@ -16,6 +17,7 @@ from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, RunCo
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_largest, nth_longest_idle
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.analysis.steps.parts import UNKNOWN_PARTS, StepParts, parts_of
 from tb_npu_plugin.analysis.steps.repeats import repeats
 
 
@@ -97,6 +99,8 @@ class RankBudget:
     """Part of `communication_not_overlapped` that is `waiting`; null if kernels have no times."""
     waiting_for: tuple[LateRank, ...] = ()
     """The late ranks, the longest wait first."""
+    parts: StepParts = UNKNOWN_PARTS
+    """The parts of the bar."""
 
 
 #: Minimum idle stretch that can delay others, as a share of the longest step; below it, kernels need not be examined.
@@ -222,9 +226,10 @@ def _budgets(line: RankDevice, waiting: Mapping[Optional[str], StepWaiting]) -> 
     unknown = communication.UNKNOWN_SPLIT
     out = [_budget(line, step.step, step, splits.pop(step.step, unknown)) for step in line.steps]
     out += [_budget(line, step, None, split) for step, split in splits.items()]
-    for budget in out:
+    for budget, step in zip_longest(out, line.steps):
         for key, value in vars(waiting.get(budget.step, NO_WAITING)).items():
             setattr(budget, key, value)
+        budget.parts = UNKNOWN_PARTS if step is None else parts_of(step, budget.exposed_waiting)
     return out
 
 

@@ -53,6 +53,16 @@ class StepWaiting:
     waiting_for: tuple[LateRank, ...] = ()
 
 
+@dataclass(frozen=True)
+class Hold:
+    """A collective at which the others wait for a rank: from the first arrival to the end, ns since the epoch by the clock of
+    that rank."""
+
+    step: Optional[str]
+    start: int
+    end: int
+
+
 NO_WAITING = StepWaiting()
 #: Step and device.
 StepPlace = tuple[Optional[str], Optional[int]]
@@ -175,6 +185,28 @@ class RunCommunication:
                 exposed, late = _limit(line, names[number], exposed, late)
             out[names[number]] = StepWaiting(**known_parts, exposed_waiting=exposed, waiting_for=tuple(late))
         return out
+
+    def longest_hold(self, span: str) -> Optional[Hold]:
+        """The collective at which all other ranks wait longest for the rank of a span (its token). All members end together,
+        so the last to arrive has the shortest operator. None without a matched collective where it is the last."""
+        found, elapse = self.matched, self.matched.rows.ints("elapse_ns")
+        order = np.lexsort((elapse, found.number))
+        order = order[found.number[order] >= 0]
+        number = found.number[order]
+        first = np.flatnonzero(np.diff(number, prepend=-1))
+        end = np.append(first[1:], len(number))
+        tokens = np.array([line.span.token for line in self.lines])
+        shared = end - first > 1
+        first, end = first[shared], end[shared]
+        is_own = tokens[found.owner[order[first]]] == span if len(first) else np.zeros(0, dtype=bool)
+        first, end = first[is_own], end[is_own]
+        waits = elapse[order[np.minimum(first + 1, len(order) - 1)]] - elapse[order[first]]
+        if not len(waits) or waits.max() <= 0:
+            return None
+        place = int(np.argmax(waits))
+        row, longest = int(order[first[place]]), int(elapse[order[end[place] - 1]])
+        stop = int(found.rows.ints("start_ns")[row] + elapse[row])
+        return Hold(found.rows.text("step")[row], stop - longest, stop)
 
     def transfer_times(self, at: int) -> tuple[IntArray, IntArray]:
         """Start and end of each operator of a line without its wait for the last rank, ns since the epoch. Empty if unknown."""

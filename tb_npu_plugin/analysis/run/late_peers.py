@@ -34,6 +34,8 @@ class LatePeer:
     """The late rank's number inside the group."""
     peer_rank: Optional[int]
     """The late rank in the job; null if not recorded."""
+    start: Optional[int] = None
+    """Start of the longest wait, ns since the epoch."""
 
 
 def late_peers(run: RunCommunication) -> list[LatePeer]:
@@ -58,5 +60,5 @@ def late_peers(run: RunCommunication) -> list[LatePeer]:
                 total = sum(one.wait for one in of_peer)
                 saved = total - sum(one.second for one in of_peer)
                 figures = (longest.operator, longest.wait, total, saved, len(of_peer))
-                out.append(LatePeer(span.capture.rank, step, group, *figures, peer, rank))
+                out.append(LatePeer(span.capture.rank, step, group, *figures, peer, rank, longest.start))
     return out

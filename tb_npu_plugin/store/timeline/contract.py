@@ -70,6 +70,28 @@ class ParentJson(TypedDict):
     """Name."""
 
 
+class RelatedJson(TypedDict):
+    """A slice of the trace that belongs to a derived slice."""
+
+    role: str
+    """What it is to the derived slice."""
+    texts: dict[str, MessageJson]
+    """Code and parameters of `role`."""
+    slice: SliceJson
+    """The slice."""
+
+
+class DerivedFactsJson(TypedDict):
+    """What is known of a derived slice beside its times."""
+
+    lines: list[MessageJson]
+    """Sentences."""
+    related: list[RelatedJson]
+    """Slices of the trace."""
+    view: str
+    """View that has more about it; "" without one."""
+
+
 class SliceDetailJson(SliceJson):
     """Answer of /api/timeline/slice."""
 
@@ -97,6 +119,8 @@ class SliceDetailJson(SliceJson):
     """Number of the slice after it in its row."""
     kernel: Optional[KernelFactsJson]
     """What the kernel table says about it."""
+    derived: Optional[DerivedFactsJson]
+    """For slices of derived rows."""
 
 
 #: A flow from one slice to another; `kind` is one of TraceJson.flow_kinds. "from" is a keyword: no class statement.

@@ -76,6 +76,10 @@ class Texts:
         """Bytes of the texts at these indices."""
         return int((self._ends[indices + 1] - self._ends[indices]).sum())
 
+    def load(self) -> None:
+        """Map the texts now, so that their file may be removed."""
+        _ = self._blob
+
     @cached_property
     def _blob(self) -> bytes | mmap.mmap:
         if not self._path.stat().st_size:

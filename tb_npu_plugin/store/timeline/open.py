@@ -39,7 +39,11 @@ class Timeline:
         busy: Sum of the durations of all slices before each slice, and the total at the end, in ns.
         steps: (step, start, end) of the step marks, sorted by start.
         partial: Bytes of the file that were read; None: all.
+        first_track, first_slice: Numbers of the first track and slice in requests and answers.
     """
+
+    first_track = 0
+    first_slice = 0
 
     def __init__(self, folder: Path, trace: Path, meta: dict[str, Any]) -> None:
         self._folder, self._trace, self._meta = folder, trace, meta
@@ -109,13 +113,13 @@ class Timeline:
         return row if depth >= 0 and row < int(self.rows.track_row[track + 1]) else -1
 
     def brief(self, slice_id: int) -> SliceJson:
-        """Name, place and time of a slice."""
+        """Name, place and time of a slice, with its numbers in answers."""
         track, depth = self.place(slice_id)
         shown = self.tracks[track]
         return {
-            "id": slice_id,
+            "id": self.first_slice + slice_id,
             "name": self.names[int(self.name[slice_id])],
-            "track": track,
+            "track": self.first_track + track,
             "depth": depth,
             "start": int(self.rows.start[slice_id]),
             "dur": int(self.rows.dur[slice_id]),
@@ -129,10 +133,10 @@ class Timeline:
         return self._categories[category] if category >= 0 else ""
 
     def detail(self, slice_id: int) -> SliceDetailJson:
-        """Details of a slice; `slice_id` must be valid. The caller adds `kernel`."""
+        """Details of a slice; `slice_id` must be valid. The caller adds `kernel` and `derived`."""
         out = self.brief(slice_id)
-        track = out["track"]
-        row = self.row_number(track, out["depth"])
+        track, depth = self.place(slice_id)
+        row = self.row_number(track, depth)
         first, end = self.rows.bounds(row)
         low = int(self.rows.first[self.rows.track_row[track]])
         high = int(self.rows.first[self.rows.track_row[track + 1]])
@@ -149,9 +153,10 @@ class Timeline:
             "args_error": error,
             "texts": messages_of({"args_error": error}),
             "stack": _call_stack(args),
-            "previous": slice_id - 1 if slice_id > first else None,
-            "next": slice_id + 1 if slice_id + 1 < end else None,
+            "previous": out["id"] - 1 if slice_id > first else None,
+            "next": out["id"] + 1 if slice_id + 1 < end else None,
             "kernel": None,
+            "derived": None,
         }
 
     def args(self, slice_id: int) -> tuple[dict[str, Any] | None, str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tb_npu_plugin.analysis.steps import partition as steps
 from tb_npu_plugin.analysis.steps import step_trace as analysis
-from tb_npu_plugin.analysis.steps.partition import from_kernels, from_step_trace
+from tb_npu_plugin.analysis.steps.partition import Step, from_kernels, from_step_trace
+from tb_npu_plugin.analysis.steps.parts import parts_of
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import table_of
 
@@ -143,3 +146,25 @@ def test_figures_alone_tell_no_tail() -> None:
     [step] = analysis.from_figures(figures).steps
     assert (step.total_ns, step.preparing_ns, step.fp_bp_ns, step.tail_ns, step.reduce_ns) == (105, 40, None, None, 9)
     assert step.gap_ns is None
+
+
+@pytest.mark.parametrize(
+    ("bubble", "waiting", "expected"),
+    [
+        (None, None, (None, 30, None)),
+        (7, 5, (5, 18, 7)),
+        (40, 5, (0, 0, 30)),  # the recorded bubble is longer than the communication around it
+        (20, 25, (10, 0, 20)),
+        (0, 40, (30, 0, 0)),
+    ],
+)
+def test_parts_of_a_step_sum_to_it(
+    bubble: int | None, waiting: int | None, expected: tuple[int | None, int, int | None]
+) -> None:
+    step = Step("1", None, 10, 30, 4, 34, None, 5, 45, bubble, 9, exposed_preparing=3)
+    parts = parts_of(step, waiting)
+    assert (parts.waiting, parts.communication, parts.bubble) == expected
+    assert (parts.preparing, parts.computing, parts.overlapped, parts.copying, parts.free) == (3, 6, 4, None, 5)
+    assert sum(value or 0 for value in vars(parts).values()) - 3 == step.total_ns
+    unknown = parts_of(replace(step, computing=None, communication_not_overlapped=None), None)
+    assert (unknown.computing, unknown.communication) == (None, None)

@@ -15,6 +15,7 @@ from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.run.budgets import RankBudget
+from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
@@ -107,6 +108,14 @@ def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
     (found,) = straggler.find(run)
     assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "waiting", 1)
     assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
+
+
+def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = run_of([(30, {"computing": 90, "late": 25}), (55, {}), (55, {}), (55, {})])
+    monkeypatch.setattr(RunCommunication, "longest_hold", lambda self, span: Hold("7", 5, 9) if span == "s0" else None)
+    distributed, trace = straggler.find(run)[0].evidence
+    assert (distributed.view, distributed.step) == ("distributed", "7")
+    assert (trace.view, trace.span, trace.start_ns, trace.end_ns) == ("trace", "s0", 5, 9)
 
 
 def test_a_recurring_pause_in_a_capture_without_steps_is_that_of_one_repeat() -> None:
@@ -248,7 +257,7 @@ def test_the_slowest_stage_is_named_with_what_an_even_split_would_save() -> None
 
 
 def peer(rank: int, total: int, peer_rank: int | None = 5, **more: Any) -> LatePeer:
-    wait = LatePeer(rank, "1", "g", "allReduce_0", total * MS, total * MS, total * MS - MS, 1, 5, peer_rank)
+    wait = LatePeer(rank, "1", "g", "allReduce_0", total * MS, total * MS, total * MS - MS, 1, 5, peer_rank, 7)
     return replace(wait, **more)
 
 
@@ -260,11 +269,18 @@ def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
         peer(1, 12, peer_rank=6),
         peer(1, 9, peer_rank=7),
     ]
-    found = unprofiled_rank.find(run_of([(30, {}), (30, {})], late_peers=waits))
+    spans = [TestSpan(capture=Capture(rank=number), token=f"s{number}") for number in (1, 0)]
+    found = unprofiled_rank.find(run_of([(30, {}), (30, {})], late_peers=waits, spans=spans))
     assert [(one.subject.rank, one.confidence.ranks, one.cost_ns) for one in found] == [
         (5, 2, 42 * MS),
         (6, 1, 11 * MS),
     ]
     assert "rank 0 waits 44.00 ms per step for it" in found[0].message
+    shown = [(one.view, one.span, one.start_ns, one.end_ns, one.step) for one in found[0].evidence]
+    assert shown == [
+        ("distributed", None, None, None, "1"),
+        ("trace", "s0", 7, 7 + 30 * MS, "1"),
+        ("trace", "s1", None, None, None),
+    ]
     (local,) = unprofiled_rank.find(run_of([(30, {})], late_peers=[peer(0, 30, peer_rank=None)]))
-    assert local.message.startswith("rank 5 of group g (not profiled)")
+    assert local.message.startswith("Rank 5 of group g (not profiled)")

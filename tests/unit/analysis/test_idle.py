@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_npu_plugin.analysis.idle.input_bound import InputBoundSteps, input_bound_steps
 from tb_npu_plugin.analysis.idle.launches import queue_at_launch, queue_series
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
@@ -120,3 +121,12 @@ def test_queues_count_what_is_launched_and_waits() -> None:
     assert dict(zip(moments.tolist(), length.tolist())) == {0: 1, 1: 2, 2: 3, 5: 2, 10: 1, 15: 0, 20: 1, 25: 0}
     (queue,) = idle(launch=890).queues
     assert (queue.stream, queue.tasks, queue.latency_p50_ns, queue.empty_share) == ("tid 1", 1, 10 * US, 1.0)
+
+
+def test_steps_are_input_bound_from_half_a_millisecond_on() -> None:
+    """The step of 1000 us idles from 100 to 900 while the host waits for a batch."""
+    long = ("Python", 1, "enumerate(DataLoader)#x", 100, 500)
+    short = ("Python", 1, "enumerate(DataLoader)#x", 100, 499)
+    found = [input_bound_steps(idle_of(idle_span(one, launch=890))) for one in (long, short)]
+    assert found == [InputBoundSteps(1, 1), InputBoundSteps(0, 1)]
+    assert input_bound_steps([]) is None

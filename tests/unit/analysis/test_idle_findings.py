@@ -14,7 +14,8 @@ from tb_npu_plugin.analysis.findings import (
     operator_compile,
     sync_stream,
 )
-from tb_npu_plugin.analysis.findings.diagnose import diagnose, with_causes
+from tb_npu_plugin.analysis.findings.causes import with_causes
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes

@@ -23,8 +23,9 @@ from tb_npu_plugin.analysis.findings import (
     optimizer,
     under_utilised,
 )
+from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
-from tb_npu_plugin.analysis.findings.model import Finding, Rule, severity_of
+from tb_npu_plugin.analysis.findings.model import Finding, Rule, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.kernels.bound import with_bound
 from tb_npu_plugin.capture.models.catalog import Sizes
@@ -144,6 +145,18 @@ def test_the_rank_with_most_of_it_is_named_and_the_others_confirm() -> None:
         2,
     )
     assert found.message.startswith("Format conversions: rank 1 spends 40.00 µs per step, 44 % of its computing")
+
+
+@pytest.mark.parametrize(("others_us", "expected"), [(0, ("frequency_drop",)), (160, ())])
+def test_a_low_clock_explains_a_straggler(others_us: int, expected: tuple[str, ...]) -> None:
+    """The others wait 80 us for a rank that loses 50 us to its clock, unless they lose 40 us themselves."""
+    others = [clock(1800, 100), clock(1350, others_us)] if others_us else [clock(1800, 100)]
+    run = run_of([clock(1800, 100), clock(1350, 200)], others)
+    (found,) = frequency_drop.find(run)
+    wait = replace(found, rule="straggler", part="waiting", cost_ns=80 * US, costs={})
+    assert [one.causes for one in with_causes([wait, found], run)] == [expected, ()]
+    other = replace(wait, subject=Subject(1))
+    assert with_causes([other, found], run)[0].causes == (), "another rank"
 
 
 def test_rules_share_the_time_of_a_kernel_type() -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Optional
 
 import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis.kernels.bound import bounds
-from tb_npu_plugin.analysis.kernels.roofline import device, roofline, utilisation, with_group_figures, with_mfu
+from tb_npu_plugin.analysis.kernels.roofline import (
+    RooflineDistance,
+    device,
+    distance_of,
+    roofline,
+    utilisation,
+    with_group_figures,
+    with_mfu,
+)
 from tb_npu_plugin.analysis.kernels.statistics import by_name
-from tb_npu_plugin.analysis.kernels.work import least_bytes, operations, tensors, with_work
+from tb_npu_plugin.analysis.kernels.work import GFLOPS as GFLOPS_COLUMN
+from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, least_bytes, operations, tensors, with_work
 from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
 from tb_npu_plugin.schema.chips import chip_of
 from tb_npu_plugin.schema.metrics import metric_column
@@ -192,3 +202,20 @@ def test_chips_are_those_of_the_simulation(name: str) -> None:
         simulated.clock,
         simulated.bandwidth,
     )
+
+
+def test_distance_from_the_roofline() -> None:
+    """One kernel of 100 ns at half the peak; one of 300 ns that moves bytes for 150 ns; one of 100 ns without FLOPs."""
+    peak, bandwidth = 1e12, 1e9
+    rows = [
+        {"name": "a", "dur_ns": 100, "gflops": 50e-9 * peak / 1e9, "least_bytes": 10},
+        {"name": "b", "dur_ns": 300, "gflops": 30e-9 * peak / 1e9, "least_bytes": 150},
+        {"name": "c", "dur_ns": 100},
+    ]
+    table = table_of("kernels", rows, GFLOPS_COLUMN, LEAST_BYTES)
+    found = device(table, None, peak, bandwidth)
+    known = distance_of(table, found)
+    assert known == RooflineDistance(0.8, pytest.approx(0.2), pytest.approx(200 / 400))
+    assert distance_of(table, replace(found, bandwidth=None)) == RooflineDistance(0.8, pytest.approx(0.2), None)
+    assert distance_of(table, replace(found, peak_flops=None)) is None
+    assert distance_of(table.take([2]), found) is None

@@ -11,8 +11,9 @@ from tb_npu_plugin.analysis.communication.clocks import align_clocks, match_coll
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
 from tb_npu_plugin.analysis.communication.lateness import collectives_of
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows, waits_of_ranks
+from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.tables import NULL_INT, Table
-from tests.support.span import table_of
+from tests.support.span import TestSpan, table_of
 
 MS = 1_000_000
 END = 1_000 * MS
@@ -158,3 +159,14 @@ def test_without_a_trace_waits_are_unknown_where_ranks_were_not_profiled() -> No
     }
     assert (waits[True][0].time.tolist(), waits[False][0].time.tolist()) == ([10 * MS] * 3, [NULL_INT] * 3)
     assert waits[True][1].time.tolist() == waits[False][1].time.tolist()
+
+
+def test_the_collective_at_which_the_others_wait_longest_for_a_rank() -> None:
+    """The second rank is last at the first collective, by 20 ms against 40, and at the third, by 10 against 30."""
+    tables = [ops([40, 9, 30]), ops([20, 9, 20], 5 * END), ops([35, 9, 30])]
+    spans = [TestSpan({"comm_ops": one}, token=f"s{rank}") for rank, one in enumerate(tables)]
+    run = RunCommunication(spans)
+    assert run.longest_hold("s1") == Hold("1", 6 * END - 40 * MS, 6 * END), "by its own clock"
+    assert (run.longest_hold("s0"), run.longest_hold("s2")) == (None, None)
+    assert RunCommunication(spans[:1]).longest_hold("s0") is None
+    assert RunCommunication([]).longest_hold("s0") is None

@@ -196,7 +196,7 @@ export const COLUMN_DOCS = {
   "Total reserved after the release.": "释放后的已预留内存总量。",
   "Total reserved right after.": "分配后的已预留内存总量。",
   "Total reserved.": "已预留内存总量。",
-  "Transit / calls, rounded to the nanosecond.": "传输时间 / 调用次数，四舍五入到纳秒。",
+  "Transfer / calls, rounded to the nanosecond.": "传输 / 调用次数，四舍五入到纳秒。",
   "Wait / (wait + transit).": "等待时间 /（等待时间 + 传输时间）。",
   "Waiting before the first data moves; part of Wait.": "首次传输数据前的等待；是等待时间的一部分。",
   "Waiting for the rank that arrives last; unknown where neither the trace nor another rank shows it.":

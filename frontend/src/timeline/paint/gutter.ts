@@ -76,7 +76,8 @@ export class GutterPainter {
     const after = INDENT + 6 + this.headers.width(name);
     context.font = LABEL_FONT;
     context.fillStyle = theme.muted;
-    const more = [item.process.label, item.collapsed ? `${item.threads} …` : ""].filter(Boolean).join(" · ");
+    const hasRows = item.process.threads.some((thread) => thread.rows > 0); // derived ones are computed when unfolded
+    const more = [item.process.label, item.collapsed && hasRows ? `${item.threads} …` : ""].filter(Boolean).join(" · ");
     context.fillText(this.fitter.fit(more, scene.width - after), after, y + HEADER_HEIGHT / 2 + 0.5);
   }
 

@@ -146,6 +146,11 @@ function valueLines(scene: Scene, item: TrackItem, time: number): { text: string
     const [low, high] = [series.min[at] as number, series.max[at] as number];
     const digits = (value: number) => fixedDecimals(value, Number.isInteger(value) ? 0 : 2);
     const value = low === high ? digits(high) : `${digits(low)} … ${digits(high)}`;
-    return [{ text: `${series.name}: ${value} ${item.thread.unit}`.trim(), colour: counterColour(scene, index) }];
+    return [
+      {
+        text: `${series.name || item.thread.name}: ${value} ${item.thread.unit}`.trim(),
+        colour: counterColour(scene, index),
+      },
+    ];
   });
 }

@@ -133,7 +133,7 @@ export class RowPainter {
         const left = Math.max(xAt(view, startOf(row, index)), 0);
         const right = Math.min(xAt(view, endOf(row, index)), timeWidth(scene));
         const name = row.name[index] as number;
-        const text = this.fitter.fit(row.names[name] ?? "", right - left - 2 * LABEL_PAD);
+        const text = this.fitter.fit(lookup.texts[name] ?? "", right - left - 2 * LABEL_PAD);
         if (!text) continue;
         context.fillStyle = labelColour(lookup, name, theme);
         context.fillText(text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);

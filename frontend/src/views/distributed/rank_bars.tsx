@@ -2,6 +2,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import { type BarPart, Card, Empty, Legend, StackedBar, waitingHelp } from "../../widgets";
+import { partColor, partIds, partTitle } from "../../widgets/parts";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
 interface Props {
@@ -101,24 +102,15 @@ function legendOf(bars: readonly Bar[]): BarPart[] {
   return [...new Map(longest.flatMap((bar) => bar.parts.map((part) => [part.id, part]))).values()];
 }
 
-/** Parts of the elapsed time of all communication operators, in the order of the bar; they sum to it. */
-const COMMUNICATION_PARTS = [
-  { id: "waiting", color: "var(--c-wait)" },
-  { id: "before_transfer", color: "var(--c-mix)" },
-  { id: "transfer", color: "var(--c-comm)" },
-  { id: "small_packets", color: "var(--c-prep)" },
-  { id: "rest", color: "var(--c-free)" },
-] as const;
-
 /** The bar parts of one rank. */
 export function communicationParts(figures: Figures): BarPart[] {
   // Without recorded operators, waiting alone is no bar.
   const isKnown = figures.rest !== null;
-  return COMMUNICATION_PARTS.map(({ id, color }) => ({
+  return partIds("communication").map((id) => ({
     id,
-    label: t(`distributed.part.${id}`),
+    label: partTitle("communication", id),
     value: isKnown ? figures[id] : null,
-    color,
+    color: partColor("communication", id),
     help: id === "waiting" ? waitingHelp(figures.waiting_for) : t(`distributed.part.${id}.help`),
   }));
 }

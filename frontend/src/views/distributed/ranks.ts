@@ -1,6 +1,7 @@
 import type { DistributedJson, LateRank, LinkJson, RankBudget, RankStateJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { type BarPart, wholeOf } from "../../widgets";
+import { partIds } from "../../widgets/parts";
 
 /** The chosen step: one of the steps, or the sum over all steps. */
 export const ALL_STEPS = "*";
@@ -8,21 +9,7 @@ export const ALL_STEPS = "*";
 /** Figures of a rank, ns; null is unknown. */
 export type Figures = Pick<
   RankBudget,
-  | "computing"
-  | "overlapped"
-  | "communication_not_overlapped"
-  | "copying"
-  | "free"
-  | "bubble"
-  | "exposed_preparing"
-  | "elapse"
-  | "waiting"
-  | "before_transfer"
-  | "transfer"
-  | "small_packets"
-  | "rest"
-  | "exposed_waiting"
-  | "waiting_for"
+  "elapse" | "waiting" | "before_transfer" | "transfer" | "small_packets" | "rest" | "waiting_for" | "parts"
 >;
 
 /** One rank as a line of the page. `figures` null: not read yet, or no data in this step. */
@@ -35,24 +22,7 @@ export interface RankLine {
   figures: Figures | null;
 }
 
-type Sums = Omit<Figures, "waiting_for">;
-
-const NAMES: readonly (keyof Sums)[] = [
-  "computing",
-  "overlapped",
-  "communication_not_overlapped",
-  "copying",
-  "free",
-  "bubble",
-  "exposed_preparing",
-  "elapse",
-  "waiting",
-  "before_transfer",
-  "transfer",
-  "small_packets",
-  "rest",
-  "exposed_waiting",
-];
+const NAMES = ["elapse", "waiting", "before_transfer", "transfer", "small_packets", "rest"] as const;
 
 /** Key of rows without a step. */
 export const NO_STEP = "-";
@@ -97,15 +67,30 @@ export function rankLines(data: DistributedJson, step: string): RankLine[] {
     .sort((a, b) => (order(a.state) === order(b.state) ? 0 : order(a.state) - order(b.state)));
 }
 
-/** Sums of the known values; unknown if all rows lack the value. */
+/** Sums of all rows. */
 function sumUp(budgets: readonly RankBudget[]): Figures | null {
   if (budgets.length === 0) return null;
-  const sums = {} as Record<keyof Sums, number | null>;
-  for (const name of NAMES) {
-    const known = budgets.map((budget) => budget[name]).filter((value) => value !== null);
+  return {
+    ...sumsOf(budgets, NAMES),
+    parts: sumsOf(
+      budgets.map((budget) => budget.parts),
+      partIds("budget"),
+    ),
+    waiting_for: joinLateRanks(budgets.flatMap((budget) => budget.waiting_for)),
+  };
+}
+
+/** By name: the sum of the known values; unknown if all rows lack the value. */
+function sumsOf<Name extends string>(
+  rows: readonly Readonly<Record<Name, number | null>>[],
+  names: readonly Name[],
+): Record<Name, number | null> {
+  const sums = {} as Record<Name, number | null>;
+  for (const name of names) {
+    const known = rows.map((row) => row[name]).filter((value) => value !== null);
     sums[name] = known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
   }
-  return { ...sums, waiting_for: joinLateRanks(budgets.flatMap((budget) => budget.waiting_for)) };
+  return sums;
 }
 
 /** One entry for each late rank, the longest wait first. */

@@ -21,15 +21,10 @@ export const en = {
   "distributed.split": "Communication by rank",
   "distributed.split.help":
     "Elapsed time of all communication operators: the sum of its parts. Concurrent operators each count in full.",
-  "distributed.part.waiting": "Waiting",
-  "distributed.part.before_transfer": "Synchronization",
   "distributed.part.before_transfer.help": "Before the first transfer, without the waiting for the last rank",
-  "distributed.part.transfer": "Transfer",
   "distributed.part.transfer.help": "Data moves over the links of the main plane",
-  "distributed.part.small_packets": "Small packets",
   "distributed.part.small_packets.help":
     "Transfer in packets below 16 MB (RDMA: 1 MB), which do not reach the bandwidth of the link",
-  "distributed.part.rest": "Rest",
   "distributed.part.rest.help":
     "Neither of these. Where it is unknown which rank arrives last, the waiting for it is here, too: it needs the trace, from Level1, or two profiled ranks with three collectives in common.",
   "distributed.arrivals": "Arrival at a collective",
@@ -95,14 +90,9 @@ export const zh: Record<keyof typeof en, string> = {
     "每个 rank 的设备时间分布。数值为迭代耗时：计算 + 未被掩盖的通信 + 拷贝 + 空闲。单击某个 rank 只看它的算子。",
   "distributed.split": "各 rank 的通信耗时",
   "distributed.split.help": "所有通信算子的耗时，等于各部分之和。同时运行的算子分别计入。",
-  "distributed.part.waiting": "等待",
-  "distributed.part.before_transfer": "同步",
   "distributed.part.before_transfer.help": "首次传输之前的时间，不含对最晚到达的 rank 的等待",
-  "distributed.part.transfer": "传输",
   "distributed.part.transfer.help": "数据在主平面的链路上传输",
-  "distributed.part.small_packets": "小包",
   "distributed.part.small_packets.help": "以小于 16 MB（RDMA：1 MB）的包传输，达不到链路带宽",
-  "distributed.part.rest": "其余",
   "distributed.part.rest.help":
     "不属于以上任何一项。无法得知哪个 rank 最晚到达时，对它的等待也在这里：需要 Level1 及以上的 trace，或两个已采集 rank 的三个共同集合通信。",
   "distributed.arrivals": "到达集合通信的时间",

@@ -1,30 +1,17 @@
-import type { CauseTime } from "../../api/types.gen";
+import { type CauseTime, PARTS } from "../../api/types.gen";
 import { t } from "../../i18n";
 import type { BarPart } from "../../widgets";
+import { partColor, partTitle } from "../../widgets/parts";
 
 export type Cause = CauseTime["cause"];
 
-/** Causes in order of priority, with the colour of each. */
-const COLORS: Readonly<Record<Cause, string>> = {
-  garbage_collection: "var(--c-wait)",
-  data_loading: "var(--c-prep)",
-  communication: "var(--c-comm)",
-  allocator: "var(--c-mix)",
-  compile: "var(--c-vec)",
-  synchronization: "var(--c-pink)",
-  host_late: "var(--c-compute)",
-  dependency: "var(--c-over)",
-  launch_overhead: "var(--c-free)",
-  unknown: "var(--c-rest)",
-};
+export const causeColor = (cause: unknown): string => partColor("idle", isCause(cause) ? cause : "unknown");
 
-export const causeColor = (cause: unknown): string => (isCause(cause) ? COLORS[cause] : COLORS.unknown);
-
-const isCause = (cause: unknown): cause is Cause => typeof cause === "string" && cause in COLORS;
+const isCause = (cause: unknown): cause is Cause => typeof cause === "string" && cause in PARTS.idle;
 
 /** Name of a cause; the id of one that this page does not know. */
 export function causeName(cause: unknown): string {
-  return isCause(cause) ? t(`idle.cause.${cause}`) : String(cause ?? "");
+  return isCause(cause) ? partTitle("idle", cause) : String(cause ?? "");
 }
 
 /** Idle time by cause, of all launches. */

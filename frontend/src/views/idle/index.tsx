@@ -137,7 +137,7 @@ function Tables({ answer, query }: { answer: ViewJson; query: Query }) {
   const common = { query, baseNs: answer.base_ns, cell, filters, moreTools: <PickChips filters={filters} /> };
   const openInterval = (row: Row) => {
     const start = BigInt(answer.base_ns) + BigInt(row.get("start_ns") as number);
-    openView("trace", { at: `${start},${row.get("dur_ns")}` });
+    openView("trace", { find: `derived:idle/${row.get("cause")}`, at: `${start},${row.get("dur_ns")}` });
   };
   return (
     <>

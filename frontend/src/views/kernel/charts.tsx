@@ -32,7 +32,8 @@ export function KernelCharts({ data, statistic, types }: Props) {
     unknown: t("core.unknown"),
   });
   const count = data.kernels - (isIncluded ? 0 : (data.communication_calls ?? 0));
-  const cores = coreParts(data.cores, isIncluded, t("core.unknown"));
+  const hasCores = data.cores.some((core) => core.core !== null && !core.communication);
+  const cores = hasCores ? coreParts(data.cores, isIncluded, t("core.unknown")) : [];
   const selectedOf = (column: string) => (pick?.column === column ? pick.value : null);
   const onSelect = (column: string) => (id: string | null) =>
     setParams({ "kernel.pick": formatPick(column, id), "kernel.core": null });
@@ -70,6 +71,7 @@ export function KernelCharts({ data, statistic, types }: Props) {
         <Donut
           parts={cores}
           kind="duration"
+          none={t("kernel.core.none")}
           under={t(isIncluded ? "kernel.all.under" : isGpu ? "kernel.computing.gpu" : "kernel.computing")}
           selected={selectedOf("core")}
           onSelect={onSelect("core")}

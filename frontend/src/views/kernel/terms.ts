@@ -19,6 +19,8 @@ export const en = {
   "kernel.comm.apart": "excluding communication ({time})",
   "kernel.comm.included": "including communication ({time})",
   "kernel.comm.none": "no communication",
+  "kernel.core.none":
+    "The cores of the kernels were not recorded. To record them, set profiler_level=ProfilerLevel.Level1.",
   "kernel.comm.unknown": "communication unknown",
   "kernel.comm.label": "Communication",
   "kernel.calls": "The {count} calls",
@@ -80,6 +82,7 @@ export const zh: Record<keyof typeof en, string> = {
   "kernel.comm.apart": "不含通信（{time}）",
   "kernel.comm.included": "含通信（{time}）",
   "kernel.comm.none": "没有通信",
+  "kernel.core.none": "未采集 kernel 所用的核。如需采集，请设置 profiler_level=ProfilerLevel.Level1。",
   "kernel.comm.unknown": "通信时间未知",
   "kernel.comm.label": "通信",
   "kernel.calls": "逐次查看这 {count} 次调用",

@@ -52,6 +52,8 @@ function OverviewView({ selection }: ViewProps) {
               isComputed={data.steps_computed}
               course={data.course}
               courseSteps={data.course_steps}
+              inputBound={data.input_bound}
+              deviceWork={data.device_work}
             />
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {isFirst && (

@@ -1,6 +1,7 @@
 import type { RankStepJson, StepJson, StepTimes } from "../../api/types.gen";
-import type { Key } from "../../i18n";
+import { type Key, t } from "../../i18n";
 import { stepTotal } from "../../widgets";
+import { partTitle } from "../../widgets/parts";
 import { findStep } from "./step_choice";
 
 /** Figures of a rank's step. */
@@ -20,7 +21,7 @@ export function rankLines(ranks: readonly RankStepJson[], step: string | null, d
 /** A column of times, ns; null is unknown. */
 export interface Figure {
   id: string;
-  title: Key;
+  title: () => string;
   help?: Key;
   value: (line: RankLine) => number | null;
 }
@@ -32,15 +33,20 @@ const budget =
 
 /** Device time of the step by part. */
 const BUDGET: readonly Figure[] = [
-  { id: "computing", title: "step.computing", help: "step.computing.help", value: budget((step) => step.computing) },
+  {
+    id: "computing",
+    title: () => t("step.computing"),
+    help: "step.computing.help",
+    value: budget((step) => step.computing),
+  },
   {
     id: "communication",
-    title: "budget.communication",
+    title: () => partTitle("budget", "communication"),
     help: "budget.communication.help",
     value: budget((step) => step.communication_not_overlapped),
   },
-  { id: "free", title: "budget.free", value: budget((step) => step.free) },
-  { id: "total", title: "step.time", value: budget(stepTotal) },
+  { id: "free", title: () => partTitle("budget", "free"), value: budget((step) => step.free) },
+  { id: "total", title: () => t("step.time"), value: budget(stepTotal) },
 ];
 
 const course =
@@ -50,10 +56,10 @@ const course =
 
 /** Points of each step, recorded by MindSpore up to 2.2 instead of device time. */
 const COURSE: readonly Figure[] = [
-  { id: "gap", title: "steps.gap", help: "steps.gap.points", value: course("gap_ns") },
-  { id: "fp_bp", title: "steps.fp_bp", help: "steps.fp_bp.points", value: course("fp_bp_ns") },
-  { id: "tail", title: "steps.tail", help: "steps.tail.points", value: course("tail_ns") },
-  { id: "total", title: "step.time", value: course("total_ns") },
+  { id: "gap", title: () => t("steps.gap"), help: "steps.gap.points", value: course("gap_ns") },
+  { id: "fp_bp", title: () => t("steps.fp_bp"), help: "steps.fp_bp.points", value: course("fp_bp_ns") },
+  { id: "tail", title: () => t("steps.tail"), help: "steps.tail.points", value: course("tail_ns") },
+  { id: "total", title: () => t("step.time"), value: course("total_ns") },
 ];
 
 /** The columns with figures of any rank; [] if no rank is ready. */

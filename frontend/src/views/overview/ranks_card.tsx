@@ -9,6 +9,7 @@ import { setParams } from "../../state/params";
 import { ended, jobs, waitForData } from "../../state/progress";
 import { isResumable, shareDone } from "../../state/reading";
 import { Card, JobControl, ProgressBar, RunProgress } from "../../widgets";
+import { useMoreRight } from "../../widgets/table/use_more_right";
 import { type Figure, figuresOf, isMean, type RankLine, rankLines } from "./rank_figures";
 
 /** Least time (ms) between two requests while ranks become ready one after the other. */
@@ -59,6 +60,7 @@ export function RanksCard({ ranks, span, step, device }: Props) {
   const totals = lines.map((line) => figures[figures.length - 1]?.value(line) ?? null);
   const unit = format.columnUnit(format.TIME_UNITS, totals);
   const scroller = useRef<HTMLDivElement>(null);
+  const hasMore = useMoreRight(scroller);
   const at = lines.findIndex((line) => line.rank.span === span);
   useEffect(() => {
     // Scroll the current rank to the middle of a long list.
@@ -74,14 +76,14 @@ export function RanksCard({ ranks, span, step, device }: Props) {
       actions={<RunProgress jobs={work} small />}
       subtitle={subtitleOf(figures, step, unit)}
     >
-      <div ref={scroller} class="table-scroll ranks-scroll">
+      <div ref={scroller} class={`table-scroll ranks-scroll ${hasMore ? "more" : ""}`}>
         <table class="plain-table">
           <thead>
             <tr>
               <th scope="col">{t("overview.rank")}</th>
               {figures.map((figure) => (
                 <th key={figure.id} scope="col" data-tip={figure.help && t(figure.help)}>
-                  {t(figure.title)}
+                  {figure.title()}
                 </th>
               ))}
             </tr>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { StepJson, StepTimes } from "../../api/types.gen";
+import type { DeviceWork, InputBoundSteps, StepJson, StepTimes } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, viewTitle } from "../../i18n";
@@ -18,13 +18,16 @@ interface Props {
   course: StepTimes | null;
   /** Number of steps in the mean. */
   courseSteps: number;
+  inputBound: InputBoundSteps | null;
+  deviceWork: DeviceWork | null;
 }
 
 /** Number of bars shown at first. */
 const FIRST = 12;
 
 /** The duration of the step on the device, by part. */
-export function StepBudget({ steps, deviceKind, source, isComputed, course, courseSteps }: Props) {
+export function StepBudget(props: Props) {
+  const { steps, deviceKind, source, isComputed, course, courseSteps } = props;
   const [all, setAll] = useState(false);
   const chosen = chosenStep(steps);
   if (!chosen) {
@@ -74,12 +77,34 @@ export function StepBudget({ steps, deviceKind, source, isComputed, course, cour
           )}
         </div>
       )}
+      <WorkLine inputBound={props.inputBound} deviceWork={props.deviceWork} />
       <p class="muted small" style={{ marginTop: "8px" }}>
         {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
         {chosen.exposed_waiting === null && (chosen.communication ?? 0) > 0 && ` ${t("overview.waiting.unknown")}`}
       </p>
     </Card>
+  );
+}
+
+/** Input-bound steps, streams and tasks; nothing before the trace is read. */
+function WorkLine({ inputBound, deviceWork }: Pick<Props, "inputBound" | "deviceWork">) {
+  if (!inputBound && !deviceWork) return null;
+  const count = format.integer;
+  return (
+    <p style={{ marginTop: "8px" }}>
+      {inputBound && (
+        <button type="button" class="link" data-tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
+          {t("overview.input_bound", { steps: count(inputBound.steps), of: count(inputBound.of) })}
+        </button>
+      )}
+      {inputBound && deviceWork && " · "}
+      {deviceWork && (
+        <span data-tip={t("overview.work.tip")}>
+          {t("overview.work", { streams: count(deviceWork.streams), tasks: count(deviceWork.tasks) })}
+        </span>
+      )}
+    </p>
   );
 }
 

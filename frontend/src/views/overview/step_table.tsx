@@ -1,6 +1,7 @@
 import type { ColumnJson, StepJson, TableJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { Card, DataTable, stepTotal } from "../../widgets";
+import { partTitle } from "../../widgets/parts";
 
 /** The recorded or computed figures of the steps as a table. */
 export function StepTable({ steps, isComputed }: { steps: readonly StepJson[]; isComputed: boolean }) {
@@ -21,13 +22,13 @@ function stepTable(steps: readonly StepJson[]): TableJson {
     { ...column("device_id", t("overview.col.device"), ""), kind: "int" },
     column("step_time", t("step.time"), t("overview.steps.help")),
     column("computing", t("step.computing"), t("step.computing.help")),
-    column("overlapped", t("budget.overlapped"), t("budget.overlapped.help")),
-    column("communication_not_overlapped", t("budget.communication"), t("budget.communication.help")),
-    column("exposed_waiting", t("budget.waiting"), t("overview.waiting.help")),
+    column("overlapped", partTitle("budget", "overlapped"), t("budget.overlapped.help")),
+    column("communication_not_overlapped", partTitle("budget", "communication"), t("budget.communication.help")),
+    column("exposed_waiting", partTitle("budget", "waiting"), t("overview.waiting.help")),
     column("communication", t("step.communication"), t("step.communication.help")),
-    column("copying", t("budget.copying"), t("budget.copying.help")),
-    column("free", t("budget.free"), t("budget.free.help")),
-    column("bubble", t("budget.bubble"), t("budget.bubble.help")),
+    column("copying", partTitle("budget", "copying"), t("budget.copying.help")),
+    column("free", partTitle("budget", "free"), t("budget.free.help")),
+    column("bubble", partTitle("budget", "bubble"), t("budget.bubble.help")),
     column("preparing", t("step.preparing"), t("step.preparing.help")),
     column("stage", t("overview.col.stage"), ""),
   ];

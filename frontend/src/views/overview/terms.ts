@@ -5,6 +5,11 @@ export const en = {
     "Computing + exposed communication + copying + free: from the first device task of the step to that of the next.",
   "overview.step": "Step {step}",
   "overview.step.took": "took {time} on the device.",
+  "overview.input_bound": "{steps} of {of} steps are input-bound",
+  "overview.input_bound.tip":
+    "The device idles for 0.5 ms and 1 % of the step time or longer while the host waits for the next batch",
+  "overview.work": "device streams: {streams}, tasks: {tasks}",
+  "overview.work.tip": "Tasks of the streams in the trace, without communication operators and their planes",
   "overview.step.none": "This capture",
   "overview.source": "Source: {file}",
   "overview.source.kernels":
@@ -79,6 +84,10 @@ export const zh: Record<keyof typeof en, string> = {
     "计算 + 未被掩盖的通信 + 拷贝 + 空闲：从该 step 的首个 Device 侧任务到下一个 step 的首个 Device 侧任务。",
   "overview.step": "Step {step}",
   "overview.step.took": "在 Device 侧用时 {time}。",
+  "overview.input_bound": "{of} 个 step 中有 {steps} 个受数据加载限制",
+  "overview.input_bound.tip": "Host 侧等待下一个批次时，设备空闲至少 0.5 ms 且不少于迭代耗时的 1 %",
+  "overview.work": "Device 侧 stream 数：{streams}，任务数：{tasks}",
+  "overview.work.tip": "trace 中各 stream 的任务，不含通信算子及其 plane",
   "overview.step.none": "本次采集",
   "overview.source": "来源：{file}",
   "overview.source.kernels":

@@ -5,6 +5,7 @@ import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
 import { type BarPart, Card, DataTable, Empty, Legend, Select, StackedBar, ViewFrame } from "../../widgets";
+import { partTitle } from "../../widgets/parts";
 import type { ViewProps } from "../view";
 import { isOtherAverage, lanesOf, PARTS, partsInOrder, restOf } from "./parts";
 import { stepName, Trend } from "./trend";
@@ -65,7 +66,7 @@ function Parts({ data, answer, span }: { data: StepTraceJson; answer: ViewJson; 
 /** Preparing, as in the Overview. */
 const preparingPart = (value: number): BarPart => ({
   id: "preparing",
-  label: t("budget.preparing"),
+  label: partTitle("budget", "preparing"),
   help: t("budget.preparing.help"),
   value,
   color: "var(--c-prep)",

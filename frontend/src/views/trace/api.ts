@@ -1,7 +1,15 @@
 /** Requests of the timeline (docs/http_api.md). */
 
 import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
-import type { ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson, StatsJson } from "../../api/types.gen";
+import type {
+  ChainJson,
+  DerivedJson,
+  FlowJson,
+  FlowsJson,
+  SearchJson,
+  SliceDetailJson,
+  StatsJson,
+} from "../../api/types.gen";
 import type { Window } from "../../timeline/cache";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area } from "../../timeline/scene";
@@ -33,6 +41,11 @@ export class TimelineApi {
       counter: (track, window, signal) => this.binary("counter", { track, ...range(window) }, signal),
       arrows: (kind, window, signal) => this.binary("arrows", { kind, ...range(window) }, signal),
     };
+  }
+
+  /** Throws an ApiError with status 503 while the server reads what the rows need. */
+  derived(): Promise<DerivedJson> {
+    return this.json("derived", {});
   }
 
   slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {

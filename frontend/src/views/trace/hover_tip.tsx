@@ -21,18 +21,25 @@ export function HoverTip({ session }: { session: TraceSession }) {
     box.current.style.top = `${fitsBelow ? hovered.y + AWAY : hovered.y - AWAY - height}px`;
   });
   if (!hovered) return null;
-  const { bar } = hovered;
   return (
     <div class="tooltip" ref={box}>
+      {hovered.bar ? <BarFigures session={session} bar={hovered.bar} /> : hovered.help}
+    </div>
+  );
+}
+
+function BarFigures({ session, bar }: { session: TraceSession; bar: HoverBar }) {
+  return (
+    <>
       {bar.merged > 1 && <div>{t("trace.hover.merged", mergedFigures(bar))}</div>}
       <div>
-        <b>{bar.name}</b>
+        <b>{session.nameOf(bar)}</b>
       </div>
       <div>
         {duration(bar.longest)}
         {bar.merged === 1 && ` · ${session.shownTime(Math.round(bar.start))}`}
       </div>
-    </div>
+    </>
   );
 }
 

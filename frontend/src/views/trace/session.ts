@@ -5,11 +5,13 @@ import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { t } from "../../i18n";
 import { params, setParams } from "../../state/params";
+import { DERIVED } from "../../timeline/derived";
 import { TimelineEngine } from "../../timeline/engine";
 import { type LayoutState, processKey } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
+import { DerivedRows } from "./derived_rows";
 import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
@@ -24,8 +26,10 @@ import { homeRange, timelineData } from "./trace_data";
 
 export type PanelId = "slice" | "area" | "hits" | "marks";
 
+/** A bar under the pointer, or the name of a row with a help. */
 export interface Hovered {
-  bar: HoverBar;
+  bar: HoverBar | null;
+  help: string;
   x: number;
   y: number;
 }
@@ -46,10 +50,13 @@ export class TraceSession {
   readonly marks: Marks;
   readonly area: AreaStats;
   readonly search: SearchState;
+  readonly derived = new DerivedRows();
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
+  /** The reading whose derived rows are shown. */
+  private shownFor: TimelineApi | null = null;
   private link: LinkState;
   /** The window taken over from the previous span; null once the user has moved it. */
   private inherited: Range | null = null;
@@ -63,7 +70,7 @@ export class TraceSession {
     link: LinkState,
     private readonly onStale: () => void,
   ) {
-    this.reading = signal({ data, base });
+    this.reading = signal({ data: this.derived.addTo(data), base });
     const kept = this.pending.keep(link, data.partial !== null);
     const checked = checkLink(kept, data);
     this.link = checked.link;
@@ -98,7 +105,7 @@ export class TraceSession {
   attach(root: HTMLElement): void {
     this.engine = new TimelineEngine(
       root,
-      timelineData(this.reading.peek(), this.api),
+      timelineData(this.reading.peek(), this.derived.labels.peek(), this.api),
       this.layout.peek(),
       this.link.range,
       {
@@ -118,6 +125,7 @@ export class TraceSession {
     );
     this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data) });
     this.open(this.link);
+    void this.loadDerived();
     if (this.link.search) void this.find(this.link.search, false);
   }
 
@@ -134,11 +142,12 @@ export class TraceSession {
 
   /** Shows another reading: more of the trace, or all of it. Keeps the user's view and selection. */
   renew(data: TraceJson, base: string): void {
-    const after = { data, base };
+    this.derived.clear();
+    const after = { data: this.derived.addTo(data), base };
     const migration = migrateSelection(this.reading.peek(), after);
     const api = this.apiOf(data);
     this.engine?.renew({
-      data: timelineData(after, api),
+      data: timelineData(after, this.derived.labels.peek(), api),
       layoutState: () => migration.layout(this.layout.peek()),
       arrows: () => this.arrowKinds(data),
       shift: migration.shift,
@@ -160,7 +169,45 @@ export class TraceSession {
     void this.selection.renew(api, migration);
     void this.search.renew(migration.shift).then(() => this.showHits());
     if (!this.pending.link) this.save(formatLayout(this.layout.peek()));
+    void this.loadDerived();
     this.catchUp();
+  }
+
+  // Derived rows
+
+  /** Loads the derived rows if their header is unfolded. */
+  private async loadDerived(): Promise<void> {
+    const isOpen = !this.layout.peek().collapsedProcesses.has(DERIVED);
+    if (!isOpen || this.data.partial !== null || this.shownFor === this.api) return;
+    const { api } = this;
+    try {
+      await this.derived.load(api);
+      if (api !== this.api || this.shownFor === api) return;
+      this.shownFor = api;
+      this.showDerived();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Unfolds the derived rows, and waits until they are shown. */
+  async openDerived(): Promise<void> {
+    const collapsedProcesses = new Set(this.layout.peek().collapsedProcesses);
+    if (collapsedProcesses.delete(DERIVED)) this.setLayout({ ...this.layout.peek(), collapsedProcesses });
+    await this.loadDerived();
+  }
+
+  /** Shows what is loaded of the derived rows, in the current language. */
+  showDerived(): void {
+    this.derived.translate();
+    const { data, base } = this.reading.peek();
+    this.reading.value = { data: this.derived.addTo(data), base };
+    this.engine?.setRows({ processes: this.data.processes, labels: this.derived.labels.peek() });
+  }
+
+  /** Name of a slice as shown. */
+  nameOf({ name }: { name: string }): string {
+    return this.derived.labels.value.get(name)?.text ?? name;
   }
 
   private apiOf(data: TraceJson): TimelineApi {
@@ -264,6 +311,7 @@ export class TraceSession {
 
   /** The slice of the link; id null: not found, or not read yet. */
   private async lookUp(name: string, time: number | null, signal: AbortSignal): Promise<{ id: number | null }> {
+    if (name.startsWith(DERIVED) && this.data.partial !== null) return { id: null };
     const id = await this.api.find(name, time ?? 0, signal);
     // In a complete trace, the nearest slice of the name is the right one.
     if (id === null || time === null || this.data.partial === null) return { id };
@@ -276,6 +324,7 @@ export class TraceSession {
     this.layout.value = state;
     this.engine?.setLayout(state);
     this.save(formatLayout(state));
+    void this.loadDerived();
   }
 
   foldAll(fold: boolean): void {
@@ -313,7 +362,15 @@ export class TraceSession {
   }
 
   private hover(bar: HoverBar | null, x: number, y: number): void {
-    if (bar || this.hovered.peek()) this.hovered.value = bar && { bar, x, y };
+    const help = bar ? "" : this.helpUnderPointer();
+    if (bar || help || this.hovered.peek()) this.hovered.value = bar || help ? { bar, help, x, y } : null;
+  }
+
+  /** Help of the row whose name is under the pointer. */
+  private helpUnderPointer(): string {
+    const { hoverItem, pointer, gutter } = this.engine?.scene ?? {};
+    const isOnName = hoverItem && pointer && gutter && pointer.x < gutter;
+    return isOnName ? this.derived.helpOf(hoverItem.thread.track) : "";
   }
 
   private remember(view: View): void {

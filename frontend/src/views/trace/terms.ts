@@ -28,6 +28,12 @@ export const en = {
   "trace.rows.filtered": "Rows: {text}",
   "trace.rows.clear": "Show all rows",
 
+  "trace.derived": "Derived",
+  "trace.derived.rows": "idle by cause, waiting, queues: unfold to compute",
+  "trace.derived.loading": "Computing …",
+  "trace.derived.none": "Nothing can be derived",
+  "trace.derived.open": "Open {view}",
+
   "trace.flows": "Flows",
   "trace.flows.selection": "Flows: selection",
   "trace.flows.all": "Flows: all {kind}",
@@ -109,6 +115,12 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.rows.hide": "折叠 {name}",
   "trace.rows.filtered": "泳道：{text}",
   "trace.rows.clear": "显示全部泳道",
+
+  "trace.derived": "派生行",
+  "trace.derived.rows": "空闲原因、等待、下发队列：展开后计算",
+  "trace.derived.loading": "计算中…",
+  "trace.derived.none": "没有可派生的内容",
+  "trace.derived.open": "打开{view}",
 
   "trace.flows": "连线",
   "trace.flows.selection": "连线：选中项",

@@ -2,6 +2,7 @@
 
 import type { TraceJson } from "../../api/types.gen";
 import type { TimelineData } from "../../timeline/data";
+import type { SliceLabels } from "../../timeline/derived";
 import type { Range } from "../../timeline/scene";
 import type { TimelineApi } from "./api";
 import type { Reading } from "./selection/migrate_selection";
@@ -11,9 +12,10 @@ export function homeRange(data: TraceJson): Range {
   return { start: data.slices_start ?? data.start, end: data.slices_end ?? data.end };
 }
 
-export function timelineData({ data, base }: Reading, api: TimelineApi): TimelineData {
+export function timelineData({ data, base }: Reading, labels: SliceLabels, api: TimelineApi): TimelineData {
   return {
     processes: data.processes,
+    labels,
     flowKinds: data.flow_kinds,
     limits: { start: data.start, end: data.end },
     zero: data.zero,

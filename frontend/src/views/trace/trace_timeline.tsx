@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TraceJson, ViewJson } from "../../api/types.gen";
-import { t } from "../../i18n";
+import { lang, t } from "../../i18n";
 import { param, params, parentDocument, setParams } from "../../state/params";
 import { theme } from "../../state/theme";
 import { ProblemBanner } from "../../widgets";
@@ -58,10 +58,11 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
 
   // After the effect above, which shows the first reading.
   useEffect(() => {
-    if (session.reading.peek().data !== data) session.renew(data, base);
+    if (session.data.version !== data.version || session.base !== base) session.renew(data, base);
   }, [data.version, base]);
 
   useFollowTheme(session);
+  useFollowLanguage(session);
   useDeepLinks(session);
 
   return (
@@ -130,6 +131,11 @@ function NoteLine({ session }: { session: TraceSession }) {
 function useFollowTheme(session: TraceSession): void {
   const mode = theme.value;
   useEffect(() => session.engine?.themeChanged(), [mode, session]);
+}
+
+function useFollowLanguage(session: TraceSession): void {
+  const language = lang.value;
+  useEffect(() => session.showDerived(), [language, session]);
 }
 
 /**

@@ -63,7 +63,7 @@ function Diagnosis({ data, answer, most }: ContentProps) {
       {shown.length > 0 && (
         <ul class="findings">
           {shown.map((one, at) => (
-            <Finding key={`${one.rule} ${at}`} finding={one} />
+            <Finding key={`${one.rule} ${at}`} finding={one} causes={causesOf(one, findings)} />
           ))}
         </ul>
       )}
@@ -115,7 +115,15 @@ function reasonsOf(ranks: readonly RankStateJson[]): string {
   return ranks.map((rank) => `${rank.worker}: ${textOf(rank, "reason")}`).join("\n");
 }
 
-function Finding({ finding }: { finding: FindingJson }) {
+/** Titles of the findings that explain one. */
+function causesOf({ causes }: FindingJson, findings: readonly FindingJson[]): string[] {
+  return causes.flatMap((rule) => {
+    const found = findings.find((one) => one.rule === rule);
+    return found ? [textOf(found, "title")] : [];
+  });
+}
+
+function Finding({ finding, causes }: { finding: FindingJson; causes: readonly string[] }) {
   const { severity, confidence, fix, evidence, kind } = finding;
   const cost = format.duration(finding.ms_per_step * 1e6, 2);
   return (
@@ -128,6 +136,7 @@ function Finding({ finding }: { finding: FindingJson }) {
             ? t("diagnosis.confirmed", { count: confidence.ranks })
             : t(`diagnosis.${confidence.kind}`)}
         </span>
+        {causes.length > 0 && <p class="small">{t("diagnosis.causes", { causes: causes.join(", ") })}</p>}
         {fix.map((text, at) => (
           <p key={text} class="small">
             {withCode(fixText(finding, at))}

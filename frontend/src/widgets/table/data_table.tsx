@@ -13,6 +13,7 @@ import { isWhole, type RowQuery, type Rows, useInlineRows, useRemoteRows } from 
 import { type TableState, useTableState } from "./state";
 import { Tools } from "./tools";
 import { barsOf, shownKeys, useColumns } from "./use_columns";
+import { useMoreRight } from "./use_more_right";
 import { useRowChoice } from "./use_row_choice";
 
 export type { DataTableProps } from "./props";
@@ -49,6 +50,7 @@ export function DataTable(props: DataTableProps) {
     }
     change(changes);
   };
+  const hasMore = useMoreRight(scroller);
   const sort = (key: string) => {
     const column = table.columns.find((item) => item.key === key);
     const next = column && nextOrder(order, initial, column);
@@ -66,7 +68,7 @@ export function DataTable(props: DataTableProps) {
       {rows.error && <Failed message={textOf(rows.error, "message")} retry={rows.retry} />}
       <div
         ref={scroller}
-        class={`table-scroll ${shapeOf(rows.count ?? 0, totalWidth(columns) > width)}`}
+        class={`table-scroll ${shapeOf(rows.count ?? 0, totalWidth(columns) > width)} ${hasMore ? "more" : ""}`}
         role="grid"
         aria-rowcount={rows.count === null ? -1 : rows.count + 1}
         aria-label={props.name ?? (around || viewTitle(table.id.split(".")[0] ?? table.id))}

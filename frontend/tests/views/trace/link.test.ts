@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { DERIVED } from "../../../src/timeline/derived";
 import {
   formatArea,
   formatLayout,
@@ -69,7 +70,7 @@ test("ids and times of another span are left out, names stay", () => {
   expect([own.slice, own.range, own.marks.length]).toEqual([12, { start: 1, end: 2 }, 2]);
   const other = parseLink(params, "rank1");
   expect([other.slice, other.range, other.marks, other.layout.pinned]).toEqual([null, null, [], []]);
-  expect([other.search, other.layout.collapsedProcesses.size]).toEqual(["MatMul", 1]);
+  expect([other.search, ...other.layout.collapsedProcesses]).toEqual(["MatMul", "Python:1", DERIVED]);
 });
 
 test("marks of a link are in order, and end", () => {

@@ -1,5 +1,6 @@
 /** The view state in a link. */
 
+import { DERIVED } from "../../../timeline/derived";
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
 
@@ -17,6 +18,7 @@ export const KEYS = {
   filter: "trace.rows",
   marks: "trace.marks",
   arrows: "trace.arrows",
+  derived: "trace.derived",
 } as const;
 
 export interface LinkState {
@@ -113,7 +115,10 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
     slice: hasIds && /^\d+$/.test(slice) ? Number(slice) : null,
     search: get("search"),
     layout: {
-      collapsedProcesses: new Set(get("closed").split("|").filter(Boolean)),
+      collapsedProcesses: new Set([
+        ...get("closed").split("|").filter(Boolean),
+        ...(get("derived") === "1" ? [] : [DERIVED]),
+      ]),
       collapsedTracks: new Set(hasIds ? numbers(get("folded")) : []),
       pinned: hasIds ? numbers(get("pinned")) : [],
       filter: get("filter"),
@@ -126,7 +131,8 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
 /** Parameters of folded, pinned and filtered rows. */
 export function formatLayout(state: LayoutState): Record<string, string> {
   return {
-    [KEYS.closed]: [...state.collapsedProcesses].join("|"),
+    [KEYS.closed]: [...state.collapsedProcesses].filter((key) => key !== DERIVED).join("|"),
+    [KEYS.derived]: state.collapsedProcesses.has(DERIVED) ? "" : "1",
     [KEYS.folded]: [...state.collapsedTracks].join(","),
     [KEYS.pinned]: state.pinned.join(","),
     [KEYS.filter]: state.filter,

@@ -4,6 +4,7 @@ import type { TraceJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import { places, workerName } from "../../../state/catalog";
 import { setParams } from "../../../state/params";
+import { isDerivedSlice } from "../../../timeline/derived";
 import { findTrack } from "../../../timeline/rows";
 import { KEYS, type LinkState, parseLink } from "./link";
 import type { ForeignState } from "./span_state";
@@ -51,7 +52,7 @@ export function outdatedNote(params: Readonly<Record<string, string>>, span: str
 /** The items that this trace lacks as a note, and the link without them. */
 export function checkLink(link: LinkState, data: TraceJson): { link: LinkState; note: Note | null } {
   const isHere = (track: number) => findTrack(data.processes, track) !== null;
-  const hasSlice = link.slice === null || link.slice < data.slices;
+  const hasSlice = link.slice === null || link.slice < data.slices || isDerivedSlice(link.slice);
   const hasArea = link.area?.tracks?.every(isHere) !== false;
   const missing = {
     slice: hasSlice ? null : link.slice,

@@ -5,6 +5,7 @@ import type { FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.ge
 import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
+import { isDerivedSlice } from "../../../timeline/derived";
 import { findTrack, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
@@ -86,6 +87,8 @@ export class Selection {
       if (!found) return;
       const [detail, flows] = found;
       this.selected.value = { id, merged, detail, flows, error: "" };
+      if (isDerivedSlice(id)) await session.openDerived();
+      if (this.selected.peek()?.id !== id) return;
       this.show(detail, follow);
     } catch (error) {
       this.selected.value = { id, merged, detail: null, flows: [], error: messageOf(error) };
@@ -101,7 +104,8 @@ export class Selection {
     this.updateFlows();
     if (follow === "fit") engine?.goTo({ start: detail.start, end: detail.start + detail.dur }, 1);
     if (follow !== "stay") engine?.bringIntoSight(mark, mark.track, mark.depth);
-    const { name, process, thread } = detail;
+    const name = this.session.nameOf(detail);
+    const { process, thread } = detail;
     const { start, duration } = { start: `${detail.start} ns`, duration: `${detail.dur} ns` };
     announcement.value = t("trace.said.slice", { name, process, thread, start, duration });
   }

@@ -6,11 +6,13 @@ import type { KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
 import { dateAndTime, integer } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
+import { findTrack } from "../../../timeline/rows";
 import { Empty } from "../../../widgets";
 import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { ChainColumn, FlowList } from "./chain_column";
+import { DerivedFacts } from "./derived_facts";
 import type { Selected } from "./selection";
 import { SliceLink } from "./slice_link";
 
@@ -27,17 +29,30 @@ export function SlicePanel({ session }: { session: TraceSession }) {
       <Title session={session} detail={detail} />
       <div class="trace-columns">
         <Facts session={session} selected={selected} detail={detail} />
-        <div>
-          {detail.kernel && <Kernel facts={detail.kernel} />}
-          <Arguments detail={detail} />
-        </div>
-        <ChainColumn session={session} selected={selected} detail={detail} />
-        <div>
-          <FlowList session={session} selected={selected} detail={detail} />
-          <Stack detail={detail} />
-        </div>
+        {detail.derived ? (
+          <DerivedFacts session={session} facts={detail.derived} />
+        ) : (
+          <Recorded session={session} selected={selected} detail={detail} />
+        )}
       </div>
     </div>
+  );
+}
+
+/** What the files hold about the slice. */
+function Recorded({ session, selected, detail }: FactsProps) {
+  return (
+    <>
+      <div>
+        {detail.kernel && <Kernel facts={detail.kernel} />}
+        <Arguments detail={detail} />
+      </div>
+      <ChainColumn session={session} selected={selected} detail={detail} />
+      <div>
+        <FlowList session={session} selected={selected} detail={detail} />
+        <Stack detail={detail} />
+      </div>
+    </>
   );
 }
 
@@ -45,14 +60,19 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
   return (
     <div class="trace-title">
       <h2 class="ellipsis" data-tip-cut>
-        {detail.name}
+        {session.nameOf(detail)}
       </h2>
       <span class="muted ellipsis" data-tip-cut>
-        {detail.process} · {detail.thread}
+        {rowName(session, detail)}
       </span>
       <Actions session={session} detail={detail} />
     </div>
   );
+}
+
+function rowName(session: TraceSession, { process, thread, track }: SliceDetailJson): string {
+  const found = findTrack(session.data.processes, track);
+  return found ? `${found.process.name} · ${found.thread.name}` : [process, thread].filter(Boolean).join(" · ");
 }
 
 /** Actions on the slice, and navigation to its neighbours in the row. */
@@ -60,7 +80,7 @@ function Actions({ session, detail }: { session: TraceSession; detail: SliceDeta
   const [isCopied, setCopied] = useState(false);
   useEffect(() => setCopied(false), [detail.id]);
   const copy = async () => {
-    await copyText(detail.name);
+    await copyText(session.nameOf(detail));
     setCopied(true);
     setTimeout(() => setCopied(false), COPIED_MS);
   };
@@ -69,9 +89,11 @@ function Actions({ session, detail }: { session: TraceSession; detail: SliceDeta
       <button type="button" class="link" onClick={() => void copy()}>
         {t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}
       </button>
-      <button type="button" class="link" onClick={() => void session.find(detail.name, false)}>
-        {t("trace.slice.same")}
-      </button>
+      {!detail.derived && (
+        <button type="button" class="link" onClick={() => void session.find(detail.name, false)}>
+          {t("trace.slice.same")}
+        </button>
+      )}
       <button
         type="button"
         class="link"

@@ -70,13 +70,14 @@ function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSessio
 function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }) {
   const state = session.layout.value;
   const { track, name } = item.thread;
+  const tip = [t("trace.rows.pin", { name }), session.derived.helpOf(track)].filter(Boolean).join("\n");
   const isPinned = state.pinned.includes(track);
   const pin = () => {
     const pinned = isPinned ? state.pinned.filter((one) => one !== track) : [...state.pinned, track];
     session.setLayout({ ...state, pinned });
   };
   return (
-    <label class="option trace-thread" data-tip={t("trace.rows.pin", { name })}>
+    <label class="option trace-thread" data-tip={tip}>
       <input type="checkbox" checked={isPinned} onChange={pin} />
       <span class="ellipsis">{trackLabel(item.thread)}</span>
     </label>

@@ -1,0 +1,28 @@
+/** Names and colours of the parts of times, which the server defines once (analysis/parts.py). */
+
+import { PARTS } from "../api/types.gen";
+import { lang } from "../i18n";
+import { sayMessage } from "../i18n/messages";
+
+type Tables = typeof PARTS;
+
+/** Name of a part in the current language. */
+export function partTitle<Table extends keyof Tables>(table: Table, id: keyof Tables[Table]): string {
+  return message((PARTS[table][id] as { title: string }).title);
+}
+
+/** A message without parameters in the current language. */
+export function message(code: string): string {
+  return sayMessage({ code, params: {} }, lang.value) ?? code;
+}
+
+/** Colour of a part, for CSS. */
+export function partColor<Table extends keyof Tables>(table: Table, id: keyof Tables[Table]): string {
+  const { color } = PARTS[table][id] as { color: string };
+  return `var(${color})`;
+}
+
+/** Ids of the parts of a table, in the order of the bar. */
+export function partIds<Table extends keyof Tables>(table: Table): (keyof Tables[Table])[] {
+  return Object.keys(PARTS[table]) as (keyof Tables[Table])[];
+}

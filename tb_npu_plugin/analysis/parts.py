@@ -1,0 +1,66 @@
+"""Names and colours of the parts of a time: the same in all views, in the report and on the command line.
+
+tools/gen_types.py gives them to the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tb_npu_plugin.messages import Message
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a time. color: a CSS variable of the page's tokens."""
+
+    id: str
+    title: Message
+    color: str
+
+
+def _by_id(parts: Iterable[Part]) -> Mapping[str, Part]:
+    return {part.id: part for part in parts}
+
+
+#: Causes of idle time, in the order of their priority.
+IDLE = _by_id(
+    (
+        Part("garbage_collection", Message("part.idle.garbage_collection"), "--c-comm"),
+        Part("data_loading", Message("part.idle.data_loading"), "--c-prep"),
+        Part("communication", Message("part.idle.communication"), "--c-wait"),
+        Part("allocator", Message("part.idle.allocator"), "--c-mix"),
+        Part("compile", Message("part.idle.compile"), "--c-vec"),
+        Part("synchronization", Message("part.idle.synchronization"), "--c-pink"),
+        Part("host_late", Message("part.idle.host_late"), "--c-compute"),
+        Part("dependency", Message("part.idle.dependency"), "--c-over"),
+        Part("launch_overhead", Message("part.idle.launch_overhead"), "--c-free"),
+        Part("unknown", Message("part.idle.unknown"), "--c-rest"),
+    )
+)
+#: Parts of the time of communication operators, in the order of the bar. They sum to it.
+COMMUNICATION = _by_id(
+    (
+        Part("waiting", Message("part.communication.waiting"), "--c-wait"),
+        Part("before_transfer", Message("part.communication.before_transfer"), "--c-mix"),
+        Part("transfer", Message("part.communication.transfer"), "--c-comm"),
+        Part("small_packets", Message("part.communication.small_packets"), "--c-prep"),
+        Part("rest", Message("part.communication.rest"), "--c-free"),
+    )
+)
+#: Parts of a step, in the order of the bar (analysis/steps/parts.py). All but "preparing" sum to the step time.
+BUDGET = _by_id(
+    (
+        Part("preparing", Message("part.budget.preparing"), "--c-prep"),
+        Part("computing", Message("part.budget.computing"), "--c-compute"),
+        Part("overlapped", Message("part.budget.overlapped"), "--c-over"),
+        Part("waiting", Message("part.budget.waiting"), "--c-wait"),
+        Part("communication", Message("part.budget.communication"), "--c-comm"),
+        Part("bubble", Message("part.budget.bubble"), "--c-vec"),
+        Part("copying", Message("part.budget.copying"), "--c-mix"),
+        Part("free", Message("part.budget.free"), "--c-free"),
+    )
+)
+#: All tables, by their name on the page.
+PARTS: Mapping[str, Mapping[str, Part]] = {"budget": BUDGET, "idle": IDLE, "communication": COMMUNICATION}

@@ -1,0 +1,128 @@
+"""Derived rows of the timeline: what they show, their numbers in requests, and the facts about a slice."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tb_npu_plugin.analysis.communication.waiting import Waits
+from tb_npu_plugin.analysis.derived import communication
+from tb_npu_plugin.analysis.derived.model import CounterRow, SliceRow
+from tb_npu_plugin.analysis.derived.registry import derived_rows
+from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.server.timeline_params import is_derived
+from tb_npu_plugin.store.timeline.derived import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
+from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.views.derived import derived_json, facts_json
+from tests.support.idle import GC, US, idle_span
+from tests.support.span import TestSpan, table_of
+from tests.support.trace import decode
+
+GET = dict(ROUTES)
+WINDOW = {"t0": "0", "t1": "1000000", "px": "1"}
+
+
+def opened(**more: Any) -> tuple[TestSpan, Derived]:
+    span = idle_span(GC, launch=890, first=1, **more)
+    return span, open_derived(derived_rows(span), span.timeline.base_ns, span.timeline.end_ns)
+
+
+def test_the_idle_row_has_each_interval_with_its_cause() -> None:
+    span, derived = opened()
+    row = derived.rows[0]
+    assert isinstance(row, SliceRow)
+    found = [
+        (row.parts[part].id, start // US, end // US)
+        for part, start, end in zip(row.part.tolist(), row.start.tolist(), row.end.tolist())
+    ]
+    assert found == [("host_late", 100, 200), ("garbage_collection", 200, 500), ("host_late", 500, 900)]
+    assert int((row.end - row.start).sum()) == idle_of(span)[0].total_ns
+
+
+def test_numbers_of_derived_rows_and_slices_are_beyond_those_of_the_trace() -> None:
+    span, derived = opened()
+    (first, *_) = derived_json(derived)["rows"]
+    assert (first["track"], first["name"], first["slices"]) == (FIRST_TRACK, "Idle, by cause", 3)
+    rows = {"rows": str(first["track"] * 4096), **WINDOW}
+    assert is_derived(rows) and not is_derived({"rows": "4096-8191"})
+    header, bars = decode(GET["slices"](derived.timeline, rows)[0])
+    assert bars["id"].tolist() == [FIRST_SLICE, FIRST_SLICE + 1, FIRST_SLICE + 2]
+    name = header["names"][bars["name"][1]]
+    at = {"name": name, "at": str(int(bars["start"][1]) + int(header["base"]) - derived.timeline.base_ns)}
+    assert is_derived(at)
+    answer: Any = GET["find"](derived.timeline, at)[0]
+    assert answer["id"] == FIRST_SLICE + 1
+    detail: Any = GET["slice"](derived.timeline, {"id": str(answer["id"])})[0]
+    assert (detail["track"], detail["previous"], detail["next"]) == (FIRST_TRACK, FIRST_SLICE, FIRST_SLICE + 2)
+    assert derived.parts[detail["name"]].id == "garbage_collection"
+    assert GET["slices"](span.timeline, rows)[0] != GET["slices"](derived.timeline, rows)[0]
+
+
+def test_facts_name_the_late_launch_and_the_slices_behind_it() -> None:
+    span, derived = opened()
+    facts = facts_json(derived, FIRST_SLICE + 1, span.timeline)
+    assert [(line["code"], line["params"]) for line in facts["lines"]] == [
+        ("derived.idle.gap", {"time": "800.00 µs"}),
+        ("derived.idle.late", {"time": "790.00 µs"}),
+    ]
+    related = {one["role"]: one["slice"]["name"] for one in facts["related"]}
+    assert related == {"Shown by": "GC", "Launch of the next task": "Node@launch", "Next task": "next"}
+    assert facts["view"] == "idle"
+
+
+def test_curves_of_a_stream() -> None:
+    _, derived = opened()
+    curves = {row.id: row for row in derived.rows if isinstance(row, CounterRow)}
+    # The first task starts 1 us before its launch: the clock error, and no negative latency.
+    assert curves["latency"].time.tolist() == [1 * US, 890 * US]
+    assert curves["latency"].value.tolist() == [0, 10]
+    assert list(zip(curves["queue"].time.tolist(), curves["queue"].value.tolist())) == [
+        (1 * US, 0),
+        (890 * US, 1),
+        (900 * US, 0),
+    ]
+    assert "1.00 µs" in curves["queue"].help
+
+
+def test_communication_is_split_without_overlap() -> None:
+    """Two operators overlap; a third has no parts."""
+    rows = [
+        {"name": name, "start_ns": start, "elapse_ns": took, "sync_ns": sync}
+        for name, start, took, sync in (("a", 100, 100, None), ("b", 150, 100, 30), ("c", 400, 50, None))
+    ]
+    waits = Waits(
+        time=np.array([40, 0, NULL_INT]),
+        start=np.array([110, 150, NULL_INT]),
+        owner=np.full(3, -1),
+        peer=np.array([5, -1, -1]),
+        until_transfer=np.array([60, NULL_INT, NULL_INT]),
+    )
+    run = SimpleNamespace(
+        collectives=[table_of("comm_ops", rows)],
+        waits_for_last=[waits],
+        names_of_last=lambda at: ["5", None, None],
+        lines=[SimpleNamespace(comm_ops=True)],
+    )
+    source: Any = SimpleNamespace(communication=run, timeline=SimpleNamespace(base_ns=100))
+    (row,) = communication.rows(source)
+    found = [
+        (row.parts[part].id, start, end)
+        for part, start, end in zip(row.part.tolist(), row.start.tolist(), row.end.tolist())
+    ]
+    assert found == [
+        ("before_transfer", 0, 10),
+        ("waiting 5", 10, 50),
+        ("before_transfer", 50, 80),
+        ("transfer", 80, 150),
+        ("unsplit", 300, 350),
+    ]
+    assert [part.title for part in row.parts if part.id.startswith("waiting")] == ["Waiting for rank 5"]
+
+
+def test_nothing_is_derived_without_steps_and_launches() -> None:
+    span = idle_span()
+    assert derived_rows(TestSpan(timeline=span.timeline)) == []
+    assert derived_rows(TestSpan(timeline=span.timeline, format="kineto")) == []
