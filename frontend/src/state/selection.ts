@@ -34,7 +34,7 @@ export function missingOf(found: CatalogJson | null, all: ReadonlyMap<string, Pl
   if (view !== "" && !VIEW_IDS.some((id) => id === view)) return { kind: "view", id: view };
   if (!found || found.runs.length === 0) return null;
   const linked = all.get(span);
-  const ofRun = found.runs.find((item) => item.id === run) ?? linked?.run;
+  const ofRun = runOf(found.runs, run) ?? linked?.run;
   if (run !== "" && !ofRun) return { kind: "run", id: run };
   const ofWorker = (ofRun ?? found.runs[0])?.workers.find((item) => item.id === worker) ?? workerOf(ofRun, linked);
   if (worker !== "" && !ofWorker) return { kind: "worker", id: worker };
@@ -50,13 +50,18 @@ export function resolve(found: CatalogJson | null, all: ReadonlyMap<string, Plac
   const missing = missingOf(found, all, wanted)?.kind;
   const runs = missing === "run" ? [] : (found?.runs ?? []);
   const linked = wanted.span ? all.get(wanted.span) : undefined;
-  const run = runs.find((item) => item.id === wanted.run) ?? linked?.run ?? runs[0];
+  const run = runOf(runs, wanted.run) ?? linked?.run ?? runs[0];
   const workers = missing === "worker" ? [] : (run?.workers ?? []);
   const worker = workers.find((item) => item.id === wanted.worker) ?? workerOf(run, linked) ?? workers[0];
   const spans = missing === "span" ? [] : (worker?.spans ?? []);
   const span = spans.find((item) => item.id === wanted.span) ?? spans[0];
   const chosen = { run: run?.id ?? "", worker: worker?.id ?? "", span: span?.id ?? "" };
   return { view, ...chosen, ...sides(all, chosen.span, wanted) };
+}
+
+/** The run with this id; without one, that of this path: links that people write, or of a logdir that was moved. */
+function runOf(runs: readonly RunJson[], wanted: string | undefined): RunJson | undefined {
+  return runs.find((item) => item.id === wanted) ?? runs.find((item) => item.label === wanted);
 }
 
 function workerOf(run: RunJson | undefined, linked: Place | undefined): WorkerJson | undefined {

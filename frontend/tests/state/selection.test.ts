@@ -29,7 +29,7 @@ const CATALOG: CatalogJson = {
   logdirs: ["/x"],
   runs: [
     { id: "r1", label: "r1", workers: [worker("w1", 0, ["s1", "s2"]), worker("w2", 1, ["s3"])] },
-    { id: "r2", label: "r2", workers: [worker("w3", 0, ["s4"])] },
+    { id: "r2", label: "second", workers: [worker("w3", 0, ["s4"])] },
   ],
   skipped: [],
   scanner: "c",
@@ -217,4 +217,12 @@ test("another run comes before an earlier span of the same worker", () => {
   }
   for (const place of all.values()) place.run = (all.get(place.run.id === "one" ? "here" : "other") as Place).run;
   expect(resolve(CATALOG, all, { baseline: "here" })).toMatchObject({ experimental: "other" });
+});
+
+test("a link may name a run by its path; an id goes first", () => {
+  expect(resolve(CATALOG, PLACES, { run: "second" })).toMatchObject({ run: "r2", worker: "w3", span: "s4" });
+  expect(missingOf(CATALOG, PLACES, { run: "second" })).toBeNull();
+  const [first, second] = CATALOG.runs as [(typeof CATALOG.runs)[0], (typeof CATALOG.runs)[0]];
+  const named = { ...CATALOG, runs: [{ ...first, label: "r2" }, second] };
+  expect(resolve(named, PLACES, { run: "r2" })).toMatchObject({ run: "r2" });
 });
