@@ -273,6 +273,8 @@ def _write_segments(
     folder = _folder(recipe, cluster, rank, out)
     result = Result(folder, process, options, recipe.dialect or framework.dialect, framework, share)
     for number, segment in enumerate(segments, 1):
+        if options.gc_threshold is None:  # collections are not recorded
+            segment.gc.clear()
         result.add(segment)
         progress(number / recipe.steps)
     wait()

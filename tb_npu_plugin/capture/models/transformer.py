@@ -215,7 +215,10 @@ class _Stage:
                 self._linear(kept, x, (s.hidden, 3 * inner[1]), "qkv", reduce=True)
                 for _ in range(2):
                     self._op(kept, "npu::npu_rotary_mul", (heads, (1, 1, self._length, self._head)))
-                self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
+                if self._faults.unfused:
+                    self._plain_attention(kept, heads)
+                else:
+                    self._op(kept, "npu::npu_fusion_attention", (heads, heads, heads))
                 self._linear(kept, inner, (inner[1], s.hidden), "o")
                 self._sum_tensor()
                 self._dropout(kept)
@@ -227,11 +230,7 @@ class _Stage:
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
                 self._linear(kept, x, (s.hidden, 2 * self._wide), "gate_up", reduce=True)
-                if self._faults.unfused:
-                    self._op(kept, "aten::silu", (wide,))
-                    self._op(kept, "aten::mul", (wide, wide))
-                else:
-                    self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
+                self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
                 self._linear(kept, wide, (self._wide, s.hidden), "down")
                 self._sum_tensor()
                 self._dropout(kept)
@@ -240,6 +239,22 @@ class _Stage:
                 p.free(p.run("aten::_to_copy", (x,), (BF16,)))
             if self._faults.synchronizing:
                 p.read_loss(2, BF16, _READ)
+                p.think(self._faults.synchronizing)
+
+    def _plain_attention(self, kept: list[_Kept], heads: Shape) -> None:
+        """The forward pass of attention, one kernel for each term of its formula."""
+        p, (batch, count, length, size) = self._p, heads
+        many, sequence = batch * count, p.next_sequence()
+        scores, rows = (many, length, length), (many, length, size)
+        for name, shapes in (
+            ("aten::bmm", (rows, (many, size, length))),
+            ("aten::mul", (scores,)),
+            ("aten::add", (scores, (1, length, length))),
+            ("aten::_softmax", (scores,)),
+        ):
+            p.free(p.run(name, shapes, (BF16,) * len(shapes), sequence))
+        slot = p.run("aten::bmm", (scores, rows), (BF16, BF16), sequence)
+        kept.append(_Kept("npu::npu_fusion_attention", sequence, (heads,) * 3, slot))
 
     def _op(
         self, kept: list[_Kept], name: str, shapes: tuple[Shape, ...], weights: tuple[str, ...] = (), *types: str
@@ -361,7 +376,6 @@ _BACKWARD = {
     "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
     "aten::add": None,
     "npu::npu_swiglu": "npu::npu_swiglu_backward",
-    "aten::mul": "npu::npu_swiglu_backward",
     "aten::_log_softmax": "aten::_log_softmax_backward_data",
     "aten::nll_loss_forward": "aten::nll_loss_backward",
 }

@@ -31,7 +31,7 @@ class Faults:
     preempted: dict[int, int] = field(default_factory=dict)
     allocator: dict[int, int] = field(default_factory=dict)
     low_clocks: dict[int, float] = field(default_factory=dict)
-    synchronizing: bool = False
+    synchronizing: int = 0
     uneven_stages: int = 0
     micro_batches: int = 0
     without_overlap: bool = False
@@ -175,7 +175,13 @@ FAULTS: dict[str, Fault] = {
     "low-clock": Fault(
         "low_clocks", ":RANK[:FACTOR]", "the clock of one rank is FACTOR (1.25) times lower", "rank", _factor(1.25)
     ),
-    "sync-stream": Fault("synchronizing", "", "the host waits for the device in each layer", of_decoders=True),
+    "sync-stream": Fault(
+        "synchronizing",
+        "[:MS]",
+        "the host waits for the device in each layer, and computes with what it reads for MS (1)",
+        figure=_ms(1),
+        of_decoders=True,
+    ),
     "uneven-stages": Fault(
         "uneven_stages",
         "[:LAYERS]",
@@ -226,7 +232,9 @@ FAULTS: dict[str, Fault] = {
         figure=_count(4, "casts"),
         of_decoders=True,
     ),
-    "unfused": Fault("unfused", "", "SwiGLU is one kernel for each term of its formula", of_decoders=True),
+    "unfused": Fault(
+        "unfused", "", "attention's forward pass is one kernel for each term of its formula", of_decoders=True
+    ),
     "fp32": Fault("fp32", "", "matrix products compute in FP32", of_decoders=True),
     "stalls": Fault(
         "stalls",
