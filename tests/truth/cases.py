@@ -151,6 +151,13 @@ def _of_gradients(*texts: str) -> Callable[[Random, Recipe], Drawn]:
     return lambda draw, base: _with_faults(_data_parallel(draw, base), draw.choice(texts))
 
 
+def _contention(draw: Random, base: Recipe) -> Drawn:
+    """Enough computing beside each bucket, which then takes a little longer than it."""
+    base = _data_parallel(draw, base)
+    batch, factor = {2: (4, 3.7), 4: (2, 3.4), 8: (2, 5.8)}[base.ranks]
+    return _with_faults(replace(base, sizes=replace(base.sizes, batch=batch)), f"contention:{factor}")
+
+
 def _retransmission(draw: Random, base: Recipe) -> Drawn:
     """RDMA joins servers of eight devices."""
     base = replace(_data_parallel(draw, base), ranks=16, only=(0, 1, 8, 9))
@@ -180,8 +187,13 @@ def _unfused_optimizer(draw: Random, base: Recipe) -> Drawn:
     return Drawn(replace(base, sizes=replace(base.sizes, fused=False)), base)
 
 
+def _unfused(draw: Random, base: Recipe) -> Drawn:
+    return _with_faults(_data_parallel(draw, base), "unfused")
+
+
 def _unaligned_rows(draw: Random, base: Recipe) -> Drawn:
     """Few tokens, so that products wait for their weights, with rows that are no multiple of 256 bytes."""
+    base = _data_parallel(draw, base)
     return Drawn(replace(base, sizes=replace(base.sizes, hidden=4160, sequence=64)), base)
 
 
@@ -202,8 +214,8 @@ TRIGGERS: dict[str, Trigger] = {
     ),
     "slow link": Trigger("slow_link", _slow_link, "small buckets", ("straggler",), most_ranks=64),
     "no overlap": Trigger("exposed_communication", _of_gradients("no-overlap"), "contention"),
-    "small buckets": Trigger("small_packets", _of_gradients("small-buckets:2", "small-buckets:4"), "contention"),
-    "contention": Trigger("contention", _of_gradients("contention:3", "contention:5"), "slow link"),
+    "small buckets": Trigger("small_packets", _of_gradients("small-buckets:0.5", "small-buckets:1"), "contention"),
+    "contention": Trigger("contention", _contention, "slow link"),
     "retransmission": Trigger("retransmission", _retransmission, "contention"),
     "unaligned": Trigger("byte_alignment", _of_gradients("unaligned:2", "unaligned:3"), "contention"),
     "slow loader": Trigger("input_bound", _of_rank("slow-loader", 10, 20, 40), "collections", _LATE, most_ranks=16),
@@ -211,19 +223,19 @@ TRIGGERS: dict[str, Trigger] = {
     "silent pauses": Trigger("conjectured_gc", _silent_pauses, "collections", _LATE),
     "synchronization": Trigger("sync_stream", _fault("sync-stream", "sync-stream:3"), "slow host"),
     "compilation": Trigger("operator_compile", _compiled, "slow allocator", ("capture_quality",), most_ranks=4),
-    "slow allocator": Trigger("allocator", _of_all("slow-allocator", 10, 20, 40), "slow host"),
+    "slow allocator": Trigger("allocator", _of_rank("slow-allocator", 20, 40), "slow host", _LATE),
     "preemption": Trigger("core_binding", _of_all("preemption", 20, 40), "slow host"),
-    "slow host": Trigger("host_bound", _of_all("slow-host", 20, 40), "slow allocator"),
-    "AI CPU": Trigger("ai_cpu", _fault("ai-cpu", "ai-cpu:4", "ai-cpu:16"), "casts"),
+    "slow host": Trigger("host_bound", _of_all("slow-host", 15, 20), "slow allocator"),
+    "AI CPU": Trigger("ai_cpu", _fault("ai-cpu:4", "ai-cpu:8", "ai-cpu:16"), "casts"),
     "dynamic shapes": Trigger("dynamic_shapes", _with_memory("dynamic-shapes"), "leak", is_timeless=True),
     "casts": Trigger("format_conversions", _fault("casts:64", "casts:128"), "AI CPU"),
     "low clock": Trigger("frequency_drop", _of_rank("low-clock", 1.2, 1.3, 1.5), "slow rank", _LATE),
     "stalls": Trigger("under_utilised", _fault("stalls:1.6", "stalls:2"), "few blocks"),
-    "unaligned rows": Trigger("memory_bound", _unaligned_rows, "stalls", is_timeless=True),
+    "unaligned rows": Trigger("memory_bound", _unaligned_rows, "stalls", ("host_bound",), is_timeless=True),
     "FP32": Trigger("compute_bound", _fault("fp32"), "stalls", is_timeless=True),
-    "few blocks": Trigger("block_dim", _fault("few-blocks:25", "few-blocks:30"), "stalls"),
+    "few blocks": Trigger("block_dim", _fault("few-blocks:12", "few-blocks:16"), "stalls"),
     "unfused optimizer": Trigger("optimizer", _unfused_optimizer, "unfused"),
-    "unfused": Trigger("fusion", _fault("unfused"), "casts"),
+    "unfused": Trigger("fusion", _unfused, "casts"),
     "fragmentation": Trigger("fragmentation", _with_memory("fragmentation"), "leak", is_timeless=True),
     "leak": Trigger("leak", _with_memory("memory-leak:256"), "fragmentation", is_timeless=True),
     "memory": Trigger("peak_holders", _with_memory(), "casts", is_timeless=True),

@@ -32,7 +32,7 @@ LEAST_SHARE = 0.05
 #: An upper bound is at most this many times the truth; a measured cost is this close to it.
 MOST_BOUND, CLOSE = 1.5, 0.1
 #: Times of two runs differ by as much of the step although nothing else changes, so a bound may be lower by this.
-NOISE = 0.01
+NOISE = 0.02
 HEALTHY = "healthy"
 
 
@@ -43,8 +43,9 @@ class Outcome:
     Attributes:
         lost: Longer than the same run without the fault.
         rule: The rule of the trigger, if it reports it.
+        cost: Time at stake, less what the rule says of the run without the fault.
         right, wrong: Rules of findings above "low" that the fault explains, and that it does not.
-        low: Rules of all findings.
+        every: Rules of all findings.
     """
 
     case: Case
@@ -95,16 +96,18 @@ class Outcome:
 def measure(one: Case) -> Outcome:
     """Diagnose the run of a case, with and without the fault."""
     found, drawn = diagnose_recipe(one.drawn.recipe), one.drawn
-    step, lost = found.step_ns / 1e6, 0.0
+    step, lost, before = found.step_ns / 1e6, 0.0, 0
     if one.name and not one.trigger.is_timeless:
-        lost = step - diagnose_recipe(drawn.healthy).step_ns / 1e6
+        healthy = diagnose_recipe(drawn.healthy)
+        lost = step - healthy.step_ns / 1e6
+        before = max((other.cost_ns for other in healthy.findings if other.rule == one.trigger.rule), default=0)
     outcome = Outcome(one, step, lost)
     for finding in found.findings:
         rule, rank = finding.rule, finding.subject.rank
         outcome.every.add(rule)
         is_it = bool(one.name) and rule == one.trigger.rule and (not drawn.ranks or rank in drawn.ranks)
         if is_it and outcome.rule is None:
-            outcome.rule, outcome.cost, outcome.kind = rule, finding.cost_ns / 1e6, finding.cost_kind
+            outcome.rule, outcome.cost, outcome.kind = rule, (finding.cost_ns - before) / 1e6, finding.cost_kind
         if found.severity(finding) == "low":
             continue
         if is_it or (one.name and rule in one.trigger.others):

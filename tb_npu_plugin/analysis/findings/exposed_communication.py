@@ -73,7 +73,7 @@ def _of_gradients(line: RankDevice) -> list[IntArray]:
     is_collective = ops.text("kind").equals(COMM_KINDS[1])
     used = set(ops.text("group").take(is_collective).tolist())
     chosen = {group for group in used if roles.get(group or "", "").startswith(_DATA_PARALLEL)}
-    if len(used) == 1 and set(map(roles.get, used)) == {_WHOLE}:
+    if len(used) == 1 and {roles.get(group or "") for group in used} == {_WHOLE}:
         chosen = used
     rows = np.flatnonzero(is_collective & ops.text("group").isin({group for group in chosen if group}))
     return list(_by_place(ops, rows))

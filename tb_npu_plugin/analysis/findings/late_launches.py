@@ -27,14 +27,16 @@ def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
     parts = idle.parts
     out: dict[str, IntArray] = {cause: np.flatnonzero(parts.cause == code_of(cause)) for cause in CAUSES}
     is_late, is_unknown = parts.cause == code_of("host_late"), parts.cause == code_of("unknown")
-    after = idle.gaps.start[parts.gap]
-    for item, chosen in (
-        (PREEMPTED, (is_late | is_unknown) & _in_long_calls(span.timeline, idle)),
-        (SILENT, is_late & _are_silent(span.timeline, idle)),
-        (AFTER_SYNC, is_late & (parts.start > after) & _follow(idle)),
-    ):
+    preempted = (is_late | is_unknown) & _in_long_calls(span.timeline, idle)
+    silent = is_late & ~preempted & _are_silent(span.timeline, idle)
+    is_late, is_unknown = is_late & ~preempted & ~silent, is_unknown & ~preempted
+    following = is_late & _follow(idle)
+    length = parts.end - parts.start
+    if length[following].sum() < length[is_late & ~following].sum():  # the host is late without synchronizations, too
+        following = np.zeros(len(following), dtype=bool)
+    for item, chosen in ((PREEMPTED, preempted), (SILENT, silent), (AFTER_SYNC, following)):
         out[item] = np.flatnonzero(chosen)
-        is_late, is_unknown = is_late & ~chosen, is_unknown & ~chosen
+    is_late &= ~following
     out["host_late"], out["unknown"] = np.flatnonzero(is_late), np.flatnonzero(is_unknown)
     return out
 

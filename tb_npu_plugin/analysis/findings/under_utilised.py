@@ -37,12 +37,12 @@ def find(run: RunData) -> list[Finding]:
 
 
 def _lost_time(rank: RankKernels) -> FloatArray:
-    """Time of each kernel, ns, that it would save if its busiest unit were its bound."""
+    """Time of each kernel, ns, that it would save if its busiest unit were busy all the time."""
     table, dur = rank.table, rank.table.ints("dur_ns")
     if not table.has("bound"):
         return np.zeros(len(dur))
     rows = table.text("bound").equals(NO_BOUND) & np.isin(classes(table), MATRIX) & (dur >= LEAST_KERNEL_NS)
-    return np.where(rows, dur * (1 - np.nan_to_num(bounds(table).utilisation, nan=1.0)), 0.0)
+    return np.where(rows, dur * (1 - np.nan_to_num(bounds(table).busy, nan=1.0)), 0.0)
 
 
 def _busiest(rank: RankKernels, type: str) -> float:

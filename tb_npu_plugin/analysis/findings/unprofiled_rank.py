@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 
 #: Ranks that others wait for less than this share of the step are ignored.
-_LEAST_WAIT = 0.1
+_LEAST_WAIT = 0.05
 #: Largest number of reported ranks in a single group.
 _NAMED = 3
 

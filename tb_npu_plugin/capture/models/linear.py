@@ -53,6 +53,7 @@ class Linear:
             p.communicate(Transfer("pp+", "hcom_send_", _ACTIVATION, 4), wait=False)
             p.communicate(Transfer("pp+", "hcom_receive_", _ACTIVATION, 4), backward=True)
         p.collect()
+        p.map_memory()
         with p.op("AddmmBackward0", [_OUT], [F32], sequence, backward=True):
             p.free(p.run("aten::mm", (_X[::-1], _OUT), (F32, F32), backward=True))
             p.free(out)
@@ -73,7 +74,6 @@ class Linear:
             p.copy(512, parts=2)
             p.aside("aten::pin_memory", [_X], [F32], 5_000)
         p.leak(self._faults.leak)
-        p.map_memory()
         return data
 
     def _forward(self, p: Program) -> tuple[int, int]:

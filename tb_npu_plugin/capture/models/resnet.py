@@ -91,10 +91,10 @@ class _Builder:
             data = p.allocate(self._batch * 3 * size * size * 4)
             p.copy(self._batch * 3 * size * size * 4)
         p.leak(self._faults.leak)
-        p.map_memory()
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
         p.collect()
+        p.map_memory()
         self._backward()
         self._optimizer()
         p.read_loss(4, F32, ("aten::item", "aten::_local_scalar_dense"))

@@ -179,7 +179,6 @@ class _Stage:
             self._input = p.allocate(tokens[0] * tokens[1] * 8)
             p.copy(tokens[0] * tokens[1] * 8)
         p.leak(self._faults.leak)
-        p.map_memory()
 
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
@@ -203,6 +202,7 @@ class _Stage:
             p.instructions.append(("engine_block", "LogSoftmaxV2", 1 << 20, 8_000))
         if number == 0:  # each stage has a first one, and communicates behind it
             p.collect()
+            p.map_memory()
 
     def _layer(self, kept: list[_Kept], layer: int) -> None:
         p, s = self._p, self._shape
@@ -289,7 +289,7 @@ class _Stage:
         """The oldest micro batch, in reverse; the gradients of the last one are reduced while it goes on."""
         p, kept = self._p, self._kept.pop(0)
         self._receive("pp+")
-        for entry in reversed(kept):
+        for left, entry in enumerate(reversed(kept), 1 - len(kept)):
             self._gradient(entry)
             p.free(entry.slot)
             if entry.reduce:
@@ -297,12 +297,13 @@ class _Stage:
             if last and entry.weight and self._layout.dp > 1:
                 self._pending += entry.weight
                 if self._pending >= _BUCKET:
-                    self._reduce_gradients(beside=True)
+                    products = any(one.name == "aten::matmul" for one in kept[:-left])
+                    self._reduce_gradients(beside=products)
         if last and self._pending:
             self._reduce_gradients(beside=False)
 
     def _reduce_gradients(self, beside: bool) -> None:
-        """beside: the backward pass goes on meanwhile."""
+        """beside: matrix products of the backward pass run meanwhile."""
         faults, bucket = self._faults, self._faults.bucket or self._pending
         slow = faults.contention if beside else 1.0
         for start in range(0, self._pending, bucket):

@@ -246,8 +246,8 @@ FAULTS: dict[str, Fault] = {
     "few-blocks": Fault(
         "blocks",
         "[:BLOCKS]",
-        "matrix products run in BLOCKS (25) blocks",
-        figure=_count(25, "blocks"),
+        "matrix products run in BLOCKS (13) blocks at most",
+        figure=_count(13, "blocks"),
         of_decoders=True,
     ),
 }

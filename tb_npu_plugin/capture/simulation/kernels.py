@@ -18,7 +18,7 @@ from tb_npu_plugin.capture.simulation.rules import RULES, VIEWS, Rule, vector
 
 class KernelFactory:
     """Kernels of one chip, each made once. stalls: factor of the time of matrix products, in which their units stall;
-    blocks: of matrix products, 0: as many as suit them."""
+    blocks: most of a matrix product, 0: as many as it has tiles or the chip cores."""
 
     def __init__(self, chip: Chip, stalls: float = 1.0, blocks: int = 0) -> None:
         self.chip, self._stalls, self._blocks = chip, stalls, blocks
@@ -55,13 +55,11 @@ class KernelFactory:
         flops = 2.0 * batch * m * k * n
         work = work_of(self.chip, prod(out) * item, prod(left) * item, prod(right) * item, flops)
         tiles = batch * -(-m // 128) * -(-n // 256)
-        cores = self.chip.cube_cores
-        made = launch(self.chip, rule, shapes, types, out, work, self._blocks or min(cores, tiles))
-        ns = made.ns * self._stalls
-        if self._blocks:  # in rounds: the cores that the last one leaves idle are missing
-            ns *= -(-self._blocks // cores) * cores / self._blocks
+        blocks = min(self.chip.cube_cores, tiles)
+        used = min(self._blocks or blocks, blocks)
+        made = launch(self.chip, rule, shapes, types, out, work, used)
         pipes = {unit: share / self._stalls for unit, share in made.kernel.pipes.items()}
-        return [replace(made, kernel=replace(made.kernel, pipes=pipes), ns=int(ns))]
+        return [replace(made, kernel=replace(made.kernel, pipes=pipes), ns=int(made.ns * self._stalls * blocks / used))]
 
     def _conv(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
         return self._graphs.convolution(shapes, types)
