@@ -32,6 +32,7 @@ class Trigger:
         is_timeless: It takes no time of the step: the rule must report it, whatever it costs.
         most_ranks: Largest number of ranks.
         with_stages: The run has pipeline stages.
+        without_fault: What triggers it where that is no fault of `tb-npu mock`.
     """
 
     rule: str
@@ -41,6 +42,7 @@ class Trigger:
     is_timeless: bool = False
     most_ranks: int = 8
     with_stages: bool = False
+    without_fault: str = ""
 
 
 @dataclass(frozen=True)
@@ -231,13 +233,42 @@ TRIGGERS: dict[str, Trigger] = {
     "casts": Trigger("format_conversions", _fault("casts:64", "casts:128"), "AI CPU"),
     "low clock": Trigger("frequency_drop", _of_rank("low-clock", 1.2, 1.3, 1.5), "slow rank", _LATE),
     "stalls": Trigger("under_utilised", _fault("stalls:1.6", "stalls:2"), "few blocks"),
-    "unaligned rows": Trigger("memory_bound", _unaligned_rows, "stalls", ("host_bound",), is_timeless=True),
+    "unaligned rows": Trigger(
+        "memory_bound",
+        _unaligned_rows,
+        "stalls",
+        ("host_bound",),
+        is_timeless=True,
+        without_fault="`--hidden 4160 --seq 64`",
+    ),
     "FP32": Trigger("compute_bound", _fault("fp32"), "stalls", is_timeless=True),
     "few blocks": Trigger("block_dim", _fault("few-blocks:12", "few-blocks:16"), "stalls"),
-    "unfused optimizer": Trigger("optimizer", _unfused_optimizer, "unfused"),
+    "unfused optimizer": Trigger(
+        "optimizer", _unfused_optimizer, "unfused", without_fault="`Sizes(fused=False)` of a recipe"
+    ),
     "unfused": Trigger("fusion", _unfused, "casts"),
     "fragmentation": Trigger("fragmentation", _with_memory("fragmentation"), "leak", is_timeless=True),
     "leak": Trigger("leak", _with_memory("memory-leak:256"), "fragmentation", is_timeless=True),
-    "memory": Trigger("peak_holders", _with_memory(), "casts", is_timeless=True),
-    "single step": Trigger("capture_quality", _single_step, "casts", is_timeless=True),
+    "memory": Trigger("peak_holders", _with_memory(), "casts", is_timeless=True, without_fault="any run with memory"),
+    "single step": Trigger("capture_quality", _single_step, "casts", is_timeless=True, without_fault="one step"),
 }
+
+
+def _recipe_of(name: str) -> str:
+    """What triggers a rule, for people."""
+    trigger = TRIGGERS[name]
+    faults = {fault for seed in range(len(RANKS)) for fault in case(name, seed).drawn.recipe.faults}
+    words = sorted({fault.partition(":")[0] for fault in faults})
+    return trigger.without_fault or ", ".join(f"`--fault {word}`" for word in words)
+
+
+def table() -> list[str]:
+    """The table of docs/diagnosis.md: rule, what triggers it, what must not."""
+    return [
+        f"| `{one.rule}` | {name}: {_recipe_of(name)} | {one.quiet}: {_recipe_of(one.quiet)} |"
+        for name, one in TRIGGERS.items()
+    ]
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))

@@ -268,7 +268,7 @@ def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
             size_bytes=size[row],
             time_ns=time[row],
             bandwidth=None if np.isnan(speed[row]) else speed[row],
-            calls=calls.get((text["step"][row], text["group"][row], type_of(text["op_type"][row] or ""))),
+            calls=calls.get((text["step"][row], text["group"][row], _type(text["op_type"][row] or ""))),
         )
         for row in range(len(table))
     ]
@@ -276,12 +276,12 @@ def links(table: Table, ranks: WorldRanks, ops: Table | None) -> list[Link]:
 
 def _calls(ops: Table) -> dict[tuple[str | None, str | None, str], int]:
     """Number of operators by step, group and type."""
-    names = {name: type_of(base_name(name)) for name in set(ops.text("name").tolist()) if name is not None}
+    names = {name: _type(base_name(name)) for name in set(ops.text("name").tolist()) if name is not None}
     columns = (ops.text(key).tolist() for key in ("step", "group", "name"))
     return Counter((step, group, names[name]) for step, group, name in zip(*columns) if name is not None)
 
 
-def type_of(name: str) -> str:
+def _type(name: str) -> str:
     """Link type of an operator: hcom_allReduce_ -> allreduce."""
     return name.lower().replace(_PREFIX, "").strip("_")
 

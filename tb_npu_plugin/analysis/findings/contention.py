@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
-from tb_npu_plugin.analysis.communication.statistics import type_of
 from tb_npu_plugin.analysis.findings.byte_alignment import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
@@ -25,6 +25,8 @@ _MATMUL = CLASSES.index("matmul")
 _SDMA = ("HCCS", "SIO", "PCIE")
 #: Expected bandwidth of SDMA, 1e9 bytes per second.
 _LEAST_BANDWIDTH = EXPECTED["HCCS"]
+#: What follows the type in the name of an operator: hcom_allReduce__509_0_1.
+_NUMBER = re.compile(r"_*\d")
 #: Largest bandwidth of a slow operator, relative to those that run alone.
 _SLOW = 0.8
 
@@ -66,7 +68,7 @@ def _limits(ops: Table, packets: Optional[Table], found: FloatArray, alone: NDAr
     alone = alone & (found > 0)
     limits = np.zeros(len(ops))
     names = ops.text("name")
-    types = np.array([type_of(name or "") for name in names.values] + [""])[names.codes]
+    types = np.array([_NUMBER.split(name)[0] for name in names.values] + [""])[names.codes]
     for kind in np.unique(types).tolist():
         own = found[alone & (types == kind)]
         limits[types == kind] = min(_LEAST_BANDWIDTH, median_of(own.tolist())) if len(own) else 0.0
