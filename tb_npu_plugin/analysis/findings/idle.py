@@ -108,17 +108,24 @@ def highest_cost(run: RunData, *items: str) -> Optional[IdleCost]:
     time, most = max(found, key=lambda one: one[0], default=(0, None))
     if most is None or time < least:
         return None
-    waiting: dict[str, int] = {}
-    for line in run.lines:
-        waiting[line.span.token] = waiting.get(line.span.token, 0) + (line.sums.exposed_waiting or 0) // run.step_count
-    cost = time
-    for own, one in found:
-        others = max((other for other, two in found if two.span is not one.span), default=0)
-        cost = max(cost, own + min(waiting.get(one.span.token, 0), others))
+    times = {one.span.token: own for own, one in found}
+    cost = max(own + _waits(run, one.span, times) // run.step_count for own, one in found)
     parts = {item: most.cost_of(item) // run.step_count for item in items}
     ranks = len({one.span.token for cost, one in found if cost >= least})
     rows = np.concatenate([most.rows[item] for item in items])
     return IdleCost(most.span, most.idle, parts, cost, run.step_ns, ranks, rows)
+
+
+def _waits(run: RunData, span: SpanData, times: Mapping[str, int]) -> int:
+    """Exposed waits of a rank for others, at most their idle time, ns over all steps. times: of each span, ns per step."""
+    tokens = {other.capture.rank: other.token for other in run.spans if other is not span}
+    waits: dict[str, int] = {}
+    for budget in run.budgets:
+        for late in budget.waiting_for if budget.span == span.token else ():
+            if late.rank in tokens:
+                token = tokens[late.rank]
+                waits[token] = waits.get(token, 0) + (late.exposed or 0)
+    return sum(min(wait, times.get(token, 0) * run.step_count) for token, wait in waits.items())
 
 
 def excess_of(run: RunData, rank: Optional[int], item: str) -> float:
