@@ -135,7 +135,7 @@ def _unprofiled(draw: Random, base: Recipe) -> Drawn:
     # one that waits for it in another group is late, too
     late = {rank, *(others if base.tp * base.pp > 1 else ())}
     healthy = replace(base, only=only)
-    return _with_faults(healthy, f"gc-pause:{rank}:{draw.choice((10, 20, 40))}", ranks=frozenset(late))
+    return _with_faults(healthy, f"gc-pause:{rank}:{draw.choice((20, 40))}", ranks=frozenset(late))
 
 
 def _slow_link(draw: Random, base: Recipe) -> Drawn:

@@ -46,10 +46,10 @@ def _lost_time(rank: RankKernels) -> FloatArray:
 
 
 def _busiest(rank: RankKernels, type: str) -> float:
-    """Utilisation of these kernels of a type by its limit, weighted by time."""
+    """Busy share of the busiest unit of these kernels of a type, weighted by time."""
     rows = rank.table.text("bound").equals(NO_BOUND) & rank.table.text("type").equals(type)
     dur = rank.table.ints("dur_ns")[rows]
-    return float((bounds(rank.table).utilisation[rows] * dur).sum() / dur.sum())
+    return float((bounds(rank.table).busy[rows] * dur).sum() / dur.sum())
 
 
 def missing(run: RunData) -> Optional[Unchecked]:
