@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import click
 
@@ -33,6 +33,14 @@ _RULES_OF = {"wait": AWAITED}
 _SEVERITIES = (*(severity for severity, _ in SEVERITIES), "low")
 
 
+def parse_condition(text: str, names: Sequence[str]) -> Optional[tuple[str, Optional[float]]]:
+    """`NAME>N%` as (NAME, N / 100), `NAME` as (NAME, None); None if it is neither, or NAME is none of the names."""
+    match = _CONDITION.fullmatch(text.strip())
+    if match is None or match[1] not in names:
+        return None
+    return match[1], None if match[2] is None else float(match[2]) / 100
+
+
 class Condition(NamedTuple):
     """A severity, or a rule whose cost exceeds a share of step time."""
 
@@ -42,11 +50,11 @@ class Condition(NamedTuple):
     @staticmethod
     def parse(text: str) -> Condition:
         """`high`, or `straggler>5%`. Raises click.BadParameter."""
-        match = _CONDITION.fullmatch(text.strip())
         names = (*_SEVERITIES, *_RULES_OF, *(rule.id for rule in RULES))
-        if match is None or match[1] not in names or (match[2] and match[1] in _SEVERITIES):
+        found = parse_condition(text, names)
+        if found is None or (found[1] is not None and found[0] in _SEVERITIES):
             raise click.BadParameter(f"{text!r} is neither a severity nor RULE>N%; names: {', '.join(names)}")
-        return Condition(match[1], float(match[2] or 0) / 100)
+        return Condition(found[0], found[1] or 0.0)
 
     def is_met(self, found: Mapping[str, Any]) -> bool:
         """Whether a finding has this severity or a higher one, or costs more than the share."""

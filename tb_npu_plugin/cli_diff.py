@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Any, NamedTuple, Optional
 import click
 
 from tb_npu_plugin.analysis.kernels.classes import CLASSES
-from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED
+from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED, parse_condition
 from tb_npu_plugin.cli_show import PATH, open_library, sides_of, wait_for_view, write_json
 from tb_npu_plugin.report.markup import printable
 from tb_npu_plugin.service.answers import Service
 
-_CONDITION = re.compile(r"(\w+)>(\d+(?:\.\d+)?)%")
 STEP = "step"
 
 
@@ -29,11 +27,11 @@ class Growth(NamedTuple):
     @staticmethod
     def parse(text: str) -> Growth:
         """`step>5%`, or `matmul>10%`. Raises click.BadParameter."""
-        match = _CONDITION.fullmatch(text.strip())
         names = (STEP, *CLASSES)
-        if match is None or match[1] not in names:
+        found = parse_condition(text, names)
+        if found is None or found[1] is None:
             raise click.BadParameter(f"{text!r} is not NAME>N%; names: {', '.join(names)}")
-        return Growth(match[1], float(match[2]) / 100)
+        return Growth(found[0], found[1])
 
     def is_met(self, found: Mapping[str, Any]) -> Optional[bool]:
         """Whether it holds for the shown pair of steps; None if a time is unknown. A class that the baseline lacks is

@@ -78,7 +78,7 @@ RUNS: dict[str, Recipe] = {
             ("cluster", CLUSTER),
             ("resnet", replace(RESNET, only=(1,))),
             ("no_memory", _with(ONE, memory=False)),
-            ("gc", replace(ONE, faults=("gc-pause:0:5",))),
+            ("gc", _with(replace(ONE, faults=("gc-pause:0:5",)), gc_threshold=0.0)),
             ("links", _with(LINKED, level=2, sys_io=True, sys_interconnection=True)),
         )
     },

@@ -5,4 +5,4 @@ from __future__ import annotations
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 
 _CODES = ("finding.allocator", "fix.allocator", "fix.allocator.mindspore")
-RULE = idle_rule("allocator", "memory", "allocator", _CODES)
+RULE = idle_rule("allocator", "memory", ("allocator",), _CODES)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.findings.byte_alignment import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, speed
-from tb_npu_plugin.analysis.findings.transfers import EXPECTED, is_costly, missing_table, transfer_finding
+from tb_npu_plugin.analysis.findings.transfers import EXPECTED, exposed_time, is_costly, missing_table, transfer_finding
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
@@ -22,6 +25,10 @@ _MATMUL = CLASSES.index("matmul")
 _SDMA = ("HCCS", "SIO", "PCIE")
 #: Expected bandwidth of SDMA, 1e9 bytes per second.
 _LEAST_BANDWIDTH = EXPECTED["HCCS"]
+#: What follows the type in the name of an operator: hcom_allReduce__509_0_1.
+_NUMBER = re.compile(r"_*\d")
+#: Largest bandwidth of a slow operator, relative to those that run alone.
+_SLOW = 0.8
 
 
 def find(run: RunData) -> list[Finding]:
@@ -38,7 +45,7 @@ def find(run: RunData) -> list[Finding]:
 
 def _of_line(run: RunData, at: int, line: RankDevice) -> Optional[tuple[float, float, float, int]]:
     """(lost time, transfer time beside matrix products, bandwidth, number of operators) of a rank; ns per step. Only
-    operators that are slower than those that run alone."""
+    operators that are well slower than those of their type that run alone."""
     ops, matmul = line.comm_ops, _matmul(line)
     found = None if ops is None else _bandwidth(ops, line.span.table("comm_bandwidth"))
     if ops is None or matmul is None or found is None:
@@ -46,14 +53,28 @@ def _of_line(run: RunData, at: int, line: RankDevice) -> Optional[tuple[float, f
     start, end = run.communication.transfer_times(at)
     shared = intervals.covered_until(matmul, end) - intervals.covered_until(matmul, start)
     transit = np.maximum(ops.ints("transit_ns"), 0)
-    alone = found[(found > 0) & (shared == 0)]
-    limit = min(_LEAST_BANDWIDTH, median_of(alone.tolist()) if len(alone) else _LEAST_BANDWIDTH)
-    slow = (found > 0) & (found < limit) & (shared > 0)
+    limit = _limits(ops, line.span.table("comm_packets"), found, shared == 0)
+    slow = (found > 0) & (found < _SLOW * limit) & (shared > 0)
     if not slow.any():
         return None
-    beside = transit * np.minimum(1.0, shared / np.maximum(end - start, 1))
-    lost, count = (beside * (1 - found / limit))[slow].sum(), run.step_count
-    return lost / count, float(beside[slow].sum()) / count, float(np.mean(found[slow])), int(np.count_nonzero(slow))
+    count = run.step_count
+    lost = min((transit * (1 - found / np.maximum(limit, 1e-9)))[slow].sum(), exposed_time(run, at, slow))
+    return lost / count, float(transit[slow].sum()) / count, float(np.mean(found[slow])), int(np.count_nonzero(slow))
+
+
+def _limits(ops: Table, packets: Optional[Table], found: FloatArray, alone: NDArray[np.bool_]) -> FloatArray:
+    """Bandwidth of each operator without contention: the median of those of its type that run alone. Where none does, the
+    usual one, unless packets are not aligned: that slows them, too. 0 if unknown."""
+    alone = alone & (found > 0)
+    limits = np.zeros(len(ops))
+    names = ops.text("name")
+    types = np.array([_NUMBER.split(name)[0] for name in names.values] + [""])[names.codes]
+    for kind in np.unique(types).tolist():
+        own = found[alone & (types == kind)]
+        limits[types == kind] = min(_LEAST_BANDWIDTH, median_of(own.tolist())) if len(own) else 0.0
+    if not alone.any() and (packets is None or share_of_unaligned(packets, "HCCS") < LEAST_UNALIGNED):
+        limits[:] = _LEAST_BANDWIDTH
+    return limits
 
 
 def _matmul(line: RankDevice) -> Optional[Intervals]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missing_trace
+from tb_npu_plugin.analysis.findings.late_launches import has_collections
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.trace_events import PYTHON_GC
 
 
 def find(run: RunData) -> list[Finding]:
@@ -22,13 +22,9 @@ def find(run: RunData) -> list[Finding]:
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """Collections in a trace, if launches are late enough to matter."""
-    if highest_cost(run, "host_late") is not None and not _is_recorded(run):
+    if highest_cost(run, "host_late") is not None and not any(has_collections(span) for span, _ in run.idle):
         return Unchecked(RULE.id, Message("unchecked.no_garbage_collection"), "gc_detect_threshold=1.0")
     return missing_trace(run, RULE.id)
-
-
-def _is_recorded(run: RunData) -> bool:
-    return any(track["process"] == PYTHON_GC for span, _ in run.idle for track in span.timeline.tracks)
 
 
 RULE = Rule("garbage_collection", "host", find, missing)

@@ -5,4 +5,4 @@ from __future__ import annotations
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 
 _CODES = ("finding.host_bound", "fix.host_bound", "fix.host_bound.mindspore")
-RULE = idle_rule("host_bound", "host", "host_late", _CODES)
+RULE = idle_rule("host_bound", "host", ("host_late",), _CODES)

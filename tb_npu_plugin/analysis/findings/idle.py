@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Optional, Union
 
 import numpy as np
 
-from tb_npu_plugin.analysis.findings.model import Category, Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.model import (
+    Category,
+    Confidence,
+    ConfidenceKind,
+    Evidence,
+    Finding,
+    Rule,
+    Subject,
+    Unchecked,
+)
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.idle.input_bound import LEAST_SHARE
-from tb_npu_plugin.analysis.idle.model import CAUSES, Cause, DeviceIdle, code_of
+from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.places import places_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -26,20 +36,24 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class IdleCost:
-    """Idle time of one cause on the device with the most of it. ranks: how many ranks reach LEAST_SHARE."""
+    """Idle time of some items (late_launches.idle_items) on the device with the most of it.
+
+    own: by item, ns per step; cost_ns: of the run, ns per step; ranks: how many ranks reach LEAST_SHARE; rows: of
+    `idle.parts`.
+    """
 
     span: SpanData
     idle: DeviceIdle
-    cause: Cause
+    own: Mapping[str, int]
     cost_ns: int
-    share: float
+    step_ns: int
     ranks: int
+    rows: IntArray
 
     @cached_property
     def longest(self) -> IntArray:
-        """The longest intervals of the cause, as indices of `idle.parts`."""
-        parts = self.idle.parts
-        own = np.flatnonzero(parts.cause == code_of(self.cause))
+        """The longest intervals, as indices of `idle.parts`."""
+        parts, own = self.idle.parts, self.rows
         return own[np.argsort(parts.start[own] - parts.end[own], kind="stable")[:_NAMED]]
 
     @property
@@ -51,12 +65,12 @@ class IdleCost:
     @property
     def time(self) -> str:
         """Idle time per step."""
-        return duration(self.cost_ns)
+        return duration(sum(self.own.values()))
 
     @property
     def percent(self) -> str:
         """Share of step time."""
-        return percent(self.share, 1)
+        return percent(sum(self.own.values()) / self.step_ns, 1)
 
     @property
     def place(self) -> Union[str, Message]:
@@ -80,62 +94,90 @@ class IdleCost:
         )
 
 
-def highest_cost(run: RunData, cause: Cause) -> Optional[IdleCost]:
-    """The device with the most idle time of a cause; None if that is below LEAST_SHARE of step time."""
+def highest_cost(run: RunData, *items: str) -> Optional[IdleCost]:
+    """The device with the most idle time of these items; None if that is below LEAST_SHARE of step time.
+
+    Ranks wait for those that idle: where several do in turn, the run loses what one idles, and what it waits for the others
+    meanwhile.
+    """
     if not run.step_ns:
         return None
-    costs = [(idle.cost_of(cause) // run.step_count, span, idle) for span, devices in run.idle for idle in devices]
+    found = [(sum(one.cost_of(item) for item in items) // run.step_count, one) for one in run.idle_items]
     least = LEAST_SHARE * run.step_ns
-    ranks = len({span.token for cost, span, _ in costs if cost >= least})
-    cost, span, idle = max(costs, key=lambda one: one[0], default=(0, None, None))
-    if span is None or idle is None or cost < least:
+    time, most = max(found, key=lambda one: one[0], default=(0, None))
+    if most is None or time < least:
         return None
-    return IdleCost(span, idle, cause, cost, cost / run.step_ns, ranks)
+    times = {one.span.token: own for own, one in found}
+    cost = max(own + _waits(run, one.span, times) // run.step_count for own, one in found)
+    parts = {item: most.cost_of(item) // run.step_count for item in items}
+    ranks = len({one.span.token for cost, one in found if cost >= least})
+    rows = np.concatenate([most.rows[item] for item in items])
+    return IdleCost(most.span, most.idle, parts, cost, run.step_ns, ranks, rows)
 
 
-def excess_of(run: RunData, rank: Optional[int], cause: str) -> float:
-    """Idle time of a rank for a cause, less the median of the other ranks, ns per step; 0 if one of them is unknown."""
+def _waits(run: RunData, span: SpanData, times: Mapping[str, int]) -> int:
+    """Exposed waits of a rank for others, at most their idle time, ns over all steps. times: of each span, ns per step."""
+    tokens = {other.capture.rank: other.token for other in run.spans if other is not span}
+    waits: dict[str, int] = {}
+    for budget in run.budgets:
+        for late in budget.waiting_for if budget.span == span.token else ():
+            if late.rank in tokens:
+                token = tokens[late.rank]
+                waits[token] = waits.get(token, 0) + (late.exposed or 0)
+    return sum(min(wait, times.get(token, 0) * run.step_count) for token, wait in waits.items())
+
+
+def excess_of(run: RunData, rank: Optional[int], item: str) -> float:
+    """Idle time of a rank for an item, less the median of the other ranks, ns per step; 0 if one of them is unknown."""
     costs: dict[bool, list[float]] = {True: [], False: []}
-    for span, devices in run.idle:
-        costs[span.capture.rank == rank] += [
-            one.cost_of(known) for one in devices for known in CAUSES if known == cause
-        ]
+    for one in run.idle_items:
+        costs[one.span.capture.rank == rank].append(one.cost_of(item))
     own, others = costs[True], costs[False]
     return (max(own) - median_of(others)) / run.step_count if own and others else 0.0
 
 
 def finding_of(
-    found: IdleCost, rule: str, category: Category, message: Message, fix: Message, operator: Optional[str] = None
+    found: IdleCost,
+    rule: str,
+    category: Category,
+    message: Message,
+    fix: Message,
+    kind: ConfidenceKind = "measured",
 ) -> Finding:
     """The finding of a rule about this cost."""
     rank = found.span.capture.rank
+    confirmed: ConfidenceKind = "confirmed" if found.ranks > 1 and kind == "measured" else kind
+    first, *_ = found.own
     return Finding(
         rule=rule,
         category=category,
-        subject=Subject(rank, None if rank is not None else found.span.worker_label, operator=operator),
+        subject=Subject(rank, None if rank is not None else found.span.worker_label),
         message=message,
         cost_ns=found.cost_ns,
         cost_kind="upper bound",
         part="free",
-        confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
+        confidence=Confidence(confirmed, found.ranks),
         evidence=(Evidence("idle", found.span.token), *found.evidence()),
         fix=(fix,),
         check=Message("check.idle"),
-        costs={found.cause: found.cost_ns},
+        costs={**found.own, first: found.own[first] + found.cost_ns - sum(found.own.values())},
     )
 
 
-def idle_rule(rule: str, category: Category, cause: Cause, codes: tuple[str, str, str]) -> Rule:
-    """The rule about a cause whose time is known from launches. codes: of the finding, and of the fix for PyTorch and for
-    MindSpore."""
+def idle_rule(
+    rule: str, category: Category, items: Sequence[str], codes: tuple[str, str, str], kind: ConfidenceKind = "measured"
+) -> Rule:
+    """The rule about items whose time is known from launches. codes: of the finding, and of the fix for PyTorch and for
+    MindSpore; kind: "inferred" if they may have other explanations."""
 
     def find(run: RunData) -> list[Finding]:
-        found = highest_cost(run, cause)
+        found = highest_cost(run, *items)
         if found is None:
             return []
         text, torch_fix, mindspore_fix = codes
         message = Message(text, rank=found.rank, time=found.time, share=found.percent, place=found.place)
-        return [finding_of(found, rule, category, message, Message(torch_fix if run.is_torch else mindspore_fix))]
+        fix = Message(torch_fix if run.is_torch else mindspore_fix)
+        return [finding_of(found, rule, category, message, fix, kind=kind)]
 
     return Rule(rule, category, find, lambda run: missing_launches(run, rule))
 

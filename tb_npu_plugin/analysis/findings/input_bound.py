@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.data_pipeline import loader
-from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost
+from tb_npu_plugin.analysis.findings.idle import IdleCost, finding_of, highest_cost
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -22,11 +23,22 @@ def find(run: RunData) -> list[Finding]:
     """The rank that loses most time: idle time where a trace shows it, else the host's waits for batches."""
     found = highest_cost(run, "data_loading")
     if found is not None and found.cost_ns >= HANDOVER_NS:
+        found = replace(found, cost_ns=found.cost_ns + _before_first_task(run, found) // run.step_count)
         message = Message("finding.input_bound.idle", rank=found.rank, time=found.time)
         return [finding_of(found, RULE.id, RULE.category, message, Message("fix.input_bound"))]
     explained = {span.token for span, _ in run.idle}
     waits = [one for span in run.spans if span.token not in explained and (one := _of_rank(run, span)) is not None]
     return sorted(waits, key=lambda one: -one.cost_ns)[:1]
+
+
+def _before_first_task(run: RunData, found: IdleCost) -> int:
+    """Waits before the first task of the capture, ns: no task precedes them, so they are in no gap."""
+    operators = found.span.table("operators")
+    waits = None if operators is None else loader(operators)
+    first = next((one for one in run.budgets if one.span == found.span.token), None)
+    if waits is None or first is None:
+        return 0
+    return min(max(waits.total_ns - sum(found.own.values()) * run.step_count, 0), first.preparing or 0)
 
 
 def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:

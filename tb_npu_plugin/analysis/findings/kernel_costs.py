@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.pipeline import whole_step
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
@@ -93,19 +94,20 @@ def kernel_finding(
     """A finding about kernels of the rank with the highest cost. is_loss: False if the time is no loss by itself; the
     finding then costs nothing. Advice that names torch is left out for other frameworks."""
     rank = found.rank.span.capture.rank
+    costs = {item: round(whole_step(run, cost)) for item, cost in found.items.items()} if is_loss else {}
     return Finding(
         rule=rule.id,
         category=rule.category,
         subject=Subject(rank, None if rank is not None else found.rank.span.worker_label, kernel=found.top),
         message=message,
-        cost_ns=found.total if is_loss else 0,
+        cost_ns=sum(costs.values()),
         cost_kind="upper bound",
         part="computing",
         confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
         evidence=(Evidence("kernel", found.rank.span.token, "types", found.top),),
         fix=tuple(text for text in fix if run.is_torch or "torch" not in text),
         check=Message("check.kernel", kernel=found.top),
-        costs=found.items if is_loss else {},
+        costs=costs,
     )
 
 

@@ -137,9 +137,9 @@ class Rule:
 
 
 def severity_of(finding: Finding, step_ns: int) -> Severity:
-    """Severity by the share of step time. Idle time of short steps is "low": to launch their kernels takes the host
-    longer than to run them takes the device."""
-    if finding.part == "free" and step_ns < SHORT_STEP_NS:
+    """Severity by the share of step time. Idle time and the bubble of short steps are "low": to launch their kernels takes
+    the host longer than to run them takes the device."""
+    if finding.part in ("free", "bubble") and step_ns < SHORT_STEP_NS:
         return "low"
     share = finding.cost_ns / step_ns if step_ns > 0 else 0.0
     return next((severity for severity, least in SEVERITIES if share >= least), "low")

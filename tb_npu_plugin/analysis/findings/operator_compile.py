@@ -5,4 +5,4 @@ from __future__ import annotations
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 
 _CODES = ("finding.operator_compile", "fix.operator_compile", "fix.operator_compile.mindspore")
-RULE = idle_rule("operator_compile", "host", "compile", _CODES)
+RULE = idle_rule("operator_compile", "host", ("compile",), _CODES)

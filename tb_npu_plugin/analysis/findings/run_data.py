@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from statistics import median
@@ -11,6 +11,7 @@ from typing import Any, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
+from tb_npu_plugin.analysis.findings.late_launches import idle_items
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
@@ -82,6 +83,20 @@ class RankKernels:
     def classes(self) -> IntArray:
         """Index into CLASSES of each kernel."""
         return classes(self.table)
+
+
+@dataclass(frozen=True)
+class IdleItems:
+    """Idle time of a device. rows: of `idle.parts`, by item (late_launches.py)."""
+
+    span: SpanData
+    idle: DeviceIdle
+    rows: Mapping[str, IntArray]
+
+    def cost_of(self, item: str) -> int:
+        """Idle time of an item in and between all steps, ns."""
+        parts, rows = self.idle.parts, self.rows[item]
+        return int((parts.end[rows] - parts.start[rows]).sum())
 
 
 class RunData:
@@ -213,6 +228,11 @@ class RunData:
     def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
         """Idle time of the devices of each span whose trace is read."""
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
+
+    @cached_property
+    def idle_items(self) -> list[IdleItems]:
+        """The same, by item."""
+        return [IdleItems(span, one, idle_items(span, one)) for span, devices in self.idle for one in devices]
 
 
 def device_kind_of(span: SpanData) -> str:

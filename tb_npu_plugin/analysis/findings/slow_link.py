@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import Link
+from tb_npu_plugin.analysis.findings.byte_alignment import LEAST_UNALIGNED, share_of_unaligned
 from tb_npu_plugin.analysis.findings.model import (
     Confidence,
     ConfidenceKind,
@@ -91,9 +92,8 @@ def find(run: RunData) -> list[Finding]:
     steps = len({link.step for link in run.links})
     known = [one for one in _sum_up(run.links) if one.time > 0 and one.size >= _LEAST_BYTES * steps]
     alike = [one for peers in _comparable(known) for one in _slow_of(peers)]
-    found = [
-        one for one in (*alike, *_slower_than_smaller(known), *_alone(known)) if one.lost >= _LEAST_LOST_NS * steps
-    ]
+    alone = [one for one in _alone(known) if not _has_other_reason(run, one.link.transport)]
+    found = [one for one in (*alike, *_slower_than_smaller(known), *alone) if one.lost >= _LEAST_LOST_NS * steps]
     pairs: dict[frozenset[int], list[_Slow]] = {}
     for one in sorted(found, key=lambda one: one.order):
         pairs.setdefault(frozenset((one.link.src, one.link.dst)), []).append(one)
@@ -164,6 +164,22 @@ def _alone(links: Sequence[_Traffic]) -> Iterable[_Slow]:
             usual = _USUAL.get(one.transport, 0.0)
             if one.speed < _HALF * usual and one.calls and _piece(one) >= _LEAST_PIECE:
                 yield _Slow(one, usual, 0, "inferred")
+
+
+def _has_other_reason(run: RunData, transport: str) -> bool:
+    """Whether the packets of a transport are not aligned, or one of its operators comes near the usual bandwidth: a slow
+    link slows all operators, also those that nothing computes beside."""
+    for span in run.spans:
+        packets, moved = span.table("comm_packets"), span.table("comm_bandwidth")
+        if packets is not None and share_of_unaligned(packets, transport) >= LEAST_UNALIGNED:
+            return True
+        if moved is not None:
+            size, time = moved.ints("size_bytes"), moved.ints("time_ns")
+            rows = moved.text("transport").equals(transport) & (moved.ints("rollup") != 1)
+            rows &= (size >= _LEAST_PIECE) & (time > 0)
+            if (size[rows] >= _HALF * _USUAL.get(transport, 0.0) * time[rows]).any():
+                return True
+    return False
 
 
 def _comparable(links: Sequence[_Traffic]) -> list[list[_Traffic]]:

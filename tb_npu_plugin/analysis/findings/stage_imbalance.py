@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.messages import Message
 
 #: Least relative distance of the slowest stage to the mean of the others.
@@ -36,8 +38,7 @@ def find(run: RunData) -> list[Finding]:
                 share=percent(stages[slowest] / mean - 1),
                 mean=duration(mean / count),
             ),
-            # With the same work on all stages, the slowest computes for the mean of all.
-            cost_ns=round((stages[slowest] - sum(stages.values()) / len(stages)) / count),
+            cost_ns=round(_excess(_work_by_stage(run), slowest) / count),
             cost_kind="upper bound",
             part="bubble",
             confidence=Confidence("confirmed", len(run.lines)),
@@ -48,12 +49,32 @@ def find(run: RunData) -> list[Finding]:
     ]
 
 
+def _excess(work: dict[int, float], slowest: int) -> float:
+    """With the same work on all stages, the slowest works for the mean of all."""
+    return max(work[slowest] - sum(work.values()) / len(work), 0.0)
+
+
 def _computing_by_stage(run: RunData) -> dict[int, float]:
     """Median computing of the ranks of each stage, ns over all steps."""
+    return _by_stage(run, lambda sums: sums.computing)
+
+
+def _work_by_stage(run: RunData) -> dict[int, float]:
+    """The same, with the communication that belongs to its layers: not the bubble, nor waiting for late ranks."""
+    return _by_stage(run, _work)
+
+
+def _work(sums: RankBudget) -> int:
+    exposed = (sums.communication_not_overlapped or 0) - (sums.bubble or 0) - (sums.exposed_waiting or 0)
+    return (sums.computing or 0) + max(exposed, 0)
+
+
+def _by_stage(run: RunData, time_of: Callable[[RankBudget], Optional[int]]) -> dict[int, float]:
+    """Median time of the ranks of each stage, ns over all steps."""
     by_stage: dict[int, list[float]] = {}
     for line in run.lines:
         if line.stage is not None and line.sums.computing is not None:
-            by_stage.setdefault(line.stage, []).append(line.sums.computing)
+            by_stage.setdefault(line.stage, []).append(time_of(line.sums) or 0)
     return {stage: median_of(times) for stage, times in sorted(by_stage.items())}
 
 

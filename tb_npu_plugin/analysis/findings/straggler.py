@@ -97,8 +97,15 @@ def _computes_longer(run: RunData) -> list[Straggler]:
     for index, value, median in outliers([line.sums.computing for line in lines], run.stages):
         line, count = lines[index], run.step_count
         message = Message(key, rank=line.title, time=duration(value / count), share=percent(value / median - 1))
-        out.append(Straggler(line, "computes", message, (value - median) / count))
+        out.append(Straggler(line, "computes", message, (value - median - _filled(run, index)) / count))
     return out
+
+
+def _filled(run: RunData, index: int) -> float:
+    """Bubble that a rank fills with what it computes longer: that of its stage less its own, ns over all steps."""
+    stage, own = run.stages[index], run.lines[index].sums.bubble or 0
+    bubbles = [line.sums.bubble or 0 for line, other in zip(run.lines, run.stages) if other == stage]
+    return max(median_of(bubbles) - own, 0.0)
 
 
 def _runs_slower(run: RunData) -> list[Straggler]:

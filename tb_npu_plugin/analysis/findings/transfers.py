@@ -9,20 +9,31 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent, speed
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.run.communication import computing_times
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
-from tb_npu_plugin.tables import FloatArray, Table, known
+from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
 #: Bandwidth that large transfers reach on a link, 1e9 bytes per second: 80 % of the empirical HCCS 18, PCIe 20, RDMA 12.5
 #: (the advisor of msprof-analyze).
 EXPECTED = {"HCCS": 14.4, "PCIE": 16.0, "RDMA": 10.0}
 #: Item of the part "communication" that these rules share, so that no transfer counts twice.
 TRANSFER = "transfer"
+#: Most time that a packet takes beside its transfer, ns (assumed): longer ones wait for something else.
+_PACKET_NS = 30_000
+#: Packets that are faster than this, relative to EXPECTED, are not to blame for what their operators take beside.
+_SLOW = 0.9
 #: Least cost of a finding, as a share of the step, and ns per step: short transfers measure latency, not bandwidth.
 LEAST_SHARE, LEAST_LOST_NS = 0.01, 500_000
+
+
+Choose = Callable[[Table], NDArray[np.bool_]]
+_KEYS = ("step", "kind", "name", "group")
 
 
 @dataclass(frozen=True)
@@ -36,13 +47,28 @@ class PacketUse:
     bandwidth: float
 
 
-def packet_uses(run: RunData, choose: Callable[[Table], NDArray[np.bool_]]) -> list[PacketUse]:
-    """The chosen packets of each rank. Links run side by side, so the time of packets is scaled to that of their operator."""
-    found = [_use(run, span, choose) for span in run.spans]
-    return [one for one in found if one is not None]
+def packet_rule(rule: str, choose: Choose, least_share: float, codes: tuple[str, str, str], is_whole: bool) -> Rule:
+    """The rule about packets that are many and slow. least_share: of packets, by number; codes: of finding, fix and check;
+    is_whole: the packets are to blame for what their operators take beside the transfer, too."""
+
+    def find(run: RunData) -> list[Finding]:
+        """The rank that loses most."""
+        lines = [(at, line.span) for at, line in enumerate(run.communication.lines) if line.comm_ops is not None]
+        found = (_use(run, at, span, choose, is_whole) for at, span in lines)
+        uses = [use for use in found if use is not None and use.share >= least_share]
+        use = max(uses, key=lambda one: one.lost, default=None)
+        if use is None or not is_costly(run, use.lost):
+            return []
+        text, fix, check = codes
+        message = Message(text, share=percent(use.share), time=duration(use.time), speed=speed(use.bandwidth))
+        return [transfer_finding(made, run, use.span, message, use.lost, Message(fix), Message(check))]
+
+    made = Rule(rule, "communication", find, lambda run: missing_table(run, rule, "comm_packets"))
+    return made
 
 
-def _use(run: RunData, span: SpanData, choose: Callable[[Table], NDArray[np.bool_]]) -> Optional[PacketUse]:
+def _use(run: RunData, at: int, span: SpanData, choose: Choose, is_whole: bool) -> Optional[PacketUse]:
+    """The chosen packets of a rank. Links run side by side, so the time of packets is scaled to that of their operator."""
     ops, packets = span.table("comm_ops"), span.table("comm_packets")
     if ops is None or packets is None:
         return None
@@ -52,25 +78,45 @@ def _use(run: RunData, span: SpanData, choose: Callable[[Table], NDArray[np.bool
     if not chosen.any():
         return None
     counts, sizes, times = (packets.ints(key) for key in ("count", "packet_bytes", "time_ns"))
-    wall = _wall_times(ops, packets)
-    least = np.array([EXPECTED[name or ""] for name in packets.text("transport").tolist()])
-    lost = wall * np.maximum(0.0, 1 - sizes * counts / times / least)
+    transit = np.maximum(ops.ints("transit_ns"), 0)
+    wall = whole = _wall_times(ops, packets, transit)
+    if is_whole:
+        start, end = run.communication.transfer_times(at)
+        beside = _wall_times(ops, packets, np.maximum(end - start - transit, 0))
+        whole = wall + np.minimum(beside, _PACKET_NS * counts)
+    speeds, least = (
+        sizes * counts / times,
+        np.array([EXPECTED[name or ""] for name in packets.text("transport").tolist()]),
+    )
+    whole = np.where(speeds < _SLOW * least, whole, wall)
+    lost = whole - wall * np.minimum(1.0, speeds / least)
+    places = set(zip(*(packets.text(key).take(chosen).tolist() for key in _KEYS)))
+    own = np.array([place in places for place in zip(*(ops.text(key).tolist() for key in _KEYS))], dtype=bool)
     return PacketUse(
         span,
         share=float(counts[chosen].sum() / max(1, counts.sum())),
-        time=float(wall[chosen].sum()) / run.step_count,
-        lost=float(lost[chosen].sum()) / run.step_count,
+        time=float(whole[chosen].sum()) / run.step_count,
+        lost=min(float(lost[chosen].sum()), exposed_time(run, at, own)) / run.step_count,
         bandwidth=float((sizes * counts)[chosen].sum() / times[chosen].sum()),
     )
 
 
-def _wall_times(ops: Table, packets: Table) -> FloatArray:
-    """Part of the transfer time of its operator that each row of packets takes, ns."""
-    keys = ("step", "kind", "name", "group")
-    groups = Groups([packets.text(key) for key in keys], len(packets))
-    transit = dict(zip(zip(*(ops.text(key).tolist() for key in keys)), np.maximum(ops.ints("transit_ns"), 0).tolist()))
-    places = zip(*(packets.text(key).take(groups.first).tolist() for key in keys))
-    time = np.array([transit.get(place, 0) for place in places], dtype=np.float64)
+def exposed_time(run: RunData, at: int, chosen: NDArray[np.bool_]) -> float:
+    """Time of these operators of a line, without its wait for the last rank, that no computing hides, ns; infinite if unknown."""
+    computing = computing_times(run.communication.lines[at])
+    if computing is None:
+        return float("inf")
+    start, end = (one[chosen] for one in run.communication.transfer_times(at))
+    transfer = intervals.union(start, end)
+    return float(intervals.subtract(transfer, computing).total)
+
+
+def _wall_times(ops: Table, packets: Table, taken: IntArray) -> FloatArray:
+    """Part of the time of its operator that each row of packets takes, ns. taken: ns of each operator."""
+    groups = Groups([packets.text(key) for key in _KEYS], len(packets))
+    times = dict(zip(zip(*(ops.text(key).tolist() for key in _KEYS)), taken.tolist()))
+    places = zip(*(packets.text(key).take(groups.first).tolist() for key in _KEYS))
+    time = np.array([times.get(place, 0) for place in places], dtype=np.float64)
     return np.asarray(
         packets.ints("time_ns") * (time / np.maximum(groups.sum(packets.ints("time_ns")), 1))[groups.of_row]
     )

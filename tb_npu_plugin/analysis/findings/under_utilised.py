@@ -37,21 +37,21 @@ def find(run: RunData) -> list[Finding]:
 
 
 def _lost_time(rank: RankKernels) -> FloatArray:
-    """Time of each kernel, ns, that it would save if its busiest unit were its bound."""
+    """Time of each kernel, ns, that it would save if its busiest unit were busy all the time."""
     table, dur = rank.table, rank.table.ints("dur_ns")
     if not table.has("bound"):
         return np.zeros(len(dur))
     rows = table.text("bound").equals(NO_BOUND) & np.isin(rank.classes, MATRIX) & (dur >= LEAST_KERNEL_NS)
     out = np.zeros(len(dur))
-    out[rows] = dur[rows] * (1 - np.nan_to_num(bounds(table.take(rows)).utilisation, nan=1.0))
+    out[rows] = dur[rows] * (1 - np.nan_to_num(bounds(table.take(rows)).busy, nan=1.0))
     return out
 
 
 def _busiest(rank: RankKernels, type: str) -> float:
-    """Utilisation of these kernels of a type by its limit, weighted by time."""
+    """Busy share of the busiest unit of these kernels of a type, weighted by time."""
     chosen = rank.table.take(rank.table.text("bound").equals(NO_BOUND) & rank.table.text("type").equals(type))
     dur = chosen.ints("dur_ns")
-    return float((bounds(chosen).utilisation * dur).sum() / dur.sum())
+    return float((bounds(chosen).busy * dur).sum() / dur.sum())
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -12,7 +12,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 
 #: Ranks that others wait for less than this share of the step are ignored.
-_LEAST_WAIT = 0.1
+_LEAST_WAIT = 0.05
 #: Largest number of reported ranks in a single group.
 _NAMED = 3
 

@@ -72,10 +72,12 @@ class Bounds:
 
     labels: of LABELS, or NO_BOUND; unknown without counters.
     utilisation: busy share of the busiest unit by its limit, 0 to 1; NaN without counters.
+    busy: busy share of the busiest unit, 0 to 1; NaN without counters.
     """
 
     labels: StringColumn
     utilisation: FloatArray
+    busy: FloatArray
 
 
 def bounds(kernels: Table) -> Bounds:
@@ -99,7 +101,8 @@ def bounds(kernels: Table) -> Bounds:
     codes[(codes == len(_UNITS)) & (kernels.ints("dur_ns") < _LEAST_NS)] = -1
     codes[~counted] = -1
     labels = StringColumn(codes.astype(np.int32), [*LABELS.values(), NO_BOUND])
-    return Bounds(labels, np.where(counted, np.minimum(utilisation, 1.0), np.nan))
+    most = np.nan_to_num(busy).max(axis=1)
+    return Bounds(labels, *(np.where(counted, np.minimum(one, 1.0), np.nan) for one in (utilisation, most)))
 
 
 def with_bound(kernels: Table) -> Table:

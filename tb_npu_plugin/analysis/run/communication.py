@@ -173,7 +173,7 @@ class RunCommunication:
         names = table.text("step").take(steps.first).tolist()
         sums = {key: _optional(steps.sum(values)) for key, values in parts.items()}
         waiting = np.flatnonzero(waits.time > 0)
-        busy = _computing(line) if len(waiting) else None
+        busy = computing_times(line) if len(waiting) else None
         out = {}
         for number, rows in enumerate(steps.rows()):
             late = self._late_ranks(table, waits, np.intersect1d(rows, waiting), busy)
@@ -294,7 +294,7 @@ def _with_starts(ops: Optional[Table], waits: Optional[list[CollectiveWait]]) ->
     return Table(ops.columns, {**ops.data, "start_ns": starts})
 
 
-def _computing(line: RankDevice) -> Optional[Intervals]:
+def computing_times(line: RankDevice) -> Optional[Intervals]:
     """When kernels compute on the device, ns since the epoch; None if unknown, or of several devices."""
     kernels = line.kernels()
     if kernels is None or (line.device_id is None and not line.steps):

@@ -53,6 +53,7 @@ class Linear:
             p.communicate(Transfer("pp+", "hcom_send_", _ACTIVATION, 4), wait=False)
             p.communicate(Transfer("pp+", "hcom_receive_", _ACTIVATION, 4), backward=True)
         p.collect()
+        p.map_memory()
         with p.op("AddmmBackward0", [_OUT], [F32], sequence, backward=True):
             p.free(p.run("aten::mm", (_X[::-1], _OUT), (F32, F32), backward=True))
             p.free(out)
@@ -86,7 +87,7 @@ class Linear:
         with p.op("aten::dropout", [_OUT], [F32]):
             p.free(p.run("aten::_fused_dropout", (_OUT,), (F32,)))
         p.free(p.run("aten::sum", (_OUT,), (F32,)))
-        if self._faults.ai_cpu:
+        for _ in range(self._faults.ai_cpu):
             p.free(p.run("aten::nonzero", (_OUT,), (F32,)))
         return sequence, out
 

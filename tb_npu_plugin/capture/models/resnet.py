@@ -94,6 +94,7 @@ class _Builder:
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
         p.collect()
+        p.map_memory()
         self._backward()
         self._optimizer()
         p.read_loss(4, F32, ("aten::item", "aten::_local_scalar_dense"))
@@ -130,7 +131,7 @@ class _Builder:
             self._norm(out)
             if first:
                 self._norm(self._conv(x, 4 * width, 1, stride))
-            if self._faults.ai_cpu:
+            for _ in range(self._faults.ai_cpu):
                 with self._p.op("aten::where", [(out[0], out[1])], ["bool"]):
                     self._p.free(self._p.run("aten::nonzero", [(out[0], out[1])], ["bool"]))
             self._op("aten::add_", "Add", (out, out))

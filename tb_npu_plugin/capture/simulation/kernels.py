@@ -7,6 +7,7 @@ none and is no view becomes one element-wise kernel of its own name.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -16,10 +17,11 @@ from tb_npu_plugin.capture.simulation.rules import RULES, VIEWS, Rule, vector
 
 
 class KernelFactory:
-    """Kernels of one chip, each made once."""
+    """Kernels of one chip, each made once. stalls: factor of the time of matrix products, in which their units stall;
+    blocks: most of a matrix product, 0: as many as it has tiles or the chip cores."""
 
-    def __init__(self, chip: Chip) -> None:
-        self.chip = chip
+    def __init__(self, chip: Chip, stalls: float = 1.0, blocks: int = 0) -> None:
+        self.chip, self._stalls, self._blocks = chip, stalls, blocks
         self._known: dict[tuple[str, tuple[Shape, ...], tuple[str, ...]], tuple[Launch, ...]] = {}
         self._graphs = Graphs(chip)
 
@@ -53,7 +55,11 @@ class KernelFactory:
         flops = 2.0 * batch * m * k * n
         work = work_of(self.chip, prod(out) * item, prod(left) * item, prod(right) * item, flops)
         tiles = batch * -(-m // 128) * -(-n // 256)
-        return [launch(self.chip, rule, shapes, types, out, work, min(self.chip.cube_cores, tiles))]
+        blocks = min(self.chip.cube_cores, tiles)
+        used = min(self._blocks or blocks, blocks)
+        made = launch(self.chip, rule, shapes, types, out, work, used)
+        pipes = {unit: share / self._stalls for unit, share in made.kernel.pipes.items()}
+        return [replace(made, kernel=replace(made.kernel, pipes=pipes), ns=int(made.ns * self._stalls * blocks / used))]
 
     def _conv(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
         return self._graphs.convolution(shapes, types)

@@ -37,7 +37,7 @@ from tb_npu_plugin.capture.simulation.samples import WORKSPACE
 #: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500
 #: Instructions that a host without an NPU leaves out.
-_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block"))
+_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block", "map_memory"))
 
 
 def plan_of(program: Program, around: Circumstances, known: set[Kernel]) -> Plan:
@@ -301,9 +301,23 @@ class _Planner:
         self.spend(ns + self._around.loader)
         self.plan.loads.append((start, self._tick))
 
+    def _lose(self, ns: int) -> None:
+        """As `spend`, with a random number that the run has without the fault, too: all else takes as long as there."""
+        self.plan.spells.append(ns)
+        self.plan.lots.append(0)
+        self._tick += 1
+
+    def map_memory(self) -> None:
+        """Map device memory, if the allocator has none left."""
+        if self._around.allocator:
+            start = self._tick
+            self._lose(self._around.allocator)
+            call = self._call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", Thread.MAIN)
+            self.plan.host_calls.append((call, start, self._tick))
+
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""
         if self._around.gc:
             start = self._tick
-            self.spend(self._around.gc)
+            self._lose(self._around.gc)
             self.plan.pauses.append((start, self._tick))

@@ -267,7 +267,7 @@ def test_a_rank_without_a_profile_is_named_by_those_that_wait_for_it() -> None:
         peer(0, 14, operator="allReduce_1"),
         peer(1, 28),
         peer(1, 12, peer_rank=6),
-        peer(1, 9, peer_rank=7),
+        peer(1, 4, peer_rank=7),
     ]
     spans = [TestSpan(capture=Capture(rank=number), token=f"s{number}") for number in (1, 0)]
     found = unprofiled_rank.find(run_of([(30, {}), (30, {})], late_peers=waits, spans=spans))

@@ -20,6 +20,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
+from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tests.oracle.raw import FULL
@@ -50,7 +51,7 @@ def found(run: RunData) -> dict[str, Finding]:
         ((), {"host_bound": 800}),
         ((GC,), {"garbage_collection": 300, "host_bound": 500}),
         (((*LOADER[:4], 600),), {"input_bound": 550, "host_bound": 250}),
-        ((SYNC,), {"sync_stream": 200, "host_bound": 600}),
+        ((SYNC,), {"sync_stream": 770, "host_bound": 30}),
         ((COMPILE,), {"operator_compile": 300, "host_bound": 500}),
         ((COMPILE, MALLOC), {"allocator": 100, "operator_compile": 200, "host_bound": 500}),
     ],
@@ -105,7 +106,7 @@ LOADER_FAULT = ("slow-loader:0:60",)
 RUNS = {
     "healthy": (HEALTHY, "healthy"),
     "not synced": (replace(HEALTHY, step_sync=False), "healthy"),
-    "gc": (replace(HEALTHY, faults=("gc-pause:1:40",)), "garbage_collection"),
+    "gc": (replace(HEALTHY, faults=("gc-pause:1:40",), options=Options(gc_threshold=0.0)), "garbage_collection"),
     "loader": (replace(HEALTHY, faults=LOADER_FAULT, steps=3), "input_bound"),
     "loader, not synced": (
         Recipe("gpt2", steps=2, faults=LOADER_FAULT, step_sync=False, sizes=Sizes(layers=2)),

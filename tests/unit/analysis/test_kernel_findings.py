@@ -112,7 +112,7 @@ SWIGLU = [kernel("Swish", 30), kernel("Mul", 10)]
         (block_dim.RULE, [kernel("Relu", 60, block_dim=24)], [("Relu", 30)]),
         (block_dim.RULE, [kernel("Relu", 60, block_dim=24, **VECTOR), kernel("TransData", 60, block_dim=2)], []),
         (block_dim.RULE, [kernel("Relu", 19, block_dim=1)] * 5, []),
-        (under_utilised.RULE, [kernel("MatMulV3", 100, **IDLE)], [("MatMulV3", 50)]),
+        (under_utilised.RULE, [kernel("MatMulV3", 100, **IDLE)], [("MatMulV3", 60)]),
         (under_utilised.RULE, [kernel("MatMulV3", 100, **BUSY), kernel("MatMulV3", 100, **WAITS)], []),
         (under_utilised.RULE, [kernel("Relu", 100, aiv_vec_ratio=0.1, aiv_mte2_ratio=0.1)], []),
         (memory_bound.RULE, [kernel("MatMulV3", 100, input_shapes=ODD, **BF16, **WAITS)], [("MatMulV3", 0)]),
@@ -123,7 +123,7 @@ SWIGLU = [kernel("Swish", 30), kernel("Mul", 10)]
         (frequency_drop.RULE, [clock(1800, 100), clock(1350, 200)], [("MatMulV3", 50)]),
         (frequency_drop.RULE, [clock(1620, 200)], [("MatMulV3", 20)]),
         (frequency_drop.RULE, [clock(1800, 500), clock(1600, 100)], []),
-        (fusion.RULE, ATTENTION * 5, [("Add", 300)]),
+        (fusion.RULE, ATTENTION * 5, [("BatchMatMulV2", 600)]),
         (fusion.RULE, ATTENTION * 4, []),
         (fusion.RULE, SWIGLU * 5, [("Mul", 50)]),
         (fusion.RULE, [*SWIGLU, kernel("DSAGenBitMask", 1)] * 5, [("Mul", 50)]),
@@ -162,8 +162,8 @@ def test_a_low_clock_explains_a_straggler(others_us: int, expected: tuple[str, .
 def test_rules_share_the_time_of_a_kernel_type() -> None:
     run = run_of([kernel("MatMulV3", 100, block_dim=12, **IDLE)])
     found = [*block_dim.find(run), *under_utilised.find(run)]
-    assert [one.cost_ns for one in found] == [50 * US, 50 * US]
-    assert at_stake(found, run) == 50 * US
+    assert [one.cost_ns for one in found] == [50 * US, 60 * US]
+    assert at_stake(found, run) == 60 * US
 
 
 @pytest.mark.parametrize(

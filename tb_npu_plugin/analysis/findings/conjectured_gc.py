@@ -1,0 +1,21 @@
+"""The device idles while the host stands still: Python may collect garbage, which the profiler did not record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tb_npu_plugin.analysis.findings.idle import idle_rule
+from tb_npu_plugin.analysis.findings.late_launches import SILENT, has_collections
+from tb_npu_plugin.analysis.findings.model import Finding
+from tb_npu_plugin.analysis.findings.run_data import RunData
+
+_CODES = ("finding.conjectured_gc", "fix.conjectured_gc", "fix.conjectured_gc.mindspore")
+_STILL = idle_rule("conjectured_gc", "host", (SILENT,), _CODES, "inferred")
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank whose host stands still for longest; where collections were recorded, they are not the reason."""
+    return [] if any(has_collections(span) for span, _ in run.idle) else list(_STILL.find(run))
+
+
+RULE = replace(_STILL, find=find)

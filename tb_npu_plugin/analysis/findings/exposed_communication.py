@@ -1,0 +1,109 @@
+"""Gradients are reduced while computing stands still, although what follows could run meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.findings.transfers import is_costly, missing_table
+from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.run.communication import computing_times
+from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.communicators import group_hash
+from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
+from tb_npu_plugin.tables import IntArray, Table
+
+#: Groups of data parallel ranks: a step needs their results at its end only. Within a layer (tensor, context, expert
+#: parallel) the next operator needs them at once.
+_DATA_PARALLEL, _WHOLE = ("dp", "data"), "default_group"
+#: From this share of their transfer on that computing hides, collectives run beside it.
+_BESIDE = 0.05
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank that would save most, if no rank computes beside such collectives."""
+    found: list[tuple[int, SpanData]] = []
+    for at, line in enumerate(run.communication.lines):
+        computing = computing_times(line)
+        rows = _of_gradients(line)
+        if computing is None or not rows:
+            continue
+        start, end = run.communication.transfer_times(at)
+        busy = intervals.covered_until(computing, end) - intervals.covered_until(computing, start)
+        every = np.concatenate(rows)
+        if busy[every].sum() >= _BESIDE * (end - start)[every].sum():
+            return []
+        found.append((sum(_saved(start[one], end[one], computing) for one in rows), line.span))
+    cost, span = max(found, key=lambda one: one[0], default=(0, None))
+    cost //= run.step_count
+    if span is None or not is_costly(run, cost):
+        return []
+    rank = span.capture.rank
+    return [
+        Finding(
+            rule=RULE.id,
+            category=RULE.category,
+            subject=Subject(rank, None if rank is not None else span.worker_label),
+            message=Message("finding.exposed_communication", time=duration(cost), share=percent(cost / run.step_ns)),
+            cost_ns=cost,
+            cost_kind="upper bound",
+            part="communication",
+            confidence=Confidence("confirmed" if len(found) > 1 else "measured", len(found)),
+            evidence=(Evidence("distributed"), Evidence("trace", span.token)),
+            fix=(Message("fix.exposed_communication"),),
+            check=Message("check.exposed_communication"),
+        )
+    ]
+
+
+def _of_gradients(line: RankDevice) -> list[IntArray]:
+    """Rows of comm_ops that are collectives of data parallel ranks, by step and group."""
+    ops, groups = line.comm_ops, line.span.capture.groups
+    if ops is None:
+        return []
+    roles = {group_hash(name): str(group.get("group_name", "")).lower() for name, group in groups.items()}
+    is_collective = ops.text("kind").equals(COMM_KINDS[1])
+    used = set(ops.text("group").take(is_collective).tolist())
+    chosen = {group for group in used if roles.get(group or "", "").startswith(_DATA_PARALLEL)}
+    if len(used) == 1 and {roles.get(group or "") for group in used} == {_WHOLE}:
+        chosen = used
+    rows = np.flatnonzero(is_collective & ops.text("group").isin({group for group in chosen if group}))
+    return list(_by_place(ops, rows))
+
+
+def _by_place(ops: Table, rows: IntArray) -> Iterator[IntArray]:
+    """The rows by step and group, in order of time."""
+    groups = Groups([ops.text(key).take(rows) for key in ("step", "group")], len(rows))
+    for one in groups.rows():
+        chosen = rows[one]
+        yield chosen[np.argsort(ops.ints("start_ns")[chosen], kind="stable")]
+
+
+def _saved(start: IntArray, end: IntArray, computing: intervals.Intervals) -> int:
+    """Time that the collectives of a step would save beside the kernels behind them, ns. start, end: of their transfer.
+
+    Each begins when what precedes it is computed, as it does now, and when the one before it is done.
+    """
+    behind = intervals.covered_until(computing, start[1:]) - intervals.covered_until(computing, end[:-1])
+    computed, done = 0, 0
+    for took, following in zip((end - start).tolist(), [*behind.tolist(), 0]):
+        done = max(done, computed) + took
+        computed += following
+    now = int((end - start).sum()) + computed
+    return now - max(done, computed)
+
+
+def missing(run: RunData) -> Optional[Unchecked]:
+    """Collectives with their times."""
+    return missing_table(run, RULE.id, "comm_ops")
+
+
+RULE = Rule("exposed_communication", "communication", find, missing)

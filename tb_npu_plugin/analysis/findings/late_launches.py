@@ -1,0 +1,84 @@
+"""Splits the time of late launches by what the host did meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.analysis.idle.model import CAUSES, DeviceIdle, code_of
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.trace_events import CANN, PYTHON_GC
+from tb_npu_plugin.tables import IntArray
+
+#: Items of late launches beside "host_late".
+PREEMPTED, SILENT, AFTER_SYNC = "preempted", "silent_host", "after_synchronization"
+#: A launch call this long, ns and by the median of such calls, stands still. Longest of 191 calls on recorded ranks: 1.04 ms,
+#: the launch of a collective.
+_LONG_CALL_NS, _LONG_CALL = 2_000_000, 20
+#: A host is silent: length, ns, and largest number of calls of CANN in each ns of it. msprof-analyze's advisor, conjectured
+#: garbage collection.
+_SILENT_NS, _CALLS = 200_000_000, 1e-7
+
+
+def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
+    """Rows of `idle.parts` by item: a cause, or what late launches are split into. Each row has one item."""
+    parts = idle.parts
+    out: dict[str, IntArray] = {cause: np.flatnonzero(parts.cause == code_of(cause)) for cause in CAUSES}
+    is_late, is_unknown = parts.cause == code_of("host_late"), parts.cause == code_of("unknown")
+    preempted = (is_late | is_unknown) & _in_long_calls(span.timeline, idle)
+    silent = is_late & ~preempted & _are_silent(span.timeline, idle)
+    is_late, is_unknown = is_late & ~preempted & ~silent, is_unknown & ~preempted
+    following = is_late & _follow(idle)
+    length = parts.end - parts.start
+    if length[following].sum() < length[is_late & ~following].sum():  # the host is late without synchronizations, too
+        following = np.zeros(len(following), dtype=bool)
+    for item, chosen in ((PREEMPTED, preempted), (SILENT, silent), (AFTER_SYNC, following)):
+        out[item] = np.flatnonzero(chosen)
+    is_late &= ~following
+    out["host_late"], out["unknown"] = np.flatnonzero(is_late), np.flatnonzero(is_unknown)
+    return out
+
+
+def has_collections(span: SpanData) -> bool:
+    """Whether collections of Python were recorded."""
+    return any(track["process"] == PYTHON_GC for track in span.timeline.tracks)
+
+
+def _in_long_calls(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+    """Whether a launch call that stands still covers half of the part."""
+    parts, call = idle.parts, idle.gaps.call[idle.parts.gap]
+    took = np.where(call >= 0, timeline.rows.dur[np.maximum(call, 0)], 0)
+    is_long = took >= _LONG_CALL_NS
+    for name in np.unique(timeline.name[call[is_long]]).tolist():
+        own = is_long & (timeline.name[np.maximum(call, 0)] == name)
+        is_long[own] &= took[own] >= _LONG_CALL * np.median(timeline.rows.dur[timeline.name[:] == name])
+    start = timeline.rows.start[np.maximum(call, 0)]
+    shared = np.minimum(parts.end, start + took) - np.maximum(parts.start, start)
+    return np.asarray(is_long & (2 * shared >= parts.end - parts.start))
+
+
+def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+    """Whether the host hardly calls CANN during the part."""
+    parts = idle.parts
+    out = parts.end - parts.start >= _SILENT_NS
+    if not out.any():
+        return out
+    starts = [np.zeros(0, dtype=np.int64)]
+    for track in timeline.tracks_of("slices"):
+        if timeline.tracks[track]["process"] == CANN:
+            low, high = (int(timeline.rows.first[timeline.rows.track_row[at]]) for at in (track, track + 1))
+            starts.append(np.asarray(timeline.rows.start[low:high]))
+    calls = np.sort(np.concatenate(starts))
+    count = np.searchsorted(calls, parts.end) - np.searchsorted(calls, parts.start)
+    return np.asarray(out & (count <= _CALLS * (parts.end - parts.start)))
+
+
+def _follow(idle: DeviceIdle) -> NDArray[np.bool_]:
+    """Whether the part follows a blocking synchronization in its gap."""
+    parts = idle.parts
+    ends = np.full(len(idle.gaps.start), np.iinfo(np.int64).max)
+    rows = parts.cause == code_of("synchronization")
+    np.minimum.at(ends, parts.gap[rows], parts.end[rows])
+    return np.asarray(parts.start >= ends[parts.gap])

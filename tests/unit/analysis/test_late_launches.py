@@ -1,0 +1,66 @@
+"""Late launches by what the host did meanwhile, on small timelines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.analysis.findings import conjectured_gc, core_binding, late_launches
+from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC, PREEMPTED, SILENT
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tests.support.idle import GC, SYNC, US, Slice, idle_span
+
+LAUNCHES: tuple[Slice, ...] = tuple(("CANN", 7, "Node@launch", at, 1) for at in (10, 20, 30, 40, 50))
+LONG: Slice = ("CANN", 7, "Node@launch", 200, 690)
+
+
+def items(*slices: Slice, launch: float = 890) -> dict[str, int]:
+    run = RunData([idle_span(*slices, launch=launch)])
+    (found,) = run.idle_items
+    return {item: found.cost_of(item) // US for item in found.rows if found.cost_of(item)}
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The gap of the timeline is 0.8 ms long."""
+    monkeypatch.setattr(late_launches, "_SILENT_NS", 500 * US)
+    monkeypatch.setattr(late_launches, "_LONG_CALL_NS", 300 * US)
+    monkeypatch.setattr(late_launches, "_CALLS", 2e-6)
+
+
+@pytest.mark.parametrize(
+    ("slices", "expected"),
+    [
+        ((), {SILENT: 800}),
+        ([("CANN", 7, f"AscendCL@call{at}", at, 1) for at in range(110, 890, 100)], {"host_late": 800}),
+        ((SYNC,), {"host_late": 30, "synchronization": 200, SILENT: 570}),
+        (((*SYNC[:3], 130, 400),), {"host_late": 30, "synchronization": 400, AFTER_SYNC: 370}),
+        (((*SYNC[:3], 500, 50),), {"host_late": 750, "synchronization": 50}),  # late before it for longer
+    ],
+)
+def test_late_launches_have_one_item(slices: Any, expected: dict[str, int]) -> None:
+    assert items(*slices) == expected
+
+
+def test_a_pause_is_conjectured_to_be_a_collection_unless_collections_are_recorded() -> None:
+    def found(*slices: Slice) -> list[str]:
+        run = RunData([idle_span(*slices, launch=890)])
+        vars(run).update(step_ns=1000 * US, step_count=1)
+        return [one.confidence.kind for one in conjectured_gc.find(run)]
+
+    assert found() == ["inferred"]
+    assert found((*GC[:3], 100, 50)) == []
+
+
+def test_a_launch_call_that_stands_still_is_preempted() -> None:
+    span = idle_span(*LAUNCHES, LONG)
+    timeline = span.timeline
+    run = RunData([span])
+    ((_, (idle,)),) = run.idle
+    calls = [at for at in range(len(timeline.rows.start)) if timeline.names[int(timeline.name[at])] == "Node@launch"]
+    idle.gaps.call[:] = max(calls, key=lambda at: int(timeline.rows.dur[at]))
+    (found,) = run.idle_items
+    assert found.cost_of(PREEMPTED) == 800 * US
+    vars(run).update(step_ns=1000 * US, step_count=1)
+    assert [one.cost_ns for one in core_binding.RULE.find(run)] == [800 * US]

@@ -1,0 +1,106 @@
+"""Rules about pipelines and overlap on hand-made captures: what triggers them, and what must not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tb_npu_plugin.analysis.findings import bubble, exposed_communication
+from tb_npu_plugin.analysis.findings.model import Finding
+from tb_npu_plugin.analysis.findings.pipeline import whole_step
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.model import Capture
+from tb_npu_plugin.schema.communicators import group_hash
+from tests.support.span import TestSpan, table_of
+
+MS = 1_000_000
+GROUP = "10.0.0.1%eth0_60000_1"
+
+
+def stage(number: int, batches: int, free: int = 40) -> TestSpan:
+    """A rank of two stages that receives a micro-batch each 10 ms, in a step of 100 ms of which `free` are bubble."""
+    ops = [
+        {"step": "1", "kind": "p2p", "name": f"hcom_receive__1_{at}_1", "group": "1", "start_ns": 10 * at * MS}
+        for at in range(batches)
+    ]
+    ops = [{**one, "elapse_ns": 5 * MS, "transit_ns": 5 * MS, "wait_ns": 0, "sync_ns": 0} for one in ops]
+    ops.append({**ops[0], "name": "hcom_send__1_99_1", "start_ns": 95 * MS})
+    kernels = [{"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": 0, "dur_ns": 60 * MS}]
+    step = {"computing": 60, "communication_not_overlapped": 40, "overlapped": 0, "free": 0, "bubble": free}
+    budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
+    rows = {"comm_ops": ops, "kernels": kernels, "step_trace": [budget]}
+    args = {"pipeline_model_parallel_size": 2, "world_size": 2}
+    tables = {name: table_of(name, found) for name, found in rows.items()}
+    return TestSpan(tables, Capture(rank=number, distributed_args=args), token=f"s{number}")
+
+
+@pytest.mark.parametrize(
+    ("batches", "free", "expected"),
+    [
+        (2, 40, 60 * (1 / 2 - 1 / 8)),  # 60 ms of work
+        (2, 10, 10),  # no more than the bubble
+        (8, 40, None),
+    ],
+)
+def test_a_bubble_costs_what_more_micro_batches_would_save(batches: int, free: int, expected: float | None) -> None:
+    run = RunData([stage(0, batches, free), stage(1, batches, free)])
+    assert bubble.RULE.missing(run) is None
+    found = bubble.find(run)
+    assert [one.cost_ns / MS for one in found] == ([] if expected is None else [pytest.approx(expected)])
+
+
+def test_a_bubble_needs_known_stages() -> None:
+    spans = [stage(0, 2), stage(1, 2)]
+    for span in spans:
+        span.capture = Capture(rank=span.capture.rank)
+    assert bubble.RULE.missing(RunData(spans)) is not None
+    assert bubble.find(RunData(spans)) == []
+
+
+def test_what_each_micro_batch_loses_makes_the_bubble_longer() -> None:
+    assert whole_step(RunData([stage(0, 4), stage(1, 4)]), 40) == 50
+    assert whole_step(RunData([TestSpan()]), 40) == 40
+
+
+def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") -> TestSpan:
+    """Three collectives of 10 ms at 10, 30 and 50 ms. kernels: start and duration, ms."""
+    spent = {"elapse_ns": 10 * MS, "transit_ns": 10 * MS, "wait_ns": 0, "sync_ns": 0, "group": group_hash(GROUP)}
+    ops = [
+        {"step": "1", "kind": "collective", "name": f"hcom_allReduce__1_{at}_1", "start_ns": start * MS, **spent}
+        for at, start in enumerate((10, 30, 50))
+    ]
+    busy = [
+        {"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": at * MS, "dur_ns": dur * MS}
+        for at, dur in kernels
+    ]
+    step = {"computing": 40, "communication_not_overlapped": 30, "overlapped": 0, "free": 0, "bubble": 0}
+    budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
+    rows = {"comm_ops": ops, "kernels": busy, "step_trace": [budget]}
+    groups = {GROUP: {"group_name": role, "global_ranks": [0, 1]}, "other": {"group_name": "tp"}}
+    tables = {name: table_of(name, found) for name, found in rows.items()}
+    return TestSpan(tables, Capture(rank=number, groups=groups), token=f"s{number}")
+
+
+BETWEEN = ((0, 10), (20, 10), (40, 10), (60, 10))
+
+
+@pytest.mark.parametrize(
+    ("kernels", "role", "expected"),
+    [
+        (BETWEEN, "dp", 20),  # 10 ms of computing follow each of the first two collectives
+        (((0, 10), (20, 4), (40, 4)), "dp", 8),
+        (((0, 10), (60, 10)), "dp", None),  # nothing runs between them
+        (((0, 20), (20, 20)), "dp", None),  # computing runs beside the first one
+        (BETWEEN, "tp", None),  # the next layer needs the result
+    ],
+)
+def test_exposed_collectives_cost_what_they_would_save(
+    kernels: tuple[tuple[int, int], ...], role: str, expected: int | None
+) -> None:
+    run = RunData([rank(number, kernels, role) for number in (0, 1)])
+    assert exposed_communication.RULE.missing(run) is None
+    found: list[Finding] = exposed_communication.find(run)
+    assert [one.cost_ns / MS for one in found] == ([] if expected is None else [expected])
+
+
+def test_one_rank_that_computes_beside_its_collectives_is_enough() -> None:
+    assert exposed_communication.find(RunData([rank(0, BETWEEN), rank(1, ((0, 60),))])) == []
