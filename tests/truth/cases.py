@@ -1,52 +1,62 @@
-"""Simulated runs with a known fault, drawn from a seed, and the rule that must find it."""
+"""Simulated runs that trigger a rule, drawn from a seed: for each rule of the registry one or more triggers."""
 
 from __future__ import annotations
 
-import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from random import Random
+from typing import NamedTuple
 
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
 
 
-@dataclass(frozen=True)
-class Case:
-    """A run with one fault, or a healthy one.
+class Drawn(NamedTuple):
+    """A run that triggers a rule, and the same run without what triggers it. ranks: one of them must be named; empty: any."""
 
-    Attributes:
-        fault: Name of the fault; "" for a healthy run.
-        rules: Rules that may report it: the first that does counts.
-        effects: Further rules that may report what the fault brings with it.
-        ranks: Ranks of which one must be named; empty: any.
-    """
-
-    seed: int
-    fault: str
     recipe: Recipe
-    rules: tuple[str, ...] = ()
-    effects: tuple[str, ...] = ()
+    healthy: Recipe
     ranks: frozenset[int] = frozenset()
 
+
+@dataclass(frozen=True)
+class Trigger:
+    """What triggers a rule.
+
+    Attributes:
+        rule: Rule that must report it.
+        draw: Makes the run from a random stream and a healthy run.
+        quiet: Name of the trigger of another rule for which this rule must report nothing; "": a healthy run.
+        others: Rules that may report it instead, or in addition: it has such effects.
+        is_timeless: It takes no time of the step: the rule must report it, whatever it costs.
+        most_ranks: Largest number of ranks.
+        with_stages: The run has pipeline stages.
+    """
+
+    rule: str
+    draw: Callable[[Random, Recipe], Drawn]
+    quiet: str = ""
+    others: tuple[str, ...] = ()
+    is_timeless: bool = False
+    most_ranks: int = 8
+    with_stages: bool = False
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run drawn for a trigger, or a healthy one: trigger "" and no rule."""
+
+    seed: int
+    name: str
+    drawn: Drawn
+
     @property
-    def healthy(self) -> Recipe:
-        """The same run without the fault."""
-        return replace(self.recipe, faults=())
+    def trigger(self) -> Trigger:
+        """The trigger; KeyError for a healthy run."""
+        return TRIGGERS[self.name]
 
 
-#: Fault -> rules that may report it, and rules that may report its effects.
-FAULTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "slow-rank": (("straggler",), ()),
-    "unprofiled-rank": (("unprofiled_rank", "straggler"), ()),
-    "slow-link": (("slow_link",), ("straggler",)),
-    "gc-pause": (("garbage_collection", "straggler"), ()),
-    "slow-loader": (("straggler", "input_bound"), ()),
-    "ai-cpu": (("ai_cpu",), ()),
-    "memory-leak": (("leak",), ()),
-    "fragmentation": (("fragmentation",), ()),
-}
-#: Faults that take no time of the step: their rule must name them, whatever they cost.
-TIMELESS = ("memory-leak", "fragmentation")
 #: (tensor parallel, pipeline parallel) by number of ranks.
 LAYOUTS = {
     2: ((1, 1), (2, 1)),
@@ -56,46 +66,166 @@ LAYOUTS = {
     32: ((4, 2),),
     64: ((8, 2),),
 }
+#: The same for triggers that need pipeline stages.
+STAGED = {2: ((1, 2),), 4: ((1, 2), (2, 2), (1, 4)), 8: ((2, 2), (1, 4)), 16: ((2, 2),), 32: ((4, 4),), 64: ((8, 4),)}
 #: Number of ranks by seed; large runs take longest.
-RANKS = (2, 4, 8, 4, 8, 16, 4, 8, 2, 8, 4, 2, 8, 4, 8, 16, 4, 8, 32, 64)
+RANKS = (2, 4, 8, 2, 4, 2, 8, 4, 2, 4, 16, 2, 4, 8, 2, 4, 2, 8, 32, 64)
+
+
+def healthy_recipe(seed: int, most_ranks: int = 64, with_stages: bool = False) -> Recipe:
+    """A healthy run: layout, format and level are drawn. Stages have four micro batches each, which GPipe's paper calls
+    enough for the bubble to be small."""
+    draw = Random(f"healthy {seed}")
+    ranks = min(RANKS[seed % len(RANKS)], most_ranks)
+    tp, pp = draw.choice((STAGED if with_stages else LAYOUTS)[ranks])
+    export = draw.choice((("text",), ("db",)))
+    options = Options(memory=False, stack=False, gc_threshold=0.0, export=export, level=draw.choice((1, 1, 2)))
+    sizes = Sizes(layers=2 * pp, micro=4 * pp if pp > 1 else 1, hidden=4096, sequence=4096)
+    return Recipe("tiny", ranks, tp, pp, 2, seed=seed, sizes=sizes, options=options)
 
 
 def healthy_case(seed: int) -> Case:
     """A healthy run."""
-    return Case(seed, "", _recipe(random.Random(f"healthy {seed}"), seed))
+    recipe = healthy_recipe(seed)
+    return Case(seed, "", Drawn(recipe, recipe))
 
 
-def case(fault: str, seed: int) -> Case:
-    """A run with this fault."""
-    draw = random.Random(f"{fault} {seed}")
-    recipe = _recipe(draw, seed)
-    rules, effects = FAULTS[fault]
-    rank = draw.randrange(recipe.ranks)
-    late = {rank}
-    if fault == "slow-rank":
-        text = f"slow-rank:{rank}:{draw.choice((1.2, 1.3, 1.5, 2.0))}"
-    elif fault == "unprofiled-rank":
-        text = f"gc-pause:{rank}:{draw.choice((10, 20, 40))}"
-        others = recipe.cluster().linked(rank)
-        recipe = replace(recipe, only=tuple(sorted(draw.sample(others, min(len(others), 3)))))
-        late.update(others if recipe.tp * recipe.pp > 1 else ())  # one that waits for it in another group is late, too
-    elif fault == "slow-link":
-        other = draw.choice(recipe.cluster().linked(rank))
-        text = f"slow-link:{rank}-{other}:{draw.choice((4, 8))}"
-        late.clear()
-    elif fault in ("gc-pause", "slow-loader"):
-        text = f"{fault}:{rank}:{draw.choice((10, 20, 40))}"
-    else:
-        text = "memory-leak:256" if fault == "memory-leak" else fault
-        late.clear()
-        recipe = replace(recipe, steps=4, options=replace(recipe.options, memory=True))
-    return Case(seed, fault, replace(recipe, faults=(text,)), rules, effects, frozenset(late))
+def case(name: str, seed: int) -> Case:
+    """A run with this trigger."""
+    trigger = TRIGGERS[name]
+    healthy = healthy_recipe(seed, trigger.most_ranks, trigger.with_stages)
+    return Case(seed, name, trigger.draw(Random(f"{name} {seed}"), healthy))
 
 
-def _recipe(draw: random.Random, seed: int) -> Recipe:
-    ranks = RANKS[seed % len(RANKS)]
-    tp, pp = draw.choice(LAYOUTS[ranks])
-    export = draw.choice((("text",), ("db",)))
-    options = Options(memory=False, stack=False, gc_threshold=0.0, export=export, level=draw.choice((1, 1, 2)))
-    sizes = Sizes(layers=2 * pp, micro=pp, hidden=4096, sequence=1024)
-    return Recipe("tiny", ranks, tp, pp, 2, seed=seed, sizes=sizes, options=options)
+def _with_faults(base: Recipe, *faults: str, ranks: frozenset[int] = frozenset()) -> Drawn:
+    return Drawn(replace(base, faults=faults), base, ranks)
+
+
+def _fault(*texts: str) -> Callable[[Random, Recipe], Drawn]:
+    """One of these faults of the run."""
+    return lambda draw, base: _with_faults(base, draw.choice(texts))
+
+
+def _of_rank(word: str, *figures: float) -> Callable[[Random, Recipe], Drawn]:
+    """A fault of one rank, with one of these figures."""
+
+    def make(draw: Random, base: Recipe) -> Drawn:
+        rank = draw.randrange(base.ranks)
+        return _with_faults(base, f"{word}:{rank}:{draw.choice(figures)}", ranks=frozenset((rank,)))
+
+    return make
+
+
+def _of_all(word: str, *figures: float) -> Callable[[Random, Recipe], Drawn]:
+    """The same fault of each rank."""
+
+    def make(draw: Random, base: Recipe) -> Drawn:
+        figure = draw.choice(figures)
+        return _with_faults(base, *(f"{word}:{rank}:{figure}" for rank in range(base.ranks)))
+
+    return make
+
+
+def _unprofiled(draw: Random, base: Recipe) -> Drawn:
+    rank = draw.randrange(base.ranks)
+    others = base.cluster().linked(rank)
+    only = tuple(sorted(draw.sample(others, min(len(others), 3))))
+    # one that waits for it in another group is late, too
+    late = {rank, *(others if base.tp * base.pp > 1 else ())}
+    healthy = replace(base, only=only)
+    return _with_faults(healthy, f"gc-pause:{rank}:{draw.choice((10, 20, 40))}", ranks=frozenset(late))
+
+
+def _slow_link(draw: Random, base: Recipe) -> Drawn:
+    rank = draw.randrange(base.ranks)
+    other = draw.choice(base.cluster().linked(rank))
+    return _with_faults(base, f"slow-link:{rank}-{other}:{draw.choice((4, 8))}")
+
+
+def _data_parallel(draw: Random, base: Recipe) -> Recipe:
+    """All ranks reduce gradients together."""
+    return replace(base, tp=1, pp=1, sizes=replace(base.sizes, layers=4, micro=1))
+
+
+def _of_gradients(*texts: str) -> Callable[[Random, Recipe], Drawn]:
+    return lambda draw, base: _with_faults(_data_parallel(draw, base), draw.choice(texts))
+
+
+def _retransmission(draw: Random, base: Recipe) -> Drawn:
+    """RDMA joins servers of eight devices."""
+    base = replace(_data_parallel(draw, base), ranks=16, only=(0, 1, 8, 9))
+    return _with_faults(base, f"retransmission:{draw.choice((4200, 6000))}")
+
+
+def _silent_pauses(draw: Random, base: Recipe) -> Drawn:
+    """Collections that the profiler was not told to record."""
+    return _of_rank("gc-pause", 250, 400)(draw, replace(base, options=replace(base.options, gc_threshold=None)))
+
+
+def _compiled(draw: Random, base: Recipe) -> Drawn:
+    """Convolutions are compiled for each size of the images; with one warm size they are not."""
+    base = replace(base, model="resnet50", tp=1, pp=1, sizes=Sizes(layers=4, batch=64))
+    return _with_faults(base, "dynamic-shapes")
+
+
+def _recorded(base: Recipe, steps: int, memory: bool = False) -> Recipe:
+    return replace(base, steps=steps, options=replace(base.options, memory=memory))
+
+
+def _with_memory(*texts: str) -> Callable[[Random, Recipe], Drawn]:
+    return lambda draw, base: _with_faults(_recorded(base, 4, True), *((draw.choice(texts),) if texts else ()))
+
+
+def _unfused_optimizer(draw: Random, base: Recipe) -> Drawn:
+    return Drawn(replace(base, sizes=replace(base.sizes, fused=False)), base)
+
+
+def _unaligned_rows(draw: Random, base: Recipe) -> Drawn:
+    """Few tokens, so that products wait for their weights, with rows that are no multiple of 256 bytes."""
+    return Drawn(replace(base, sizes=replace(base.sizes, hidden=4160, sequence=64)), base)
+
+
+def _single_step(draw: Random, base: Recipe) -> Drawn:
+    return Drawn(_recorded(base, 1), base)
+
+
+_LATE = ("straggler",)
+#: By name. A rule without a line here fails test_truth_of_findings.py.
+TRIGGERS: dict[str, Trigger] = {
+    "slow rank": Trigger("straggler", _of_rank("slow-rank", 1.2, 1.3, 1.5, 2.0), "casts", most_ranks=64),
+    "unprofiled rank": Trigger("unprofiled_rank", _unprofiled, "slow rank", _LATE, most_ranks=64),
+    "uneven stages": Trigger(
+        "stage_imbalance", _fault("uneven-stages"), "few micro batches", ("bubble",), most_ranks=64, with_stages=True
+    ),
+    "few micro batches": Trigger(
+        "bubble", _fault("few-micro-batches:1", "few-micro-batches:2"), "slow rank", most_ranks=64, with_stages=True
+    ),
+    "slow link": Trigger("slow_link", _slow_link, "small buckets", ("straggler",), most_ranks=64),
+    "no overlap": Trigger("exposed_communication", _of_gradients("no-overlap"), "contention"),
+    "small buckets": Trigger("small_packets", _of_gradients("small-buckets:2", "small-buckets:4"), "contention"),
+    "contention": Trigger("contention", _of_gradients("contention:3", "contention:5"), "slow link"),
+    "retransmission": Trigger("retransmission", _retransmission, "contention"),
+    "unaligned": Trigger("byte_alignment", _of_gradients("unaligned:2", "unaligned:3"), "contention"),
+    "slow loader": Trigger("input_bound", _of_rank("slow-loader", 10, 20, 40), "collections", _LATE, most_ranks=16),
+    "collections": Trigger("garbage_collection", _of_rank("gc-pause", 10, 20, 40), "slow loader", _LATE, most_ranks=16),
+    "silent pauses": Trigger("conjectured_gc", _silent_pauses, "collections", _LATE),
+    "synchronization": Trigger("sync_stream", _fault("sync-stream"), "slow host"),
+    "compilation": Trigger("operator_compile", _compiled, "slow allocator", ("capture_quality",), most_ranks=4),
+    "slow allocator": Trigger("allocator", _of_all("slow-allocator", 10, 20, 40), "slow host"),
+    "preemption": Trigger("core_binding", _of_all("preemption", 20, 40), "slow host"),
+    "slow host": Trigger("host_bound", _of_all("slow-host", 10, 20), "slow allocator"),
+    "AI CPU": Trigger("ai_cpu", _fault("ai-cpu", "ai-cpu:4", "ai-cpu:16"), "casts"),
+    "dynamic shapes": Trigger("dynamic_shapes", _with_memory("dynamic-shapes"), "leak", is_timeless=True),
+    "casts": Trigger("format_conversions", _fault("casts:8", "casts:16"), "AI CPU"),
+    "low clock": Trigger("frequency_drop", _of_rank("low-clock", 1.2, 1.3, 1.5), "slow rank", _LATE),
+    "stalls": Trigger("under_utilised", _fault("stalls:1.6", "stalls:2"), "few blocks"),
+    "unaligned rows": Trigger("memory_bound", _unaligned_rows, "stalls", is_timeless=True),
+    "FP32": Trigger("compute_bound", _fault("fp32"), "stalls", is_timeless=True),
+    "few blocks": Trigger("block_dim", _fault("few-blocks:25", "few-blocks:30"), "stalls"),
+    "unfused optimizer": Trigger("optimizer", _unfused_optimizer, "unfused"),
+    "unfused": Trigger("fusion", _fault("unfused"), "casts"),
+    "fragmentation": Trigger("fragmentation", _with_memory("fragmentation"), "leak", is_timeless=True),
+    "leak": Trigger("leak", _with_memory("memory-leak:256"), "fragmentation", is_timeless=True),
+    "memory": Trigger("peak_holders", _with_memory(), "casts", is_timeless=True),
+    "single step": Trigger("capture_quality", _single_step, "casts", is_timeless=True),
+}

@@ -9,7 +9,7 @@ from tb_npu_plugin.capture.models.resnet import ResNet
 from tb_npu_plugin.capture.models.transformer import Sizes as DecoderSizes
 from tb_npu_plugin.capture.models.transformer import Transformer
 from tb_npu_plugin.capture.simulation.cluster import Workload
-from tb_npu_plugin.capture.simulation.faults import Faults
+from tb_npu_plugin.capture.simulation.faults import FAULTS, Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.errors import BadRequest
@@ -53,6 +53,11 @@ def workload(
         raise BadRequest(
             f"{model} has no {useless[0]} to change", f"It has: {', '.join(sorted(_SIZES[model])) or 'none'}."
         )
+    if model not in TRANSFORMERS:
+        given = faults.as_json()
+        wrong = [word for word, fault in FAULTS.items() if fault.of_decoders and word in given]
+        if wrong and model in MODELS:
+            raise BadRequest(f"{model} has no {wrong[0]}", "Choose a decoder as --model.")
     if model == "resnet50":
         blocks = (3, 4, 6, 3) if sizes.layers is None else tuple(max(1, sizes.layers // 4) for _ in range(4))
         return ResNet(layout, kernels, faults, sizes.batch or 64, blocks, synced)
@@ -63,4 +68,12 @@ def workload(
     shape = replace(TRANSFORMERS[model], **changes)
     if "micro" not in changes and layout.pp > 1:
         shape = replace(shape, micro=2 * layout.pp)
+    if faults.micro_batches:
+        if shape.micro % faults.micro_batches:
+            raise BadRequest(
+                f"{shape.micro} micro batches cannot be joined to {faults.micro_batches}",
+                "Choose a number that divides --micro-batches.",
+            )
+        joined = shape.micro // faults.micro_batches
+        shape = replace(shape, batch=shape.batch * joined, micro=faults.micro_batches)
     return Transformer(shape, layout, kernels, faults, synced)

@@ -73,6 +73,7 @@ class Linear:
             p.copy(512, parts=2)
             p.aside("aten::pin_memory", [_X], [F32], 5_000)
         p.leak(self._faults.leak)
+        p.map_memory()
         return data
 
     def _forward(self, p: Program) -> tuple[int, int]:
@@ -86,7 +87,7 @@ class Linear:
         with p.op("aten::dropout", [_OUT], [F32]):
             p.free(p.run("aten::_fused_dropout", (_OUT,), (F32,)))
         p.free(p.run("aten::sum", (_OUT,), (F32,)))
-        if self._faults.ai_cpu:
+        for _ in range(self._faults.ai_cpu):
             p.free(p.run("aten::nonzero", (_OUT,), (F32,)))
         return sequence, out
 

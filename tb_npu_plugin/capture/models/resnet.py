@@ -91,6 +91,7 @@ class _Builder:
             data = p.allocate(self._batch * 3 * size * size * 4)
             p.copy(self._batch * 3 * size * size * 4)
         p.leak(self._faults.leak)
+        p.map_memory()
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)
         p.collect()
@@ -130,7 +131,7 @@ class _Builder:
             self._norm(out)
             if first:
                 self._norm(self._conv(x, 4 * width, 1, stride))
-            if self._faults.ai_cpu:
+            for _ in range(self._faults.ai_cpu):
                 with self._p.op("aten::where", [(out[0], out[1])], ["bool"]):
                     self._p.free(self._p.run("aten::nonzero", [(out[0], out[1])], ["bool"]))
             self._op("aten::add_", "Add", (out, out))

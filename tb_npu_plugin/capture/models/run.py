@@ -83,7 +83,9 @@ class Recipe:
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
         faults = parse_faults(self.faults, self.ranks)
-        model = workload(self.model, self.sizes, layout, KernelFactory(chip), faults, self.step_sync)
+        model = workload(
+            self.model, self.sizes, layout, KernelFactory(chip, faults.stalls, faults.blocks), faults, self.step_sync
+        )
         cluster = Cluster(
             model,
             layout,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tb_npu_plugin.capture.simulation.collectives import Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
@@ -11,7 +12,7 @@ from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
-BF16 = "c10::BFloat16"
+BF16, F32 = "c10::BFloat16", "float"
 #: Bytes of gradients that are reduced together.
 _BUCKET = 96 << 20
 #: Columns of the mask whose places the fault ai-cpu looks for.
@@ -27,6 +28,9 @@ _ADAMW = (
     ("aten::_foreach_add_", 2),
     ("aten::_foreach_addcdiv_", 3),
 )
+#: Operators that read a value; collectives that a distributed optimizer reduces gradients with.
+_READ = ("aten::item", "aten::_local_scalar_dense")
+_SHARDED = ("hcom_reduceScatter_", "hcom_allGather_")
 #: Share of the sequence in each step of a run with dynamic shapes.
 _LENGTHS = (1.0, 0.75, 0.875, 0.625, 0.9375, 0.8125)
 
@@ -71,6 +75,10 @@ class Transformer:
                 f"{shape.layers} layers and {shape.heads} heads cannot be split into pp {layout.pp} and tp {layout.tp}",
                 "Choose tp and pp that divide them, or give --layers.",
             )
+        if faults.uneven_stages and not 0 < faults.uneven_stages < shape.layers // layout.pp < shape.layers:
+            raise BadRequest(
+                f"a stage has no {faults.uneven_stages} layers to give away", "Choose --pp above 1 and more --layers."
+            )
         if shape.hidden % shape.heads:
             raise BadRequest(
                 f"a hidden size of {shape.hidden} cannot be split into {shape.heads} heads",
@@ -87,7 +95,12 @@ class Transformer:
         s = self.shape
         layer = 4 * s.hidden * s.hidden + 3 * s.hidden * s.feed_forward
         ends = (stage == 0) + (stage == self.layout.pp - 1)
-        return (layer * (s.layers // self.layout.pp) + ends * s.vocabulary * s.hidden) // self.layout.tp
+        return (layer * self.layers(stage) + ends * s.vocabulary * s.hidden) // self.layout.tp
+
+    def layers(self, stage: int) -> int:
+        """Layers of a stage."""
+        moved = self.faults.uneven_stages
+        return self.shape.layers // self.layout.pp + (moved * (self.layout.pp - 1) if stage == 0 else -moved)
 
     def size(self, step: int) -> int:
         """Tokens of a sequence."""
@@ -116,7 +129,8 @@ class _Stage:
         self._model, self._p, self._length = model, program, length
         self._shape, self._layout, self._faults = model.shape, model.layout, model.faults
         self._first, self._last = stage == 0, stage == model.layout.pp - 1
-        self._stage = stage
+        self._stage, self._layers = stage, model.layers(stage)
+        self._products = F32 if model.faults.fp32 else BF16
         tp, s = self._layout.tp, model.shape
         self._head, self._heads = s.hidden // s.heads, s.heads // tp
         self._wide, self._vocabulary = s.feed_forward // tp, s.vocabulary // tp
@@ -124,6 +138,7 @@ class _Stage:
         self._activation = s.batch * length * s.hidden * 2
         self._kept: list[list[_Kept]] = []  # of micro batches whose backward pass is to come
         self._pending = 0  # bytes of gradients that are not reduced yet
+        self._has_reduced = False
         self._number: dict[str, int] = {}
 
     def build(self) -> Program:
@@ -164,6 +179,7 @@ class _Stage:
             self._input = p.allocate(tokens[0] * tokens[1] * 8)
             p.copy(tokens[0] * tokens[1] * 8)
         p.leak(self._faults.leak)
+        p.map_memory()
 
     def _forward(self, number: int) -> None:
         """One micro batch: from the stage before, through the layers, towards the stage behind."""
@@ -176,7 +192,7 @@ class _Stage:
                 table = (self._vocabulary, self._shape.hidden)
                 self._op(kept, "aten::embedding", (table, (self._shape.batch, self._length)), ("w",), BF16, "long int")
                 self._sum_tensor()
-            for layer in range(self._shape.layers // self._layout.pp):
+            for layer in range(self._layers):
                 self._layer(kept, layer)
         if self._last:
             out = (self._tokens[0], self._vocabulary)
@@ -204,18 +220,26 @@ class _Stage:
                 self._sum_tensor()
                 self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
-            if self._faults.ai_cpu:
+            for _ in range(self._faults.ai_cpu):
                 mask = (x[0], _ROUTES)
                 with p.op("aten::where", [mask], ["bool"]):
                     p.free(p.run("aten::nonzero", [mask], ["bool"]))
             self._op(kept, "npu::npu_rms_norm", (x, (s.hidden,)))
             with p.frame(f"nn.Module: LlamaMLP_{layer}", layer):
                 self._linear(kept, x, (s.hidden, 2 * self._wide), "gate_up", reduce=True)
-                self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
+                if self._faults.unfused:
+                    self._op(kept, "aten::silu", (wide,))
+                    self._op(kept, "aten::mul", (wide, wide))
+                else:
+                    self._op(kept, "npu::npu_swiglu", ((x[0], 2 * self._wide),))
                 self._linear(kept, wide, (self._wide, s.hidden), "down")
                 self._sum_tensor()
                 self._dropout(kept)
             self._op(kept, "aten::add", (x, x))
+            for _ in range(self._faults.casts):
+                p.free(p.run("aten::_to_copy", (x,), (BF16,)))
+            if self._faults.synchronizing:
+                p.read_loss(2, BF16, _READ)
 
     def _op(
         self, kept: list[_Kept], name: str, shapes: tuple[Shape, ...], weights: tuple[str, ...] = (), *types: str
@@ -232,7 +256,7 @@ class _Stage:
         number = self._number["Linear"] = self._number.get("Linear", -1) + 1
         with p.frame(f"nn.Module: Linear_{number}", number), p.op("aten::linear", [x, weight], [BF16, BF16]):
             sequence = p.next_sequence()
-            slot = p.run("aten::matmul", (x, weight), (BF16, BF16), sequence)
+            slot = p.run("aten::matmul", (x, weight), (self._products,) * 2, sequence)
         whole = self._activation if reduce and self._layout.tp > 1 else 0
         kept.append(_Kept("aten::matmul", sequence, (x, weight), slot, 2 * weight[0] * weight[1], whole))
 
@@ -258,13 +282,27 @@ class _Stage:
             if last and entry.weight and self._layout.dp > 1:
                 self._pending += entry.weight
                 if self._pending >= _BUCKET:
-                    self._reduce_gradients()
+                    self._reduce_gradients(beside=True)
         if last and self._pending:
-            self._reduce_gradients()
+            self._reduce_gradients(beside=False)
 
-    def _reduce_gradients(self) -> None:
-        self._p.communicate(Transfer("dp", "hcom_allReduce_", self._pending), backward=True, wait=False)
+    def _reduce_gradients(self, beside: bool) -> None:
+        """beside: the backward pass goes on meanwhile."""
+        faults, bucket = self._faults, self._faults.bucket or self._pending
+        slow = faults.contention if beside else 1.0
+        for start in range(0, self._pending, bucket):
+            trouble = Trouble(slow * faults.unaligned, 0 if self._has_reduced else faults.resend)
+            size, self._has_reduced = min(bucket, self._pending - start), True
+            for type_ in _SHARDED if faults.unaligned != 1 else ("hcom_allReduce_",):
+                size = self._unaligned(size) if faults.unaligned != 1 else size
+                self._p.communicate(
+                    Transfer("dp", type_, size, trouble=trouble), backward=True, wait=faults.without_overlap
+                )
         self._pending = 0
+
+    def _unaligned(self, size: int) -> int:
+        """About as many bytes, but the shard of a rank is no multiple of 512."""
+        return self._layout.dp * (size // self._layout.dp // 512 * 512 + 2)
 
     def _gradient(self, entry: _Kept) -> None:
         p, name = self._p, entry.name.partition("::")[2]
@@ -275,7 +313,7 @@ class _Stage:
                 x, weight = entry.shapes
                 out = (x[0], weight[1])
                 for shapes in ((out, (weight[1], weight[0])), ((x[1], x[0]), out)):
-                    p.free(p.run("aten::mm", shapes, (BF16, BF16), backward=True))
+                    p.free(p.run("aten::mm", shapes, (self._products,) * 2, backward=True))
                 return
             backward = _BACKWARD.get(entry.name)
             if backward is not None:
@@ -303,18 +341,16 @@ class _Stage:
         tp = self._layout.tp
         sizes = [4 * s.hidden * s.hidden // tp, 3 * s.hidden * s.feed_forward // tp]
         with p.frame("mindspeed/optimizer/adamw.py(61): step"), p.op("Optimizer.step#AdamW.step"):
-            for size in sizes * (s.layers // self._layout.pp) if s.fused else ():
+            for size in sizes * self._layers if s.fused else ():
                 p.run("npu::npu_apply_adam_w", ((size,),) * 4, (BF16, "float", "float", BF16), output=False)
             for name, inputs in _ADAMW if not s.fused else ():
-                p.run(
-                    name, ((sum(sizes) * (s.layers // self._layout.pp),),) * inputs, ("float",) * inputs, output=False
-                )
+                p.run(name, ((sum(sizes) * self._layers,),) * inputs, (F32,) * inputs, output=False)
         with p.frame("torch/optim/optimizer.py(302): zero_grad"), p.op("Optimizer.zero_grad#AdamW"):
             p.run("aten::zero_", ((sum(sizes),),), (BF16,), output=False)
 
     def _read_loss(self) -> None:
         p = self._p
-        p.read_loss(2, BF16, ("aten::item", "aten::_local_scalar_dense"))
+        p.read_loss(2, BF16, _READ)
         p.free(self._input)
 
 
@@ -329,6 +365,7 @@ _BACKWARD = {
     "npu::npu_fusion_attention": "npu::npu_fusion_attention_grad",
     "aten::add": None,
     "npu::npu_swiglu": "npu::npu_swiglu_backward",
+    "aten::mul": "npu::npu_swiglu_backward",
     "aten::_log_softmax": "aten::_log_softmax_backward_data",
     "aten::nll_loss_forward": "aten::nll_loss_backward",
 }

@@ -105,7 +105,7 @@ class Cluster:
             soc=chip.soc,
             split=chip.split,
             cube_cores=chip.cube_cores,
-            clock=chip.clock,
+            clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0)),
         )
         process.dequeue_tid = process.pid + 57
         return process
@@ -237,7 +237,7 @@ def _exchange(key: tuple[str, int], communicator: Communicator, transfer: Transf
     members, type_ = communicator.ranks, transfer.type
     if sender is not None:
         members, type_ = tuple(sorted(members, key=lambda rank: rank != sender)), SEND
-    return Exchange(type_, transfer.size, members, f"{key[0]}/{key[1]}")
+    return Exchange(type_, transfer.size, members, f"{key[0]}/{key[1]}", transfer.trouble)
 
 
 class _Run:
@@ -249,7 +249,13 @@ class _Run:
         self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
-        self._host_faults = HostFaults(faults.gc.get(rank, 0), faults.loader.get(rank, 0))
+        self._host_faults = HostFaults(
+            faults.gc.get(rank, 0),
+            faults.loader.get(rank, 0),
+            faults.allocator.get(rank, 0),
+            faults.slow_hosts.get(rank, 1.0),
+            faults.preempted.get(rank, 0),
+        )
         held = cluster.workload.held(self._stage)
         # half of what the rank needs
         in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
@@ -260,7 +266,7 @@ class _Run:
             held,
             keep,
             runtime,
-            faults.slow_ranks.get(rank, 1.0),
+            faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
             cluster.task_queue,
             in_pieces,
         )

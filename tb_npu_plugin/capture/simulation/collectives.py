@@ -63,6 +63,18 @@ _LOCAL, _HANDSHAKE, _NOTIFY, _HOP = 1 / 400, 3_000, 1_600, {"SIO": 300, "HCCS": 
 
 
 @dataclass(frozen=True)
+class Trouble:
+    """What goes wrong in one operator. slow: factor of its moves; resend: ns until RDMA sends again what was lost in the
+    first round of a ring."""
+
+    slow: float = 1.0
+    resend: int = 0
+
+
+NO_TROUBLE = Trouble()
+
+
+@dataclass(frozen=True)
 class Exchange:
     """One communication operator of a group. size: bytes of the whole tensor; members: their ranks in the world."""
 
@@ -70,6 +82,7 @@ class Exchange:
     size: int
     members: tuple[int, ...]
     seed: str
+    trouble: Trouble = NO_TROUBLE
 
 
 #: Collectives that work in levels over several servers -> (collective, between servers?) of each level.
@@ -93,7 +106,7 @@ def schedule(
         for places in between if over_servers else inside:
             ranks = tuple(exchange.members[place] for place in places)
             own = places.index(member) if member in places else None
-            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}")
+            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}", exchange.trouble)
             done, planes = _Schedule(part, tuple(ends[place] for place in places), topology, own).run()
             for place, end in zip(places, done):
                 ends[place] = end
@@ -141,7 +154,7 @@ class _Kind:
     """What all operators of one type and size between the same ranks have in common. shares: bytes of the tensor that each
     member has; copies: ns that it takes to copy them; phases: does one reduce?"""
 
-    def __init__(self, type_: str, size: int, members: tuple[int, ...], topology: Topology) -> None:
+    def __init__(self, type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> None:
         self._members, self._topology = members, topology
         self.is_mesh = topology.is_mesh(members)
         self.shares = shares = _shares(type_, size, len(members), _MESH_UNIT if self.is_mesh else _RING_UNIT)
@@ -151,13 +164,19 @@ class _Kind:
         self._patterns: dict[int, Pattern] = {}
         if self.is_mesh:
             #: Of each phase: ns of the moves of each member by how far the peer is behind, and of the longest of them.
-            self.moves = [topology.mesh_moves(members, shares, reduce) for reduce in self.phases]
+            self.moves = [
+                [[int(ns * slow) for ns in row] for row in topology.mesh_moves(members, shares, reduce)]
+                for reduce in self.phases
+            ]
             self.longest = [list(map(max, moves)) for moves in self.moves]
         else:  # each member takes from the one before it
             self.links = [topology.link(members[m], members[m - 1]) for m in range(len(members))]
             self.hops = np.array([_HOP[link] for link in self.links], dtype=np.int64)
             self.rounds = [
-                [topology.move_ns(members[m], members[m - 1], shares[0], reduce) for m in range(len(members))]
+                [
+                    int(topology.move_ns(members[m], members[m - 1], shares[0], reduce) * slow)
+                    for m in range(len(members))
+                ]
                 for reduce in self.phases
             ]
 
@@ -174,8 +193,8 @@ class _Kind:
 
 
 @lru_cache(maxsize=128)
-def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology) -> _Kind:
-    return _Kind(type_, size, members, topology)
+def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> _Kind:
+    return _Kind(type_, size, members, topology, slow)
 
 
 @lru_cache(maxsize=128)
@@ -214,7 +233,8 @@ class _Schedule:
         """When each member is done, and the tasks."""
         exchange = self._exchange
         if exchange.type in PHASES:
-            kind = _kind(exchange.type, exchange.size, exchange.members, self._topology)
+            slow = exchange.trouble.slow
+            kind = _kind(exchange.type, exchange.size, exchange.members, self._topology, slow)
             ends = self._mesh(kind) if kind.is_mesh else self._ring(kind)
             pattern = None if self._member is None else kind.pattern(self._member)
         else:
@@ -297,13 +317,14 @@ class _Schedule:
         share = kind.copies[0]  # the last one is hardly smaller
         now = np.array(self._copies(self._begin(), [share] * count), dtype=np.int64)
         before = np.arange(count) - 1
+        again = np.where(np.array(kind.links) == "RDMA", self._exchange.trouble.resend, 0)
         for bases in kind.rounds:
             durs = np.array([self._move(m, base) for m, base in enumerate(bases)], dtype=np.int64)
             for _ in range(count - 1):
-                goes = np.maximum(now + (_BEHIND + 40), now[before] + kind.hops)
+                goes, took = np.maximum(now + (_BEHIND + 40), now[before] + kind.hops), durs + again
                 if self._member is not None:
-                    self._round(now, goes, durs, kind.links)
-                now = goes + durs + 100
+                    self._round(now, goes, took, kind.links)
+                now, again = goes + took + 100, again * 0
         return self._finish(now.tolist())
 
     def _round(self, now: _Ints, goes: _Ints, durs: _Ints, links: list[str]) -> None:

@@ -23,14 +23,36 @@ class Faults:
     slow_links: dict[tuple[int, int], float] = field(default_factory=dict)
     gc: dict[int, int] = field(default_factory=dict)
     loader: dict[int, int] = field(default_factory=dict)
-    ai_cpu: bool = False
+    ai_cpu: int = 0
     leak: int = 0
     dynamic: bool = False
     fragmentation: bool = False
+    slow_hosts: dict[int, float] = field(default_factory=dict)
+    preempted: dict[int, int] = field(default_factory=dict)
+    allocator: dict[int, int] = field(default_factory=dict)
+    low_clocks: dict[int, float] = field(default_factory=dict)
+    synchronizing: bool = False
+    uneven_stages: int = 0
+    micro_batches: int = 0
+    without_overlap: bool = False
+    bucket: int = 0
+    contention: float = 1.0
+    resend: int = 0
+    unaligned: float = 1.0
+    casts: int = 0
+    unfused: bool = False
+    fp32: bool = False
+    stalls: float = 1.0
+    blocks: int = 0
 
     def as_json(self) -> dict[str, Json]:
         """What was put in, by the words of the command line."""
-        return {word: fault.as_json(value) for word, fault in FAULTS.items() if (value := getattr(self, fault.field))}
+        none = Faults()
+        return {
+            word: fault.as_json(value)
+            for word, fault in FAULTS.items()
+            if (value := getattr(self, fault.field)) != getattr(none, fault.field)
+        }
 
 
 @dataclass(frozen=True)
@@ -61,10 +83,19 @@ def _ms(default: float) -> Figure:
     return Figure(default, "number of ms", "ns", 0.001, 3_600_000, 1_000_000)
 
 
+def _count(default: float, key: str) -> Figure:
+    return Figure(default, "number", key, 1, 1000, 1)
+
+
+def _mb(default: float, key: str) -> Figure:
+    return Figure(default, "number of MB", key, 0.001, 1 << 20, 1 << 20)
+
+
 @dataclass(frozen=True)
 class Fault:
     """One fault. field: of Faults; usage: what may follow the word; help: for people; of: what it strikes, named first;
-    figure: how bad it is (None: it is there or not); rank: the one that is struck where none is named."""
+    figure: how bad it is (None: it is there or not); rank: the one that is struck where none is named; of_decoders: other
+    models do not have it."""
 
     field: str
     usage: str
@@ -72,6 +103,7 @@ class Fault:
     of: Literal["run", "rank", "link"] = "run"
     figure: Optional[Figure] = None
     rank: Optional[int] = None
+    of_decoders: bool = False
 
     def put(self, faults: Faults, word: str, rest: Sequence[str], ranks: int) -> None:
         """Set the field. Raises ValueError for what is not written so, BadRequest for what is not there or given twice."""
@@ -81,7 +113,7 @@ class Fault:
         value = True if self.figure is None else self.figure.read(figures[0] if figures else None)
         known = getattr(faults, self.field)
         if self.of == "run":
-            _new(not known, word)
+            _new(known == getattr(Faults(), self.field), word)
             setattr(faults, self.field, value)
             return
         if self.of == "link":
@@ -121,21 +153,101 @@ FAULTS: dict[str, Fault] = {
     "slow-loader": Fault(
         "loader", "[:RANK[:MS]]", "the data loader of a rank (0) takes MS (150) longer", "rank", _ms(150), rank=0
     ),
-    "ai-cpu": Fault("ai_cpu", "", "an operator of each layer runs on the AI CPU"),
-    "memory-leak": Fault(
-        "leak",
-        "[:MB]",
-        "each step keeps MB (64) more memory",
-        figure=Figure(64, "number of MB", "bytes_per_step", 0.001, 1 << 20, 1 << 20),
+    "ai-cpu": Fault(
+        "ai_cpu", "[:COUNT]", "COUNT (1) operators of each layer run on the AI CPU", figure=_count(1, "operators")
     ),
+    "memory-leak": Fault("leak", "[:MB]", "each step keeps MB (64) more memory", figure=_mb(64, "bytes_per_step")),
     "dynamic-shapes": Fault("dynamic", "", "the length of the input changes from step to step"),
     "fragmentation": Fault("fragmentation", "", "small blocks that stay pin large segments of the allocator"),
+    "slow-host": Fault(
+        "slow_hosts", ":RANK[:FACTOR]", "the host of one rank takes FACTOR (20) times as long", "rank", _factor(20)
+    ),
+    "preemption": Fault(
+        "preempted",
+        ":RANK[:MS]",
+        "the launching thread of one rank loses its core for MS (5) at some launches",
+        "rank",
+        _ms(5),
+    ),
+    "slow-allocator": Fault(
+        "allocator", ":RANK[:MS]", "the host of one rank maps device memory for MS (20) in each step", "rank", _ms(20)
+    ),
+    "low-clock": Fault(
+        "low_clocks", ":RANK[:FACTOR]", "the clock of one rank is FACTOR (1.25) times lower", "rank", _factor(1.25)
+    ),
+    "sync-stream": Fault("synchronizing", "", "the host waits for the device in each layer", of_decoders=True),
+    "uneven-stages": Fault(
+        "uneven_stages",
+        "[:LAYERS]",
+        "the first pipeline stage has LAYERS (1) layers of each other stage",
+        figure=_count(1, "layers"),
+        of_decoders=True,
+    ),
+    "few-micro-batches": Fault(
+        "micro_batches",
+        "[:COUNT]",
+        "the batch of a step is cut into COUNT (1) micro batches",
+        figure=_count(1, "micro_batches"),
+        of_decoders=True,
+    ),
+    "no-overlap": Fault("without_overlap", "", "computing stops while gradients are reduced", of_decoders=True),
+    "small-buckets": Fault(
+        "bucket",
+        "[:MB]",
+        "gradients are reduced in buckets of MB (1) at least",
+        figure=_mb(1, "bytes"),
+        of_decoders=True,
+    ),
+    "contention": Fault(
+        "contention",
+        "[:FACTOR]",
+        "gradients that are reduced beside computing move FACTOR (3) times slower",
+        figure=_factor(3),
+        of_decoders=True,
+    ),
+    "retransmission": Fault(
+        "resend",
+        "[:MS]",
+        "RDMA sends the first gradients of each step again after MS (4200)",
+        figure=_ms(4200),
+        of_decoders=True,
+    ),
+    "unaligned": Fault(
+        "unaligned",
+        "[:FACTOR]",
+        "gradients are reduced in shards that are no multiples of 512 bytes, FACTOR (2) times slower",
+        figure=_factor(2),
+        of_decoders=True,
+    ),
+    "casts": Fault(
+        "casts",
+        "[:COUNT]",
+        "COUNT (4) casts of activations in each layer",
+        figure=_count(4, "casts"),
+        of_decoders=True,
+    ),
+    "unfused": Fault("unfused", "", "SwiGLU is one kernel for each term of its formula", of_decoders=True),
+    "fp32": Fault("fp32", "", "matrix products compute in FP32", of_decoders=True),
+    "stalls": Fault(
+        "stalls",
+        "[:FACTOR]",
+        "matrix products take FACTOR (2) times as long, and no unit is busy for most of it",
+        figure=_factor(2),
+        of_decoders=True,
+    ),
+    "few-blocks": Fault(
+        "blocks",
+        "[:BLOCKS]",
+        "matrix products run in BLOCKS (25) blocks",
+        figure=_count(25, "blocks"),
+        of_decoders=True,
+    ),
 }
 
 
 def usages() -> list[str]:
     """A line for people of each fault: how it is written and what it does."""
-    return [f"{word + fault.usage:<27} {fault.help}" for word, fault in FAULTS.items()]
+    return [f"{word + fault.usage:<29} {fault.help}" for word, fault in FAULTS.items()]
 
 
 def parse_faults(texts: Sequence[str], ranks: int) -> Faults:

@@ -42,6 +42,8 @@ from tb_npu_plugin.capture.simulation.records import GcPause, Group, Process, Se
 from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
 
 Floats = NDArray[np.float64]
+#: Launches from one that is preempted to the next one.
+PREEMPTED = 40
 
 
 class RandomStream:
@@ -66,10 +68,14 @@ def _whole(numbers: Floats) -> Ints:
 
 @dataclass
 class HostFaults:
-    """What goes wrong on one host: ns of each pause of the garbage collector, ns that the loader takes more."""
+    """What goes wrong on one host: ns of each pause of the garbage collector, ns that the loader takes more, ns of mapping
+    device memory, factor of all its work, ns for which the launching thread loses its core at each PREEMPTED-th launch."""
 
     gc: int = 0
     loader: int = 0
+    allocator: int = 0
+    slow: float = 1.0
+    preempted: int = 0
     pauses: list[GcPause] = field(default_factory=list)
 
 
@@ -148,6 +154,7 @@ class Host:
             place.runtime,
             faults.gc,
             faults.loader,
+            faults.allocator,
             place.task_queue,
             self._workspaces,
         )
@@ -183,7 +190,7 @@ class Host:
         arrays = plan.arrays
         draws = self._random.take(plan.draws)
         lot = draws[arrays.lots]
-        shares: Floats = np.where(arrays.short, skewed(lot), 0.9 + 0.2 * lot)
+        shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
         spells = _whole(arrays.spells * shares) // 10 * 10 + 10
         clock = step.clock = np.empty(len(spells) + 1, dtype=_WHOLE)
         clock[0] = 0
@@ -194,7 +201,11 @@ class Host:
             compiling[launch] = compile_time(draws[arrays.launch_draws[launch] + 1])
         firsts, others = arrays.launch_draws, arrays.launch_draws + arrays.is_new
         columns = (draws[firsts], *(draws[others + more] for more in range(1, 6)))
-        times = step.launches = launch_times(columns, arrays.ns, device.slow, _whole)
+        times = launch_times(columns, arrays.ns, device.slow, _whole)
+        if self._faults.preempted:
+            is_hit = np.arange(len(arrays.ns)) % PREEMPTED == PREEMPTED - 1
+            times = times._replace(inner=times.inner + np.where(is_hit, self._faults.preempted, 0))
+        step.launches = times
         sized, taken = workspace_times([draws[arrays.prepare_draws + more] for more in range(2)], _whole)
         step.sized, step.prepared = sized * arrays.prepares, sized * arrays.prepares + taken * arrays.takes
         step.compiling = compiling

@@ -6,6 +6,7 @@ The names follow real profiles: `aclnn<Api>_<L0 operator>_<Type>` for the operat
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -20,10 +21,11 @@ _FLASH_WORKSPACE = 32 << 20
 
 
 class KernelFactory:
-    """Kernels of one chip, each made once."""
+    """Kernels of one chip, each made once. stalls: factor of the time of matrix products, in which their units stall;
+    blocks: of matrix products, 0: as many as suit them."""
 
-    def __init__(self, chip: Chip) -> None:
-        self.chip = chip
+    def __init__(self, chip: Chip, stalls: float = 1.0, blocks: int = 0) -> None:
+        self.chip, self._stalls, self._blocks = chip, stalls, blocks
         self._known: dict[tuple[str, Tensors, Tensors], tuple[Launch, ...]] = {}
         self._graphs = Graphs(chip)
 
@@ -48,7 +50,13 @@ class KernelFactory:
         out = outputs or (Tensor((*left.shape[:-1], right.shape[-1]), right.type),)
         *batch, rows, columns = (1, 1, *out[0].shape)
         tiles = prod(batch) * -(-rows // 128) * -(-columns // 256)
-        return [launch(self.chip, rule, (left, right, *inputs[:-2]), out, min(self.chip.cube_cores, tiles))]
+        cores = self.chip.cube_cores
+        made = launch(self.chip, rule, (left, right, *inputs[:-2]), out, self._blocks or min(cores, tiles))
+        ns = made.ns * self._stalls
+        if self._blocks:  # in rounds: the cores that the last one leaves idle are missing
+            ns *= -(-self._blocks // cores) * cores / self._blocks
+        pipes = {unit: share / self._stalls for unit, share in made.kernel.pipes.items()}
+        return [replace(made, kernel=replace(made.kernel, pipes=pipes), ns=int(ns))]
 
     def _conv(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Image and weight, with the bias behind; or image, weight and result."""

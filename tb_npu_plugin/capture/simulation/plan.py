@@ -41,14 +41,15 @@ class Action(IntEnum):
 
 
 class Circumstances(NamedTuple):
-    """What makes one rank's plan of a program differ from another's. gc, loader: ns, of HostFaults; runtime: calls of
-    level 2; task_queue: TASK_QUEUE_ENABLE; workspaces: (stream, bytes) that streams hold before the step."""
+    """What makes one rank's plan of a program differ from another's. gc, loader, allocator: ns, of HostFaults; runtime:
+    calls of level 2; task_queue: TASK_QUEUE_ENABLE; workspaces: (stream, bytes) that streams hold before the step."""
 
     marks: bool
     npu: bool
     runtime: bool
     gc: int
     loader: int
+    allocator: int
     task_queue: int = 1
     workspaces: tuple[tuple[int, int], ...] = ()
 

@@ -37,7 +37,7 @@ from tb_npu_plugin.capture.simulation.samples import WORKSPACE
 #: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
 _BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500
 #: Instructions that a host without an NPU leaves out.
-_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block"))
+_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "engine_block", "map_memory"))
 
 
 def plan_of(program: Program, around: Circumstances, known: set[Kernel]) -> Plan:
@@ -300,6 +300,14 @@ class _Planner:
         start = self._tick
         self.spend(ns + self._around.loader)
         self.plan.loads.append((start, self._tick))
+
+    def map_memory(self) -> None:
+        """Map device memory, if the allocator has none left."""
+        if self._around.allocator:
+            start = self._tick
+            self.spend(self._around.allocator)
+            call = self._call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", Thread.MAIN)
+            self.plan.host_calls.append((call, start, self._tick))
 
     def collect(self) -> None:
         """Let the garbage collector run, if it does."""

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tb_npu_plugin.capture.simulation.collectives import CALLS
+from tb_npu_plugin.capture.simulation.collectives import CALLS, NO_TROUBLE, Trouble
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import Circumstances, Plan
@@ -26,13 +26,15 @@ _SEPARATOR = ";\r\n"
 @dataclass(frozen=True)
 class Transfer:
     """A communication operator of a program. group: role of the group ("tp", "dp", "pp+", "pp-"); type: hcom_...;
-    size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size."""
+    size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size;
+    trouble: of its moves."""
 
     group: str
     type: str
     size: int
     item: int = 2
     data_type: str = ""
+    trouble: Trouble = NO_TROUBLE
 
 
 class Program:
@@ -173,6 +175,10 @@ class Program:
     def load(self, ns: int) -> None:
         """Let the host wait for the data loader, which a fault may slow down."""
         self.instructions.append(("load", ns))
+
+    def map_memory(self) -> None:
+        """A place where the allocator may map device memory."""
+        self.instructions.append(("map_memory",))
 
     def collect(self) -> None:
         """A place where the garbage collector may run."""

@@ -13,7 +13,13 @@ def test_faults_of_the_command_line() -> None:
     assert faults.slow_links == {(2, 5): 8.0}
     assert (faults.gc, faults.loader, faults.leak) == ({1: 3_500_000}, {0: 150_000_000}, 2 << 20)
     assert faults.ai_cpu and faults.dynamic and faults.fragmentation
-    assert set(faults.as_json()) == set(FAULTS)
+    words = {text.partition(":")[0] for text in (*ranks, "memory-leak", "ai-cpu", "dynamic-shapes", "fragmentation")}
+    assert set(faults.as_json()) == words
+    every = [
+        f"{word}:0-1" if fault.of == "link" else f"{word}:0" if fault.of == "rank" else word
+        for word, fault in FAULTS.items()
+    ]
+    assert set(parse_faults(every, 2).as_json()) == set(FAULTS)
     assert parse_faults(["slow-rank:0:1.0"], 1).as_json() == {"slow-rank": [{"rank": 0, "factor": 1.0}]}
 
 
@@ -25,7 +31,7 @@ def test_faults_of_the_command_line() -> None:
         ("slow-rank:0:1.5:7", "not understood"),
         ("slow-link:1", "not understood"),
         ("gc-pause:0:fast", "not understood"),
-        ("ai-cpu:3", "not understood"),
+        ("fragmentation:3", "not understood"),
         ("slow-rank:8", "no rank 8"),
         ("slow-link:1-9", "no rank 9"),
         ("slow-link:3-3", "no link"),
