@@ -94,8 +94,7 @@ SOURCES = {
     "core": "the same file says that its cores are not split: each has a matrix and a vector unit (the 7 vector cores that "
     "a 310P has beside them are not simulated)",
     "hc31": "H. Liao et al., DaVinci: A Scalable Architecture for Neural Network Computing, Hot Chips 31 (2019): HBM2 of "
-    "1.2 TB/s, three HCCS links of 240 Gb/s (of both directions together, as the vendor counts later chips), RoCE v2 of "
-    "100 Gb/s, PCIe 4.0 x16, servers of 8 chips",
+    "1.2 TB/s, three HCCS links of 240 Gb/s, RoCE v2 of 100 Gb/s, PCIe 4.0 x16, servers of 8 chips",
     "hami": "HAMi's table of Ascend devices (github.com/Project-HAMi/HAMi, charts/hami, device-config): memory 32768 MiB",
     "cce": "Huawei Cloud CCE, scheduling by HCCS affinity: of the eight chips of a server two groups of four are connected "
     "by HCCS, the groups by PCIe",
@@ -150,7 +149,7 @@ CHIPS: dict[str, Chip] = {
             memory=32 * GIB,
             bandwidth=1200 * GB,
             cache=32 * MIB,
-            hccs=15 * GB,
+            hccs=30 * GB,
             hccs_ranks=4,
             rdma=12_500_000_000,
             pcie=31_500_000_000,
