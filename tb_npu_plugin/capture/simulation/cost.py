@@ -17,7 +17,7 @@ from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.work import Work
 
 #: Where the figures of a Speed come from.
-FITTED = "fitted on the kernels of AlexNet in FP32 on a 910B2 (4 ranks, 680 kernels, public sample)"
+FITTED = "fitted on the kernels of AlexNet in FP32 on a 910B2 (4 ranks, 748 kernels, public sample)"
 CORRECTED = "corrected by the factor that this kernel was too quick on one real profile, which is not public"
 BETWEEN = "estimated: the geometric mean of the factors of RmsNormGrad and ApplyAdamWV2, which were measured"
 ASSUMED = "estimated: large products of half precision reach this share; 0.9 of the time on one real profile"
