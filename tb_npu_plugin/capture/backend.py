@@ -213,7 +213,7 @@ def load_parser(name: str) -> Parse:
 
 
 #: The mock device writes as this release does (writers.dialect.NEW).
-_MOCK_VERSIONS = {"torch_npu_version": "2.7.1.post2", "cann_version": "8.3.RC1"}
+_MOCK_VERSIONS = {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"}
 _chosen: list[Backend] = []
 
 

@@ -48,13 +48,17 @@ def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
 
 
 def add(metadata: dict[str, Any], key: Any, value: Any) -> None:
-    """Add a text."""
-    if _is_valid(metadata, key, value):
+    """Add a text; or a list or an object, as the vendor's guide does."""
+    if isinstance(value, (list, dict)):
+        add_json(metadata, key, json.dumps(value, default=str))
+    elif _is_valid(metadata, key, value):
         _store(metadata, key, value)
 
 
 def add_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
-    """Add the value of a JSON text."""
+    """Add the value of a JSON text; or a list or an object as it is."""
+    if isinstance(value, (list, dict)):
+        value = json.dumps(value, default=str)
     if not _is_valid(metadata, key, value):
         return
     try:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import prod
 
 from tb_npu_plugin.capture.mock.kineto import Call, Signature
-from tb_npu_plugin.capture.simulation.launch import TYPES
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import RECEIVE, SEND
+from tb_npu_plugin.capture.simulation.work import TYPES
 
 _PREFIX, _BARRIER = "c10d::", "c10d::barrier"
 _REDUCE, _GATHER, _SCATTER = "hcom_allReduce_", "hcom_allGather_", "hcom_reduceScatter_"

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.capture.simulation.launch import Shape
+from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadFile
 
 _PIECE, _TAIL = 4 << 20, 8192

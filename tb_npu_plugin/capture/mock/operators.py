@@ -7,8 +7,9 @@ from math import prod
 
 from tb_npu_plugin.capture.mock.kineto import Signature
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.launch import TYPES, Launch, Shape
-from tb_npu_plugin.capture.simulation.rules import RULES, VIEWS
+from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.rules import VIEWS, has_rule, rule_of
+from tb_npu_plugin.capture.simulation.work import TYPES, Shape
 
 #: Operators of the CPU -> those of the device that do the same.
 _SAME = {
@@ -94,7 +95,7 @@ def may_launch(name: str) -> bool:
 
 def owns(signature: Signature) -> bool:
     """It launches its kernels itself, whatever operators run inside it."""
-    return (signature.name in RULES and signature.name not in _COMPOSED) or signature.name in _SAME
+    return (has_rule(signature.name) and signature.name not in _COMPOSED) or signature.name in _SAME
 
 
 def launches(kernels: KernelFactory, signature: Signature) -> tuple[Launch, ...]:
@@ -121,7 +122,8 @@ def launches(kernels: KernelFactory, signature: Signature) -> tuple[Launch, ...]
 
 def _fits(name: str, shapes: tuple[Shape, ...]) -> bool:
     """The shapes are those that the rule of the operator works on."""
-    kind = RULES[name].kind if name in RULES else "elementwise"
+    rule = rule_of(name)
+    kind = rule.kind if rule else ""
     if kind == "matmul":
         return len(shapes) >= 2 and all(len(shape) >= 2 for shape in shapes[-2:])
     if kind in ("conv", "conv_grad"):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.launch import Shape
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
 F32 = "float"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tb_npu_plugin.capture.simulation.collectives import Trouble
 from tb_npu_plugin.capture.simulation.faults import Faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.launch import Shape
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
+from tb_npu_plugin.capture.simulation.work import Shape
 from tb_npu_plugin.errors import BadRequest
 
 BF16, F32 = "c10::BFloat16", "float"
@@ -333,7 +333,9 @@ class _Stage:
                 return
             backward = _BACKWARD.get(entry.name)
             if backward is not None:
-                p.free(p.run(backward, entry.shapes, types, backward=True))
+                # gradient of the result, which is as large as the input, and the inputs
+                taken = (entry.shapes[0], *entry.shapes) if backward in _TAKES_GRADIENT else entry.shapes
+                p.free(p.run(backward, taken, [BF16] * len(taken), backward=True))
 
     def _send(self, role: str) -> None:
         """Hand the activations on, or their gradients back."""
@@ -368,6 +370,8 @@ class _Stage:
         p.free(self._input)
 
 
+#: Backward operators of which all inputs are given.
+_TAKES_GRADIENT = frozenset(("npu::npu_rms_norm_backward",))
 #: Forward operator -> what its backward operator calls.
 _BACKWARD = {
     "aten::embedding": "aten::embedding_dense_backward",

@@ -3,7 +3,9 @@
 The schedule is computed for all members from when each of them arrived, so that the waits of one fit the arrivals of
 the others. Members that reach each other directly use the mesh, as a real 910B does inside a server: each member has
 a plane per peer, all planes start when the last peer has arrived, and each peer's share moves once in each phase: first
-reduced, then plain and with the peers in reverse. Other groups use the ring: one plane, one share passed on per round.
+reduced, then plain and with the peers in reverse. A group over several servers, as many members in each, works in levels:
+inside each server, between the servers (members of the same place, each with its share), and inside each server again.
+Other groups use the ring: one plane, one share passed on per round.
 The order, sizes and links of an all-reduce are those of the tasks of the public sample of a real 910B.
 """
 
@@ -21,6 +23,7 @@ from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes
 from tb_npu_plugin.capture.simulation.topology import Topology
 
 _Ints = NDArray[np.int64]
+_Places = tuple[int, ...]
 
 #: Collective -> its phases: does a phase reduce?
 PHASES = {
@@ -82,11 +85,51 @@ class Exchange:
     trouble: Trouble = NO_TROUBLE
 
 
+#: Collectives that work in levels over several servers -> (collective, between servers?) of each level.
+_LEVELS = {
+    "hcom_allReduce_": (("hcom_reduceScatter_", False), ("hcom_allReduce_", True), ("hcom_allGather_", False)),
+    "hcom_reduceScatter_": (("hcom_reduceScatter_", False), ("hcom_reduceScatter_", True)),
+    "hcom_allGather_": (("hcom_allGather_", True), ("hcom_allGather_", False)),
+}
+
+
 def schedule(
     exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None = None
 ) -> tuple[list[int], Planes]:
     """When each member is done, and the tasks of `member` by plane: its operator begins at its arrival."""
-    return _Schedule(exchange, arrivals, topology, member).run()
+    inside, between = _levels(exchange.type, exchange.members, topology)
+    if not between:
+        return _Schedule(exchange, arrivals, topology, member).run()
+    ends, parts = list(arrivals), list[Planes]()
+    for number, (type_, over_servers) in enumerate(_LEVELS[exchange.type]):
+        size = max(1, exchange.size // len(inside[0])) if over_servers else exchange.size
+        for places in between if over_servers else inside:
+            ranks = tuple(exchange.members[place] for place in places)
+            own = places.index(member) if member in places else None
+            part = Exchange(type_, size, ranks, f"{exchange.seed}/{number}", exchange.trouble)
+            done, planes = _Schedule(part, tuple(ends[place] for place in places), topology, own).run()
+            for place, end in zip(places, done):
+                ends[place] = end
+            if own is not None:
+                parts.append(planes.renamed(places))
+    return ends, Planes.joined(parts) if parts else NO_PLANES
+
+
+@lru_cache(maxsize=64)
+def _levels(type_: str, members: tuple[int, ...], topology: Topology) -> tuple[list[_Places], list[_Places]]:
+    """Places of the members of each server, and of those with the same place in all servers; none where a collective does not
+    work in levels."""
+    if type_ not in _LEVELS or topology.is_mesh(members):
+        return [], []
+    by_server: dict[int, list[int]] = {}
+    for place, rank in enumerate(members):
+        by_server.setdefault(topology.server(rank), []).append(place)
+    inside = [tuple(places) for places in by_server.values()]
+    local = len(inside[0])
+    meshes = all(topology.is_mesh(tuple(members[place] for place in places)) for places in inside if local > 1)
+    if len(inside) == 1 or local == 1 or not meshes or any(len(places) != local for places in inside):
+        return [], []
+    return inside, list(zip(*inside))
 
 
 def count_of(type_: str, elements: int, members: int) -> int:
@@ -98,7 +141,8 @@ def planes(type_: str, members: tuple[int, ...], topology: Topology) -> int:
     """Rows that the tasks of such operators take."""
     if type_ in PHASES and topology.is_mesh(members):
         return len(members)
-    return 1
+    inside, between = _levels(type_, members, topology)
+    return len(inside[0]) if between else 1
 
 
 def in_group(tasks: Planes, exchange: Exchange, ranks: tuple[int, ...]) -> Planes:

@@ -1,8 +1,7 @@
-"""From an operator with its shapes to the kernels that the device runs for it: names, types, cores, blocks, formats.
+"""From an operator with its tensors to the kernels that the device runs for it: names, types, cores, blocks, formats.
 
 The names follow real profiles: `aclnn<Api>_<L0 operator>_<Type>` for the operators of the aclnn library, `<Type><n>` and
-`trans_TransData_<n>` for those that CANN compiles as graphs. The rules say what each ATen operator becomes; what has
-none and is no view becomes one element-wise kernel of its own name.
+`trans_TransData_<n>` for those that CANN compiles as graphs.
 """
 
 from __future__ import annotations
@@ -12,8 +11,13 @@ from math import prod
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.graphs import Graphs
-from tb_npu_plugin.capture.simulation.launch import TYPES, Launch, Shape, launch, size_of, work_of
-from tb_npu_plugin.capture.simulation.rules import RULES, VIEWS, Rule, vector
+from tb_npu_plugin.capture.simulation.launch import Launch, launch
+from tb_npu_plugin.capture.simulation.rules import Rule, rule_of, vector
+from tb_npu_plugin.capture.simulation.work import Shape, Tensor, Tensors
+
+#: Elements of a kernel for which it takes one more block.
+_ELEMENTS_A_BLOCK = 1024
+_FLASH_WORKSPACE = 32 << 20
 
 
 class KernelFactory:
@@ -22,82 +26,91 @@ class KernelFactory:
 
     def __init__(self, chip: Chip, stalls: float = 1.0, blocks: int = 0) -> None:
         self.chip, self._stalls, self._blocks = chip, stalls, blocks
-        self._known: dict[tuple[str, tuple[Shape, ...], tuple[str, ...]], tuple[Launch, ...]] = {}
+        self._known: dict[tuple[str, Tensors, Tensors], tuple[Launch, ...]] = {}
         self._graphs = Graphs(chip)
 
-    def launches(self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> tuple[Launch, ...]:
-        """What an operator launches; nothing for a view. shapes, types: of its tensors, in order."""
-        key = (op, shapes, types)
+    def launches(
+        self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...], outputs: Tensors = ()
+    ) -> tuple[Launch, ...]:
+        """What an operator launches; nothing for a view. shapes, types: of its inputs, in order; outputs: where they are
+        not known they follow from the inputs."""
+        inputs = tuple(Tensor(shape, type_, _plain(shape)) for shape, type_ in zip(shapes, types))
+        key = (op, inputs, outputs)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = tuple(self._make(op, shapes, types))
+            rule = rule_of(op) if shapes or outputs else None
+            made = getattr(self, f"_{rule.kind}")(rule, inputs, outputs) if rule else ()
+            found = self._known[key] = tuple(made)
         return found
 
-    def _make(self, op: str, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        if op in VIEWS or not shapes:
-            return []
-        rule = RULES.get(op)
-        if rule is None:
-            title = "".join(part.capitalize() for part in op.partition("::")[2].split("_"))
-            rule = vector(f"aclnn{title}", title)
-        made = getattr(self, f"_{rule.kind}")(rule, shapes, types)
-        return list(made)
-
     # -- kinds of operators ------------------------------------------------------------------------
-    def _matmul(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+    def _matmul(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """(m, k) by (k, n), as the last two tensors; addmm has the bias in front."""
-        left, right = shapes[-2], shapes[-1]
-        m, k, n = prod(left[:-1]), left[-1], right[-1]
-        batch = prod(right[:-2]) if len(right) > 2 else 1
-        m //= batch
-        item = TYPES.get(types[-1], ("", 2))[1]
-        out = (*left[:-1], n)
-        flops = 2.0 * batch * m * k * n
-        work = work_of(self.chip, prod(out) * item, prod(left) * item, prod(right) * item, flops)
-        tiles = batch * -(-m // 128) * -(-n // 256)
+        left, right = inputs[-2:]
+        out = outputs or (Tensor((*left.shape[:-1], right.shape[-1]), right.type),)
+        *batch, rows, columns = (1, 1, *out[0].shape)
+        tiles = prod(batch) * -(-rows // 128) * -(-columns // 256)
         blocks = min(self.chip.cube_cores, tiles)
         used = min(self._blocks or blocks, blocks)
-        made = launch(self.chip, rule, shapes, types, out, work, used)
+        made = launch(self.chip, rule, (left, right, *inputs[:-2]), out, used)
         pipes = {unit: share / self._stalls for unit, share in made.kernel.pipes.items()}
         return [replace(made, kernel=replace(made.kernel, pipes=pipes), ns=int(made.ns * self._stalls * blocks / used))]
 
-    def _conv(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        return self._graphs.convolution(shapes, types)
+    def _conv(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        """Image and weight, with the bias behind; or image, weight and result."""
+        image, weight, result = (*inputs[:2], *outputs[:1]) if outputs else inputs[:3]
+        return self._graphs.convolution(*map(_flat, (image, weight, result)))
 
-    def _conv_grad(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        return self._graphs.gradients(shapes, types)
+    def _conv_grad(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        """Gradient of the result, image and weight; or image, weight and result."""
+        result, image, weight = inputs[:3] if outputs else (inputs[2], *inputs[:2])
+        return self._graphs.gradients(*map(_flat, (image, weight, result)))
 
-    def _attention(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
+    def _attention(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
         """Query, key and value as (batch, heads, sequence, size of a head); causal: half of the products."""
-        batch, heads, length, size = shapes[0]
-        factor = rule.passes / 2
-        flops = factor * 2.0 * batch * heads * length * length * size
-        item = TYPES.get(types[0], ("", 2))[1]
-        query = prod(shapes[0]) * item
-        moved = int(sum(prod(shape) for shape in shapes) * item * (1 if rule.passes < 5 else 2))
-        work = work_of(self.chip, query, query, moved - query, flops, 6.0 * batch * heads * length * length / 2)
-        made = launch(self.chip, rule, shapes, types, shapes[0], work, self.chip.cube_cores)
-        return [Launch(made.kernel, int(made.ns * 1.25), made.api, workspace=32 << 20)]
+        batch, heads, length, _ = (*inputs[0].shape, 1, 1, 1)[:4]
+        passes = 3.0 * batch * heads * length * length / max(1, prod(inputs[0].shape))
+        softmax = Rule(rule.kind, rule.api, rule.l0, rule.type, rule.core, passes)
+        out = outputs or inputs[:1] * (1 if "Grad" not in rule.type else 3)
+        made = launch(self.chip, softmax, inputs, out, self.chip.cube_cores)
+        return [Launch(made.kernel, made.ns, made.api, workspace=_FLASH_WORKSPACE)]
 
-    def _gather(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        """Rows of a table, by index."""
-        out = (*shapes[1], shapes[0][-1])
-        size = size_of(out, types[0])
-        work = work_of(self.chip, size, 0, size, vector_flops=prod(out) * rule.passes)
-        return [launch(self.chip, rule, shapes, types, out, work, self.chip.vector_cores)]
+    def _gather(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        """Rows of a table, by index: as many bytes are read as written."""
+        table, index = inputs[0], inputs[-1]
+        out = outputs or (Tensor((*index.shape, table.shape[-1]), table.type),)
+        return [launch(self.chip, rule, inputs, out, self.chip.vector_cores, read=out[:1])]
 
-    def _dropout(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        bits = (-(-prod(shapes[0]) // 8),)
-        mask = launch(self.chip, rule, (), ("unsigned char",), bits, work_of(self.chip, bits[0], 0), 0)
+    def _dropout(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        bits = Tensor((-(-prod(inputs[0].shape) // 8),), "unsigned char")
+        mask = launch(self.chip, rule, (), (bits,), 0)
         apply = vector("aclnnDropoutDoMask", "DropOutDoMask", 2, "DropoutDoMaskAiCore")
-        return [mask, *self._elementwise(apply, (shapes[0], bits), (types[0], "unsigned char"))]
+        return [mask, *self._elementwise(apply, (inputs[0], bits), outputs[:1])]
 
-    def _elementwise(self, rule: Rule, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> list[Launch]:
-        """Anything that walks over its inputs; the output is as large as the first one."""
-        out = () if rule.type in ("ReduceSum", "ReduceMean", "NLLLoss") else shapes[0]
-        read = [size_of(shape, type_) for shape, type_ in zip(shapes, types)][1 if rule.filled else 0 :] or [0]
-        first = read[0] if rule.fresh else 0
-        flops = prod(shapes[0]) * rule.passes
-        work = work_of(self.chip, size_of(out, types[0]), first, sum(read) - first, vector_flops=flops)
-        blocks = min(self.chip.vector_cores, max(1, prod(shapes[0]) // 2048))
-        return [launch(self.chip, rule, shapes, types, out, work, 1 if rule.core == "AI_CPU" else blocks)]
+    def _reduction(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        """To one element, where the output is not known."""
+        return self._elementwise(rule, inputs, outputs or (Tensor((), inputs[0].type),))
+
+    def _adam(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        """Parameters, both moments and gradients: all but the last are written, too."""
+        return self._elementwise(rule, inputs, inputs[:3])
+
+    def _elementwise(self, rule: Rule, inputs: Tensors, outputs: Tensors) -> list[Launch]:
+        """Anything that walks over its inputs; the output is as large as the first one, where it is not known."""
+        out = outputs or inputs[:1]
+        elements = max(prod(tensor.shape) for tensor in (*inputs, *out))
+        blocks = min(self.chip.vector_cores, max(1, -(-elements // _ELEMENTS_A_BLOCK)))
+        blocks = 1 if rule.core == "AI_CPU" else blocks
+        return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
+
+
+def _plain(shape: Shape) -> str:
+    return "NCHW" if len(shape) == 4 else "FORMAT_ND"
+
+
+def _flat(image: Tensor) -> Tensor:
+    """(n, c, ...) as (n, c, h, w)."""
+    shape = image.shape
+    if len(shape) == 3:
+        shape = (shape[0], shape[1], 1, shape[2])
+    return Tensor(shape if len(shape) <= 4 else (*shape[:3], prod(shape[3:])), image.type, "NCHW")

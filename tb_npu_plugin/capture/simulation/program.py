@@ -14,9 +14,10 @@ from typing import Any
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, NO_TROUBLE, Trouble
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.launch import Launch, Shape, size_of
+from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import Circumstances, Plan
 from tb_npu_plugin.capture.simulation.records import OpInfo
+from tb_npu_plugin.capture.simulation.work import Shape, Tensor
 
 Instruction = tuple[Any, ...]
 _SEPARATOR = ";\r\n"
@@ -98,9 +99,9 @@ class Program:
         launches = self.kernels.launches(name, tuple(shapes), tuple(types))
         with self.op(name, shapes, types, sequence, backward):
             if output and launches and not name.endswith("_"):
-                out = launches[-1].kernel.outputs
+                out = launches[-1].kernel.outputs.partition(";")[0]
                 shape = tuple(int(part) for part in out.split(",")) if out else (1,)
-                slot = self.allocate(size_of(shape, types[0]))
+                slot = self.allocate(Tensor(shape, types[0]).size)
             for launch in launches:
                 self.launch(launch)
         return slot

@@ -31,6 +31,10 @@ class Topology:
             return "HCCS"
         return "PCIE" if one // chip.node == other // chip.node else "RDMA"
 
+    def server(self, rank: int) -> int:
+        """Which server a rank is in."""
+        return rank // self._chip.node
+
     def move_ns(self, one: int, other: int, size: int, reduce: bool) -> int:
         """Mean ns of one transfer of `size` bytes."""
         if not size:

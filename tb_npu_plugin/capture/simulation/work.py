@@ -1,14 +1,51 @@
-"""What a kernel has to do."""
+"""What a kernel has to do: operations and bytes, from its type and its tensors."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt, prod
+from typing import NamedTuple
+
+from tb_npu_plugin.capture.simulation.chips import Chip
+
+Shape = tuple[int, ...]
+#: C++ names of element types as PyTorch records them -> (CANN name, bytes).
+TYPES = {
+    "c10::Half": ("FLOAT16", 2),
+    "c10::BFloat16": ("DT_BF16", 2),
+    "float": ("FLOAT", 4),
+    "double": ("DOUBLE", 8),
+    "long int": ("INT64", 8),
+    "long": ("INT64", 8),
+    "int": ("INT32", 4),
+    "short int": ("INT16", 2),
+    "signed char": ("INT8", 1),
+    "unsigned char": ("UINT8", 1),
+    "bool": ("BOOL", 1),
+}
+
+
+class Tensor(NamedTuple):
+    """A tensor of a kernel. type: as in TYPES; format: as in kernel_details.csv."""
+
+    shape: Shape
+    type: str = "float"
+    format: str = "FORMAT_ND"
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return prod(self.shape) * TYPES.get(self.type, ("", 4))[1]
+
+
+Tensors = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
 class Work:
     """What a kernel does: what its counters count. Bytes are those of global memory; cached, kept: of those that are
-    read the ones that the L2 cache has, of those that are written the ones that stay there."""
+    read the ones that the L2 cache has, of those that are written the ones that stay there. slower: how much longer the
+    matrix units take for an operation than in FP16; vector units take up to twice as long."""
 
     cube_flops: float = 0.0
     vector_flops: float = 0.0
@@ -16,6 +53,7 @@ class Work:
     written: int = 0
     cached: int = 0
     kept: int = 0
+    slower: float = 1.0
 
     @property
     def main_read(self) -> int:
@@ -28,5 +66,65 @@ class Work:
         return self.written - self.kept
 
 
+#: Time of the matrix units in FP32 by that in FP16: with HF32, which convolutions take by default, and without.
+HF32, FP32 = 2.0, 4.0
 #: Of what moves and computes nothing.
 NO_WORK = Work()
+#: Channels that the matrix units take at once.
+_CHANNELS = 16
+#: Matrix products of an attention.
+_PRODUCTS = {"FlashAttentionScore": 2.0, "FlashAttentionScoreGrad": 5.0}
+
+
+def cube_flops(type_: str, inputs: Tensors, outputs: Tensors) -> float:
+    """Operations of the matrix units of a kernel; 0 where its type is none of theirs."""
+    if "MatMul" in type_ and len(inputs) >= 2:
+        return _product(inputs[0].shape, inputs[1].shape, outputs[0].shape)
+    if type_.startswith("Conv") and len(inputs) >= 2:
+        image = outputs[0] if type_.endswith("Input") else inputs[0]
+        result = inputs[-1] if "Backprop" in type_ else outputs[0]
+        weight = outputs[0] if type_.endswith("Filter") else inputs[1]
+        return 2.0 * _places(result) * prod(weight.shape) * _padding(image, weight)
+    if type_ in _PRODUCTS:
+        batch, heads, length, size = (*inputs[0].shape, 1, 1, 1, 1)[:4]
+        keys = inputs[1].shape[-2] if len(inputs[1].shape) > 1 else length
+        return 2.0 * _PRODUCTS[type_] * batch * heads * length * keys * size
+    return 0.0
+
+
+def _product(left: Shape, right: Shape, out: Shape) -> float:
+    """(m, k) by (k, n), either turned or not, with or without a batch in front: k follows from the three sizes."""
+    batch = prod(out[:-2]) if len(right) > 2 else 1
+    both = prod(left) * prod(right)
+    inner = isqrt(both // max(1, prod(out) * batch)) if both else 0
+    return 2.0 * prod(out) * inner
+
+
+def _places(image: Tensor) -> int:
+    """Places of an image, (n, c, h, w) or (n, c1, h, w, c0), without its channels."""
+    return image.shape[0] * prod(image.shape[2:4])
+
+
+def _padding(image: Tensor, weight: Tensor) -> float:
+    """How many channels the matrix units take for one that there is: whole blocks."""
+    blocked = len(image.shape) == 5
+    channels = image.shape[1] * image.shape[4] if blocked else weight.shape[1]
+    return -(-channels // _CHANNELS) * _CHANNELS / channels
+
+
+def work_of(chip: Chip, type_: str, inputs: Tensors, outputs: Tensors, fresh: bool = True, passes: float = 1.0) -> Work:
+    """What a kernel does. fresh: its first input was just written (not tables and parameters); passes: operations of the
+    vector units for each element of the largest tensor."""
+    sizes = [tensor.size for tensor in inputs]
+    cached = in_cache(chip, sizes[0]) if sizes and fresh else 0
+    kept = sum(in_cache(chip, tensor.size) for tensor in outputs)
+    elements = max([0, *(prod(tensor.shape) for tensor in (*inputs, *outputs))])
+    single = bool(outputs) and outputs[0].type == "float"
+    slower = (HF32 if type_.startswith("Conv") else FP32) if single else 1.0
+    flops = cube_flops(type_, inputs, outputs)
+    return Work(flops, elements * passes, sum(sizes), sum(tensor.size for tensor in outputs), cached, kept, slower)
+
+
+def in_cache(chip: Chip, size: int) -> int:
+    """Bytes of a tensor that was just written, or is now, that the L2 cache serves: it may take half of it."""
+    return min(size, chip.cache // 2)

@@ -50,7 +50,8 @@ class Output:
     def csv(self, file: ResultFile, keys: tuple[str, ...], extra: tuple[str, ...] = ()) -> CsvFile:
         """A CSV file with these columns of its declaration, then `extra` headers."""
         header = [*(self.header(file, key) for key in keys), *extra]
-        return CsvFile(self.folder / file.name, header, self.dialect.newline)
+        newline = "\n" if file.id in self.dialect.line_feed else "\r\n"
+        return CsvFile(self.folder / file.name, header, newline)
 
     def dur(self, ns: int) -> str:
         """A duration of a kernel."""

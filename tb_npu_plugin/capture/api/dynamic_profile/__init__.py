@@ -44,9 +44,9 @@ def start(config_path: str | None = None) -> None:
 
 
 @never_raises()
-def set_state(state: dict[str, Any]) -> None:
+def set_state(state_step: dict[str, Any]) -> None:
     """Set the step counter: {"cur_step": int}, for a training that resumes."""
-    CONTROL.set_state(state)
+    CONTROL.set_state(state_step)
 
 
 class _NonIntrusiveProfile:

@@ -245,7 +245,9 @@ ROWS: list[tuple[bool, Any, Any, Any]] = [
     (False, "k", "v" * 4097, LONG),
     (False, "key", 5, TYPE),
     (True, "key", '{"a": [null, 1e308]}', {"key": {"a": [None, 1e308]}}),
-    (True, "key", [1, 2, 3], TYPE),
+    (False, "key", [1, 2, 3], {"key": [1, 2, 3]}),  # as the vendor's guide does
+    (True, "key", [1, 2, 3], {"key": [1, 2, 3]}),
+    (False, "key", ["v" * 4097], LONG),
     (True, "key", "[1, 2", JSON),
     (True, "key", "[NaN]", JSON),  # Python's json takes it; those who read the file do not
     (True, "key", "[-1e999]", JSON),

@@ -57,6 +57,23 @@ def test_an_all_reduce_has_the_tasks_of_a_real_910b(count: int, share: int, last
     assert len({(task.name, task.dst, task.notify) for task in tasks if task.notify}) == 28  # both phases use the same
 
 
+@pytest.mark.parametrize(
+    ("type_", "factor"), [("hcom_allReduce_", 2), ("hcom_reduceScatter_", 1), ("hcom_allGather_", 1)]
+)
+def test_a_collective_over_two_servers_works_in_levels(type_: str, factor: int) -> None:
+    """Each member moves its share of the tensor between the servers, the rest inside; the slowest link bounds the time."""
+    size, chip = 1 << 30, CHIPS["910B2"]
+    ends, tasks = schedule(Exchange(type_, size, tuple(range(16)), "x"), (0,) * 16, Topology(chip), 3)
+    moved = Counter[str]()
+    for task in tasks:
+        moved[task.link] += task.size if task.src != task.dst else 0
+    assert moved["HCCS"] == pytest.approx(factor * size * 7 / 8, rel=1e-3)
+    assert moved["RDMA"] == pytest.approx(factor * size / 8 / 2, rel=1e-3)
+    assert {task.dst for task in tasks if task.link == "RDMA"} == {11}  # the same place in the other server
+    least = factor * (size / 8 / chip.hccs + size / 16 / chip.rdma)
+    assert least < max(ends) / 1e9 < 2.5 * least
+
+
 # -- TASK_QUEUE_ENABLE ------------------------------------------------------------------------------
 @cache
 def result(level: int) -> Raw:
