@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.store.timeline.derived import FIRST_SLICE, FIRST_TRACK, PREFIX
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, PREFIX
 
 #: Row number = track * ROW_STEP + depth.
 ROW_STEP = 4096

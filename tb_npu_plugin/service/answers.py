@@ -20,10 +20,10 @@ from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
-from tb_npu_plugin.store.timeline.derived import Derived, open_derived
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing_data
 from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
+from tb_npu_plugin.views.derived_timeline import Derived, open_derived
 from tb_npu_plugin.views.tables_json import inline_tables
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,8 @@ from tb_npu_plugin.analysis.derived.model import Row
 from tb_npu_plugin.analysis.parts import Part
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.store.timeline.contract import DerivedFactsJson
-from tb_npu_plugin.store.timeline.derived import Derived
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.views.derived_timeline import Derived
 from tb_npu_plugin.views.trace import ThreadJson, thread_json
 
 

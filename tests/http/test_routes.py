@@ -19,11 +19,11 @@ from werkzeug.wrappers import Request
 
 from tb_npu_plugin.server import respond, static
 from tb_npu_plugin.service import catalog, resolve
-from tb_npu_plugin.store.timeline.derived import FIRST_SLICE
 from tb_npu_plugin.views import kernel
 from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
 from tb_npu_plugin.views.derived import DerivedJson
+from tb_npu_plugin.views.derived_timeline import FIRST_SLICE
 from tests.http.conftest import PREFIX, Browser
 from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.installation import SCANNER_VARIABLE
@@ -71,6 +71,15 @@ def text_of(value: Any) -> str | None:
     return None if value is None else str(value).encode("utf-8", "replace").decode()
 
 
+def without_halves(value: Any) -> Any:
+    """Half a character becomes "?" where args are copied, in keys, too."""
+    if isinstance(value, dict):
+        return {text_of(key): without_halves(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [without_halves(one) for one in value]
+    return text_of(value) if isinstance(value, str) else value
+
+
 def time_of(value: Any) -> int:
     if value is None:
         return NULL_INT
@@ -90,6 +99,7 @@ def time_of(value: Any) -> int:
     ),
     zipped=st.booleans(),
 )
+@example(events=['{"args": {"" : [],\t"\\ud83d" : []}}'], chunk=1, form="[{}]", zipped=True)
 def test_any_json(
     events: list[str], chunk: int, form: str, zipped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,7 +132,8 @@ def test_any_json(
     for event, start, length in zip(wanted, found.args_offset.tolist(), found.args_length.tolist()):
         assert (start >= 0) == ("args" in event)
         if start >= 0:
-            assert json.loads(data[start : start + length], parse_float=Decimal) == event["args"]
+            args = without_halves(event["args"]) if zipped else event["args"]
+            assert json.loads(data[start : start + length], parse_float=Decimal) == args
 
 
 @both_scanners[0]

@@ -14,9 +14,9 @@ from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.server.timeline_params import is_derived
-from tb_npu_plugin.store.timeline.derived import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
 from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.views.derived import derived_json, facts_json
+from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
 from tests.support.idle import GC, US, idle_span
 from tests.support.span import TestSpan, table_of
 from tests.support.trace import decode
