@@ -156,7 +156,7 @@ def _of_gradients(*texts: str) -> Callable[[Random, Recipe], Drawn]:
 def _contention(draw: Random, base: Recipe) -> Drawn:
     """Enough computing beside each bucket, which then takes a little longer than it."""
     base = _data_parallel(draw, base)
-    batch, factor = {2: (4, 3.7), 4: (2, 3.4), 8: (2, 5.8)}[base.ranks]
+    batch, factor = {2: (4, 4.3), 4: (2, 4.6), 8: (2, 7.8)}[base.ranks]
     return _with_faults(replace(base, sizes=replace(base.sizes, batch=batch)), f"contention:{factor}")
 
 
