@@ -29,10 +29,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tb_npu_plugin.capture.mock import observer
+
 from benchmarks.harness import Bar, arguments, remark, report, run
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
-from tb_npu_plugin.capture.mock import observer
-from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, HostData
+from tb_npu_plugin.capture.recording.raw_data import OBSERVED, SHAPES, TRACE, HostData
 
 RATIO, SECONDS, BYTES = 1.3, 60.0, 2e9
 ROUNDS = 10
@@ -297,7 +298,7 @@ def analyse(operators: int, form: str) -> list[Bar]:
         raw_data(folder, operators, form)
         out.mkdir()
         size = (folder / RAW_FOLDER / TRACE).stat().st_size
-        parser = "tb_npu_plugin.capture.mock.parse:parse"
+        parser = "tb_npu_plugin.capture.recording.parse:parse"
         usage = run([sys.executable, "-m", "tb_npu_plugin.capture.api.worker", parser, folder, out, "text"])
         if '["done"]' not in usage.output:
             raise RuntimeError(usage.output[-500:])

@@ -85,7 +85,6 @@ def missing() -> str:
 def build(path: Path) -> bool:
     """Whether the sanitizers are here, and linked."""
     import torch
-
     from tb_npu_plugin.capture.mock import compiling, observer
 
     flags = [compiling.STANDARDS[0], *compiling.compiler_flags(torch), "-O1", "-g", *SANITIZERS, "-fPIC", "-shared"]

@@ -455,4 +455,3 @@ def get_npu_overflow_flag() -> bool:
 def get_sync_debug_mode() -> int:
     """Off."""
     return 0
-

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, Union
 
 import numpy as np
@@ -65,8 +67,24 @@ PINNED, NON_BLOCKING, BACKWARD = 1, 2, 4
 #: Types by their number in PyTorch (c10::ScalarType).
 _TYPES = dict(
     enumerate(
-        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 "
-        "bfloat16".split()
+        [
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "float32",
+            "float64",
+            "complex32",
+            "complex64",
+            "complex128",
+            "bool",
+            "qint8",
+            "quint8",
+            "qint32",
+            "bfloat16",
+        ]
     )
 ) | {23: "float8_e5m2", 24: "float8_e4m3fn", 27: "uint16", 28: "uint32", 29: "uint64"}
 _NONE, _TENSOR, _LIST, _INT, _BOOL, _DOUBLE, _INTS, _TEXT, _SCALAR, _RESULTS = range(10)
@@ -125,6 +143,10 @@ class Recording:
         return [self.signatures[number].name for number in self.of(*(kinds or (Kind.OPERATOR,)))["signature"]]
 
 
+#: Of a process without a device.
+NOTHING = Recording(np.zeros(0, RECORD), [], 0)
+
+
 def start(ceiling: int = CEILING) -> None:
     """Record from now, in all threads; what was recorded before is dropped."""
     extension().start_recording(ceiling)
@@ -140,6 +162,28 @@ def take() -> Recording:
     """What was recorded since the last call; recording goes on."""
     records, names, words, ends, lost = extension().take_records()
     return Recording(np.frombuffer(records, RECORD), list(_signatures(names, words, ends)), lost)
+
+
+def save(path: Path) -> None:
+    """Record no longer, and write what there is."""
+    extension().stop_recording()
+    records, names, words, ends, lost = extension().take_records()
+    columns = {
+        "records": np.frombuffer(records, "u1"),
+        "words": np.frombuffer(words, "<i8"),
+        "ends": np.frombuffer(ends, "<i8"),
+    }
+    texts = np.frombuffer(json.dumps([names, lost]).encode(), "u1")
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=False, texts=texts, **columns)
+
+
+def load(path: Path) -> Recording:
+    """What `save` wrote. Raises OSError, ValueError, KeyError."""
+    with np.load(path, allow_pickle=False) as found:
+        names, lost = json.loads(found["texts"].tobytes())
+        signatures = list(_signatures(names, found["words"].tobytes(), found["ends"].tobytes()))
+        return Recording(np.frombuffer(found["records"].tobytes(), RECORD), signatures, lost)
 
 
 def _tensors(values: tuple[Value, ...]) -> Iterator[TensorInfo]:

@@ -11,6 +11,7 @@ calls CANN itself; 1 has the queue; with 2 the launching thread also asks for th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -167,7 +168,7 @@ class Device:
         self.chip, self.slow, self.task_queue = chip, slow, task_queue
         self.meters = Meters(chip, start)
         self.free_at = start  # the launching thread
-        self._busy = {STREAM: 0, RANDOM_STREAM: 0}
+        self._busy: dict[int, int] = defaultdict(int, {STREAM: 0, RANDOM_STREAM: 0})
         self._communicating: dict[int, int] = {}
         self._dequeued = [0] * QUEUE
         self._started = [0] * AHEAD
@@ -277,14 +278,18 @@ class Device:
         """The communication of a group is done at `end`."""
         self._communicating[group] = end
 
-    def hold(self, done: int) -> tuple[int, int] | None:
-        """Let the compute stream wait until `done`: start and end of the task, if it must."""
-        busy = self._busy[STREAM]
+    def stream_until(self, stream: int) -> int:
+        """When what was launched on a stream is done."""
+        return self._busy[stream]
+
+    def hold(self, done: int, stream: int = STREAM) -> tuple[int, int] | None:
+        """Let a stream wait until `done`: start and end of the task, if it must."""
+        busy = self._busy[stream]
         if done <= busy:
             return None
         begin = max(busy + 300, self.free_at)
         end = max(done, begin) + 200
-        self._busy[STREAM] = end
+        self._busy[stream] = end
         return begin, end
 
 

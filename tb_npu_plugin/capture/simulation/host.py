@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,17 +98,19 @@ class Place:
     slow        factor of the kernels' durations
     task_queue  TASK_QUEUE_ENABLE
     fragmented  bytes of the allocator's segments that are in pieces before the capture
+    threads     ids by plan.Thread; without: those of a simulated process
     """
 
     process: Process
     chip: Chip
-    seed: int
+    seed: int | str
     held: int
     keep: bool = True
     runtime: bool = False
     slow: float = 1.0
     task_queue: int = 1
     fragmented: int = 0
+    threads: tuple[int, ...] = ()
 
 
 class Host:
@@ -135,9 +137,10 @@ class Host:
         self.now = process.start
         main, autograd = process.pid, process.pid + 91
         #: By plan.Thread.
-        self._threads = (main, autograd, process.dequeue_tid, main + 133)
-        launching = [process.dequeue_tid] if process.npu and place.task_queue else []
-        process.threads[:] = [main, *launching, autograd]
+        self._threads = place.threads or (main, autograd, process.dequeue_tid, main + 133)
+        if not place.threads:
+            launching = [process.dequeue_tid] if process.npu and place.task_queue else []
+            process.threads[:] = [main, *launching, autograd]
         self._recording = (
             Recording(process, self._threads, self.device.meters, place.task_queue > 0) if place.keep else None
         )
@@ -189,13 +192,7 @@ class Host:
         plan, device = step.plan, self.device
         arrays = plan.arrays
         draws = self._random.take(plan.draws)
-        lot = draws[arrays.lots]
-        shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
-        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
-        clock = step.clock = np.empty(len(spells) + 1, dtype=_WHOLE)
-        clock[0] = 0
-        np.cumsum(spells * arrays.works, out=clock[1:])
-        clock += self.now
+        step.clock = self._clock(plan, draws)
         compiling = np.where(arrays.compiles, COMPILED, 0)
         for launch in arrays.new:
             compiling[launch] = compile_time(draws[arrays.launch_draws[launch] + 1])
@@ -219,6 +216,21 @@ class Host:
             int(compiling[arrays.new].sum()),
         )
 
+    def _clock(self, plan: Plan, draws: Floats) -> Ints:
+        """Time of each tick of a plan, as long as the host waits for nothing."""
+        arrays = plan.arrays
+        lot = draws[arrays.lots]
+        shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
+        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
+        clock = np.empty(len(spells) + 1, dtype=_WHOLE)
+        clock[0] = 0
+        np.cumsum(spells * arrays.works, out=clock[1:])
+        return clock + self.now
+
+    def _awaited(self, argument: Any) -> int:
+        """When what a stream waits for is done. argument: of the action."""
+        return self.device.communication_until(self.groups[argument])
+
     def _carry_out(self, step: Step) -> Iterator[Transfer]:
         """Ask the device, in order."""
         device, plan, times = self.device, step.plan, step.launches
@@ -230,7 +242,11 @@ class Host:
         copies, exchanges = iter(step.copies.tolist()), iter(step.exchanges.tolist())
         for action, place, argument in plan.actions:
             if action is wait:
-                step.waits.append(device.hold(device.communication_until(self.groups[argument])))
+                stream = plan.tasks[plan.waits[place]].stream
+                step.waits.append(device.hold(self._awaited(argument), stream))
+                continue
+            if action is Action.RECORD_EVENT:
+                self._record_event(argument)
                 continue
             if action is Action.SYNCHRONIZE:
                 late = self._synchronize(step, place, late)
@@ -259,6 +275,9 @@ class Host:
             if action is communicate:
                 yield argument
                 step.exchanged += 1
+
+    def _record_event(self, argument: Any) -> None:
+        """An event is recorded on a stream. Programs record none."""
 
     def _arrive(self, step: Step, at: int, acl: int) -> None:
         """This rank is at the next communication of its step."""

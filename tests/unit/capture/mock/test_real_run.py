@@ -15,10 +15,10 @@ from unittest import mock
 
 import pytest
 from click.testing import CliRunner
+from tb_npu_plugin.capture.mock import observer, torch_profiler
 
 from tb_npu_plugin.capture import pytorch as profiler
-from tb_npu_plugin.capture.mock import observer, torch_profiler
-from tb_npu_plugin.capture.mock.parse import parse
+from tb_npu_plugin.capture.recording.parse import parse
 from tb_npu_plugin.cli import cli
 from tests.oracle.raw import FULL, Raw, ns
 from tests.support.invariants import check_all, query

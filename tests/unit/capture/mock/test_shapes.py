@@ -13,18 +13,18 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tb_npu_plugin.capture.mock import host, observer, recorder, torch_profiler
+from tb_npu_plugin.capture.observer_command import build_observer
+from tb_npu_plugin.capture.recording.observer_build import NotBuilt, build
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches
-from tb_npu_plugin.capture.mock import host, observer, recorder, torch_profiler
-from tb_npu_plugin.capture.mock.host import CAPTURE, OBSERVED, SHAPES, TRACE
-from tb_npu_plugin.capture.mock.kineto import LIST, Reader, Signature
-from tb_npu_plugin.capture.mock.observer_build import NotBuilt, build
-from tb_npu_plugin.capture.observer_command import build_observer
+from tb_npu_plugin.capture.recording.host_lane import LIST, Reader, Signature
+from tb_npu_plugin.capture.recording.raw_data import CAPTURE, OBSERVED, SHAPES, TRACE
 from tb_npu_plugin.capture.simulation.records import outer_first
 from tb_npu_plugin.errors import BadFile
 from tests.oracle.raw import FULL
-from tests.unit.capture.mock.test_real_run import kernels, train
+from tests.unit.capture.recording.test_real_run import kernels, train
 from tests.unit.capture.scripts import needs_torch, run_python
 
 EVENT = """

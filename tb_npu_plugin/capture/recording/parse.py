@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
-from tb_npu_plugin.capture.mock import observer, operators
-from tb_npu_plugin.capture.mock.host import OBSERVED, SHAPES, TRACE, read
-from tb_npu_plugin.capture.mock.kineto import Reader, Recorded
-from tb_npu_plugin.capture.mock.replay import STEP, Replay
-from tb_npu_plugin.capture.mock.shapes import Sample
-from tb_npu_plugin.capture.mock.works import name_list_types
+from tb_npu_plugin.capture.device.records import NOTHING, Recording, load
+from tb_npu_plugin.capture.recording.host_lane import Reader
+from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, read
+from tb_npu_plugin.capture.recording.replay import Replay
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION
 from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
@@ -29,8 +25,6 @@ from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
 
-#: Operators that a message names.
-_NAMES = 5
 CHIP_VARIABLE = "TB_NPU_CHIP"
 
 
@@ -43,10 +37,8 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     trace = folder / RAW_FOLDER / TRACE
     total = 2 * trace.stat().st_size  # reading is about half of the work
     with gc_paused():
-        recorded = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
-        name_list_types(recorded)
-        _take_shapes(folder, recorded)
-        replay = Replay(data, recorded, CHIPS[name])
+        lane = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
+        replay = Replay(data, lane, _device_log(folder), CHIPS[name])
         options = _options(data.settings, tuple(export_types), _user_metadata(folder))
         # first of all, since it says of the process whether there are steps
         record = with_links(recording(replay.process, options), replay.process, options)
@@ -66,27 +58,15 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         progress(Progress(total, total, "done"))
 
 
-def _take_shapes(folder: Path, recorded: Recorded) -> None:
-    """Give the operators the shapes that were observed, or those of the step before, where the capture has none."""
-    path = folder / RAW_FOLDER / OBSERVED
-    if path.is_file():
-        recorded.calls = Sample(observer.read(path)).beside(recorded.calls)
-        return
-    path = folder / RAW_FOLDER / SHAPES
-    if not path.is_file():
-        return
-    warm_up = Reader().read(path, lambda done: None)
-    name_list_types(warm_up)
-    sample = Sample.of(warm_up.calls)
-    recorded.calls = sample.beside_steps(recorded.calls, STEP)
-    missing = Counter({name: count for name, count in sample.missing.items() if operators.may_launch(name)})
-    if missing:
-        names = ", ".join(name for name, _ in missing.most_common(_NAMES))
-        print(
-            f"{folder}: {sum(missing.values())} calls are of operators that the step before the capture did not run ({names}), "
-            "so that their kernels are not simulated. Record with record_shapes=True to have them.",
-            file=sys.stderr,
-        )
+def _device_log(folder: Path) -> Recording:
+    """What the device did; nothing where the process had none."""
+    path = folder / RAW_FOLDER / DEVICE
+    try:
+        return load(path)
+    except FileNotFoundError:
+        return NOTHING
+    except (OSError, ValueError, KeyError) as problem:
+        raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
 
 
 def _user_metadata(folder: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec import Raw, Struct, field
 
-from tb_npu_plugin.capture.simulation.work import Shape
+from tb_npu_plugin.capture.simulation.records import outer_first
 from tb_npu_plugin.errors import BadFile
 
 _PIECE, _TAIL = 4 << 20, 8192
@@ -22,20 +22,15 @@ _HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
 _CLOSED = b"\n  }"
 _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
-#: Works of gloo: what the host would not have with a device.
+#: Works of gloo, which stands for HCCL: a host with a device would not have them.
 _WORK = "gloo:"
-#: Type of tensors in lists: PyTorch tells no other.
-LIST = "TensorList"
 
 
 @dataclass(frozen=True, eq=False)
 class Signature:
-    """What calls of an operator share. tensors: shape and type of each tensor; values: the texts of other arguments,
-    by position; shapes, types: as torch_npu prints them, tensors of a list one by one."""
+    """What calls of an operator share. shapes, types: as torch_npu prints them, tensors of a list one by one."""
 
     name: str
-    tensors: tuple[tuple[Shape, str], ...] = ()
-    values: tuple[str, ...] = ()
     shapes: str = ""
     types: str = ""
 
@@ -63,23 +58,12 @@ class Function(NamedTuple):
     module: Optional[int]
 
 
-class Change(NamedTuple):
-    """Memory that comes (size > 0) or goes."""
-
-    at: int
-    tid: int
-    address: int
-    size: int
-
-
 @dataclass
-class Recorded:
-    """All events, not in order. works: communication that gloo did, from when it took it up until all was there."""
+class HostLane:
+    """All events; calls: by start, outer ones first."""
 
     calls: list[Call] = dataclasses.field(default_factory=list)
-    works: list[Call] = dataclasses.field(default_factory=list)
     functions: list[Function] = dataclasses.field(default_factory=list)
-    memory: list[Change] = dataclasses.field(default_factory=list)
     lost: int = 0  # events that are no JSON
 
 
@@ -90,12 +74,9 @@ class _Args(Struct, frozen=True, gc=False):
     forward: int = field(name="Fwd thread id", default=0)
     dims: Raw = field(name="Input Dims", default=Raw(b""))
     types: Raw = field(name="Input type", default=Raw(b""))
-    values: Raw = field(name="Concrete Inputs", default=Raw(b""))
     id: int = field(name="Python id", default=0)
     parent: Optional[int] = field(name="Python parent id", default=None)
     module: Optional[int] = field(name="Python module id", default=None)
-    address: Optional[int] = field(name="Addr", default=None)
-    size: int = field(name="Bytes", default=0)
 
 
 class _Event(Struct, gc=False):
@@ -118,12 +99,12 @@ class Reader:
     """Reads one trace."""
 
     def __init__(self) -> None:
-        self.recorded = Recorded()
+        self.recorded = HostLane()
         self._base = 0
-        self._signatures: dict[tuple[str, bytes, bytes, bytes], Signature] = {}
+        self._signatures: dict[tuple[str, bytes, bytes], Signature] = {}
         self._names: dict[str, str] = {}
 
-    def read(self, path: Path, progress: Callable[[int], None]) -> Recorded:
+    def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
         """progress: bytes that are done. BadFile for what is no such trace."""
         for piece, done in _pieces(path):
             if not self._base:
@@ -137,6 +118,7 @@ class Reader:
             progress(done)
         if self.recorded.lost:
             print(f"{path}: {self.recorded.lost} events are no JSON and are left out", file=sys.stderr)
+        self.recorded.calls = outer_first(self.recorded.calls)
         return self.recorded
 
     def _parsed(self, piece: bytes) -> list[_Event]:
@@ -156,26 +138,24 @@ class Reader:
     def _take(self, events: list[_Event]) -> None:
         starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
         calls, functions, names = self.recorded.calls, self.recorded.functions, self._names
-        works = self.recorded.works
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
                 if event.ph == "X":
                     signature = self._signature(event.name, args)
                     call = Call(start, start + dur, event.tid, signature, args.sequence, args.forward)
-                    (works if event.name.startswith(_WORK) else calls).append(call)
+                    if not event.name.startswith(_WORK):
+                        calls.append(call)
             elif category == "python_function":
                 name = names.setdefault(event.name, event.name)
                 functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
-            elif category == "cpu_instant_event" and args.address is not None:
-                self.recorded.memory.append(Change(start, event.tid, args.address, args.size))
 
     def _signature(self, name: str, args: _Args) -> Signature:
         dims = bytes(args.dims)
-        key = (name, b"", b"", b"") if dims in _NONE else (name, dims, bytes(args.types), bytes(args.values))
+        key = (name, b"", b"") if dims in _NONE else (name, dims, bytes(args.types))
         found = self._signatures.get(key)
         if found is None:
-            parts = (_list(text) for text in (args.dims, args.types, args.values))
+            parts = (_list(text) for text in (args.dims, args.types))
             found = self._signatures[key] = signature_of(name, *parts)
         return found
 
@@ -185,23 +165,14 @@ def _list(text: Raw) -> list[Any]:
     return found
 
 
-def signature_of(
-    name: str, dims: Sequence[Any], types: Sequence[str], values: Sequence[str], elements: Sequence[str] = ()
-) -> Signature:
-    """A signature from what PyTorch tells of each argument. elements: types of the tensors in lists, where they are known."""
-    flat: list[tuple[Shape, str, str]] = []
-    for shape, type_, element in zip(dims, types, elements or [""] * len(dims)):
-        if shape and isinstance(shape[0], list):
-            flat += [(tuple(inner), type_, element or type_) for inner in shape]
-        else:
-            flat.append((tuple(shape), type_, type_))
-    tensors = tuple(
-        (shape, element)
-        for shape, type_, element in flat
-        if type_ not in ("", "None", "Scalar", "ScalarList") and not (type_ == LIST and not shape)
-    )
-    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _, _ in flat)
-    return Signature(name, tensors, tuple(values), shapes, _SEPARATOR.join(type_ or "None" for _, type_, _ in flat))
+def signature_of(name: str, dims: Sequence[Any], types: Sequence[str]) -> Signature:
+    """A signature from what PyTorch tells of each argument."""
+    flat: list[tuple[Sequence[int], str]] = []
+    for shape, type_ in zip(dims, types):
+        nested = shape and isinstance(shape[0], list)
+        flat += [(inner, type_) for inner in shape] if nested else [(shape, type_)]
+    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
+    return Signature(name, shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:

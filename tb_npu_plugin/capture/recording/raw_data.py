@@ -1,22 +1,16 @@
 """The raw data of a capture: what the recorder leaves in FRAMEWORK/, and how parsing reads it.
 
     capture.json   written when the recorder is prepared, and again when the capture is complete:
-        format        1
+        format        2
         settings      backend.Settings
         pid, device   of the process; device: index of the NPU that it stands for
         start, end    ns since the epoch; end null: the capture was interrupted
         tid           thread that started the capture
         threads       [tid, from, to] of child threads that were recorded
         marks         [start, end, tid, message, domain, stream] of mstx; end null: still open; stream null: host only
-        communication [start, end, tid, communicator] (a key of settings.groups); end null: of what no other tells, too;
-                      end = start: of the functional collective that follows on its thread
-        batches       [start, end, tid] of batch_isend_irecv
-        waits         [at, tid, start] of the note in `communication` that the script waited for
-    collections   [start, end, tid] of the garbage collector
+        collections   [start, end, tid] of the garbage collector
     torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
-    operators.json the operators of the capture with their shapes, where torch.json has none and there is an observer
-                   (native/observer.cpp)
-    shapes.json    where there is none: as torch.json, of a step before the capture, with shapes (mock/shapes.py)
+    device.npz     what the simulated device did (device/records.py); without it nothing ran there
 
 Times in capture.json are ns since the epoch.
 """
@@ -33,13 +27,10 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
-FORMAT = 1
-CAPTURE, TRACE, OBSERVED, SHAPES = MOCK_CAPTURE, MOCK_TRACE, "operators.json", "shapes.json"
+FORMAT = 2
+CAPTURE, TRACE, DEVICE = MOCK_CAPTURE, MOCK_TRACE, "device.npz"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
-Communication = tuple[int, Optional[int], int, str]
-Wait = tuple[int, int, int]
-Batch = tuple[int, int, int]
 
 
 @dataclass
@@ -54,9 +45,6 @@ class HostData:
     end: int | None = None
     threads: list[tuple[int, int, int]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
-    communication: list[Communication] = field(default_factory=list)
-    waits: list[Wait] = field(default_factory=list)
-    batches: list[Batch] = field(default_factory=list)
     collections: list[tuple[int, int, int]] = field(default_factory=list)
 
     def write(self, folder: Path) -> None:

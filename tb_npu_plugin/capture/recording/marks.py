@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tb_npu_plugin.capture.mock.host import HostData
-from tb_npu_plugin.capture.mock.kineto import Call, Signature
-from tb_npu_plugin.capture.simulation.device import MARK, STREAM
-from tb_npu_plugin.capture.simulation.recorded_device import Mark, RecordedDevice
-from tb_npu_plugin.capture.simulation.records import MSTX, HostOp, Kernel, Segment, Task, UserMark
+from tb_npu_plugin.capture.recording.host_lane import Call, Signature
+from tb_npu_plugin.capture.recording.raw_data import HostData
+from tb_npu_plugin.capture.simulation.records import Kernel, Segment, Task, UserMark
 
 #: ns of the operators that put a mark on the stream: less than Python takes until it calls the next one.
 _OPERATOR = 500
@@ -32,7 +30,6 @@ class Marks:
         self.calls: list[Call] = []
         self.launches: dict[Signature, StreamMark] = {}
         self._marks: list[tuple[int, int, int, str, str]] = []
-        self._begun: dict[int, Mark] = {}
         self._tasks: dict[int, Task] = {}
         self._kernels: dict[str, Kernel] = {}
         self._taken = 0
@@ -58,20 +55,6 @@ class Marks:
         signature = Signature(name)
         self.launches[signature] = mark
         self.calls.append(Call(start, end, tid, signature))
-
-    def launch(self, device: RecordedDevice, work: StreamMark, op: HostOp, start: int, end: int) -> Task | None:
-        """Launch what an operator puts on the stream; gives the row on the device, once it is complete."""
-        now = device.mark(op, start, end)
-        if work.begins:
-            self._begun[work.number] = now
-        first = self._begun.pop(work.number, None) if work.ends else None
-        if first is None:
-            return None
-        message = self._marks[work.number][3]
-        kernel = self._kernels.setdefault(message, Kernel(message, MSTX, "", MSTX))
-        task = Task(kernel, first.at, now.at + MARK - first.at, STREAM, first.task, first.connection)
-        self._tasks[work.number] = task
-        return task
 
     def take(self, until: int, clock: Callable[[int], int], segment: Segment) -> None:
         """Hand over the marks that end before a time (recorded time)."""

@@ -1,0 +1,466 @@
+"""A capture on the device: what PyTorch ran on the simulated NPU, with the times that the host took and the model's device.
+
+The host's operators are those of PyTorch's profiler, the device's work is that of the device's log. The computation of the
+stand-in kernels on the CPU is no time of the host: its clock stands still meanwhile. It waits where a host with an NPU
+would: for a value that it reads, for a synchronisation, and at the end of a step; what comes after a wait is later by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.capture.device.records import Copy, Kind, Recording, Signature
+from tb_npu_plugin.capture.recording.exchanges import Exchanges
+from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane
+from tb_npu_plugin.capture.recording.memory import Change, Memory
+from tb_npu_plugin.capture.recording.operations import Operations
+from tb_npu_plugin.capture.recording.raw_data import HostData
+from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, STREAM, stream_of
+from tb_npu_plugin.capture.simulation.host import Floats, Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Op, Plan, Row
+from tb_npu_plugin.capture.simulation.planner import Planner
+from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.records import GcPause, Kernel, OpInfo, Process, PyCall, Segment
+from tb_npu_plugin.capture.simulation.step import Step
+
+STEP = "ProfilerStep#"
+#: ns of host time that a launch takes at most beyond what was recorded, where nothing else happens meanwhile.
+_ROOM = 8_000
+_END = 1 << 62
+#: First stream of the device beside the default one, and that of random numbers.
+_OTHER_STREAMS = 30
+_COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
+Ints = NDArray[np.int64]
+
+
+class StillClock:
+    """Host time without the computation of stand-in kernels."""
+
+    def __init__(self, log: Recording) -> None:
+        rows = log.of(*_COMPUTED)
+        rows = rows[np.argsort(rows["begin"], kind="stable")]
+        begins, ends = rows["begin"], np.maximum.accumulate(rows["end"])
+        is_first = np.ones(len(rows), dtype=bool)  # of those that overlap
+        is_first[1:] = begins[1:] > ends[:-1]
+        self._begins: Ints = begins[is_first]
+        self._ends: Ints = ends[np.append(is_first[1:], True)[: len(rows)]]
+        self._removed: Ints = np.concatenate([[0], np.cumsum(self._ends - self._begins)])
+
+    def __call__(self, times: Any) -> Any:
+        """Times, or one, without what was computed before."""
+        place = np.searchsorted(self._begins, times, "right")
+        if not len(self._begins):
+            return np.asarray(times)
+        last = np.maximum(place - 1, 0)
+        inside = np.where(place > 0, np.maximum(0, self._ends[last] - times), 0)
+        return np.asarray(times) - self._removed[place] + inside
+
+
+class Happening(NamedTuple):
+    """Something that happens at a time: an operator begins (what 0) or ends (1), or a record (2) of this number."""
+
+    at: int
+    what: int
+    number: int
+
+
+@dataclass
+class Part:
+    """What one segment is made of: everything that begins before `until` (recorded time)."""
+
+    step: Call | None
+    until: int
+    happenings: list[Happening] = field(default_factory=list)
+
+
+class RecordedPlanner(Planner):
+    """Makes the plan of a segment from what happened, in order of time. times: host time of each tick."""
+
+    def __init__(self, around: Circumstances, start: int) -> None:
+        super().__init__(around, set())
+        self.times, self.limit, self.now, self._stream = [start], _END, start, 0
+        self._stacks: dict[int, list[int]] = {}
+
+    def move_to(self, now: int, limit: int) -> None:
+        """It is this time; what takes time ends before `limit`."""
+        self.now, self.limit = max(now, self.now), limit
+        self._wait_tick()
+
+    def spend(self, ns: int) -> None:
+        """Host time passes, as far as there is any."""
+        self.now = max(self.now, min(self.now + ns, self.limit))
+        self._wait_tick()
+
+    def _wait_tick(self) -> int:
+        self.times.append(self.now)
+        self._tick += 1
+        return self._tick
+
+    def use(self, thread: int, stream: int) -> None:
+        """What follows happens on this thread and stream."""
+        self._open = self._stacks.setdefault(thread, [])
+        self._stream = stream
+
+    def _caller(self) -> int:
+        return self.plan.ops[self._open[-1]].thread
+
+    def _stream_of(self, kernel: Kernel) -> int:
+        return self.device_stream if (found := stream_of(kernel)) == STREAM else found
+
+    @property
+    def device_stream(self) -> int:
+        """Number of the stream in results."""
+        return STREAM if not self._stream else _OTHER_STREAMS + self._stream
+
+    def _use_workspace(self, size: int) -> None:
+        """The log has what was allocated."""
+
+    @property
+    def innermost(self) -> int:
+        """Row of the operator that is open; -1: none is."""
+        return self._open[-1] if self._open else -1
+
+    def begin_operator(self, info: OpInfo, thread: int, sequence: int, forward: int) -> int:
+        """Begin an operator."""
+        self.plan.ops.append(Op(info, thread, self._tick, sequence, forward))
+        self.plan.op_ends.append(self._tick)
+        self._open.append(len(self.plan.ops) - 1)
+        return self._open[-1]
+
+    def end_operator(self, row: int) -> None:
+        """End it."""
+        self.plan.op_ends[row] = self._tick
+        if row in self._open:
+            self._open.remove(row)
+
+    def run(self, launches: tuple[Launch, ...]) -> None:
+        """Launch kernels, which were compiled before the capture."""
+        for launch in launches:
+            if launch.compiled:
+                self._known.add(launch.kernel)
+            self.launch(launch)
+
+    def record_event(self, event: int) -> None:
+        """Record an event on the stream."""
+        self.plan.actions.append((Action.RECORD_EVENT, 0, (event, self.device_stream)))
+
+    def wait_for(self, awaited: tuple[str, int]) -> None:
+        """Let the stream wait for an event or a collective."""
+        plan = self.plan
+        plan.actions.append((Action.WAIT, len(plan.waits), awaited))
+        plan.waits.append(len(plan.tasks))
+        plan.tasks.append(Row(EVENT_WAIT, self.device_stream, -1, len(plan.calls)))
+
+    def rest(self) -> None:
+        """Wait for the device without a call."""
+        start = self._wait_tick()
+        self._wait_tick()
+        self.plan.actions.append((Action.SYNCHRONIZE, start, None))
+
+
+class RecordedHost(Host):
+    """A host whose times are recorded."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place, HostFaults())
+        self.times: list[int] = []
+        self.shown: Ints = np.zeros(0, dtype=np.int64)  # times of the last segment's ticks, as results show them
+        self._events: dict[int, int] = {}
+        self.done: dict[int, int] = {}  # collective -> its end
+
+    def _clock(self, plan: Plan, draws: Floats) -> Ints:
+        return np.array(self.times, dtype=np.int64)
+
+    def _record_event(self, argument: Any) -> None:
+        event, stream = argument
+        self._events[event] = self.device.stream_until(stream)
+
+    def _awaited(self, argument: Any) -> int:
+        kind, number = argument
+        return (self._events if kind == "event" else self.done).get(number, 0)
+
+    def carry_out(self, plan: Plan, times: list[int], number: int) -> Iterator[Transfer]:
+        """A segment; stops at each collective, as Host.run."""
+        self.times = times
+        step = self._step = Step(plan, number, self._counters)
+        self._draw(step)
+        yield from self._carry_out(step)
+        step.apply_host_delay()
+        self.shown = step.clock
+        self.now = int(step.clock[-1])
+        step.memory = self._allocations.carry_out(plan)
+        self._counters = self._counters.behind(plan)
+
+    def recorded_segment(self) -> Segment:
+        """What the segment left behind; its end is not known here."""
+        step, self._step = self._step, None
+        assert step is not None and self._recording is not None
+        return self._recording.segment(step, 0)
+
+
+class Replay:
+    """One capture. `segments` may be taken once. log: what the device did; None: nothing."""
+
+    def __init__(self, data: HostData, lane: HostLane, log: Recording, chip: Chip) -> None:
+        settings = data.settings
+        self._data, self._npu, self._log = data, settings.simulates, log
+        self._still = StillClock(log)
+        recorded = {data.tid} | {tid for tid, _, _ in data.threads}
+        self._rows = log.records
+        autograd = set(np.unique(self._rows["thread"][(self._rows["flags"] & 4) > 0]).tolist()) - recorded
+        self._shown = recorded | autograd
+        self._calls = [call for call in lane.calls if self._is_wanted(call.tid, call.start)]
+        self._functions = [item for item in lane.functions if self._is_wanted(item.tid, item.start)]
+        tids = sorted({data.tid, *(call.tid for call in self._calls)})
+        dequeue = max([*tids, *autograd]) + 1
+        main, backward = data.tid, next(iter(sorted(autograd)), 0)
+        others = [tid for tid in tids if tid not in (main, backward)]
+        #: By plan.Thread; others behind.
+        self._threads = (main, backward, dequeue, *others)
+        self._thread_places = {tid: place for place, tid in enumerate(self._threads)}
+        self.process = Process(
+            data.pid,
+            data.device,
+            settings.rank or 0,
+            settings.world,
+            data.start,
+            data.end or data.start,
+            settings.npu,
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
+        self.process.dequeue_tid = dequeue
+        self.process.marks = any(call.signature.name.startswith(STEP) for call in self._calls)
+        place = Place(
+            self.process,
+            chip,
+            f"{data.pid}/{data.start}",
+            0,
+            runtime=settings.level == "Level2",
+            task_queue=settings.task_queue,
+            threads=self._threads,
+        )
+        self._host = RecordedHost(place)
+        launching = [dequeue] if settings.npu and settings.task_queue else []
+        self.process.threads[:] = [*tids, *launching]
+        self._around = Circumstances(False, True, settings.level == "Level2", 0, 0, 0, task_queue=settings.task_queue)
+        self._operations = Operations(KernelFactory(chip))
+        self._launches: dict[int, tuple[Launch, ...]] = {}
+        self._exchanges = Exchanges(settings, chip, log)
+        self.process.groups = self._exchanges.groups
+        self._host.device.meters.communicators = len(self._exchanges.groups)
+        self._memory = Memory(chip.memory, _changes(self._rows))
+        self._infos: dict[tuple[Any, tuple[str, ...]], OpInfo] = {}
+        self._gc_from = 0
+
+    def _is_wanted(self, tid: int, at: int) -> bool:
+        """The thread that started the capture, those of the backward pass, and those that asked for it while they did."""
+        data = self._data
+        asked = any(tid == other and since <= at < until for other, since, until in data.threads)
+        return tid == data.tid or asked or (tid in self._shown and tid not in {other for other, _, _ in data.threads})
+
+    @property
+    def unknown(self) -> list[str]:
+        """Operators that no rule describes: each became one kernel of its own name."""
+        return sorted(self._operations.unknown)
+
+    # -- segments -----------------------------------------------------------------------------------
+    def segments(self) -> Iterator[Segment]:
+        """One per step; one for all without steps."""
+        functions = iter(sorted(self._functions, key=lambda item: (item.start, -item.end)))
+        ahead = next(functions, None)
+        parts = self._parts()
+        for number, part in enumerate(parts):
+            mine: list[Function] = []
+            while ahead is not None and ahead.start < part.until:
+                mine.append(ahead)
+                ahead = next(functions, None)
+            yield self._segment(part, mine, is_last=number == len(parts) - 1)
+
+    def _parts(self) -> list[Part]:
+        """Cut at the end of each step; what follows the last one belongs to it."""
+        steps = sorted(
+            (call for call in self._calls if call.signature.name.startswith(STEP)), key=lambda call: call.start
+        )
+        parts = [Part(step, step.end) for step in steps] or [Part(None, _END)]
+        parts[-1].until = _END
+        bounds = np.array([part.until for part in parts])
+        found: list[Happening] = []
+        for number, call in enumerate(self._calls):
+            found += (Happening(call.start, 0, number), Happening(max(call.end, call.start + 1), 1, number))
+        entries: list[int] = self._rows["entry"].tolist()
+        found += [Happening(at, 2, number) for number, at in enumerate(entries)]
+        found.sort(
+            key=lambda one: (one.at, (1, 0, 2)[one.what], -self._calls[one.number].end if one.what == 0 else one.number)
+        )
+        part_of: dict[int, int] = {}
+        for one in found:
+            place = part_of[one.number] if one.what == 1 else int(np.searchsorted(bounds, one.at, "right"))
+            place = min(place, len(parts) - 1)
+            if one.what == 0:
+                part_of[one.number] = place
+            parts[place].happenings.append(one)
+        return parts
+
+    def _segment(self, part: Part, functions: list[Function], is_last: bool) -> Segment:
+        data = self._data
+        happenings = part.happenings
+        times: list[int] = self._still(np.array([one.at for one in happenings], dtype=np.int64)).tolist()
+        start = times[0] if times else int(self._still(data.start))
+        planner = RecordedPlanner(self._around, start)
+        opened: dict[int, int] = {}
+        holders: list[tuple[Change, int]] = []
+        step_ticks = (0, 0)
+        step_end = part.step.end if part.step is not None else None
+        for place, (one, now) in enumerate(zip(happenings, times)):
+            planner.move_to(now, times[place + 1] if place + 1 < len(times) else now + _ROOM)
+            if one.what == 2:
+                self._take(planner, one.number, holders)
+                continue
+            call = self._calls[one.number]
+            planner.use(self._thread_places.get(call.tid, 0), 0)
+            if one.what == 0:
+                info = self._info(call)
+                opened[one.number] = planner.begin_operator(
+                    info, self._thread_places.get(call.tid, 0), call.sequence, call.forward
+                )
+                if call is part.step:
+                    step_ticks = (planner.tick, 0)
+            else:
+                if call is part.step:
+                    planner.rest()
+                    step_ticks = (step_ticks[0], planner.tick)
+                planner.end_operator(opened.pop(one.number))
+        if step_end is None:
+            planner.rest()
+        planner.plan.step = step_ticks
+        segment = self._carry_out(planner, part)
+        clock = self._shown_clock(planner.times)
+        segment.until = _END if is_last else int(clock(part.until))
+        self.process.end = max(self.process.end, int(clock(data.end or data.start)), self._host.device.busy_until())
+        self._beside(part, functions, holders, clock, segment, planner)
+        if self._npu:
+            self._host.device.meters.sample(segment, min(segment.until, self.process.end), self._memory.reserved)
+        return segment
+
+    def _carry_out(self, planner: RecordedPlanner, part: Part) -> Segment:
+        number = int(part.step.signature.name[len(STEP) :]) if part.step is not None else 0
+        host = self._host
+        for transfer in host.carry_out(planner.plan, planner.times, number):
+            self._exchanges.communicate(host, transfer)
+        segment = host.recorded_segment()
+        if part.step is None:
+            segment.step = None
+        return segment
+
+    def _shown_clock(self, times: list[int]) -> Any:
+        """From recorded time to the time that results show, as the last segment has it."""
+        planned, shown = np.array(times, dtype=np.int64), self._host.shown
+        still = self._still
+
+        def clock(at: Any) -> Any:
+            now = still(at)
+            place = np.maximum(np.searchsorted(planned, now, "right") - 1, 0)
+            return np.asarray(now + (shown[place] - planned[place]))
+
+        return clock
+
+    def _beside(
+        self,
+        part: Part,
+        functions: list[Function],
+        holders: list[tuple[Change, int]],
+        clock: Any,
+        segment: Segment,
+        planner: RecordedPlanner,
+    ) -> None:
+        """What is on the host beside operators: Python, collections, marks, memory."""
+        host = self._data.settings.host
+        segment.python = [
+            PyCall(item.name, item.tid, int(clock(item.start)), int(clock(item.end)), item.id, item.parent, item.module)
+            for item in functions
+            if host.with_stack or item.module is not None
+        ]
+        segment.gc = [
+            GcPause(tid, int(clock(start)), int(clock(end)))
+            for start, end, tid in self._data.collections
+            if self._gc_from <= start < part.until
+        ]
+        self._gc_from = part.until
+        infos = [op.info or OpInfo("") for op in planner.plan.ops]
+        self._memory.write(
+            [(change, infos[row].name if row >= 0 else "") for change, row in holders],
+            lambda at: int(clock(at)),
+            segment,
+        )
+
+    def _info(self, call: Call) -> OpInfo:
+        key = (call.signature, ())
+        found = self._infos.get(key)
+        if found is None:
+            found = self._infos[key] = OpInfo(call.signature.name, call.signature.shapes, call.signature.types)
+        return found
+
+    # -- records ------------------------------------------------------------------------------------
+    def _take(self, planner: RecordedPlanner, number: int, holders: list[tuple[Change, int]]) -> None:
+        """Plan what a record says."""
+        row = self._rows[number]
+        kind, thread, stream = int(row["kind"]), int(row["thread"]), int(row["stream"])
+        if not self._npu or kind == Kind.VIEW:
+            return
+        planner.use(self._thread_places.get(thread, 0), stream)
+        if kind in (Kind.ALLOCATE, Kind.FREE):
+            size = int(row["bytes"]) * (1 if kind == Kind.ALLOCATE else -1)
+            holders.append((Change(int(row["entry"]), thread, int(row["id"]), size), planner.innermost))
+            return
+        signature = self._log.signatures[int(row["signature"])] if row["signature"] >= 0 else None
+        own = planner.innermost < 0
+        if own:  # PyTorch's profiler did not see the operator
+            name = signature.name.partition(".")[0] if signature is not None else "npu"
+            planner.begin_operator(OpInfo(name), self._thread_places.get(thread, 0), -1, 0)
+        self._plan(planner, kind, row, signature)
+        if own:
+            planner.end_operator(planner.innermost)
+
+    def _plan(self, planner: RecordedPlanner, kind: int, row: Any, signature: Signature | None) -> None:
+        if kind == Kind.OPERATOR and signature is not None:
+            found = self._launches.get(int(row["signature"]))
+            if found is None:
+                found = self._launches[int(row["signature"])] = self._operations.launches(signature)
+            planner.run(found)
+        elif kind == Kind.COPY:
+            if row["detail"] == Copy.DEVICE_TO_DEVICE and signature is not None:
+                planner.run(self._operations.launches(signature))
+            else:
+                planner.copy(int(row["bytes"]), row["detail"] == Copy.DEVICE_TO_HOST, 1)
+        elif kind == Kind.SYNC:
+            planner.synchronize()
+        elif kind == Kind.EVENT_RECORD:
+            planner.record_event(int(row["id"]))
+        elif kind == Kind.STREAM_WAIT:
+            planner.wait_for(("event", int(row["id"])))
+        elif kind == Kind.COLLECTIVE_WAIT:
+            planner.wait_for(("collective", int(row["id"])))
+        elif kind == Kind.COLLECTIVE and signature is not None:
+            transfer = self._exchanges.transfer(signature, row)
+            if transfer is not None:
+                planner.communicate(transfer)
+
+
+def _changes(rows: Any) -> list[Change]:
+    """What is allocated and freed."""
+    kinds = rows["kind"]
+    found = rows[(kinds == Kind.ALLOCATE) | (kinds == Kind.FREE)]
+    signs = np.where(found["kind"] == Kind.ALLOCATE, 1, -1)
+    columns = (found["entry"], found["thread"], found["id"], found["bytes"] * signs)
+    return [Change(*row) for row in zip(*(column.tolist() for column in columns))]
