@@ -129,17 +129,14 @@ class Recorder(Protocol):
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
 
-    def communicators(self, groups: Mapping[str, Json]) -> None:
-        """As Settings.groups, now: some may be new."""
-
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Record the calling thread as well."""
 
     def disable_child_thread(self) -> None:
         """Stop recording the calling thread."""
 
-    def finalize(self) -> Mapping[str, Json]:
-        """Raw data are on the disk when this returns, so that parse() works in any process at any later time.
+    def finalize(self, groups: Mapping[str, Json]) -> Mapping[str, Json]:
+        """groups: as Settings.groups, now: some may be newer than the capture. Raw data are on the disk when this returns, so that parse() works in any process at any later time.
 
         Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
         """

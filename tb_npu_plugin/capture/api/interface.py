@@ -141,8 +141,7 @@ class _ProfInterface:
             recorder.discard()
             self._termination.stop()
             return
-        recorder.communicators(ranks.groups())  # some may be newer than the capture
-        added = recorder.finalize()
+        added = recorder.finalize(ranks.groups())
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
         variables = self._settings.environment if "text" in self._settings.export_types else None
         groups = self._settings.groups or ranks.groups()

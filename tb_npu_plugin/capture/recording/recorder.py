@@ -42,7 +42,7 @@ class MockRecorder:
         """Make FRAMEWORK."""
         torch_profiler.refuse_second()  # imports PyTorch: that it is missing shall be told now
         (folder / RAW_FOLDER).mkdir(mode=0o750)
-        self._folder, self._settings, self._groups = folder, settings, dict(settings.groups)
+        self._folder, self._settings = folder, settings
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
         self._data.write(folder)
 
@@ -144,10 +144,6 @@ class MockRecorder:
         """A garbage collection."""
         self._data.collections.append((start, end, threading.get_native_id()))
 
-    def communicators(self, groups: Mapping[str, Any]) -> None:
-        """All that there are now."""
-        self._groups.update(groups)
-
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Keep what the calling thread does. The switches are those of the capture."""
         if self._settings.host.profile_memory:
@@ -164,12 +160,12 @@ class MockRecorder:
                 self._data.threads.append((tid, since, now))
 
     # -- end ----------------------------------------------------------------------------------------
-    def finalize(self) -> Mapping[str, Any]:
+    def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
         """Write what was recorded."""
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
-        groups = self._groups
+        groups = {**self._settings.groups, **groups}
         self._data.settings = replace(self._settings, groups=groups)
         self._data.write(self._folder)
         return {SIMULATED: True, **({GROUPS: groups} if groups else {})}
