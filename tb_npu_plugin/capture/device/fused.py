@@ -70,6 +70,7 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
     class Node(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
         def forward(ctx: Any, count: int, *values: Any) -> Any:
+            ctx.set_materialize_grads(False)
             arguments, tensors = list(values[:count]), iter(values[count:])
             ctx.lists = {n: len(value) for n, value in enumerate(arguments) if _is_tensor_list(value)}
             for number, length in ctx.lists.items():

@@ -126,9 +126,10 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patch_cuda() -> None:
-    for name in dir(npu):
-        if not name.startswith("_") and hasattr(torch.cuda, name) and name not in ("torch", "annotations"):
-            setattr(torch.cuda, name, getattr(npu, name))
+    for name, value in vars(npu).items():
+        if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(torch.cuda, name):
+            setattr(torch.cuda, name, value)
+    torch.cuda.default_generators = npu.default_generators
     torch.cuda._is_in_bad_fork, torch.cuda._lazy_init = npu._is_in_bad_fork, npu.init
     torch.cuda.mstx = npu.mstx
 

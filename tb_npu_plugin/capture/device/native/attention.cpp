@@ -1,5 +1,8 @@
 // scaled_dot_product_attention as one operator forward and one backward, instead of the ten that PyTorch takes it apart into.
+// PyTorch 2.4 has no such operators for other devices.
 #include "npu.h"
+
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 5
 
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
@@ -71,3 +74,4 @@ int64_t choose_attention(const Tensor& query, const Tensor& key, const Tensor& v
 }  // namespace
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &choose_attention)
 }  // namespace at::native
+#endif

@@ -40,8 +40,8 @@ static void copy_geometry(const at::Tensor& from, const at::Tensor& to) {
 
 static void copy_bits(const at::Tensor& from, const at::Tensor& to) {
   if (from.unsafeGetTensorImpl()->is_wrapped_number()) to.unsafeGetTensorImpl()->set_wrapped_number(true);
-  if (from.is_conj()) to._set_conj(true);
-  if (from.is_neg()) to._set_neg(true);
+  if (from.is_conj() != to.is_conj()) to._set_conj(from.is_conj());
+  if (from.is_neg() != to.is_neg()) to._set_neg(from.is_neg());
 }
 
 at::Tensor HostViews::host(const at::Tensor& tensor) {
@@ -67,8 +67,17 @@ at::Tensor HostViews::device(const at::Tensor& tensor) {
     if (pair.second.is_same(tensor)) return pair.first;
   }
   if (tensor.is_sparse()) return sparse_device(tensor);
-  auto out = at::detail::make_tensor<c10::TensorImpl>(device_storage(tensor.storage()),
-                                                      DispatchKeySet(DispatchKey::PrivateUse1), tensor.dtype());
+  auto storage = device_storage(tensor.storage());
+  auto keys = DispatchKeySet(DispatchKey::PrivateUse1);
+  bool is_view = false;
+  for (const auto& pair : tensors_) {  // views are inference tensors where their base is one
+    if (pair.first.is_sparse() || !pair.first.storage().is_alias_of(storage)) continue;
+    keys = pair.first.key_set();
+    is_view = true;
+    break;
+  }
+  auto out = is_view ? at::detail::make_tensor<c10::TensorImpl>(c10::TensorImpl::VIEW, std::move(storage), keys, tensor.dtype())
+                     : at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, tensor.dtype());
   copy_geometry(tensor, out);
   copy_bits(tensor, out);
   return out;
