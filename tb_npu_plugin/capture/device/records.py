@@ -41,6 +41,7 @@ class Kind(IntEnum):
     FREE = 7
     COLLECTIVE = 8
     COLLECTIVE_WAIT = 9
+    ARRIVAL = 10
 
 
 class Copy(IntEnum):

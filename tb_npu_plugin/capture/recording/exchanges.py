@@ -61,6 +61,10 @@ class Exchanges:
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._numbers: list[int] = []
         self._counts: Counter[tuple[int, str]] = Counter()
+        self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
+        arrivals = log.of(Kind.ARRIVAL)
+        for number, peer, by in zip(*(arrivals[name].tolist() for name in ("id", "sequence", "bytes"))):
+            self._later.setdefault(number, {})[peer] = by
         for name, group in settings.groups.items():
             self._by_id[name.rpartition("_")[2]] = name
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
@@ -120,11 +124,15 @@ class Exchanges:
         group = self._named[transfer.group]
         exchange, number = self._exchange(transfer, group)
         member = exchange.members.index(group.ranks[group.rank])
-        arrivals = _arrivals(exchange, member, host.arrival.at)
+        collective = self._numbers.pop(0)
+        later = {
+            group.ranks[peer]: by for peer, by in self._later.get(collective, {}).items() if peer < len(group.ranks)
+        }
+        arrivals = _arrivals(exchange, member, host.arrival.at, later)
         ends, tasks = schedule(exchange, arrivals, self._topology, member)
         name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
         host.communicated(name, transfer, exchange, group, ends[member], in_group(tasks, exchange, group.ranks))
-        host.done[self._numbers.pop(0)] = ends[member]
+        host.done[collective] = ends[member]
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
         """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
@@ -143,8 +151,11 @@ def _elements(tensors: tuple[TensorInfo, ...]) -> int:
     return sum(prod(tensor.shape) for tensor in tensors)
 
 
-def _arrivals(exchange: Exchange, member: int, own: int) -> tuple[int, ...]:
-    """When each member arrives, this one at `own`."""
+def _arrivals(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:
+    """When each member arrives, this one at `own`. later: ns by rank, where it is known; else they differ by a little."""
     random = Random(exchange.seed)
     skews = [random.randrange(_SKEW) for _ in exchange.members]
-    return tuple(own + skew - skews[member] for skew in skews)
+    return tuple(
+        own + later.get(rank, skew - skews[member]) if place != member else own
+        for place, (rank, skew) in enumerate(zip(exchange.members, skews))
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
 from tb_npu_plugin.capture.simulation.records import Segment
@@ -38,14 +38,13 @@ class Memory:
         """Bytes of all segments of the allocator."""
         return self._allocator.reserved
 
-    def write(self, changes: list[tuple[Change, str]], clock: Callable[[int], int], segment: Segment) -> None:
+    def write(self, changes: list[tuple[Change, str]], segment: Segment) -> None:
         """Carry out changes, each with the operator that made it ("": none is known)."""
         for change, holder in changes:
-            now = clock(change.at)
             if change.size > 0:
-                self._allocate(change, holder or _NO_OPERATOR, now, segment)
+                self._allocate(change, holder or _NO_OPERATOR, change.at, segment)
             elif change.size < 0:
-                self._release(change, now, segment)
+                self._release(change, change.at, segment)
 
     def _allocate(self, change: Change, name: str, now: int, segment: Segment) -> None:
         block = self._allocator.allocate(change.size)

@@ -7,8 +7,10 @@ would: for a value that it reads, for a synchronisation, and at the end of a ste
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.device.records import Copy, Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
-from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane
+from tb_npu_plugin.capture.recording.host_lane import Call, HostLane
 from tb_npu_plugin.capture.recording.memory import Change, Memory
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
@@ -34,6 +36,8 @@ from tb_npu_plugin.capture.simulation.step import Step
 STEP = "ProfilerStep#"
 #: ns of host time that a launch takes at most beyond what was recorded, where nothing else happens meanwhile.
 _ROOM = 8_000
+#: ns between two things that happen on the host.
+_LEAST = 10
 _END = 1 << 62
 #: First stream of the device beside the default one, and that of random numbers.
 _OTHER_STREAMS = 30
@@ -64,8 +68,18 @@ class StillClock:
         return np.asarray(times) - self._removed[place] + inside
 
 
+class What(IntEnum):
+    """Of a happening."""
+
+    BEGIN = 0
+    END = 1
+    RECORD = 2
+    ENTER = 3
+    LEAVE = 4
+
+
 class Happening(NamedTuple):
-    """Something that happens at a time: an operator begins (what 0) or ends (1), or a record (2) of this number."""
+    """Something that happens at a time: an operator begins or ends, a Python function does, or a record of the device."""
 
     at: int
     what: int
@@ -91,12 +105,12 @@ class RecordedPlanner(Planner):
 
     def move_to(self, now: int, limit: int) -> None:
         """It is this time; what takes time ends before `limit`."""
-        self.now, self.limit = max(now, self.now), limit
+        self.now, self.limit = max(now, self.now + _LEAST), limit
         self._wait_tick()
 
     def spend(self, ns: int) -> None:
         """Host time passes, as far as there is any."""
-        self.now = max(self.now, min(self.now + ns, self.limit))
+        self.now += max(_LEAST, min(ns, self.limit - self.now))
         self._wait_tick()
 
     def _wait_tick(self) -> int:
@@ -166,18 +180,32 @@ class RecordedPlanner(Planner):
         self.plan.actions.append((Action.SYNCHRONIZE, start, None))
 
 
+@dataclass
+class Walk:
+    """What has happened in a segment so far. rows: of operators that are open; entered, left: Python functions by number, with
+    ticks; changes: of memory, with the row of the operator and the tick."""
+
+    planner: RecordedPlanner
+    step: tuple[int, int] = (0, 0)
+    rows: dict[int, int] = field(default_factory=dict)
+    entered: dict[int, int] = field(default_factory=dict)
+    left: dict[int, int] = field(default_factory=dict)
+    changes: list[tuple[Change, int, int]] = field(default_factory=list)
+
+
 class RecordedHost(Host):
     """A host whose times are recorded."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(place, HostFaults())
         self.times: list[int] = []
+        self._late = 0  # ns by which results show the host later than it was recorded
         self.shown: Ints = np.zeros(0, dtype=np.int64)  # times of the last segment's ticks, as results show them
         self._events: dict[int, int] = {}
         self.done: dict[int, int] = {}  # collective -> its end
 
     def _clock(self, plan: Plan, draws: Floats) -> Ints:
-        return np.array(self.times, dtype=np.int64)
+        return np.array(self.times, dtype=np.int64) + self._late
 
     def _record_event(self, argument: Any) -> None:
         event, stream = argument
@@ -196,6 +224,7 @@ class RecordedHost(Host):
         step.apply_host_delay()
         self.shown = step.clock
         self.now = int(step.clock[-1])
+        self._late = self.now - times[-1]
         step.memory = self._allocations.carry_out(plan)
         self._counters = self._counters.behind(plan)
 
@@ -258,6 +287,7 @@ class Replay:
         self._launches: dict[int, tuple[Launch, ...]] = {}
         self._exchanges = Exchanges(settings, chip, log)
         self.process.groups = self._exchanges.groups
+        self._host.groups = {group.name: group.index for group in self.process.groups}
         self._host.device.meters.communicators = len(self._exchanges.groups)
         self._memory = Memory(chip.memory, _changes(self._rows))
         self._infos: dict[tuple[Any, tuple[str, ...]], OpInfo] = {}
@@ -277,81 +307,78 @@ class Replay:
     # -- segments -----------------------------------------------------------------------------------
     def segments(self) -> Iterator[Segment]:
         """One per step; one for all without steps."""
-        functions = iter(sorted(self._functions, key=lambda item: (item.start, -item.end)))
-        ahead = next(functions, None)
         parts = self._parts()
         for number, part in enumerate(parts):
-            mine: list[Function] = []
-            while ahead is not None and ahead.start < part.until:
-                mine.append(ahead)
-                ahead = next(functions, None)
-            yield self._segment(part, mine, is_last=number == len(parts) - 1)
+            yield self._segment(part, is_last=number == len(parts) - 1)
 
     def _parts(self) -> list[Part]:
-        """Cut at the end of each step; what follows the last one belongs to it."""
+        """Cut at the end of each step; what follows the last one belongs to it. What has begun ends in the same part."""
         steps = sorted(
             (call for call in self._calls if call.signature.name.startswith(STEP)), key=lambda call: call.start
         )
         parts = [Part(step, step.end) for step in steps] or [Part(None, _END)]
         parts[-1].until = _END
-        bounds = np.array([part.until for part in parts])
-        found: list[Happening] = []
-        for number, call in enumerate(self._calls):
-            found += (Happening(call.start, 0, number), Happening(max(call.end, call.start + 1), 1, number))
-        entries: list[int] = self._rows["entry"].tolist()
-        found += [Happening(at, 2, number) for number, at in enumerate(entries)]
-        found.sort(
-            key=lambda one: (one.at, (1, 0, 2)[one.what], -self._calls[one.number].end if one.what == 0 else one.number)
-        )
-        part_of: dict[int, int] = {}
-        for one in found:
-            place = part_of[one.number] if one.what == 1 else int(np.searchsorted(bounds, one.at, "right"))
-            place = min(place, len(parts) - 1)
-            if one.what == 0:
-                part_of[one.number] = place
-            parts[place].happenings.append(one)
+        bounds = [part.until for part in parts]
+        for part, happenings in zip(parts, self._happenings(bounds)):
+            part.happenings = happenings
         return parts
 
-    def _segment(self, part: Part, functions: list[Function], is_last: bool) -> Segment:
-        data = self._data
+    def _happenings(self, bounds: list[int]) -> list[list[Happening]]:
+        """By part, in order."""
+        out: list[list[tuple[int, int, int, Happening]]] = [[] for _ in bounds]
+        for what, spans in ((What.BEGIN, self._calls), (What.ENTER, self._functions)):
+            for number, span in enumerate(spans):
+                start, end = span.start, max(span.end, span.start + 1)
+                part = out[bisect_right(bounds, start)]
+                # what ends makes room for what begins; the outer of two begins first and ends last
+                part.append((start, 1, -end, Happening(start, what, number)))
+                part.append((end, 0, -start, Happening(end, What(what + 1), number)))
+        for number, at in enumerate(self._rows["entry"].tolist()):
+            out[bisect_right(bounds, at)].append((at, 2, number, Happening(at, What.RECORD, number)))
+        return [[item[-1] for item in sorted(part)] for part in out]
+
+    def _segment(self, part: Part, is_last: bool) -> Segment:
         happenings = part.happenings
         times: list[int] = self._still(np.array([one.at for one in happenings], dtype=np.int64)).tolist()
-        start = times[0] if times else int(self._still(data.start))
-        planner = RecordedPlanner(self._around, start)
-        opened: dict[int, int] = {}
-        holders: list[tuple[Change, int]] = []
-        step_ticks = (0, 0)
-        step_end = part.step.end if part.step is not None else None
+        planner = RecordedPlanner(self._around, times[0] if times else int(self._still(self._data.start)))
+        walk = Walk(planner)
         for place, (one, now) in enumerate(zip(happenings, times)):
             planner.move_to(now, times[place + 1] if place + 1 < len(times) else now + _ROOM)
-            if one.what == 2:
-                self._take(planner, one.number, holders)
-                continue
-            call = self._calls[one.number]
-            planner.use(self._thread_places.get(call.tid, 0), 0)
-            if one.what == 0:
-                info = self._info(call)
-                opened[one.number] = planner.begin_operator(
-                    info, self._thread_places.get(call.tid, 0), call.sequence, call.forward
-                )
-                if call is part.step:
-                    step_ticks = (planner.tick, 0)
-            else:
-                if call is part.step:
-                    planner.rest()
-                    step_ticks = (step_ticks[0], planner.tick)
-                planner.end_operator(opened.pop(one.number))
-        if step_end is None:
+            self._happen(one, part, walk)
+        if part.step is None:
             planner.rest()
-        planner.plan.step = step_ticks
+        planner.plan.step = walk.step
         segment = self._carry_out(planner, part)
-        clock = self._shown_clock(planner.times)
+        shown, clock = self._host.shown, self._shown_clock(planner.times)
         segment.until = _END if is_last else int(clock(part.until))
-        self.process.end = max(self.process.end, int(clock(data.end or data.start)), self._host.device.busy_until())
-        self._beside(part, functions, holders, clock, segment, planner)
+        self.process.end = max(
+            self.process.end, int(clock(self._data.end or self._data.start)), self._host.device.busy_until()
+        )
+        self._beside(part, walk, shown, clock, segment)
         if self._npu:
             self._host.device.meters.sample(segment, min(segment.until, self.process.end), self._memory.reserved)
         return segment
+
+    def _happen(self, one: Happening, part: Part, walk: Walk) -> None:
+        planner = walk.planner
+        if one.what == What.RECORD:
+            self._take(planner, one.number, walk)
+        elif one.what in (What.ENTER, What.LEAVE):
+            (walk.entered if one.what == What.ENTER else walk.left)[one.number] = planner.tick
+        elif one.what == What.BEGIN:
+            call = self._calls[one.number]
+            thread = self._thread_places.get(call.tid, 0)
+            planner.use(thread, 0)
+            walk.rows[one.number] = planner.begin_operator(self._info(call), thread, call.sequence, call.forward)
+            if call is part.step:
+                walk.step = planner.tick, 0
+        else:
+            call = self._calls[one.number]
+            planner.use(self._thread_places.get(call.tid, 0), 0)
+            if call is part.step:
+                planner.rest()
+                walk.step = walk.step[0], planner.tick
+            planner.end_operator(walk.rows.pop(one.number))
 
     def _carry_out(self, planner: RecordedPlanner, part: Part) -> Segment:
         number = int(part.step.signature.name[len(STEP) :]) if part.step is not None else 0
@@ -375,20 +402,15 @@ class Replay:
 
         return clock
 
-    def _beside(
-        self,
-        part: Part,
-        functions: list[Function],
-        holders: list[tuple[Change, int]],
-        clock: Any,
-        segment: Segment,
-        planner: RecordedPlanner,
-    ) -> None:
-        """What is on the host beside operators: Python, collections, marks, memory."""
+    def _beside(self, part: Part, walk: Walk, shown: Ints, clock: Any, segment: Segment) -> None:
+        """What is on the host beside operators: Python, collections, memory."""
         host = self._data.settings.host
         segment.python = [
-            PyCall(item.name, item.tid, int(clock(item.start)), int(clock(item.end)), item.id, item.parent, item.module)
-            for item in functions
+            PyCall(
+                item.name, item.tid, int(shown[begin]), int(shown[walk.left[number]]), item.id, item.parent, item.module
+            )
+            for number, begin in walk.entered.items()
+            for item in (self._functions[number],)
             if host.with_stack or item.module is not None
         ]
         segment.gc = [
@@ -397,12 +419,12 @@ class Replay:
             if self._gc_from <= start < part.until
         ]
         self._gc_from = part.until
-        infos = [op.info or OpInfo("") for op in planner.plan.ops]
-        self._memory.write(
-            [(change, infos[row].name if row >= 0 else "") for change, row in holders],
-            lambda at: int(clock(at)),
-            segment,
-        )
+        infos = [op.info or OpInfo("") for op in walk.planner.plan.ops]
+        changes = [
+            (change._replace(at=int(shown[tick])), infos[row].name if row >= 0 else "")
+            for change, row, tick in walk.changes
+        ]
+        self._memory.write(changes, segment)
 
     def _info(self, call: Call) -> OpInfo:
         key = (call.signature, ())
@@ -412,16 +434,16 @@ class Replay:
         return found
 
     # -- records ------------------------------------------------------------------------------------
-    def _take(self, planner: RecordedPlanner, number: int, holders: list[tuple[Change, int]]) -> None:
+    def _take(self, planner: RecordedPlanner, number: int, walk: Walk) -> None:
         """Plan what a record says."""
         row = self._rows[number]
         kind, thread, stream = int(row["kind"]), int(row["thread"]), int(row["stream"])
-        if not self._npu or kind == Kind.VIEW:
+        if not self._npu or kind in (Kind.VIEW, Kind.ARRIVAL):
             return
         planner.use(self._thread_places.get(thread, 0), stream)
         if kind in (Kind.ALLOCATE, Kind.FREE):
             size = int(row["bytes"]) * (1 if kind == Kind.ALLOCATE else -1)
-            holders.append((Change(int(row["entry"]), thread, int(row["id"]), size), planner.innermost))
+            walk.changes.append((Change(0, thread, int(row["id"]), size), planner.innermost, planner.tick))
             return
         signature = self._log.signatures[int(row["signature"])] if row["signature"] >= 0 else None
         own = planner.innermost < 0

@@ -252,9 +252,25 @@ class Hccl final : public Backend {
     return signature.number();
   }
 
+  // Tells the others how much time this host took since the last operation of the group, and records how much later each
+  // of them came. What it computed for the device does not count: a host with a device would not have taken that time.
+  void note_arrivals(int64_t number) {
+    const int64_t took = now() - last_exit_ - (computed() - computed_at_exit_);
+    std::vector<Tensors> all = {Tensors(getSize())};
+    for (auto& one : all[0]) one = at::empty({1}, at::kLong);
+    Tensors own = {at::scalar_tensor(took, at::kLong).view({1})};
+    inner_->allgather(all, own)->wait();
+    if (!recording.load(std::memory_order_relaxed)) return;
+    const auto at = now();
+    for (int peer = 0; peer < getSize(); peer++) {
+      const auto later = all[0][peer].item<int64_t>() - took;
+      if (peer != getRank()) write({at, at, at, at, 0, number, later, peer, -1, 0, -1, Kind::kArrival, 0, 0, {}});
+    }
+  }
+
   template <class Body>
   WorkPtr record(const char* name, const Tensors& inputs, const Tensors& results, int64_t peer, const std::string& reduction,
-                 Body&& body) {
+                 bool meets, Body&& body) {
     Record record{};
     record.entry = now();
     const auto number = next_number++;
@@ -262,9 +278,12 @@ class Hccl final : public Backend {
     record.begin = now();
     {
       HostSection host;
+      if (meets) note_arrivals(number);
       inner = body();
     }
     record.end = now();
+    last_exit_ = record.end;
+    computed_at_exit_ = computed();
     if (recording.load(std::memory_order_relaxed)) {
       for (const auto& tensor : inputs) record.bytes += static_cast<int64_t>(tensor.nbytes());
       if (inputs.empty()) {
@@ -284,7 +303,7 @@ class Hccl final : public Backend {
   template <class Body>
   WorkPtr run(const char* name, const Tensors& inputs, const Tensors& results, int64_t peer, const std::string& reduction,
               Body&& body) {
-    return record(name, inputs, results, peer, reduction, [&] {
+    return record(name, inputs, results, peer, reduction, true, [&] {
       body();
       return WorkPtr();
     });
@@ -293,11 +312,12 @@ class Hccl final : public Backend {
   template <class Body>
   WorkPtr transfer(const char* name, const Tensors& inputs, const Tensors& results, int64_t peer, Body&& body) {
     auto host = bytes_of(inputs.empty() ? results : inputs);
-    return record(name, inputs, results, peer, "", [&] { return body(host); });
+    return record(name, inputs, results, peer, "", false, [&] { return body(host); });
   }
 
   c10::intrusive_ptr<Backend> inner_;
   const std::string group_;
+  int64_t last_exit_ = now(), computed_at_exit_ = computed();
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ inline bool on_device(const at::Tensor& tensor) {
 // ---- records.cpp: the log of what the device did
 
 enum class Kind : uint8_t {
-  kOperator, kView, kCopy, kSync, kEventRecord, kStreamWait, kAllocate, kFree, kCollective, kCollectiveWait,
+  kOperator, kView, kCopy, kSync, kEventRecord, kStreamWait, kAllocate, kFree, kCollective, kCollectiveWait, kArrival,
 };
 // Record::detail of kCopy and kSync.
 enum class Copy : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
@@ -46,9 +46,9 @@ constexpr uint8_t kPinned = 1, kNonBlocking = 2, kBackward = 4;
 struct Record {
   int64_t entry, begin, end, exit;
   int64_t stream;     // the stream's id; 0: the default stream
-  int64_t id;         // memory: its address. event, wait for an event: the event's number. collective: its number
-  int64_t bytes;      // memory: as asked for. copy: moved
-  int64_t sequence;   // autograd sequence number of the forward operator, or of the one that is differentiated; -1: none
+  int64_t id;         // memory: its address. event, wait for an event: the event's number. collective, arrival: its number
+  int64_t bytes;      // memory: as asked for. copy: moved. arrival: ns by which the other rank came later than this one
+  int64_t sequence;   // arrival: the other rank, counted in the group. Else: autograd sequence number of the forward operator, or of the one that is differentiated; -1: none
   int32_t signature;  // in the table of signatures; -1: none
   int32_t thread;     // as gettid() says
   int16_t device;
@@ -114,9 +114,13 @@ at::Generator host_generator(const at::Generator& generator);  // the CPU's one 
 // While one is alive the thread computes on the host: no profiler events, no autograd, no autocast.
 struct HostSection {
   HostSection();
+  ~HostSection();
+  const int64_t begin;
   at::DisableRecordFunctionGuard quiet;
   c10::impl::ExcludeDispatchKeyGuard below;
 };
+
+int64_t computed();  // ns that this process has computed on the host for the device, one thread after the other
 
 // One operator call: host views of its device tensors, and device tensors for its results.
 class HostViews {

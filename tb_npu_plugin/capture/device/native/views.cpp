@@ -7,8 +7,17 @@
 
 namespace npu {
 
+static std::atomic<int64_t> computed_ns{0};
+static thread_local int sections = 0;
+
+int64_t computed() { return computed_ns.load(); }
+
 HostSection::HostSection()
-    : below(c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset) {}
+    : begin(sections++ ? 0 : now()), below(c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset) {}
+
+HostSection::~HostSection() {
+  if (--sections == 0) computed_ns += now() - begin;
+}
 
 c10::Storage HostViews::host_storage(const c10::Storage& storage) {
   for (const auto& pair : storages_) {
