@@ -24,6 +24,8 @@ _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
 #: Works of gloo, which stands for HCCL: a host with a device would not have them.
 _WORK = "gloo:"
+#: Begin of the names of what is no frame: modules, functions of C.
+_MODULE, _BUILT_IN = "nn.Module: ", "<"
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,3 +212,27 @@ def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
                 continue
             yield text[: end + len(_BETWEEN)], done
             rest = text[end + len(_BETWEEN) :]
+
+
+def stacks_of(calls: Sequence[Call], functions: Sequence[Function]) -> list[tuple[str, ...]]:
+    """Python functions that are open around each call on its thread, innermost first. Both by start, outer ones first."""
+    out: list[tuple[str, ...]] = []
+    threads: dict[int, list[tuple[int, tuple[str, ...]]]] = {}  # ends, with the stack there
+    known: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    entered = 0
+    for call in calls:
+        while entered < len(functions) and functions[entered].start <= call.start:
+            item = functions[entered]
+            entered += 1
+            if not item.name.startswith((_MODULE, _BUILT_IN)):
+                around = _open_at(threads.setdefault(item.tid, []), item.start)
+                key = (item.name, around)
+                threads[item.tid].append((item.end, known.setdefault(key, (item.name, *around))))
+        out.append(_open_at(threads.get(call.tid, []), call.start))
+    return out
+
+
+def _open_at(thread: list[tuple[int, tuple[str, ...]]], now: int) -> tuple[str, ...]:
+    while thread and thread[-1][0] <= now:
+        thread.pop()
+    return thread[-1][1] if thread else ()

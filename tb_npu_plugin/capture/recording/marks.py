@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tb_npu_plugin.capture.recording.host_lane import Call, Signature
 from tb_npu_plugin.capture.recording.raw_data import HostData
-from tb_npu_plugin.capture.simulation.records import Kernel, Segment, Task, UserMark
+from tb_npu_plugin.capture.simulation.device import MARK, STREAM
+from tb_npu_plugin.capture.simulation.records import MSTX, Kernel, Segment, Task, UserMark
 
 #: ns of the operators that put a mark on the stream: less than Python takes until it calls the next one.
 _OPERATOR = 500
@@ -22,6 +24,15 @@ class StreamMark:
     ends: bool
 
 
+class StreamMoment(NamedTuple):
+    """A stream has passed a mark: when, as which task of the stream, launched by which call."""
+
+    mark: StreamMark
+    at: int
+    task: int
+    connection: int
+
+
 class Marks:
     """`calls` are the operators; `launches` those that put something on the stream, which is always the compute stream.
     Marks whose message begins with `skipped` are left out: steps have a mark of their own."""
@@ -30,6 +41,7 @@ class Marks:
         self.calls: list[Call] = []
         self.launches: dict[Signature, StreamMark] = {}
         self._marks: list[tuple[int, int, int, str, str]] = []
+        self._begun: dict[int, StreamMoment] = {}
         self._tasks: dict[int, Task] = {}
         self._kernels: dict[str, Kernel] = {}
         self._taken = 0
@@ -55,6 +67,22 @@ class Marks:
         signature = Signature(name)
         self.launches[signature] = mark
         self.calls.append(Call(start, end, tid, signature))
+
+    def tasks(self, moments: Iterable[StreamMoment]) -> list[Task]:
+        """Rows on the device of the marks that are complete."""
+        out = []
+        for now in moments:
+            number = now.mark.number
+            first = now if now.mark.begins else self._begun.pop(number, None)
+            if not now.mark.ends:
+                self._begun[number] = now
+            elif first is not None:
+                message = self._marks[number][3]
+                kernel = self._kernels.setdefault(message, Kernel(message, MSTX, "", MSTX))
+                task = Task(kernel, first.at, now.at + MARK - first.at, STREAM, first.task, first.connection)
+                self._tasks[number] = task
+                out.append(task)
+        return out
 
     def take(self, until: int, clock: Callable[[int], int], segment: Segment) -> None:
         """Hand over the marks that end before a time (recorded time)."""

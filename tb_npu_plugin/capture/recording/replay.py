@@ -8,7 +8,7 @@ would: for a value that it reads, for a synchronisation, and at the end of a ste
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -18,19 +18,20 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.device.records import Copy, Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
-from tb_npu_plugin.capture.recording.host_lane import Call, HostLane
+from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
+from tb_npu_plugin.capture.recording.marks import Marks, StreamMark, StreamMoment
 from tb_npu_plugin.capture.recording.memory import Change, Memory
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, STREAM, stream_of
+from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, MARK_ARRIVES, MARK_CALL, STREAM, stream_of
 from tb_npu_plugin.capture.simulation.host import Floats, Host, HostFaults, Place
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Op, Plan, Row
 from tb_npu_plugin.capture.simulation.planner import Planner
 from tb_npu_plugin.capture.simulation.program import Transfer
-from tb_npu_plugin.capture.simulation.records import GcPause, Kernel, OpInfo, Process, PyCall, Segment
+from tb_npu_plugin.capture.simulation.records import GcPause, Kernel, OpInfo, Process, PyCall, Segment, outer_first
 from tb_npu_plugin.capture.simulation.step import Step
 
 STEP = "ProfilerStep#"
@@ -162,6 +163,11 @@ class RecordedPlanner(Planner):
                 self._known.add(launch.kernel)
             self.launch(launch)
 
+    def mark(self, name: str, mark: StreamMark) -> None:
+        """Put a mark on the stream."""
+        call = self._call("", name, "", "", self._caller())  # it takes a connection, and is no call of CANN
+        self._enqueue(Action.MARK, name, 0, (mark, self.device_stream, call))
+
     def record_event(self, event: int) -> None:
         """Record an event on the stream."""
         self.plan.actions.append((Action.RECORD_EVENT, 0, (event, self.device_stream)))
@@ -202,6 +208,7 @@ class RecordedHost(Host):
         self._late = 0  # ns by which results show the host later than it was recorded
         self.shown: Ints = np.zeros(0, dtype=np.int64)  # times of the last segment's ticks, as results show them
         self._events: dict[int, int] = {}
+        self._marked: list[StreamMoment] = []
         self.done: dict[int, int] = {}  # collective -> its end
 
     def _clock(self, plan: Plan, draws: Floats) -> Ints:
@@ -210,6 +217,20 @@ class RecordedHost(Host):
     def _record_event(self, argument: Any) -> None:
         event, stream = argument
         self._events[event] = self.device.stream_until(stream)
+
+    def _mark(self, argument: Any, start: int) -> int:
+        mark, stream, call = argument
+        assert self._recording is not None
+        begin, at = self.device.point(start, MARK_CALL, MARK_ARRIVES)
+        self._marked.append(
+            StreamMoment(mark, at, self._recording.next_number(stream), self._counters.connection + call + 1)
+        )
+        return begin
+
+    def take_marks(self) -> list[StreamMoment]:
+        """The marks that streams have passed since the last call, in order."""
+        found, self._marked = self._marked, []
+        return found
 
     def _awaited(self, argument: Any) -> int:
         kind, number = argument
@@ -246,8 +267,12 @@ class Replay:
         self._rows = log.records
         autograd = set(np.unique(self._rows["thread"][(self._rows["flags"] & 4) > 0]).tolist()) - recorded
         self._shown = recorded | autograd
-        self._calls = [call for call in lane.calls if self._is_wanted(call.tid, call.start)]
-        self._functions = [item for item in lane.functions if self._is_wanted(item.tid, item.start)]
+        self._marks = Marks(data, self._npu, STEP)
+        self._calls = outer_first(
+            call for call in (*lane.calls, *self._marks.calls) if self._is_wanted(call.tid, call.start)
+        )
+        self._functions = outer_first(item for item in lane.functions if self._is_wanted(item.tid, item.start))
+        self._stacks = stacks_of(self._calls, self._functions) if settings.host.with_stack else []
         tids = sorted({data.tid, *(call.tid for call in self._calls)})
         dequeue = max([*tids, *autograd]) + 1
         main, backward = data.tid, next(iter(sorted(autograd)), 0)
@@ -326,7 +351,11 @@ class Replay:
     def _happenings(self, bounds: list[int]) -> list[list[Happening]]:
         """By part, in order."""
         out: list[list[tuple[int, int, int, Happening]]] = [[] for _ in bounds]
-        for what, spans in ((What.BEGIN, self._calls), (What.ENTER, self._functions)):
+        both: tuple[tuple[What, Sequence[Call | Function]], ...] = (
+            (What.BEGIN, self._calls),
+            (What.ENTER, self._functions),
+        )
+        for what, spans in both:
             for number, span in enumerate(spans):
                 start, end = span.start, max(span.end, span.start + 1)
                 part = out[bisect_right(bounds, start)]
@@ -369,7 +398,10 @@ class Replay:
             call = self._calls[one.number]
             thread = self._thread_places.get(call.tid, 0)
             planner.use(thread, 0)
-            walk.rows[one.number] = planner.begin_operator(self._info(call), thread, call.sequence, call.forward)
+            walk.rows[one.number] = planner.begin_operator(self._info(one.number), thread, call.sequence, call.forward)
+            mark = self._marks.launches.get(call.signature)
+            if mark is not None:
+                planner.mark(call.signature.name, mark)
             if call is part.step:
                 walk.step = planner.tick, 0
         else:
@@ -419,6 +451,8 @@ class Replay:
             if self._gc_from <= start < part.until
         ]
         self._gc_from = part.until
+        segment.tasks += self._marks.tasks(self._host.take_marks())
+        self._marks.take(part.until, lambda at: int(clock(at)), segment)
         infos = [op.info or OpInfo("") for op in walk.planner.plan.ops]
         changes = [
             (change._replace(at=int(shown[tick])), infos[row].name if row >= 0 else "")
@@ -426,11 +460,11 @@ class Replay:
         ]
         self._memory.write(changes, segment)
 
-    def _info(self, call: Call) -> OpInfo:
-        key = (call.signature, ())
-        found = self._infos.get(key)
+    def _info(self, number: int) -> OpInfo:
+        signature, stack = self._calls[number].signature, self._stacks[number] if self._stacks else ()
+        found = self._infos.get((signature, stack))
         if found is None:
-            found = self._infos[key] = OpInfo(call.signature.name, call.signature.shapes, call.signature.types)
+            found = self._infos[signature, stack] = OpInfo(signature.name, signature.shapes, signature.types, stack)
         return found
 
     # -- records ------------------------------------------------------------------------------------

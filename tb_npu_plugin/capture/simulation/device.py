@@ -55,6 +55,8 @@ _LEAST, _RISE, _LAST = 0.736, 0.12, 1.05
 _COMMUNICATE = 30_000
 #: ns from the node launch to when the launch counts as passed through CANN, for the flow of the trace.
 ACL = 300
+#: ns until a mark arrives at the device, and of its call.
+MARK_ARRIVES, MARK_CALL = _ARRIVE, _BEFORE
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
 #: ns that the call for the size of the workspace takes, whichever thread makes it; and taking it where it is there.
@@ -138,11 +140,6 @@ def copy_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
 def exchange_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
     """ns of the call that launches a communication operator."""
     return vary(_COMMUNICATE, lot, whole)
-
-
-def mark_times(arrive: float, call: float) -> tuple[int, int]:
-    """ns until a mark arrives at the device, and of the call, by two random numbers."""
-    return int(vary(_ARRIVE, arrive, int)), int(vary(_BEFORE, call, int))
 
 
 def compile_time(lot: Any) -> int:

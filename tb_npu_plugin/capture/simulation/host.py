@@ -258,7 +258,9 @@ class Host:
                 continue
             start = starts[place] + late
             resumes = device.room_at(start)
-            if action is copy:
+            if action is Action.MARK:
+                begin = self._mark(argument, start)
+            elif action is copy:
                 begin, rows, dur = device.move(start, next(copies), *argument)
                 step.copied += [(row, dur) for row in rows]
             else:
@@ -275,6 +277,10 @@ class Host:
             if action is communicate:
                 yield argument
                 step.exchanged += 1
+
+    def _mark(self, argument: Any, start: int) -> int:
+        """A mark is put on a stream; gives when its call begins. Programs put none."""
+        return start
 
     def _record_event(self, argument: Any) -> None:
         """An event is recorded on a stream. Programs record none."""

@@ -39,6 +39,7 @@ class Action(IntEnum):
     WAIT = 3
     SYNCHRONIZE = 4
     RECORD_EVENT = 5
+    MARK = 6
 
 
 class Circumstances(NamedTuple):

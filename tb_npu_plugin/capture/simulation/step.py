@@ -99,6 +99,11 @@ class Recording:
         self._tasks: dict[int, int] = {}
         self._held: dict[Plan, HeldColumns] = {}
 
+    def next_number(self, stream: int) -> int:
+        """Number of a task that is in no plan."""
+        number = self._tasks[stream] = self._tasks.get(stream, FIRST_TASK) + 1
+        return number & ((1 << TASK_BITS) - 1)
+
     def launcher(self, step: Step) -> HostOp:
         """The operator whose communication has just begun."""
         plan = step.plan
@@ -256,6 +261,7 @@ class Recording:
         def calls() -> dict[str, Any]:
             starts, ends, _ = times()
             order = np.lexsort((-ends, starts))
+            order = order[arrays.call_levels[order] != ""]
             return {
                 "level": arrays.call_levels[order],
                 "name": arrays.call_names[order],
