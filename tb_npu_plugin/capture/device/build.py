@@ -127,7 +127,16 @@ def _build(torch: Any, path: Path, tell: Callable[[str], None]) -> None:
     try:
         with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=path.parent) as name:
             out = Path(name) / path.name
-            _run([*compiler, *compiler_flags(torch, compiler), str(NATIVE / "module.cpp"), "-o", str(out), *linker_flags(torch)])
+            _run(
+                [
+                    *compiler,
+                    *compiler_flags(torch, compiler),
+                    str(NATIVE / "module.cpp"),
+                    "-o",
+                    str(out),
+                    *linker_flags(torch),
+                ]
+            )
             out.chmod(0o700)
             _run([sys.executable, "-c", _TRY.format(module=MODULE, path=str(out))], TORCH_DEVICE_BACKEND_AUTOLOAD="0")
             out.replace(path)

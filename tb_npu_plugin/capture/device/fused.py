@@ -52,8 +52,8 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
     _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
-    def compute(grads: Sequence[Any], *values: Any) -> list[Any]:
-        *values, wanted = values
+    def compute(grads: Sequence[Any], *arguments: Any) -> list[Any]:
+        *values, wanted = arguments
         with _autograd_of_the_host():
             leaves = [_leaf(value, number in wanted) for number, value in enumerate(values)]
             results = function(*leaves)
@@ -75,7 +75,10 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
             ctx.lists = {n: len(value) for n, value in enumerate(arguments) if _is_tensor_list(value)}
             for number, length in ctx.lists.items():
                 arguments[number] = [next(tensors) for _ in range(length)]
-            ctx.arguments = [None if isinstance(value, torch.Tensor) or n in ctx.lists else value for n, value in enumerate(arguments)]
+            ctx.arguments = [
+                None if isinstance(value, torch.Tensor) or n in ctx.lists else value
+                for n, value in enumerate(arguments)
+            ]
             ctx.save_for_backward(*(tensor for value in arguments for tensor in _tensors(value)))
             ctx.places = [n for n, value in enumerate(arguments) if isinstance(value, torch.Tensor) or n in ctx.lists]
             with torch._C._AutoDispatchBelowAutograd():
@@ -89,9 +92,12 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
             for number in ctx.places:
                 length = ctx.lists.get(number)
                 values[number] = next(saved) if length is None else [next(saved) for _ in range(length)]
-            wanted = [n for n in ctx.places if any(t.requires_grad and t.is_floating_point() for t in _tensors(values[n]))]
+            wanted = [
+                n for n in ctx.places if any(t.requires_grad and t.is_floating_point() for t in _tensors(values[n]))
+            ]
             grads = tuple(grad if isinstance(grad, torch.Tensor) else None for grad in grads)
-            found = iter(backward_operator(list(grads), *values, wanted))
+            with torch._C._AutoDispatchBelowAutograd():
+                found = iter(backward_operator(list(grads), *values, wanted))
             by_place = {n: [next(found) for _ in _tensors(values[n])] for n in wanted}
             single = [by_place[n][0] if n in by_place and n not in ctx.lists else None for n in range(len(values))]
             listed = [grad for n, length in ctx.lists.items() for grad in by_place.get(n, [None] * length)]
@@ -127,7 +133,7 @@ def _leaf(value: Any, is_wanted: bool) -> Any:
     return [tensor.detach().requires_grad_() for tensor in value]
 
 
-class _autograd_of_the_host:  # noqa: N801
+class _autograd_of_the_host:
     """Context: kernels run without autograd; this switches it on."""
 
     def __enter__(self) -> None:
@@ -251,7 +257,9 @@ def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item:
     weights = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
     inputs = _split(x[0], group_list, 0) if len(x) == 1 and group_list else list(x)
     biases = [None] * len(weights) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 else list(bias)
-    outs = [left @ right if extra is None else left @ right + extra for left, right, extra in zip(inputs, weights, biases)]
+    outs = [
+        left @ right if extra is None else left @ right + extra for left, right, extra in zip(inputs, weights, biases)
+    ]
     return [torch.cat(outs)] if split_item in (2, 3) else outs
 
 
@@ -386,7 +394,9 @@ def _hidden(mask: Any, sparse_mode: int, rows: int, columns: int, before: int, a
     return hidden
 
 
-def _attend(q: Any, k: Any, v: Any, pse: Any, hidden: Any, scale: float, keep: float, seed: int) -> tuple[Any, Any, Any]:
+def _attend(
+    q: Any, k: Any, v: Any, pse: Any, hidden: Any, scale: float, keep: float, seed: int
+) -> tuple[Any, Any, Any]:
     repeats = q.shape[1] // k.shape[1]
     if repeats > 1:
         k, v = k.repeat_interleave(repeats, 1), v.repeat_interleave(repeats, 1)

@@ -65,8 +65,24 @@ PINNED, NON_BLOCKING, BACKWARD = 1, 2, 4
 #: Types by their number in PyTorch (c10::ScalarType).
 _TYPES = dict(
     enumerate(
-        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 quint8 qint32 "
-        "bfloat16".split()
+        [
+            "uint8",
+            "int8",
+            "int16",
+            "int32",
+            "int64",
+            "float16",
+            "float32",
+            "float64",
+            "complex32",
+            "complex64",
+            "complex128",
+            "bool",
+            "qint8",
+            "quint8",
+            "qint32",
+            "bfloat16",
+        ]
     )
 ) | {23: "float8_e5m2", 24: "float8_e4m3fn", 27: "uint16", 28: "uint32", 29: "uint64"}
 _NONE, _TENSOR, _LIST, _INT, _BOOL, _DOUBLE, _INTS, _TEXT, _SCALAR, _RESULTS = range(10)

@@ -37,7 +37,9 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
     utils = _module("torch_npu.utils", get_part_combined_tensor=None)
     vars(module)["utils"] = utils
-    sys.modules.update({"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.optim": optim, "torch_npu.profiler": profiler})
+    sys.modules.update(
+        {"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.optim": optim, "torch_npu.profiler": profiler}
+    )
     for name in ("profiler", "dynamic_profile"):
         sys.modules[f"torch_npu.profiler.{name}"] = getattr(profiler, name)
 
@@ -83,7 +85,9 @@ def get_npu_format(tensor: Any) -> int:
     return ND
 
 
-def empty_with_format(size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, acl_format: int = ND) -> Any:
+def empty_with_format(
+    size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, acl_format: int = ND
+) -> Any:
     """An empty tensor; the format is not kept."""
     return torch.empty(size, dtype=dtype, device="npu" if device is None else device)
 

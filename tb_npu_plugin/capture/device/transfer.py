@@ -12,13 +12,60 @@ import torch
 from tb_npu_plugin.capture.device import npu
 
 #: Functions that take a device, by where they are.
-_FACTORIES = (
-    "arange as_tensor asarray blackman_window empty empty_like empty_strided eye frombuffer full full_like hamming_window "
-    "hann_window kaiser_window linspace load logspace normal ones ones_like rand rand_like randint randint_like randn "
-    "randn_like randperm range scalar_tensor set_default_device sparse_coo_tensor tensor tril_indices triu_indices zeros "
-    "zeros_like get_device_module get_autocast_dtype set_autocast_dtype is_autocast_enabled set_autocast_enabled"
-).split()
-_METHODS = ("to", "new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros", "pin_memory", "type")
+_FACTORIES = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "blackman_window",
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "eye",
+    "frombuffer",
+    "full",
+    "full_like",
+    "hamming_window",
+    "hann_window",
+    "kaiser_window",
+    "linspace",
+    "load",
+    "logspace",
+    "normal",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "range",
+    "scalar_tensor",
+    "set_default_device",
+    "sparse_coo_tensor",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+    "get_device_module",
+    "get_autocast_dtype",
+    "set_autocast_dtype",
+    "is_autocast_enabled",
+    "set_autocast_enabled",
+]
+_METHODS = (
+    "to",
+    "new_empty",
+    "new_empty_strided",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+    "pin_memory",
+    "type",
+)
 #: Keyword arguments that hold a device or a dict of them.
 _KEYWORDS = ("device", "device_type", "map_location", "device_id")
 _done: list[bool] = []
@@ -68,7 +115,9 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in _KEYWORDS:
             if name in options:
                 options[name] = _swap(options[name])
-        return function(*(_swap(value) if isinstance(value, (str, _device)) else value for value in arguments), **options)
+        return function(
+            *(_swap(value) if isinstance(value, (str, _device)) else value for value in arguments), **options
+        )
 
     return call
 

@@ -95,7 +95,9 @@ TOLERANCES = {
 }
 
 
-@pytest.mark.parametrize("name", ["transfer", *(pytest.param(name, marks=pytest.mark.full) for name in [*TOLERANCES][1:])])
+@pytest.mark.parametrize(
+    "name", ["transfer", *(pytest.param(name, marks=pytest.mark.full) for name in [*TOLERANCES][1:])]
+)
 def test_gradients_equal_those_of_the_host(name: str, tmp_path: Path) -> None:
     script = SCRIPTS / f"{name}.py"
     text = "".join(line for line in script.read_text().splitlines(True) if not line.strip().startswith("assert"))
@@ -103,14 +105,19 @@ def test_gradients_equal_those_of_the_host(name: str, tmp_path: Path) -> None:
         text = text.replace(word, other)
     reference = tmp_path / "reference.py"
     reference.write_text(ON_THE_HOST + text)
-    one, other = start([*RUN, script, tmp_path / "out"], tmp_path), start([sys.executable, reference, tmp_path / "expected"], tmp_path)
+    one, other = (
+        start([*RUN, script, tmp_path / "out"], tmp_path),
+        start([sys.executable, reference, tmp_path / "expected"], tmp_path),
+    )
     for process in (one, other):
         out, errors = process.communicate()
         assert process.returncode == 0, out + errors
     check(load(tmp_path / "out"), load(tmp_path / "expected"), TOLERANCES[name])
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.full) for name in ("manual_profile", "dynamic", "offline")])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full) for name in ("manual_profile", "dynamic", "offline")]
+)
 def test_scripts_that_profile(name: str, tmp_path: Path) -> None:
     run([*RUN, SCRIPTS / f"{name}.py", tmp_path / "out"], tmp_path)
     assert load(tmp_path / "out")
@@ -121,7 +128,9 @@ def test_two_ranks_train_as_one_process_on_all_data(name: str, tmp_path: Path) -
     import torch
     from torch import nn
 
-    _, errors = run([*RUN, "-m", "torch.distributed.run", "--nproc-per-node", 2, SCRIPTS / f"{name}.py", tmp_path / "out"], tmp_path)
+    _, errors = run(
+        [*RUN, "-m", "torch.distributed.run", "--nproc-per-node", 2, SCRIPTS / f"{name}.py", tmp_path / "out"], tmp_path
+    )
     assert errors.count("the NPU is simulated") == 1
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -136,7 +145,9 @@ def test_two_ranks_train_as_one_process_on_all_data(name: str, tmp_path: Path) -
 
 def test_a_script_runs_as_python_runs_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import sys, helper\nprint(sys.argv[1:], __name__, 'torch' in sys.modules)\nsys.exit(helper.CODE)")
+    script.write_text(
+        "import sys, helper\nprint(sys.argv[1:], __name__, 'torch' in sys.modules)\nsys.exit(helper.CODE)"
+    )
     (tmp_path / "helper.py").write_text("CODE = 7")
     out, errors = run([*RUN, script, "-m", "--x"], ROOT, 7)
     assert (out, errors) == ("['-m', '--x'] __main__ False\n", "")  # without PyTorch nothing is loaded or said
@@ -148,7 +159,9 @@ def test_a_script_runs_as_python_runs_it(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_an_interrupted_script_ends_as_python_ends_it(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
-    script.write_text("import torch, time\nx = torch.ones(9, device='npu')\nprint('ready', flush=True)\nwhile True: x + 1")
+    script.write_text(
+        "import torch, time\nx = torch.ones(9, device='npu')\nprint('ready', flush=True)\nwhile True: x + 1"
+    )
     process = start([*RUN, script], tmp_path)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
@@ -175,7 +188,11 @@ def test_inside_a_script(tmp_path: Path) -> None:
 def test_two_processes_build_once_and_what_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     build = [sys.executable, "-m", "tb_npu_plugin.cli", "build-device"]
-    first = start([sys.executable, "-c", "from tb_npu_plugin.cli import main; main()", "build-device"], tmp_path, TB_NPU_CACHE_DIR=str(cache))
+    first = start(
+        [sys.executable, "-c", "from tb_npu_plugin.cli import main; main()", "build-device"],
+        tmp_path,
+        TB_NPU_CACHE_DIR=str(cache),
+    )
     while not list(cache.glob("device/.building-*/")):
         time.sleep(0.1)
     os.killpg(first.pid, signal.SIGKILL)
@@ -198,7 +215,9 @@ def test_what_cannot_be_built_is_one_sentence(tmp_path: Path) -> None:
     assert "TB_NPU_DEVICES=0 is not a number from 1 to 64" in errors
 
 
-def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tb_npu_plugin.capture.device import build
 
     (tmp_path / "file").touch()

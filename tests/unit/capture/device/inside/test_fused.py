@@ -34,7 +34,12 @@ HIDDEN = torch.ones(5, 5, dtype=torch.bool).triu(1)
 HEADS = [(2, 2, 5, 4)] * 3
 CASES: list[tuple[str, Callable[..., Any], Callable[..., Any], Sequence[tuple[int, ...]]]] = [
     ("npu_rms_norm", torch_npu.npu_rms_norm, lambda x, g: F.rms_norm(x, (8,), g, 1e-6), [(3, 8), (8,)]),
-    ("npu_add_rms_norm", torch_npu.npu_add_rms_norm, lambda x, y, g: F.rms_norm(x + y, (8,), g, 1e-6), [(3, 8), (3, 8), (8,)]),
+    (
+        "npu_add_rms_norm",
+        torch_npu.npu_add_rms_norm,
+        lambda x, y, g: F.rms_norm(x + y, (8,), g, 1e-6),
+        [(3, 8), (3, 8), (8,)],
+    ),
     ("npu_rotary_mul", torch_npu.npu_rotary_mul, _half_rotation, [(2, 3, 8)] * 3),
     ("npu_swiglu", torch_npu.npu_swiglu, lambda x: F.silu(x[:, :4]) * x[:, 4:], [(3, 8)]),
     ("npu_gelu", torch_npu.npu_gelu, F.gelu, [(3, 8)]),

@@ -132,7 +132,10 @@ def test_moments_sequence_numbers_and_streams() -> None:
     recording = records.stop()
     operators = recording.of(Kind.OPERATOR)
     product = operators[0]
-    assert product["stream"] == stream.stream_id and product["entry"] <= product["begin"] < product["end"] <= product["exit"]
+    assert (
+        product["stream"] == stream.stream_id
+        and product["entry"] <= product["begin"] < product["end"] <= product["exit"]
+    )
     backward = operators[(operators["flags"] & records.BACKWARD) != 0]
     assert product["sequence"] >= 0 and product["sequence"] in backward["sequence"]
     assert {*backward["thread"]} != {product["thread"]}  # PyTorch's engine has a thread for each device

@@ -3,7 +3,6 @@
 import sys
 
 import torch
-import torch_npu
 from torch import nn
 from torch_npu.npu.amp import GradScaler, autocast
 

@@ -5,7 +5,6 @@ import sys
 
 import torch
 import torch.distributed as dist
-import torch_npu
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 

@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 import torch
-import torch_npu
 from torch import nn
 from torch_npu.profiler import dynamic_profile as dp
 

@@ -5,7 +5,6 @@ import sys
 
 import torch
 import torch.distributed as dist
-import torch_npu
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard

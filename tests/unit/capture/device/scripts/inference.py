@@ -3,7 +3,6 @@
 import sys
 
 import torch
-import torch_npu
 from torch import nn
 from torch.nn import functional as F
 

@@ -3,7 +3,6 @@
 import sys
 
 import torch
-import torch_npu
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 

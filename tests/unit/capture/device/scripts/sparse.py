@@ -3,14 +3,16 @@
 import sys
 
 import torch
-import torch_npu
 from torch import nn
 
 torch.manual_seed(0)
 table, bag = nn.Embedding(30, 8, sparse=True).npu(), nn.EmbeddingBag(30, 8, mode="sum").npu()
 head = nn.Linear(8, 1).npu()
 indices, offsets = torch.tensor([1, 2, 2, 29, 7]).npu(), torch.tensor([0, 2]).npu()
-sparse, dense = torch.optim.SparseAdam(list(table.parameters()), lr=0.01), torch.optim.SGD([*bag.parameters(), *head.parameters()], lr=0.1)
+sparse, dense = (
+    torch.optim.SparseAdam(list(table.parameters()), lr=0.01),
+    torch.optim.SGD([*bag.parameters(), *head.parameters()], lr=0.1),
+)
 for _ in range(3):
     sparse.zero_grad()
     dense.zero_grad()
