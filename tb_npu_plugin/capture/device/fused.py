@@ -52,8 +52,8 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
     _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
-    def compute(grads: Sequence[Any], *values: Any) -> list[Any]:
-        *values, wanted = values
+    def compute(grads: Sequence[Any], *arguments: Any) -> list[Any]:
+        *values, wanted = arguments
         with _autograd_of_the_host():
             leaves = [_leaf(value, number in wanted) for number, value in enumerate(values)]
             results = function(*leaves)
@@ -96,7 +96,8 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
                 n for n in ctx.places if any(t.requires_grad and t.is_floating_point() for t in _tensors(values[n]))
             ]
             grads = tuple(grad if isinstance(grad, torch.Tensor) else None for grad in grads)
-            found = iter(backward_operator(list(grads), *values, wanted))
+            with torch._C._AutoDispatchBelowAutograd():
+                found = iter(backward_operator(list(grads), *values, wanted))
             by_place = {n: [next(found) for _ in _tensors(values[n])] for n in wanted}
             single = [by_place[n][0] if n in by_place and n not in ctx.lists else None for n in range(len(values))]
             listed = [grad for n, length in ctx.lists.items() for grad in by_place.get(n, [None] * length)]

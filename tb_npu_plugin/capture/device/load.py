@@ -61,6 +61,8 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     sys.modules["torch.npu"] = npu
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch_npu.fill(stand_in, profiler)
+    if not hasattr(torch, "accelerator"):
+        _pin_for_npu(torch)
     _register_hccl(torch, native)
     _run_eagerly(torch)
     if _TOLD not in os.environ:
@@ -76,6 +78,17 @@ def _device_count() -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_DEVICES:
         raise NotBuilt(f"TB_NPU_DEVICES={text} is not a number from 1 to {_MOST_DEVICES}", "Change or unset it.")
     return int(text)
+
+
+def _pin_for_npu(torch: Any) -> None:
+    """Before PyTorch 2.6 memory was pinned for CUDA unless another device was named."""
+    for name in ("pin_memory", "is_pinned"):
+        function = getattr(torch.Tensor, name)
+
+        def call(tensor: Any, device: Any = "npu", function: Any = function) -> Any:
+            return function(tensor, device)
+
+        setattr(torch.Tensor, name, functools.wraps(function)(call))
 
 
 def _register_hccl(torch: Any, native: Any) -> None:

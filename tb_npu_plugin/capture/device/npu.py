@@ -105,6 +105,7 @@ def get_device_properties(device: DeviceLike = None) -> SimpleNamespace:
 def get_device_capability(device: DeviceLike = None) -> Optional[tuple[int, int]]:
     """None: chips of Ascend have no such number."""
     _index(device)
+    return None
 
 
 def get_soc_version() -> int:
@@ -118,7 +119,7 @@ def utilization(device: DeviceLike = None) -> int:
     return 0
 
 
-class device:  # noqa: N801: torch_npu's name
+class device:
     """Context: another device for the calling thread; None or -1: no change."""
 
     def __init__(self, device: DeviceLike) -> None:
@@ -133,7 +134,7 @@ class device:  # noqa: N801: torch_npu's name
         set_device(self.prev_idx)
 
 
-class device_of(device):  # noqa: N801: torch_npu's name
+class device_of(device):
     """Context: the device of a tensor, if it is on one."""
 
     def __init__(self, tensor: Any) -> None:

@@ -2,6 +2,7 @@
 #include "npu.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/GeneratorForPrivateuseone.h>
 
 namespace npu {
 namespace {
@@ -38,5 +39,9 @@ const at::Generator& default_generator(DeviceIndex device) {
 at::Generator host_generator(const at::Generator& generator) {
   return static_cast<Generator*>(generator.unsafeGetGeneratorImpl())->host;
 }
+
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 6  // later releases ask the hooks (guard.cpp)
+REGISTER_GENERATOR_PRIVATEUSE1(new_generator)
+#endif
 
 }  // namespace npu

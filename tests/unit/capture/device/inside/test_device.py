@@ -112,9 +112,9 @@ def test_torch_compile_runs_eagerly(capfd: pytest.CaptureFixture[str]) -> None:
 def test_names_that_are_not_simulated_say_so() -> None:
     assert not hasattr(torch.npu, "NPUGraph")
     with pytest.raises(AttributeError, match="NPUGraph \\(graph capture\\) does not exist on the simulated NPU"):
-        torch.npu.NPUGraph
+        _ = torch.npu.NPUGraph
     with pytest.raises(AttributeError, match="quantized"):
-        torch_npu.npu_quant_matmul
+        _ = torch_npu.npu_quant_matmul
     assert "npu_moe_distribute_dispatch" not in dir(torch_npu)
 
 
