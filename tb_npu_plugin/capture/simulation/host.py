@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from random import Random
 from typing import Any, NamedTuple
 
@@ -234,49 +234,54 @@ class Host:
     def _carry_out(self, step: Step) -> Iterator[Transfer]:
         """Ask the device, in order."""
         device, plan, times = self.device, step.plan, step.launches
-        launch, copy, communicate, wait = Action.LAUNCH, Action.COPY, Action.COMMUNICATE, Action.WAIT
         ticks, late = plan.arrays.queue_ticks.tolist(), 0
         starts = step.clock[plan.arrays.queue_ticks].tolist()
         before = step.prepared + times.before + step.compiling
         launches = zip(*(column.tolist() for column in (plan.arrays.streams, before, *times[1:6])))
-        copies, exchanges = iter(step.copies.tolist()), iter(step.exchanges.tolist())
+        calls = {
+            Action.COPY: iter(step.copies.tolist()),
+            Action.COMMUNICATE: iter(step.exchanges.tolist()),
+            Action.MARK: repeat(0),
+        }
         for action, place, argument in plan.actions:
-            if action is wait:
-                stream = plan.tasks[plan.waits[place]].stream
-                step.waits.append(device.hold(self._awaited(argument), stream))
-                continue
-            if action is Action.RECORD_EVENT:
-                self._record_event(argument)
-                continue
-            if action is Action.SYNCHRONIZE:
-                late = self._synchronize(step, place, late)
-                continue
-            if action is launch:
+            if action is Action.LAUNCH:
                 found, lates, late = device.run_all(starts[place : place + argument], islice(launches, argument), late)
                 step.queue += found
                 step.lates += [(ticks[place + behind] + 1, by) for behind, by in lates]
-                continue
-            start = starts[place] + late
-            resumes = device.room_at(start)
-            if action is Action.MARK:
-                begin = self._mark(argument, start)
-            elif action is copy:
-                begin, rows, dur = device.move(start, next(copies), *argument)
-                step.copied += [(row, dur) for row in rows]
+            elif action is Action.WAIT:
+                stream = plan.tasks[plan.waits[place]].stream
+                step.waits.append(device.hold(self._awaited(argument), stream))
+            elif action is Action.RECORD_EVENT:
+                self._record_event(argument)
+            elif action is Action.SYNCHRONIZE:
+                late = self._synchronize(step, place, late)
             else:
-                took = next(exchanges)
-                begin, at = device.meet(start, took, self.groups[argument.group])
-                self._arrive(step, at, acl_of_exchange(begin, took))
-            step.queue.append((begin, 0, 0))
-            if not device.task_queue:  # the operator has launched by itself
-                resumes = device.free_at
-            if resumes > start:
-                by = -(-resumes // 10) * 10 - start
-                late += by
-                step.lates.append((ticks[place] + 1, by))
-            if action is communicate:
-                yield argument
-                step.exchanged += 1
+                start = starts[place] + late
+                resumes = device.room_at(start)
+                begin = self._call(step, action, argument, start, next(calls[action]))
+                step.queue.append((begin, 0, 0))
+                if not device.task_queue:  # the operator has launched by itself
+                    resumes = device.free_at
+                if resumes > start:
+                    by = -(-resumes // 10) * 10 - start
+                    late += by
+                    step.lates.append((ticks[place] + 1, by))
+                if action is Action.COMMUNICATE:
+                    yield argument
+                    step.exchanged += 1
+
+    def _call(self, step: Step, action: Action, argument: Any, start: int, took: int) -> int:
+        """A mark, copy or communication is enqueued at `start`; gives when its call begins, which takes `took`."""
+        device = self.device
+        if action is Action.MARK:
+            return self._mark(argument, start)
+        if action is Action.COPY:
+            begin, rows, dur = device.move(start, took, *argument)
+            step.copied += [(row, dur) for row in rows]
+            return begin
+        begin, at = device.meet(start, took, self.groups[argument.group])
+        self._arrive(step, at, acl_of_exchange(begin, took))
+        return begin
 
     def _mark(self, argument: Any, start: int) -> int:
         """A mark is put on a stream; gives when its call begins. Programs put none."""
