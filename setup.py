@@ -184,6 +184,8 @@ setup(
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
         "tb_npu_plugin.capture.mock": ["native/*.cpp"],  # tb-npu build-observer
+        # What tb-npu run builds and puts on the path.
+        "tb_npu_plugin.capture.device": ["native/*", "site/*/*.py", "site/*/contrib/*.py", "site/*.dist-info/*"],
     },
     ext_modules=[SCANNER, ARGS, CSV, PACKING, *observer()],
     cmdclass={"build_ext": BuildNative, "bdist_wheel": TaggedWheel},

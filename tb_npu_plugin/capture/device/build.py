@@ -74,8 +74,8 @@ def _folder(tell: Callable[[str], None]) -> Path:
     problem: object = None
     for root in (_cache, _temporary):
         try:
-            folder = root().resolve() / "device"
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (root() / "device").mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = (root() / "device").resolve()
             shared = open_to_others(folder)
             if shared is None and os.access(folder, os.W_OK):
                 if root is _temporary:

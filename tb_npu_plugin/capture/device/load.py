@@ -74,7 +74,8 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
 
 
 def _device_count() -> int:
-    text = os.environ.get("TB_NPU_DEVICES", "8")
+    visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES", "")
+    text = os.environ.get("TB_NPU_DEVICES") or str(len(visible.split(",")) if visible else 8)
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_DEVICES:
         raise NotBuilt(f"TB_NPU_DEVICES={text} is not a number from 1 to {_MOST_DEVICES}", "Change or unset it.")
     return int(text)
