@@ -1,4 +1,4 @@
-"""The seam between the API (capture/api) and what records and parses (capture/mock; in tests a fake).
+"""The seam between the API (capture/api) and what records and parses (capture/recording; in tests a fake).
 
 One capture, which is one result folder, uses one Recorder:
 

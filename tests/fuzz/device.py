@@ -7,17 +7,19 @@ failure. Exits with 1 when something was found.
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tests.fuzz.observer import SANITIZERS, missing, runtimes  # noqa: E402
-
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 #: Seconds after which it hangs; it takes 300, most of them for the compiler.
 LIMIT = 1500
 INSIDE = ["-m", "pytest", "-p", "no:cacheprovider", str(ROOT / "tests" / "unit" / "capture" / "device" / "inside")]
@@ -53,6 +55,15 @@ print(f"100 recordings beside 4 threads, {count} records")
 """
 
 
+def missing() -> str:
+    """What there is not; empty: all is there."""
+    if importlib.util.find_spec("torch") is None:
+        return f"no PyTorch in {sys.executable}"
+    if shutil.which("g++") is None:
+        return "no g++"
+    return "" if (Path(sysconfig.get_paths()["include"]) / "Python.h").is_file() else "no Python.h"
+
+
 def build(cache: Path) -> bool:
     """Whether the sanitizers are here, and linked."""
     import torch
@@ -64,6 +75,13 @@ def build(cache: Path) -> bool:
     flags = [*own.compiler_flags(torch, ["g++"]), "-g", *SANITIZERS, "-fno-sanitize=vptr"]
     command = ["g++", *flags, str(own.NATIVE / "module.cpp"), "-o", str(folder / f"{own._key(torch)}.so")]
     return subprocess.run([*command, *own.linker_flags(torch)]).returncode == 0
+
+
+def runtimes() -> str:
+    """The libraries of the sanitizers, which must be there before all others."""
+    names = ("libasan.so", "libubsan.so")
+    asked = (subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True) for name in names)
+    return ":".join(done.stdout.strip() for done in asked)
 
 
 def main() -> int:

@@ -119,12 +119,12 @@ class Signature:
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
         """Tensors among the arguments, those of lists too."""
-        return tuple(_tensors(self.arguments))
+        return tensors_in(self.arguments)
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """Tensors among the results."""
-        return tuple(_tensors(self.results))
+        return tensors_in(self.results)
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ def take() -> Recording:
     return Recording(np.frombuffer(records, RECORD), list(_signatures(names, words, ends)), lost)
 
 
-def save(path: Path) -> None:
-    """Record no longer, and write what there is."""
+def save(path: Path) -> Recording:
+    """Record no longer, write what there is, and give it."""
     extension().stop_recording()
     records, names, words, ends, lost = extension().take_records()
     columns = {
@@ -177,6 +177,7 @@ def save(path: Path) -> None:
     texts = np.frombuffer(json.dumps([names, lost]).encode(), "u1")
     with path.open("wb") as file:
         np.savez(file, allow_pickle=False, texts=texts, **columns)
+    return Recording(np.frombuffer(records, RECORD), list(_signatures(names, words, ends)), lost)
 
 
 def load(path: Path) -> Recording:
@@ -187,12 +188,15 @@ def load(path: Path) -> Recording:
         return Recording(np.frombuffer(found["records"].tobytes(), RECORD), signatures, lost)
 
 
-def _tensors(values: tuple[Value, ...]) -> Iterator[TensorInfo]:
+def tensors_in(values: tuple[Value, ...]) -> tuple[TensorInfo, ...]:
+    """The tensors among values, those of lists too."""
+    out: list[TensorInfo] = []
     for value in values:
         if isinstance(value, TensorInfo):
-            yield value
+            out.append(value)
         elif isinstance(value, tuple):
-            yield from _tensors(value)
+            out += tensors_in(value)
+    return tuple(out)
 
 
 def _signatures(names: list[str], words: bytes, ends: bytes) -> Iterator[Signature]:

@@ -11,10 +11,11 @@ from typing import Any
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo
 from tb_npu_plugin.capture.recording.operations import CPP_TYPES
+from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.program import Transfer
-from tb_npu_plugin.capture.simulation.records import P2P_TYPES, RECEIVE, SEND, Group
+from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
 from tb_npu_plugin.capture.simulation.topology import Topology
 from tb_npu_plugin.capture.simulation.work import TYPES
 from tb_npu_plugin.schema.communicators import group_hash
@@ -29,7 +30,9 @@ _TYPES = {
     "hccl::allgather": "hcom_allGather_",
     "hccl::gather": "hcom_allGather_",
     "hccl::reduce_scatter": "hcom_reduceScatter_",
+    "hccl::alltoall": "hcom_alltoall_",
     "hccl::alltoallv": "hcom_alltoallv_",
+    "hccl::batch": BATCH,
     "hccl::send": SEND,
     "hccl::recv": RECEIVE,
 }
@@ -59,7 +62,7 @@ class Exchanges:
         self._topology, self._npu = Topology(chip), settings.npu
         self._named: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
-        self._numbers: list[int] = []
+        self._launched: list[tuple[int, list[Item]]] = []  # collectives that the host has not come to, with items of batches
         self._counts: Counter[tuple[int, str]] = Counter()
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
         arrivals = log.of(Kind.ARRIVAL)
@@ -74,7 +77,8 @@ class Exchanges:
             found = self._of(log.signatures[number])
             if found is not None:
                 type_, group = found
-                rows[group.name] = max(rows[group.name], planes(type_, group.ranks, self._topology))
+                count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
+                rows[group.name] = max(rows[group.name], count)
         self._named = {name: replace(group, planes=rows[name]) for name, group in self._named.items()}
 
     def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
@@ -103,8 +107,8 @@ class Exchanges:
             group = self._named[two]
         return type_, group
 
-    def transfer(self, signature: Signature, row: Any) -> Transfer | None:
-        """What a collective moves; None: it is none."""
+    def transfer(self, signature: Signature, number: int) -> Transfer | None:
+        """What the collective of this number moves; None: it is none."""
         found = self._of(signature)
         if found is None:
             return None
@@ -116,7 +120,10 @@ class Exchanges:
         if signature.name in ("hccl::gather", "hccl::scatter"):  # of the root alone the whole is known
             own = signature.inputs if signature.name == "hccl::gather" else signature.outputs
             size = max(item, item * _elements(own) * len(group.ranks))
-        self._numbers.append(int(row["id"]))
+        items = _items(signature, item) if type_ == BATCH else []
+        if items:
+            size = max(item, sum(each.size for each in items))
+        self._launched.append((number, items))
         return Transfer(group.name, type_, size, item, _DATA_TYPES.get(element, "FP32"))
 
     def communicate(self, host: Any, transfer: Transfer) -> None:
@@ -124,15 +131,19 @@ class Exchanges:
         group = self._named[transfer.group]
         exchange, number = self._exchange(transfer, group)
         member = exchange.members.index(group.ranks[group.rank])
-        collective = self._numbers.pop(0)
+        collective, items = self._launched.pop(0)
         later = {
             group.ranks[peer]: by for peer, by in self._later.get(collective, {}).items() if peer < len(group.ranks)
         }
         arrivals = _arrivals(exchange, member, host.arrival.at, later)
-        ends, tasks = schedule(exchange, arrivals, self._topology, member)
+        if items:
+            end, found = batch(items, exchange, arrivals, self._topology, member)
+        else:
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            end, found = ends[member], in_group(tasks, exchange, group.ranks)
         name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
-        host.communicated(name, transfer, exchange, group, ends[member], in_group(tasks, exchange, group.ranks))
-        host.done[collective] = ends[member]
+        host.communicated(name, transfer, exchange, group, end, found)
+        host.done[collective] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
         """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
@@ -149,6 +160,14 @@ class Exchanges:
 
 def _elements(tensors: tuple[TensorInfo, ...]) -> int:
     return sum(prod(tensor.shape) for tensor in tensors)
+
+
+def _items(signature: Signature, item: int) -> list[Item]:
+    """What a batch sends, then what it receives. item: bytes of an element."""
+    peers: Any = signature.arguments[2]
+    sends = [True] * len(signature.inputs) + [False] * len(signature.outputs)
+    moved = zip(sends, peers, (*signature.inputs, *signature.outputs))
+    return [Item(is_sent, peer, item * prod(tensor.shape)) for is_sent, peer, tensor in moved]
 
 
 def _arrivals(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any, Callable
 from tb_npu_plugin.capture.backend import RAW_FOLDER, Progress, Settings
 from tb_npu_plugin.capture.device.records import NOTHING, Recording, load
 from tb_npu_plugin.capture.recording.host_lane import Reader
+from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, read
 from tb_npu_plugin.capture.recording.replay import Replay
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
@@ -38,8 +39,10 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
     total = 2 * trace.stat().st_size  # reading is about half of the work
     with gc_paused():
         lane = Reader().read(trace, lambda done: progress(Progress(done, total, "reading")))
-        replay = Replay(data, lane, _device_log(folder), CHIPS[name])
-        options = _options(data.settings, tuple(export_types), _user_metadata(folder))
+        log = _device_log(folder)
+        replay = Replay(data, lane, log, CHIPS[name])
+        metadata = {**_user_metadata(folder), SIMULATED: describe(log)}
+        options = _options(data.settings, tuple(export_types), metadata)
         # first of all, since it says of the process whether there are steps
         record = with_links(recording(replay.process, options), replay.process, options)
         results: list[Writer] = []
@@ -95,4 +98,4 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         sys_interconnection=settings.sys_interconnection,
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),
     )
-    return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment), SIMULATED: True})
+    return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment)})

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
+from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
+from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
@@ -32,6 +34,7 @@ class MockRecorder:
     def __init__(self) -> None:
         self._profiler: Any = None
         self._device: Any = None  #: device.records, while the device records
+        self._description = describe(NOTHING)
         self._running = self._warm = False
         self._steps: dict[int, Any] = {}
         self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
@@ -73,11 +76,10 @@ class MockRecorder:
         self._running = False
         try:
             torch_profiler.stop(self._profiler)
-        except KeyboardInterrupt:  # discard() stops it
+            self._stop_device()
+        except KeyboardInterrupt:  # discard() stops both
             self._running = True
             raise
-        finally:
-            self._stop_device()
         now = max(self._data.start, time.time_ns())  # the clock may be set back
         with self._lock:
             self._data.end = now
@@ -104,7 +106,7 @@ class MockRecorder:
         """Write what the device recorded."""
         device, self._device = self._device, None
         if device is not None:
-            device.save(self._folder / RAW_FOLDER / DEVICE)
+            self._description = describe(device.save(self._folder / RAW_FOLDER / DEVICE))
 
     # -- marks --------------------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
@@ -168,7 +170,7 @@ class MockRecorder:
         groups = {**self._settings.groups, **groups}
         self._data.settings = replace(self._settings, groups=groups)
         self._data.write(self._folder)
-        return {SIMULATED: True, **({GROUPS: groups} if groups else {})}
+        return {SIMULATED: self._description, **({GROUPS: groups} if groups else {})}
 
     def discard(self) -> None:
         """Let PyTorch's profiler go."""
@@ -187,11 +189,8 @@ class MockRecorder:
                 self._device = None
 
     def memory_actions(self, device: str) -> Sequence[MemoryAction]:
-        """The memory of the CPU, which stands for that of the device where the NPU is recorded."""
-        own = f"npu:{self._data.device}" if self._settings.npu else "cpu"
-        if device != own or self._profiler is None:
-            return ()
-        return torch_profiler.memory_actions(self._profiler)
+        """The memory of a device, as PyTorch's profiler has it."""
+        return torch_profiler.memory_actions(self._profiler, device) if self._profiler is not None else ()
 
 
 def _device(rank: int | None) -> int:

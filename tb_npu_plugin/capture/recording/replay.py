@@ -324,11 +324,6 @@ class Replay:
         asked = any(tid == other and since <= at < until for other, since, until in data.threads)
         return tid == data.tid or asked or (tid in self._shown and tid not in {other for other, _, _ in data.threads})
 
-    @property
-    def unknown(self) -> list[str]:
-        """Operators that no rule describes: each became one kernel of its own name."""
-        return sorted(self._operations.unknown)
-
     # -- segments -----------------------------------------------------------------------------------
     def segments(self) -> Iterator[Segment]:
         """One per step; one for all without steps."""
@@ -479,6 +474,8 @@ class Replay:
             size = int(row["bytes"]) * (1 if kind == Kind.ALLOCATE else -1)
             walk.changes.append((Change(0, thread, int(row["id"]), size), planner.innermost, planner.tick))
             return
+        if not self._is_wanted(thread, int(row["entry"])):
+            return
         signature = self._log.signatures[int(row["signature"])] if row["signature"] >= 0 else None
         own = planner.innermost < 0
         if own:  # PyTorch's profiler did not see the operator
@@ -508,7 +505,7 @@ class Replay:
         elif kind == Kind.COLLECTIVE_WAIT:
             planner.wait_for(("collective", int(row["id"])))
         elif kind == Kind.COLLECTIVE and signature is not None:
-            transfer = self._exchanges.transfer(signature, row)
+            transfer = self._exchanges.transfer(signature, int(row["id"]))
             if transfer is not None:
                 planner.communicate(transfer)
 

@@ -66,21 +66,6 @@ def tells_nanoseconds() -> bool:
     return hasattr(_ProfilerResult, "trace_start_ns")
 
 
-def start_operators(profiler: Any) -> None:
-    """Start one that is ready; where PyTorch can, without what launches nothing: backward nodes, annotations."""
-    import torch.autograd.profiler
-    from torch._C import _autograd, _profiler
-
-    inner = profiler.profiler
-    enable: Any = getattr(_autograd, "_enable_profiler", None)
-    try:
-        enable(inner.config(create_trace_id=False), inner.kineto_activities, {_profiler.RecordScope.FUNCTION})
-    except (AttributeError, TypeError):  # another version
-        profiler.start_trace()
-    else:
-        torch.autograd.profiler._run_on_profiler_start()
-
-
 def stop(profiler: Any) -> None:
     """Stop a profiler that runs. RuntimeError where it has no results: they must not be touched.
 
@@ -148,12 +133,14 @@ def _is_whole(trace: Path) -> bool:
     return _LAST_KEY in end and end.endswith(b"}")
 
 
-def memory_actions(profiler: Any) -> list[MemoryAction]:
-    """The timeline that PyTorch works out of shapes, stacks and allocations."""
+def memory_actions(profiler: Any, device: str) -> list[MemoryAction]:
+    """The timeline of a device that PyTorch works out of shapes, stacks and allocations."""
     found = profiler._memory_profile()
     out: list[MemoryAction] = []
     for at, action, (key, version), size in found.timeline:
         name = action.name
+        if str(key.device) != device:
+            continue
         if name == "INCREMENT_VERSION":
             out.append(MemoryAction(at, name, -size, _category(found, key, version)))
             out.append(MemoryAction(at, name, size, _category(found, key, version + 1)))

@@ -5,6 +5,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
+#include <algorithm>
+
 namespace npu {
 namespace {
 
@@ -86,6 +88,34 @@ struct HcclWork final : c10d::Work {
   const WorkPtr inner;
 };
 
+// Several transfers.
+struct AllOf final : c10d::Work {
+  explicit AllOf(std::vector<WorkPtr> works) : works(std::move(works)) {}
+  bool isCompleted() override {
+    return std::all_of(works.begin(), works.end(), [](const WorkPtr& work) { return work->isCompleted(); });
+  }
+  bool isSuccess() const override {
+    return std::all_of(works.begin(), works.end(), [](const WorkPtr& work) { return work->isSuccess(); });
+  }
+  bool wait(std::chrono::milliseconds timeout) override {
+    for (const auto& work : works) work->wait(timeout);
+    return true;
+  }
+  const std::vector<WorkPtr> works;
+};
+
+// What batch_isend_irecv has collected: tensors, and the peer of each.
+struct Batch {
+  Tensors sent, received;
+  std::vector<int64_t> to, from;
+  std::vector<WorkPtr> works;
+  std::vector<int64_t> peers() const {
+    auto all = to;
+    all.insert(all.end(), from.begin(), from.end());
+    return all;
+  }
+};
+
 std::atomic<int64_t> next_number{1};
 
 class Hccl final : public Backend {
@@ -164,7 +194,8 @@ class Hccl final : public Backend {
 
   WorkPtr alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& output_split, std::vector<int64_t>& input_split,
                         const c10d::AllToAllOptions& options) override {
-    return run("hccl::alltoallv", {input}, {output}, -1, "", [&] {
+    const bool is_even = output_split.empty() && input_split.empty();
+    return run(is_even ? "hccl::alltoall" : "hccl::alltoallv", {input}, {output}, -1, "", [&] {
       auto to = host_of(output), from = host_of(input);
       inner_->alltoall_base(to, from, output_split, input_split, options)->wait();
     });
@@ -182,10 +213,25 @@ class Hccl final : public Backend {
   }
 
   WorkPtr send(Tensors& tensors, int peer, int tag) override {
+    if (batching_) return add_to_batch(batch_.sent, batch_.to, tensors, peer, [&](Tensors& host) { return inner_->send(host, peer, tag); });
     return transfer("hccl::send", tensors, {}, peer, [&](Tensors& host) { return inner_->send(host, peer, tag); });
   }
   WorkPtr recv(Tensors& tensors, int peer, int tag) override {
+    if (batching_) return add_to_batch(batch_.received, batch_.from, tensors, peer, [&](Tensors& host) { return inner_->recv(host, peer, tag); });
     return transfer("hccl::recv", {}, tensors, peer, [&](Tensors& host) { return inner_->recv(host, peer, tag); });
+  }
+  // batch_isend_irecv: the sends and receives between the two calls are one operator.
+  bool supportsCoalescing() const { return true; }  // PyTorch 2.4 does not ask
+  void startCoalescing() override {
+    batching_ = true;
+    batch_ = Batch();
+  }
+  WorkPtr endCoalescing() override {
+    batching_ = false;
+    auto batch = std::make_shared<Batch>(std::move(batch_));
+    if (batch->works.empty()) return c10::make_intrusive<HcclWork>(0, Tensors(), Tensors(), nullptr);
+    return record("hccl::batch", batch->sent, batch->received, batch->peers(), "", false,
+                  [&] { return WorkPtr(c10::make_intrusive<AllOf>(std::move(batch->works))); });
   }
   WorkPtr recvAnysource(Tensors& tensors, int tag) override {
     return transfer("hccl::recv", {}, tensors, -1, [&](Tensors& host) { return inner_->recvAnysource(host, tag); });
@@ -241,7 +287,17 @@ class Hccl final : public Backend {
     to.copy_(whole.narrow(0, getRank() * to.numel(), to.numel()));
   }
 
-  int32_t signature_of(const char* name, const Tensors& inputs, const Tensors& results, int64_t peer, const std::string& reduction) {
+  template <class Start>
+  WorkPtr add_to_batch(Tensors& moved, std::vector<int64_t>& peers, const Tensors& tensors, int peer, Start&& start) {
+    moved.insert(moved.end(), tensors.begin(), tensors.end());
+    peers.insert(peers.end(), tensors.size(), peer);
+    auto host = bytes_of(tensors);
+    batch_.works.push_back(start(host));
+    return nullptr;
+  }
+
+  template <class Peer>
+  int32_t signature_of(const char* name, const Tensors& inputs, const Tensors& results, const Peer& peer, const std::string& reduction) {
     Signature signature(name);
     signature.add(inputs);
     signature.add(group_);
@@ -257,7 +313,7 @@ class Hccl final : public Backend {
   void note_arrivals(int64_t number) {
     const int64_t took = now() - last_exit_ - (computed() - computed_at_exit_);
     std::vector<Tensors> all = {Tensors(getSize())};
-    for (auto& one : all[0]) one = at::empty({1}, at::kLong);
+    for (auto& one : all[0]) one = at::scalar_tensor(took, at::kLong).view({1});  // PyTorch's fake group leaves them
     Tensors own = {at::scalar_tensor(took, at::kLong).view({1})};
     inner_->allgather(all, own)->wait();
     if (!recording.load(std::memory_order_relaxed)) return;
@@ -268,8 +324,9 @@ class Hccl final : public Backend {
     }
   }
 
-  template <class Body>
-  WorkPtr record(const char* name, const Tensors& inputs, const Tensors& results, int64_t peer, const std::string& reduction,
+  // peer: its number in the group, -1: none; of a batch a list.
+  template <class Peer, class Body>
+  WorkPtr record(const char* name, const Tensors& inputs, const Tensors& results, const Peer& peer, const std::string& reduction,
                  bool meets, Body&& body) {
     Record record{};
     record.entry = now();
@@ -317,6 +374,8 @@ class Hccl final : public Backend {
 
   c10::intrusive_ptr<Backend> inner_;
   const std::string group_;
+  bool batching_ = false;
+  Batch batch_;
   int64_t last_exit_ = now(), computed_at_exit_ = computed();
 };
 

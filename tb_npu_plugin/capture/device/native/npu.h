@@ -72,6 +72,7 @@ class Signature {
   void add(const at::Tensor& tensor);
   void add(const std::vector<at::Tensor>& tensors);
   void add(int64_t number);
+  void add(const std::vector<int64_t>& numbers);
   void add(const std::string& text);
   void add(const c10::IValue& value, bool with_numbers);
   int32_t number() const;  // interned; -1: no room is left

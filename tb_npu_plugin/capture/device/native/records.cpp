@@ -149,6 +149,11 @@ void Signature::add(int64_t number) {
   words_.push_back(number);
 }
 
+void Signature::add(const std::vector<int64_t>& numbers) {
+  words_.push_back(kInts | static_cast<int64_t>(numbers.size()) << 32);
+  words_.insert(words_.end(), numbers.begin(), numbers.end());
+}
+
 void Signature::add(const at::Tensor& tensor) {
   if (!tensor.defined()) {
     words_.push_back(kNone);

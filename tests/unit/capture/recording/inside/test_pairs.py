@@ -26,10 +26,8 @@ from tests.support.invariants import check_all
 from tests.support.kernel_columns import check_columns
 from tests.support.pairs import Axes, covering, pairs_in, pairs_of
 from tests.support.views import open_all
-from tests.unit.capture.scripts import needs_torch
 from tests.unit.store.results import settle
 
-pytestmark = needs_torch
 PARTS = 20
 Row = dict[str, Any]
 _OFF_ON = (False, True)
@@ -142,7 +140,7 @@ def captures(row: Row, out: Path) -> list[Path]:
     with environment(row), warnings.catch_warnings(), contextlib.ExitStack() as stack:
         warnings.simplefilter("ignore")
         if row["rank"] == "group":
-            dist.init_process_group("fake", rank=3, world_size=8, store=FakeStore())
+            dist.init_process_group("hccl", rank=3, world_size=8, store=FakeStore())
             stack.callback(dist.destroy_process_group)
         with profiler.profile(
             activities=[getattr(profiler.ProfilerActivity, name) for name in _ACTIVITIES[row["activities"]]],
@@ -170,8 +168,8 @@ def train(end_step: Any, steps: int) -> None:
     import torch
     import torch.distributed as dist
 
-    model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.GELU(), torch.nn.Linear(8, 4))
-    optimizer, x = torch.optim.SGD(model.parameters()), torch.randn(4, 16)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 8), torch.nn.GELU(), torch.nn.Linear(8, 4)).npu()
+    optimizer, x = torch.optim.SGD(model.parameters()), torch.randn(4, 16).npu()
     for _ in range(steps):
         kept = profiler.mstx.annotate(KEPT, SimpleNamespace(npu_stream=0), "mine")
         with kept, profiler.mstx.annotate(DROPPED, None, "others"):

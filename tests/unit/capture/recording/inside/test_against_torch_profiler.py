@@ -13,9 +13,9 @@ import pytest
 
 from tb_npu_plugin.capture import pytorch as profiler
 from tests.oracle.raw import Raw
-from tests.unit.capture.scripts import needs_torch
 
-pytestmark = needs_torch
+#: Number of the type of device in PyTorch.
+PRIVATE_USE_1 = 20
 Event = dict[str, Any]
 #: Events of torch.profiler's trace, and our result.
 Both = tuple[list[Event], Raw]
@@ -28,10 +28,11 @@ def _training() -> Iterator[None]:
     torch.manual_seed(0)
     model = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)
-    )
+    ).npu()
     optimizer = torch.optim.Adam(model.parameters())
     loader = torch.utils.data.DataLoader([(torch.randn(3, 8, 8), 1) for _ in range(20)], batch_size=4)
     for images, labels in loader:
+        images, labels = images.npu(), labels.npu()
         optimizer.zero_grad()
         with torch.profiler.record_function("forward"):
             loss = torch.nn.functional.cross_entropy(model(images), labels)
@@ -69,17 +70,20 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
 
 
 def _calls(events: list[Event], *kinds: str) -> list[Event]:
-    """By start, outer ones first."""
+    """Outer ones first, a thread after the other."""
     found = [event for event in events if event["ph"] == "X" and event.get("cat") in kinds]
-    return sorted(found, key=lambda event: (Decimal(event["ts"]), -Decimal(event["dur"])))
+    return sorted(found, key=lambda event: (event["tid"], Decimal(event["ts"]), -Decimal(event["dur"])))
 
 
 def _nested(events: list[Event]) -> list[tuple[str, ...]]:
-    """Names of what each one is in, and its own. The threads of ours share one clock, as there was one thread."""
+    """Names of what each one is in, and its own."""
     out: list[tuple[str, ...]] = []
     open_: list[tuple[Decimal, tuple[str, ...]]] = []
+    tid = None
     for event in events:
         start = Decimal(event["ts"])
+        if event["tid"] != tid:
+            tid, open_ = event["tid"], []
         while open_ and start >= open_[-1][0]:
             open_.pop()
         path = (*(open_[-1][1] if open_ else ()), event["name"])
@@ -131,7 +135,9 @@ def test_python_functions(both: Both) -> None:
 
 
 def test_memory(both: Both) -> None:
-    changes = [event["args"] for event in both[0] if event["name"] == "[memory]"]
+    found = sorted((event for event in both[0] if event["name"] == "[memory]"), key=lambda event: Decimal(event["ts"]))
+    changes = [event["args"] for event in found if event["args"]["Device Type"] == PRIVATE_USE_1]
+    assert changes
     rows = [row for row in both[1].csv("operator_memory.csv") if not row["Name"].startswith("cann::")]
     sizes = [Decimal(row["Size(KB)"]) * 1024 for row in rows]
     taken = [change["Bytes"] for change in changes if change["Bytes"] > 0]
