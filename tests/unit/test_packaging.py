@@ -87,7 +87,9 @@ def test_wheel_holds_modules_bundle_and_native_modules_for_every_python(wheel: z
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"tb_npu_plugin"}
     device = "tb_npu_plugin/capture/device/native"  # `tb-npu run` builds it
     native = {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE}
-    assert {name for name in names if name.endswith((".so", ".c", ".cpp", ".h"))} == native | {str(path.relative_to(ROOT)) for path in (ROOT / device).iterdir()}
+    assert {name for name in names if name.endswith((".so", ".c", ".cpp", ".h"))} == native | {
+        str(path.relative_to(ROOT)) for path in (ROOT / device).iterdir()
+    }
     assert "-cp39-abi3-linux_" in Path(str(wheel.filename)).name
 
 

@@ -112,10 +112,10 @@ def _register_hccl(torch: Any, native: Any) -> None:
 
 
 def _is_fake(store: Any) -> bool:
-    """It is the FakeStore of torch.testing, by which no ranks meet."""
+    """It is the FakeStore of torch.testing, by which no ranks meet; of a store in Python C++ may hand out the base class."""
     while hasattr(store, "underlying_store"):
         store = store.underlying_store
-    return type(store).__name__ == "FakeStore"
+    return type(store).__name__ in ("FakeStore", "Store")
 
 
 def _run_eagerly(torch: Any) -> None:

@@ -32,7 +32,7 @@ _TYPES = {
     "hccl::reduce_scatter": "hcom_reduceScatter_",
     "hccl::alltoall": "hcom_alltoall_",
     "hccl::alltoallv": "hcom_alltoallv_",
-    "hccl::batch": BATCH,
+    "hccl::batch_isend_irecv": BATCH,
     "hccl::send": SEND,
     "hccl::recv": RECEIVE,
 }
@@ -62,14 +62,17 @@ class Exchanges:
         self._topology, self._npu = Topology(chip), settings.npu
         self._named: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
-        self._launched: list[tuple[int, list[Item]]] = []  # collectives that the host has not come to, with items of batches
+        self._launched: list[
+            tuple[int, list[Item]]
+        ] = []  # collectives that the host has not come to, with items of batches
         self._counts: Counter[tuple[int, str]] = Counter()
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
         arrivals = log.of(Kind.ARRIVAL)
         for number, peer, by in zip(*(arrivals[name].tolist() for name in ("id", "sequence", "bytes"))):
             self._later.setdefault(number, {})[peer] = by
         for name, group in settings.groups.items():
-            self._by_id[name.rpartition("_")[2]] = name
+            if group["group_name"] != _BETWEEN_TWO:
+                self._by_id[name.rpartition("_")[2]] = name
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
         self._default = next((g.name for g in self._named.values() if len(g.ranks) == settings.world), "")
         rows: Counter[str] = Counter()
@@ -88,6 +91,14 @@ class Exchanges:
     def groups(self) -> list[Group]:
         """All of them."""
         return list(self._named.values())
+
+    def pairs(self) -> dict[str, dict[str, Any]]:
+        """Communicators of two ranks of a larger group, for the metadata of a result."""
+        return {
+            name: {"group_name": _BETWEEN_TWO, "group_rank": group.rank, "global_ranks": list(group.ranks)}
+            for name, group in self._named.items()
+            if group.group_name == _BETWEEN_TWO
+        }
 
     def _of(self, signature: Signature) -> tuple[str, Group] | None:
         """Type and group of a collective; None where nobody but this rank is in it."""

@@ -14,8 +14,10 @@ from typing import Any
 from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
+from tb_npu_plugin.capture.recording.exchanges import Exchanges
 from tb_npu_plugin.capture.recording.operations import describe
 from tb_npu_plugin.capture.recording.raw_data import DEVICE, TRACE, HostData
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.schema.torch_npu_json import GROUPS, SIMULATED
 
 #: Devices of one server, as on the simulated chip: rank 8 is device 0 of the second one.
@@ -34,7 +36,7 @@ class MockRecorder:
     def __init__(self) -> None:
         self._profiler: Any = None
         self._device: Any = None  #: device.records, while the device records
-        self._description = describe(NOTHING)
+        self._log = NOTHING
         self._running = self._warm = False
         self._steps: dict[int, Any] = {}
         self._ranges: dict[int, tuple[int, int, str, str, int | None]] = {}
@@ -106,7 +108,7 @@ class MockRecorder:
         """Write what the device recorded."""
         device, self._device = self._device, None
         if device is not None:
-            self._description = describe(device.save(self._folder / RAW_FOLDER / DEVICE))
+            self._log = device.save(self._folder / RAW_FOLDER / DEVICE)
 
     # -- marks --------------------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
@@ -167,10 +169,12 @@ class MockRecorder:
         if self._data.end is None:
             raise RuntimeError("nothing was recorded")
         torch_profiler.save(self._profiler, self._folder / RAW_FOLDER / TRACE)
-        groups = {**self._settings.groups, **groups}
-        self._data.settings = replace(self._settings, groups=groups)
+        settings = replace(self._settings, groups={**self._settings.groups, **groups})
+        groups = {**settings.groups, **Exchanges(settings, CHIPS[DEFAULT_CHIP], self._log).pairs()}
+        self._data.settings = replace(settings, groups=groups)
         self._data.write(self._folder)
-        return {SIMULATED: self._description, **({GROUPS: groups} if groups else {})}
+        description, self._log = describe(self._log), NOTHING
+        return {SIMULATED: description, **({GROUPS: groups} if groups else {})}
 
     def discard(self) -> None:
         """Let PyTorch's profiler go."""

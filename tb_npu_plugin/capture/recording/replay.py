@@ -188,11 +188,12 @@ class RecordedPlanner(Planner):
 
 @dataclass
 class Walk:
-    """What has happened in a segment so far. rows: of operators that are open; entered, left: Python functions by number, with
+    """What has happened in a segment so far. step_row: of the mark of the step; rows: of operators that are open; entered, left: Python functions by number, with
     ticks; changes: of memory, with the row of the operator and the tick."""
 
     planner: RecordedPlanner
     step: tuple[int, int] = (0, 0)
+    step_row: int = -1
     rows: dict[int, int] = field(default_factory=dict)
     entered: dict[int, int] = field(default_factory=dict)
     left: dict[int, int] = field(default_factory=dict)
@@ -398,7 +399,7 @@ class Replay:
             if mark is not None:
                 planner.mark(call.signature.name, mark)
             if call is part.step:
-                walk.step = planner.tick, 0
+                walk.step, walk.step_row = (planner.tick, 0), walk.rows[one.number]
         else:
             call = self._calls[one.number]
             planner.use(self._thread_places.get(call.tid, 0), 0)
@@ -477,7 +478,7 @@ class Replay:
         if not self._is_wanted(thread, int(row["entry"])):
             return
         signature = self._log.signatures[int(row["signature"])] if row["signature"] >= 0 else None
-        own = planner.innermost < 0
+        own = planner.innermost in (-1, walk.step_row)
         if own:  # PyTorch's profiler did not see the operator
             name = signature.name.partition(".")[0] if signature is not None else "npu"
             planner.begin_operator(OpInfo(name), self._thread_places.get(thread, 0), -1, 0)

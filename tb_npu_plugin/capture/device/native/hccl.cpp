@@ -230,7 +230,7 @@ class Hccl final : public Backend {
     batching_ = false;
     auto batch = std::make_shared<Batch>(std::move(batch_));
     if (batch->works.empty()) return c10::make_intrusive<HcclWork>(0, Tensors(), Tensors(), nullptr);
-    return record("hccl::batch", batch->sent, batch->received, batch->peers(), "", false,
+    return record("hccl::batch_isend_irecv", batch->sent, batch->received, batch->peers(), "", false,
                   [&] { return WorkPtr(c10::make_intrusive<AllOf>(std::move(batch->works))); });
   }
   WorkPtr recvAnysource(Tensors& tensors, int tag) override {

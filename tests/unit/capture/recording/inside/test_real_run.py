@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 from click.testing import CliRunner
+
 from tb_npu_plugin import __version__
 from tb_npu_plugin.capture import pytorch as profiler
 from tb_npu_plugin.capture.recording import torch_profiler
