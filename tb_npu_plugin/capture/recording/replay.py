@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.device.records import Copy, Kind, Recording, Signature
+from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMark, StreamMoment
@@ -266,7 +266,8 @@ class Replay:
         self._still = StillClock(log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records
-        autograd = set(np.unique(self._rows["thread"][(self._rows["flags"] & 4) > 0]).tolist()) - recorded
+        autograd = {call.tid for call in lane.calls if call.forward} - recorded
+        autograd |= set(np.unique(self._rows["thread"][(self._rows["flags"] & BACKWARD) > 0]).tolist()) - recorded
         self._shown = recorded | autograd
         self._marks = Marks(data, self._npu, STEP)
         self._calls = outer_first(
@@ -468,14 +469,14 @@ class Replay:
         """Plan what a record says."""
         row = self._rows[number]
         kind, thread, stream = int(row["kind"]), int(row["thread"]), int(row["stream"])
-        if not self._npu or kind in (Kind.VIEW, Kind.ARRIVAL):
+        if kind in (Kind.VIEW, Kind.ARRIVAL):
             return
         planner.use(self._thread_places.get(thread, 0), stream)
         if kind in (Kind.ALLOCATE, Kind.FREE):
             size = int(row["bytes"]) * (1 if kind == Kind.ALLOCATE else -1)
             walk.changes.append((Change(0, thread, int(row["id"]), size), planner.innermost, planner.tick))
             return
-        if not self._is_wanted(thread, int(row["entry"])):
+        if not self._npu or not self._is_wanted(thread, int(row["entry"])):
             return
         signature = self._log.signatures[int(row["signature"])] if row["signature"] >= 0 else None
         own = planner.innermost in (-1, walk.step_row)

@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.simulation.allocations import Allocated, HeldColumns
 from tb_npu_plugin.capture.simulation.columns import Columns
-from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, TASK_BITS, LaunchTimes
+from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, MARK_CALL, TASK_BITS, LaunchTimes
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.plan import Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints, ints
@@ -281,7 +281,7 @@ class Recording:
         """Starts and ends of the calls of CANN, and when the launching thread is done with each element of the queue."""
         arrays, clock, times = step.plan.arrays, step.clock, step.launches
         starts, ends = np.zeros(len(step.plan.calls), dtype=np.int64), np.zeros(len(step.plan.calls), dtype=np.int64)
-        ended = np.zeros(len(begins), dtype=np.int64)
+        ended = begins + MARK_CALL  # of marks; all others have their own
 
         def note(calls: Ints, start: Ints, end: Ints) -> None:
             starts[calls], ends[calls] = start, end
