@@ -10,7 +10,7 @@ PyTorch's profiler and the device side is simulated. TB_NPU_BACKEND=ascend or =m
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -93,14 +93,16 @@ else:
 
 def _stand_in() -> Any:
     """torch_npu with the simulated device; without PyTorch, or where the device cannot be built, its profiler alone."""
-    if importlib.util.find_spec("torch") is not None:
-        from tb_npu_plugin.capture.device.build import NotBuilt
-        from tb_npu_plugin.capture.device.load import import_torch_npu
+    from tb_npu_plugin.capture.device.build import NotBuilt
+    from tb_npu_plugin.capture.device.load import import_torch_npu
 
-        try:
-            return import_torch_npu()
-        except (ImportError, NotBuilt) as problem:
-            warn(f"There is no simulated NPU, only its profiler: {describe_error(problem)}")
+    try:
+        importlib.import_module("torch")
+        return import_torch_npu()
+    except ModuleNotFoundError:  # the profiler says what is missing when it begins
+        pass
+    except (ImportError, OSError, NotBuilt) as problem:
+        warn(f"There is no simulated NPU, only its profiler: {describe_error(problem)}")
     profiler = sys.modules[__name__]
     return SimpleNamespace(profiler=profiler, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
 
