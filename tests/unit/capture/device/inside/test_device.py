@@ -109,7 +109,9 @@ def test_torch_compile_runs_eagerly(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err.count("torch.compile") <= 1
 
 
-@pytest.mark.skipif(not hasattr(torch, "accelerator") or not hasattr(torch.accelerator, "memory_stats"), reason="PyTorch 2.9")
+@pytest.mark.skipif(
+    not hasattr(torch, "accelerator") or not hasattr(torch.accelerator, "memory_stats"), reason="PyTorch 2.9"
+)
 def test_torch_accelerator_is_the_device() -> None:
     torch.ones(1000, device="npu")
     assert str(torch.accelerator.current_accelerator()) == "npu"
