@@ -1,7 +1,7 @@
 """The API of torch_npu.profiler, with or without an NPU.
 
     import tb_npu_plugin.capture.pytorch as profiler      # instead of: import torch_npu.profiler as profiler
-    from tb_npu_plugin.capture.pytorch import torch_npu   # for scripts that say torch_npu.profiler.profile(...)
+    from tb_npu_plugin.capture.pytorch import torch_npu   # all of it: with PyTorch, the simulated device npu too
     from tb_npu_plugin.capture.pytorch.profiler import analyse   # instead of: from torch_npu.profiler.profiler
 
 On a host with torch_npu and an NPU these are torch_npu's own objects; anywhere else the host side is recorded by
