@@ -1,7 +1,7 @@
 """The API of torch_npu.profiler, with or without an NPU.
 
     import tb_npu_plugin.capture.pytorch as profiler      # instead of: import torch_npu.profiler as profiler
-    from tb_npu_plugin.capture.pytorch import torch_npu   # for scripts that say torch_npu.profiler.profile(...)
+    from tb_npu_plugin.capture.pytorch import torch_npu   # all of it: with PyTorch, the simulated device npu too
     from tb_npu_plugin.capture.pytorch.profiler import analyse   # instead of: from torch_npu.profiler.profiler
 
 On a host with torch_npu and an NPU these are torch_npu's own objects; anywhere else the host side is recorded by
@@ -10,7 +10,7 @@ PyTorch's profiler and the device side is simulated. TB_NPU_BACKEND=ascend or =m
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -93,14 +93,16 @@ else:
 
 def _stand_in() -> Any:
     """torch_npu with the simulated device; without PyTorch, or where the device cannot be built, its profiler alone."""
-    if importlib.util.find_spec("torch") is not None:
-        from tb_npu_plugin.capture.device.build import NotBuilt
-        from tb_npu_plugin.capture.device.load import import_torch_npu
+    from tb_npu_plugin.capture.device.build import NotBuilt
+    from tb_npu_plugin.capture.device.load import import_torch_npu
 
-        try:
-            return import_torch_npu()
-        except (ImportError, NotBuilt) as problem:
-            warn(f"There is no simulated NPU, only its profiler: {describe_error(problem)}")
+    try:
+        importlib.import_module("torch")
+        return import_torch_npu()
+    except ModuleNotFoundError:  # the profiler says what is missing when it begins
+        pass
+    except (ImportError, OSError, NotBuilt) as problem:
+        warn(f"There is no simulated NPU, only its profiler: {describe_error(problem)}")
     profiler = sys.modules[__name__]
     return SimpleNamespace(profiler=profiler, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
 

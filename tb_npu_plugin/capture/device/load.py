@@ -17,7 +17,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 #: The folder with the stand-in package torch_npu: on the path, `import torch_npu` finds it.
 SITE = Path(__file__).parent / "site"
 #: Set once the user has been told: child processes say nothing.
-_TOLD = "TB_NPU_SIMULATION_TOLD"
+_TOLD = "_TB_NPU_SIMULATION_TOLD"
 _MOST_DEVICES = 64
 
 
@@ -120,12 +120,11 @@ def _is_fake(store: Any) -> bool:
 
 def _run_eagerly(torch: Any) -> None:
     """torch.compile leaves models as they are: there is no compiler for the simulated device."""
-    compile_with_torch = torch.compile
 
-    @functools.wraps(compile_with_torch)
+    @functools.wraps(torch.compile)
     def compile_nothing(model: Any = None, **options: Any) -> Any:
         _tell_eager()
-        return compile_with_torch(model, **{**options, "disable": True})
+        return model if model is not None else lambda decorated: decorated
 
     torch.compile = compile_nothing
 

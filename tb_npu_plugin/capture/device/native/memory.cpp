@@ -3,6 +3,9 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#if __has_include(<c10/core/CachingDeviceAllocator.h>)
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
 
 #include <cstring>
 #include <mutex>
@@ -66,7 +69,39 @@ void free_block(void* context) {
   delete block;
 }
 
-struct DeviceAllocator final : c10::Allocator {
+// The base of later releases lets torch.accelerator tell and reset the counters.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+struct CountingAllocator : c10::DeviceAllocator {
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override { empty_cache(); }
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  void resetAccumulatedStats(DeviceIndex) override {}
+  void resetPeakStats(DeviceIndex device) override { reset_peaks(device); }
+  std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) override {
+    const auto& memory = memory_of(device);
+    return {memory.limit - memory.reserved, memory.limit};
+  }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override {
+    const auto& memory = memory_of(device);
+    c10::CachingDeviceAllocator::DeviceStats out;
+    constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    for (auto* bytes : {&out.allocated_bytes, &out.active_bytes, &out.requested_bytes}) {
+      (*bytes)[all].current = memory.allocated;
+      (*bytes)[all].peak = memory.allocated_peak;
+    }
+    out.reserved_bytes[all].current = memory.reserved;
+    out.reserved_bytes[all].peak = memory.reserved_peak;
+    out.allocation[all].current = memory.allocations - memory.frees;
+    out.allocation[all].allocated = memory.allocations;
+    out.allocation[all].freed = memory.frees;
+    return out;
+  }
+};
+#else
+using CountingAllocator = c10::Allocator;
+#endif
+
+struct DeviceAllocator final : CountingAllocator {
   c10::DataPtr allocate(size_t bytes) override {
     const auto device = current_device();
     require_room(device, static_cast<int64_t>(bytes));
@@ -112,6 +147,12 @@ c10::Allocator* pinned_allocator() { return &the_pinned_allocator; }
 
 void empty_cache() {
   for (auto& memory : counters) memory.reserved = segments_of(memory.allocated.load());
+}
+
+void reset_peaks(DeviceIndex device) {
+  auto& memory = memory_of(device);
+  memory.allocated_peak = memory.allocated.load();
+  memory.reserved_peak = memory.reserved.load();
 }
 
 c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes) {

@@ -27,12 +27,6 @@ std::map<std::string, int64_t> memory_counters(DeviceIndex device) {
           {"limit", memory.limit}};
 }
 
-void reset_peaks(DeviceIndex device) {
-  auto& memory = memory_of(device);
-  memory.allocated_peak = memory.allocated.load();
-  memory.reserved_peak = memory.reserved.load();
-}
-
 py::tuple take_records() {
   auto content = take_content();
   return py::make_tuple(py::bytes(content.records), content.names, py::bytes(content.words), py::bytes(content.ends), content.lost);

@@ -99,6 +99,7 @@ struct MemoryCounters {
 };
 MemoryCounters& memory_of(DeviceIndex device);
 void empty_cache();
+void reset_peaks(DeviceIndex device);
 c10::Allocator* device_allocator();
 c10::Allocator* pinned_allocator();
 c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes);  // host memory becomes device memory

@@ -95,9 +95,8 @@ TOLERANCES = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["transfer", *(pytest.param(name, marks=pytest.mark.full) for name in [*TOLERANCES][1:])]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("name", TOLERANCES)
 def test_gradients_equal_those_of_the_host(name: str, tmp_path: Path) -> None:
     script = SCRIPTS / f"{name}.py"
     text = "".join(line for line in script.read_text().splitlines(True) if not line.strip().startswith("assert"))
@@ -115,15 +114,15 @@ def test_gradients_equal_those_of_the_host(name: str, tmp_path: Path) -> None:
     check(load(tmp_path / "out"), load(tmp_path / "expected"), TOLERANCES[name])
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.full) for name in ("manual_profile", "dynamic", "offline")]
-)
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["manual_profile", "dynamic", "offline"])
 def test_scripts_that_profile(name: str, tmp_path: Path) -> None:
     run([*RUN, SCRIPTS / f"{name}.py", tmp_path / "out"], tmp_path)
     assert load(tmp_path / "out")
 
 
-@pytest.mark.parametrize("name", ["ddp", pytest.param("fsdp2", marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["ddp", "fsdp2"])
 def test_two_ranks_train_as_one_process_on_all_data(name: str, tmp_path: Path) -> None:
     import torch
     from torch import nn
@@ -211,8 +210,17 @@ def test_what_cannot_be_built_is_one_sentence(tmp_path: Path) -> None:
     variables = {"TB_NPU_CACHE_DIR": str(tmp_path / "empty"), "CXX": "no-such-compiler"}
     _, errors = run([*RUN, script], tmp_path, 1, **variables)
     assert errors.count("\n") == 1 and "cannot be built: CXX is 'no-such-compiler'" in errors
-    _, errors = run([*RUN, script], tmp_path, 1, TB_NPU_DEVICES="0")
-    assert "TB_NPU_DEVICES=0 is not a number from 1 to 64" in errors
+
+
+def test_the_number_of_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tb_npu_plugin.capture.device import build, load
+
+    monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "2,3")
+    assert load._device_count() == 2
+    for wrong in ("0", "65", "two"):
+        monkeypatch.setenv("TB_NPU_DEVICES", wrong)
+        with pytest.raises(build.NotBuilt, match=f"TB_NPU_DEVICES={wrong} is not a number from 1 to 64"):
+            load._device_count()
 
 
 def test_a_cache_that_cannot_be_written_is_replaced_by_a_temporary_one(

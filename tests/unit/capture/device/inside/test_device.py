@@ -109,6 +109,16 @@ def test_torch_compile_runs_eagerly(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err.count("torch.compile") <= 1
 
 
+@pytest.mark.skipif(
+    not hasattr(torch, "accelerator") or not hasattr(torch.accelerator, "memory_stats"), reason="PyTorch 2.9"
+)
+def test_torch_accelerator_is_the_device() -> None:
+    torch.ones(1000, device="npu")
+    assert str(torch.accelerator.current_accelerator()) == "npu"
+    assert torch.accelerator.memory_allocated() == torch.npu.memory_allocated()
+    assert torch.accelerator.max_memory_allocated() == torch.npu.max_memory_allocated() > 0
+
+
 def test_names_that_are_not_simulated_say_so() -> None:
     assert not hasattr(torch.npu, "NPUGraph")
     with pytest.raises(AttributeError, match="NPUGraph \\(graph capture\\) does not exist on the simulated NPU"):

@@ -14,6 +14,10 @@ from tb_npu_plugin.capture.device import records
 from tb_npu_plugin.capture.device.records import Copy, Kind, Sync
 
 TABLE = (Path(__file__).parent / "operators.txt").read_text().splitlines()
+if not hasattr(
+    torch.accelerator if hasattr(torch, "accelerator") else torch, "current_accelerator"
+):  # PyTorch 2.4, 2.5
+    TABLE = [line for line in TABLE if not line.startswith(("F.scaled_dot_product_attention", "F.grid_sample"))]
 #: Their meta kernels ask for values.
 WITHOUT_META = ("masked_scatter", "isin", "bucketize", "searchsorted", "kthvalue")
 
