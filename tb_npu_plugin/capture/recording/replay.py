@@ -7,7 +7,6 @@ would: for a value that it reads, for a synchronisation, and at the end of a ste
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -79,21 +78,13 @@ class What(IntEnum):
     LEAVE = 4
 
 
-class Happening(NamedTuple):
-    """Something that happens at a time: an operator begins or ends, a Python function does, or a record of the device."""
-
-    at: int
-    what: int
-    number: int
-
-
 @dataclass
 class Part:
     """What one segment is made of: everything that begins before `until` (recorded time)."""
 
     step: Call | None
     until: int
-    happenings: list[Happening] = field(default_factory=list)
+    happenings: Ints = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
 
 
 class RecordedPlanner(Planner):
@@ -186,12 +177,30 @@ class RecordedPlanner(Planner):
         self.plan.actions.append((Action.SYNCHRONIZE, start, None))
 
 
+class Record(NamedTuple):
+    """What is read of a record of the device (device/records.py)."""
+
+    entry: int
+    kind: int
+    thread: int
+    stream: int
+    id: int
+    bytes: int
+    signature: int
+    detail: int
+
+
+def _records(rows: Any) -> Iterator[Record]:
+    return map(Record._make, zip(*(rows[name].tolist() for name in Record._fields)))
+
+
 @dataclass
 class Walk:
-    """What has happened in a segment so far. step_row: of the mark of the step; rows: of operators that are open; entered, left: Python functions by number, with
+    """What has happened in a segment so far. records: that come; step_row: of the mark of the step; rows: of operators that are open; entered, left: Python functions by number, with
     ticks; changes: of memory, with the row of the operator and the tick."""
 
     planner: RecordedPlanner
+    records: Iterator[Record]
     step: tuple[int, int] = (0, 0)
     step_row: int = -1
     rows: dict[int, int] = field(default_factory=dict)
@@ -345,32 +354,34 @@ class Replay:
             part.happenings = happenings
         return parts
 
-    def _happenings(self, bounds: list[int]) -> list[list[Happening]]:
-        """By part, in order."""
-        out: list[list[tuple[int, int, int, Happening]]] = [[] for _ in bounds]
+    def _happenings(self, bounds: list[int]) -> list[Ints]:
+        """By part, in order: rows of time, What, and number among the calls, functions or records."""
+        entries, limits = self._rows["entry"], np.array(bounds, dtype=np.int64)
+        rows = [_rows_of(limits, entries, entries, 2, np.arange(len(entries)), What.RECORD)]
         both: tuple[tuple[What, Sequence[Call | Function]], ...] = (
             (What.BEGIN, self._calls),
             (What.ENTER, self._functions),
         )
         for what, spans in both:
-            for number, span in enumerate(spans):
-                start, end = span.start, max(span.end, span.start + 1)
-                part = out[bisect_right(bounds, start)]
-                # what ends makes room for what begins; the outer of two begins first and ends last
-                part.append((start, 1, -end, Happening(start, what, number)))
-                part.append((end, 0, -start, Happening(end, What(what + 1), number)))
-        for number, at in enumerate(self._rows["entry"].tolist()):
-            out[bisect_right(bounds, at)].append((at, 2, number, Happening(at, What.RECORD, number)))
-        return [[item[-1] for item in sorted(part)] for part in out]
+            starts, ends = (np.fromiter((span[place] for span in spans), np.int64, len(spans)) for place in (0, 1))
+            ends = np.maximum(ends, starts + 1)
+            # what ends makes room for what begins; the outer of two begins first and ends last
+            rows.append(_rows_of(limits, starts, starts, 1, -ends, what))
+            rows.append(_rows_of(limits, starts, ends, 0, -starts, What(what + 1)))
+        table = np.concatenate(rows)
+        part, at, rank, tie, _, number = table.T
+        table = table[np.lexsort((number, tie, rank, at, part))]
+        return [one[:, [1, 4, 5]] for one in np.split(table, np.searchsorted(table[:, 0], np.arange(1, len(bounds))))]
 
     def _segment(self, part: Part, is_last: bool) -> Segment:
-        happenings = part.happenings
-        times: list[int] = self._still(np.array([one.at for one in happenings], dtype=np.int64)).tolist()
+        ats, kinds, numbers = part.happenings.T
+        times: list[int] = self._still(ats).tolist()
         planner = RecordedPlanner(self._around, times[0] if times else int(self._still(self._data.start)))
-        walk = Walk(planner)
-        for place, (one, now) in enumerate(zip(happenings, times)):
-            planner.move_to(now, times[place + 1] if place + 1 < len(times) else now + _ROOM)
-            self._happen(one, part, walk)
+        walk = Walk(planner, _records(self._rows[numbers[kinds == What.RECORD]]))
+        limits = [*times[1:], times[-1] + _ROOM] if times else []
+        for now, limit, what, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
+            planner.move_to(now, limit)
+            self._happen(what, number, part, walk)
         if part.step is None:
             planner.rest()
         planner.plan.step = walk.step
@@ -385,29 +396,29 @@ class Replay:
             self._host.device.meters.sample(segment, min(segment.until, self.process.end), self._memory.reserved)
         return segment
 
-    def _happen(self, one: Happening, part: Part, walk: Walk) -> None:
+    def _happen(self, what: int, number: int, part: Part, walk: Walk) -> None:
         planner = walk.planner
-        if one.what == What.RECORD:
-            self._take(planner, one.number, walk)
-        elif one.what in (What.ENTER, What.LEAVE):
-            (walk.entered if one.what == What.ENTER else walk.left)[one.number] = planner.tick
-        elif one.what == What.BEGIN:
-            call = self._calls[one.number]
+        if what == What.RECORD:
+            self._take(planner, next(walk.records), walk)
+        elif what in (What.ENTER, What.LEAVE):
+            (walk.entered if what == What.ENTER else walk.left)[number] = planner.tick
+        elif what == What.BEGIN:
+            call = self._calls[number]
             thread = self._thread_places.get(call.tid, 0)
             planner.use(thread, 0)
-            walk.rows[one.number] = planner.begin_operator(self._info(one.number), thread, call.sequence, call.forward)
+            walk.rows[number] = planner.begin_operator(self._info(number), thread, call.sequence, call.forward)
             mark = self._marks.launches.get(call.signature)
             if mark is not None:
                 planner.mark(call.signature.name, mark)
             if call is part.step:
-                walk.step, walk.step_row = (planner.tick, 0), walk.rows[one.number]
+                walk.step, walk.step_row = (planner.tick, 0), walk.rows[number]
         else:
-            call = self._calls[one.number]
+            call = self._calls[number]
             planner.use(self._thread_places.get(call.tid, 0), 0)
             if call is part.step:
                 planner.rest()
                 walk.step = walk.step[0], planner.tick
-            planner.end_operator(walk.rows.pop(one.number))
+            planner.end_operator(walk.rows.pop(number))
 
     def _carry_out(self, planner: RecordedPlanner, part: Part) -> Segment:
         number = int(part.step.signature.name[len(STEP) :]) if part.step is not None else 0
@@ -465,20 +476,19 @@ class Replay:
         return found
 
     # -- records ------------------------------------------------------------------------------------
-    def _take(self, planner: RecordedPlanner, number: int, walk: Walk) -> None:
+    def _take(self, planner: RecordedPlanner, row: Record, walk: Walk) -> None:
         """Plan what a record says."""
-        row = self._rows[number]
-        kind, thread, stream = int(row["kind"]), int(row["thread"]), int(row["stream"])
+        kind, thread = row.kind, row.thread
         if kind in (Kind.VIEW, Kind.ARRIVAL):
             return
-        planner.use(self._thread_places.get(thread, 0), stream)
+        planner.use(self._thread_places.get(thread, 0), row.stream)
         if kind in (Kind.ALLOCATE, Kind.FREE):
-            size = int(row["bytes"]) * (1 if kind == Kind.ALLOCATE else -1)
-            walk.changes.append((Change(0, thread, int(row["id"]), size), planner.innermost, planner.tick))
+            size = row.bytes if kind == Kind.ALLOCATE else -row.bytes
+            walk.changes.append((Change(0, thread, row.id, size), planner.innermost, planner.tick))
             return
-        if not self._npu or not self._is_wanted(thread, int(row["entry"])):
+        if not self._npu or not self._is_wanted(thread, row.entry):
             return
-        signature = self._log.signatures[int(row["signature"])] if row["signature"] >= 0 else None
+        signature = self._log.signatures[row.signature] if row.signature >= 0 else None
         own = planner.innermost in (-1, walk.step_row)
         if own:  # PyTorch's profiler did not see the operator
             name = signature.name.partition(".")[0] if signature is not None else "npu"
@@ -487,29 +497,37 @@ class Replay:
         if own:
             planner.end_operator(planner.innermost)
 
-    def _plan(self, planner: RecordedPlanner, kind: int, row: Any, signature: Signature | None) -> None:
+    def _plan(self, planner: RecordedPlanner, kind: int, row: Record, signature: Signature | None) -> None:
         if kind == Kind.OPERATOR and signature is not None:
-            found = self._launches.get(int(row["signature"]))
+            found = self._launches.get(row.signature)
             if found is None:
-                found = self._launches[int(row["signature"])] = self._operations.launches(signature)
+                found = self._launches[row.signature] = self._operations.launches(signature)
             planner.run(found)
         elif kind == Kind.COPY:
-            if row["detail"] == Copy.DEVICE_TO_DEVICE and signature is not None:
+            if row.detail == Copy.DEVICE_TO_DEVICE and signature is not None:
                 planner.run(self._operations.launches(signature))
             else:
-                planner.copy(int(row["bytes"]), row["detail"] == Copy.DEVICE_TO_HOST, 1)
+                planner.copy(row.bytes, row.detail == Copy.DEVICE_TO_HOST, 1)
         elif kind == Kind.SYNC:
             planner.synchronize()
         elif kind == Kind.EVENT_RECORD:
-            planner.record_event(int(row["id"]))
+            planner.record_event(row.id)
         elif kind == Kind.STREAM_WAIT:
-            planner.wait_for(("event", int(row["id"])))
+            planner.wait_for(("event", row.id))
         elif kind == Kind.COLLECTIVE_WAIT:
-            planner.wait_for(("collective", int(row["id"])))
+            planner.wait_for(("collective", row.id))
         elif kind == Kind.COLLECTIVE and signature is not None:
-            transfer = self._exchanges.transfer(signature, int(row["id"]))
+            transfer = self._exchanges.transfer(signature, row.id)
             if transfer is not None:
                 planner.communicate(transfer)
+
+
+def _rows_of(limits: Ints, begun: Ints, at: Ints, rank: int, tie: Ints, what: What) -> Ints:
+    """Rows of the part in which something has begun, time, what goes first at that time, What, and its number."""
+    out = np.empty((len(at), 6), dtype=np.int64)
+    out[:, 0] = np.searchsorted(limits, begun, "right")
+    out[:, 1], out[:, 2], out[:, 3], out[:, 4], out[:, 5] = at, rank, tie, what, np.arange(len(at))
+    return out
 
 
 def _changes(rows: Any) -> list[Change]:
