@@ -2,7 +2,8 @@
 
 Recording: the same training on the simulated NPU in one process, in turn with a capture and without. Time is CPU time of the
 process, all threads, from the making of the profile until what was recorded is on the disk; it is parsed later. Bars hold for
-models whose operators take 20 us and more; those of tiny operators are told.
+models whose operators take 20 us and more, without switches; stacks, shapes and memory cost what PyTorch's profiler takes for
+them, which is told, and so are tiny operators.
 Analyse: raw data of so many operators of the host, one in three of which runs on the device, parsed in a process of its own.
 """
 
@@ -66,7 +67,8 @@ def record(model: str, switches: dict[str, bool], rounds: int) -> list[Bar]:
 
     def captured() -> None:
         with tempfile.TemporaryDirectory() as out:
-            with torch_npu.profiler.profile(on_trace_ready=handler(out, analyse_flag=False), **switches) as profile:
+            profile = torch_npu.profiler.profile(on_trace_ready=handler(out, analyse_flag=False), **switches)
+            with profile:
                 for _ in range(count):
                     step()
                     profile.step()
@@ -80,7 +82,7 @@ def record(model: str, switches: dict[str, bool], rounds: int) -> list[Bar]:
             pair.append(time.process_time() - began)
         times.append(pair)
     without, recorded = (list(column) for column in zip(*times[1:]))  # the first loads what the others find
-    told = "tiny operators are told, not judged" if model == "tiny operators" else ""
+    told = "told, not judged" if switches or model == "tiny operators" else ""
     name = f"recording, {model}, {'all switches' if switches else 'plain'}"
     return [Bar.of_times(name, recorded, without, RATIO, "no capture", data=f"{count} steps", unjudged=told)]
 
@@ -140,7 +142,7 @@ def write_log(path: Path, groups: int) -> None:
         part["bytes"], part["id"] = 4096, numbers % 64 << 12 | 1 << 20
     rows[:, 1]["signature"] = numbers % SIZES
     rows[:64, 2]["kind"] = Kind.VIEW  # nothing is there to free yet
-    rows = rows[:, [2, 0, 1]].reshape(-1)
+    ordered = rows[:, [2, 0, 1]].reshape(-1)
     words: list[int] = []
     ends = []
     for size in range(32, 32 + SIZES):
@@ -148,7 +150,9 @@ def write_log(path: Path, groups: int) -> None:
         ends.append(len(words))
     texts = np.frombuffer(json.dumps([["aten::mm"], 0]).encode(), "u1")
     with path.open("wb") as file:
-        np.savez(file, texts=texts, records=rows.view("u1"), words=np.array(words, "<i8"), ends=np.array(ends, "<i8"))
+        np.savez(
+            file, texts=texts, records=ordered.view("u1"), words=np.array(words, "<i8"), ends=np.array(ends, "<i8")
+        )
 
 
 def analyse(operators: int, form: str) -> list[Bar]:

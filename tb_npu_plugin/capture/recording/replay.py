@@ -92,6 +92,7 @@ class RecordedPlanner(Planner):
 
     def __init__(self, around: Circumstances, start: int) -> None:
         super().__init__(around, set())
+        self.plan.once = True
         self.times, self.limit, self.now, self._stream = [start], _END, start, 0
         self._stacks: dict[int, list[int]] = {}
 

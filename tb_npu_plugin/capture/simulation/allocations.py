@@ -38,7 +38,8 @@ class Allocations:
             return known[1]
         found = self._events(plan)
         if before is not None and self._allocator.idle_shape() == before:
-            self._known[plan] = before, found
+            if not plan.once:
+                self._known[plan] = before, found
         return found
 
     def _events(self, plan: Plan) -> Allocated:

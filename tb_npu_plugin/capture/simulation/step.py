@@ -347,7 +347,9 @@ class Recording:
         arrays, clock = step.plan.arrays, step.clock
         known = self._held.get(step.plan)
         if known is None or known.memory is not step.memory:
-            known = self._held[step.plan] = HeldColumns(step.plan, step.memory)
+            known = HeldColumns(step.plan, step.memory)
+            if not step.plan.once:
+                self._held[step.plan] = known
         held = known
 
         def found() -> dict[str, Any]:
