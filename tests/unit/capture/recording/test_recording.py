@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tb_npu_plugin.capture.recording import raw_data
 from tb_npu_plugin.capture.recording.host_lane import Reader
 from tb_npu_plugin.errors import BadFile
 from tests.oracle.raw import FULL, Raw
+from tests.support.invariants import check_all
 from tests.unit.capture.device.test_device import RUN, run
 from tests.unit.capture.scripts import ROOT, needs_torch, run_python
 
@@ -101,3 +103,58 @@ def test_a_script_that_forks_and_ends_in_an_exception_leaves_a_whole_result(tmp_
     (result,) = (tmp_path / "result").glob("*_ascend_pt")
     names = [row["Name"] for row in Raw(result).csv("kernel_details.csv")]
     assert [next(part for part in ("MatMul", "Relu") if part in name) for name in names] == ["MatMul", "Relu"]
+
+
+@FULL
+@needs_torch
+def test_the_tutorial(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "tutorial_capture.md").read_text()
+    (tmp_path / "finetune.py").write_text(text.split("```python\n")[1].split("```")[0])
+    run([*RUN, "finetune.py"], tmp_path)
+    (result,) = (tmp_path / "result").glob("*_ascend_pt")
+    check_all(result)
+    types = {kernel["Type"] for kernel in Raw(result).kernels}
+    assert {"FlashAttentionScore", "FlashAttentionScoreGrad", "LayerNormV3", "MatMulV3", "Cast"} <= types
+    said = json.loads((result / "profiler_metadata.json").read_text())["tb_npu_simulated"]
+    assert (said["operators_without_rule"], said["lost_records"]) == ([], 0)
+
+
+#: What sets the task queue and the level; a capture on two streams with an event.
+STREAMS = """
+import os, torch, torch_npu
+npu = torch_npu.profiler
+level = npu._ExperimentalConfig(profiler_level=getattr(npu.ProfilerLevel, os.environ["LEVEL"]), export_type=["text", "db"])
+x, stream = torch.ones(256, 256, device="npu"), torch.npu.Stream()
+w = torch.ones(256, 256, device="npu", requires_grad=True)
+with npu.profile(on_trace_ready=npu.tensorboard_trace_handler("result"), experimental_config=level):
+    done = torch.npu.Event()
+    with torch.npu.stream(stream):
+        for _ in range(20):
+            y = x @ x
+        done.record()
+    torch.npu.current_stream().wait_event(done)
+    y.relu()
+    (w @ x).sum().backward()
+    torch.npu.synchronize()
+"""
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("level", "queue"),
+    [
+        ("Level1", "1"),
+        *(pytest.param(*both, marks=FULL) for both in (("Level0", "2"), ("Level2", "0"), ("Level2", "2"))),
+    ],
+)
+def test_a_stream_waits_for_the_event_of_another(level: str, queue: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(STREAMS)
+    run([*RUN, "script.py"], tmp_path, TASK_QUEUE_ENABLE=queue, LEVEL=level)
+    (result,) = (tmp_path / "result").glob("*_ascend_pt")
+    if queue != "0":  # the invariants know by the name of a folder that there is no queue
+        check_all(result)
+    tasks = [event for event in Raw(result).slices if event.get("args", {}).get("Task Type") == "AI_CORE"]
+    (last,) = [task for task in tasks if "Relu" in task["name"]]
+    products = [task for task in tasks if task["tid"] != last["tid"]]
+    assert len(products) == 20 and len({task["tid"] for task in products}) == 1
+    assert last["ts"] >= max(task["ts"] + task["dur"] for task in products)

@@ -164,6 +164,32 @@ def data_parallel(rank: int, out: str) -> None:
     leave()
 
 
+def pipeline(rank: int, out: str) -> None:
+    """Two ranks that only send and receive, in a group of their own."""
+    import torch
+    import torch.distributed as dist
+
+    torch.npu.set_device(rank)
+    dist.init_process_group("hccl", init_method=f"file://{out}/meeting", rank=rank, world_size=2)
+    x, weight = torch.ones(64, 64).npu(), torch.ones(64, 64).npu().requires_grad_()
+
+    def step() -> None:
+        (x @ weight).sum().backward()
+        if rank == 0:
+            dist.send(x @ x, 1)
+        else:
+            dist.recv(x, 0)
+        way = (dist.isend, dist.irecv)
+        for work in dist.batch_isend_irecv(
+            [dist.P2POp(way[rank], x, 1 - rank), dist.P2POp(way[1 - rank], x, 1 - rank)]
+        ):
+            work.wait()
+        x.relu()
+
+    capture(Path(out), step)
+    leave()
+
+
 def _begin(rank: int, begun: Path) -> None:
     """Rank SLOW begins a step LATE seconds after the other one, however long the profiler of either took to start."""
     if rank != SLOW:
@@ -291,3 +317,14 @@ def test_two_ranks_have_the_same_operators_and_one_waits_for_the_other(tmp_path:
     between = [link for link in data["links"] if link["transport"] == "HCCS"]
     assert {(link["src_rank"], link["dst_rank"]) for link in between} == {(0, 1), (1, 0)}
     assert all(5 < link["bandwidth"] < 28 for link in between), "waiting is no transfer"
+
+
+@FULL
+def test_two_ranks_whose_only_communication_is_from_one_to_the_other(tmp_path: Path) -> None:
+    folders = ranks_of(spawned(pipeline, tmp_path, 2))
+    for rank, folder in folders.items():
+        check(folder)
+        kind = ("hcom_send", "hcom_receive")[rank]
+        assert [one.what[0] for one in operators(folder)] == [kind, "hcom_batchSendRecv"]
+    data = show("distributed", folders[0], folders[1]).data
+    assert data["world_size"] == 2

@@ -61,7 +61,9 @@ def test_kernels_are_the_operators_with_their_results(dtype: torch.dtype, tmp_pa
         types = ";".join(TYPES.get(tensor.dtype, tensor.dtype) for tensor in tensors)
         shapes = shapes or "N/A"
         if (kernel["Output Shapes"].strip('"'), kernel["Output Data Types"]) != (shapes, types):
-            wrong.append((signature.name, kernel["Name"], kernel["Output Shapes"], kernel["Output Data Types"], shapes, types))
+            wrong.append(
+                (signature.name, kernel["Name"], kernel["Output Shapes"], kernel["Output Data Types"], shapes, types)
+            )
     assert wrong == []
     types_of = [kernel["Type"] for kernel in kernels]
     assert {type_ for line, type_ in OWN.items() if line in lines} <= set(types_of)
