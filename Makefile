@@ -34,7 +34,7 @@ dev: $(VENV)/.installed ## as run; reloads the frontend and restarts TensorBoard
 needed: $(VENV)/.test
 	@sh tools/ensure_chromium.sh
 	@PIP_CONSTRAINT=$(NEWEST) sh tools/ensure_torch.sh $(BIN)/python
-	@sh tools/ensure_observer.sh $(BIN)/python
+	@sh tools/ensure_device.sh $(BIN)/python
 
 test: needed ## the tests of every commit, the browser ones included
 	$(BIN)/python -m pytest $(AT_ONCE) $(PYTEST_ARGS)
@@ -62,13 +62,13 @@ check: $(VENV)/.check ## lint, types, import rules, generated files, the built f
 
 bench: $(VENV)/.test ## all benchmarks; writes benchmarks/RESULTS.md (BENCH_ARGS=--quick: small sizes)
 	@sh tools/ensure_torch.sh $(BIN)/python
-	@sh tools/ensure_observer.sh $(BIN)/python
+	@sh tools/ensure_device.sh $(BIN)/python
 	$(BIN)/python benchmarks/all.py $(BENCH_ARGS)
 
 fuzz: ## fuzz the C code for FUZZ_SECONDS (default 60); run the C++ code under sanitizers
 	@sh tools/ensure_clang.sh
 	$(PYTHON) tests/fuzz/run.py $(FUZZ_SECONDS)
-	$(or $(wildcard $(BIN)/python),$(PYTHON)) tests/fuzz/observer.py
+	$(or $(wildcard $(BIN)/python),$(PYTHON)) tests/fuzz/device.py
 
 wheel: ## build a wheel for this machine into dist/ and try it in a fresh environment
 	sh tools/wheel.sh $(PYTHON)

@@ -56,37 +56,7 @@ SCANNER = native(
 )
 ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
 CSV = native("_csv", "readers", ("module", "rows"), ("rows",), scan=("decimal", "interner"))
-#: What it means that an extension is missing, and what builds it: one of those that read, the observer.
-WITHOUT = (
-    ("Traces are read by slower Python code, with the same results.", "A C compiler and Python's headers"),
-    ("The mock device records shapes in a slower way.", "A C++ 20 compiler, PyTorch and Python's headers"),
-)
-OBSERVER = "tb_npu_plugin.capture.mock._observer"
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
-
-
-def observer() -> list[Extension]:
-    """The observer of shapes (capture/mock/observer.py), if there is a PyTorch to build it against.
-
-    pip builds in an environment of its own, where there is none: `tb-npu build-observer` builds it for a user then.
-    """
-    try:
-        import torch
-    except (ImportError, OSError):  # none, or one whose own libraries do not load: the package works
-        return []
-    folder = "tb_npu_plugin/capture/mock"
-    compiling = runpy.run_path(str(HERE / folder / "compiling.py"))
-    return [
-        Extension(
-            OBSERVER,
-            sources=[f"{folder}/native/observer.cpp"],
-            language="c++",
-            extra_compile_args=[compiling["STANDARDS"][0], *compiling["compiler_flags"](torch)],
-            extra_link_args=compiling["linker_flags"](torch),
-            py_limited_api=True,
-            optional=True,
-        )
-    ]
 
 
 class BuildNative(build_ext):
@@ -111,9 +81,9 @@ class BuildNative(build_ext):
         try:
             super().build_extension(ext)
         except Exception as error:  # whatever the compiler's trouble is, the package works
-            without, needed = WITHOUT[ext.name == OBSERVER]
             print(
-                f"tb-npu-plugin: {ext.name} was not built ({error}). {without} {needed} are needed to build it.",
+                f"tb-npu-plugin: {ext.name} was not built ({error}). Traces are read by slower Python code, with the same "
+                "results. A C compiler and Python's headers are needed to build it.",
                 file=sys.stderr,
             )
         else:
@@ -183,9 +153,10 @@ setup(
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
-        "tb_npu_plugin.capture.mock": ["native/*.cpp"],  # tb-npu build-observer
+        # What tb-npu run builds and puts on the path.
+        "tb_npu_plugin.capture.device": ["native/*", "site/*/*.py", "site/*/contrib/*.py", "site/*.dist-info/*"],
     },
-    ext_modules=[SCANNER, ARGS, CSV, PACKING, *observer()],
+    ext_modules=[SCANNER, ARGS, CSV, PACKING],
     cmdclass={"build_ext": BuildNative, "bdist_wheel": TaggedWheel},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",

@@ -31,6 +31,7 @@ SCRIPTS = {
     "ranks": "Many ranks",
     "discovery": "List of runs",
     "capture": "Recording with the mock device, analyse",
+    "device": "The simulated NPU beside the CPU",
     "diagnosis": "tb-npu diagnose",
     "mock": "Writing simulated ranks: tb-npu mock",
     "peer": "Beside the plugin that this one replaces",

@@ -18,12 +18,13 @@ from tb_npu_plugin.errors import BadRequest, NpuPluginError
 
 #: Module and function of each command.
 COMMANDS = {
-    "build-observer": ("tb_npu_plugin.capture.observer_command", "build_observer"),
+    "build-device": ("tb_npu_plugin.capture.device.build", "build_device"),
     "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
     "diff": ("tb_npu_plugin.cli_diff", "diff"),
     "doctor": ("tb_npu_plugin.cli_show", "doctor"),
     "ingest": ("tb_npu_plugin.cli_show", "ingest"),
     "mock": ("tb_npu_plugin.capture.command", "mock"),
+    "run": ("tb_npu_plugin.capture.run", "run"),
     "show": ("tb_npu_plugin.cli_show", "show"),
 }
 #: Errors of a write to a full disk.

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("tests.support.invariants")
+from tb_npu_plugin.user_cache import cache_root  # noqa: E402
 from tests.support.scanners import scanner  # noqa: E402, F401
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +65,12 @@ def real_text_run() -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the user's cache; within one test run the cache is shared."""
+    """No test reads or fills the user's cache, but for the simulated NPU, which takes half a minute to build; within one
+    test run the cache is shared."""
     if "TB_NPU_CACHE_DIR" not in os.environ:
-        monkeypatch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "cache"))
+        cache = tmp_path_factory.getbasetemp() / "cache"
+        device = cache_root() / "device"
+        if device.is_dir() and not (cache / "device").is_symlink():
+            cache.mkdir(mode=0o700, exist_ok=True)
+            (cache / "device").symlink_to(device)
+        monkeypatch.setenv("TB_NPU_CACHE_DIR", str(cache))

@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 import os
 from collections.abc import Iterable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +34,8 @@ def load() -> ModuleType | None:
         return None
     missing = "torch_npu is not installed"
     try:
-        if importlib.util.find_spec("torch_npu") is not None:
+        spec = importlib.util.find_spec("torch_npu")
+        if spec is not None and not _is_stand_in(spec):
             torch_npu = importlib.import_module("torch_npu")
             if torch_npu.npu.is_available():
                 return torch_npu
@@ -44,6 +47,11 @@ def load() -> ModuleType | None:
     if requested == ASCEND:
         raise ImportError(f"{VARIABLE}={ASCEND}, but {missing}.")
     return None
+
+
+def _is_stand_in(spec: ModuleSpec) -> bool:
+    """The package of that name that belongs to the simulated device."""
+    return str(spec.origin).startswith(str(Path(__file__).parent))
 
 
 def names(torch_npu: ModuleType, requested: Iterable[str]) -> dict[str, Any]:

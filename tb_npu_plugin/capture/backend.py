@@ -1,11 +1,11 @@
-"""The seam between the API (capture/api) and what records and parses (capture/mock; in tests a fake).
+"""The seam between the API (capture/api) and what records and parses (capture/recording; in tests a fake).
 
 One capture, which is one result folder, uses one Recorder:
 
-    [sample → step_end →] prepare → [warmup] → start → (step_begin/step_end, mark, range_*, communication, collection)*
+    prepare → [warmup] → start → (step_begin/step_end, mark, range_*, collection)*
                         └→ discard: the profile ended before it recorded                       → stop → finalize
 
-All calls come from the thread that drives the profile, except mark, range_*, communication, collection and the
+All calls come from the thread that drives the profile, except mark, range_*, collection and the
 child-thread pair, which come from any thread. Times are ns since the epoch (time.time_ns), sizes
 bytes. A Recorder may raise; the API turns that into one [ERROR] line and the training goes on.
 """
@@ -102,12 +102,8 @@ class Recorder(Protocol):
     def prepare(self, folder: Path, settings: Settings) -> None:
         """`folder` exists, FRAMEWORK in it does not. Raises OSError where it cannot be written."""
 
-    def sample(self, settings: Settings, stepping: bool) -> None:
-        """Before prepare: the step that begins, which ends with step_end, is the last before a capture that has no
-        warm-up; its shapes can serve the capture. stepping: this is the thread that calls step()."""
-
-    def warmup(self, stepping: bool) -> None:
-        """Prepare, so that start is quick. stepping: as in sample."""
+    def warmup(self) -> None:
+        """Prepare, so that start is quick."""
 
     def start(self) -> None:
         """Record from now."""
@@ -133,28 +129,14 @@ class Recorder(Protocol):
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
 
-    def communicators(self, groups: Mapping[str, Json]) -> None:
-        """As Settings.groups, now: some may be new."""
-
-    def communication(self, start: int, end: int | None, communicator: str, peer: int | None) -> None:
-        """The calling thread communicated in this group (a key of Settings.groups), with `peer` (counted in the group)
-        or all members. end None: later communication without a report uses this group. end = start: the next
-        functional collective of this thread does."""
-
-    def batch(self, start: int, end: int) -> None:
-        """What the calling thread sent and received since `start` is one operator of the device."""
-
-    def waited(self, at: int, start: int) -> None:
-        """The calling thread waited for the communication that was reported with this start."""
-
     def enable_child_thread(self, switches: HostSwitches) -> None:
         """Record the calling thread as well."""
 
     def disable_child_thread(self) -> None:
         """Stop recording the calling thread."""
 
-    def finalize(self) -> Mapping[str, Json]:
-        """Raw data are on the disk when this returns, so that parse() works in any process at any later time.
+    def finalize(self, groups: Mapping[str, Json]) -> Mapping[str, Json]:
+        """groups: as Settings.groups, now: some may be newer than the capture. Raw data are on the disk when this returns, so that parse() works in any process at any later time.
 
         Returns what profiler_metadata.json says in addition (the mock: {schema.SIMULATED: ...}).
         """
@@ -226,9 +208,9 @@ def current_backend() -> Backend:
     """The backend in use: the mock device, unless another was chosen."""
     if _chosen:
         return _chosen[0]
-    return Backend("mock", _mock_recorder, "tb_npu_plugin.capture.mock.parse:parse", _MOCK_VERSIONS)
+    return Backend("mock", _mock_recorder, "tb_npu_plugin.capture.recording.parse:parse", _MOCK_VERSIONS)
 
 
 def _mock_recorder() -> Recorder:
-    recorder: Recorder = importlib.import_module("tb_npu_plugin.capture.mock.recorder").MockRecorder()
+    recorder: Recorder = importlib.import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
     return recorder

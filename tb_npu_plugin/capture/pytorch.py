@@ -1,7 +1,7 @@
 """The API of torch_npu.profiler, with or without an NPU.
 
     import tb_npu_plugin.capture.pytorch as profiler      # instead of: import torch_npu.profiler as profiler
-    from tb_npu_plugin.capture.pytorch import torch_npu   # for scripts that say torch_npu.profiler.profile(...)
+    from tb_npu_plugin.capture.pytorch import torch_npu   # all of it: with PyTorch, the simulated device npu too
     from tb_npu_plugin.capture.pytorch.profiler import analyse   # instead of: from torch_npu.profiler.profiler
 
 On a host with torch_npu and an NPU these are torch_npu's own objects; anywhere else the host side is recorded by
@@ -10,6 +10,7 @@ PyTorch's profiler and the device side is simulated. TB_NPU_BACKEND=ascend or =m
 
 from __future__ import annotations
 
+import importlib
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +33,7 @@ from tb_npu_plugin.capture.api.enums import (
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.messages import describe_error, warn
 from tb_npu_plugin.capture.api.mstx import current_stream, mstx
 from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import profile
@@ -57,24 +59,26 @@ __all__ = [
     "analyse",
     "dynamic_profile",
     "mstx",
-    "torch_npu",
     "BACKEND",
 ]
 
 _found: Any = ascend.load()
 #: "ascend" or "mock".
 BACKEND = ascend.MOCK if _found is None else ascend.ASCEND
-#: As far as the profiler is concerned: torch_npu.profiler, torch_npu.npu.mstx and the stream that its marks take.
-torch_npu: Any
 
 if _found is None:
-    _this = sys.modules[__name__]
-    profiler = _this  # torch_npu.profiler.profiler has analyse
-    torch_npu = SimpleNamespace(profiler=_this, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
+    profiler = sys.modules[__name__]  # torch_npu.profiler.profiler has analyse
     _NonIntrusiveProfile.init()
+
+    def __getattr__(name: str) -> Any:
+        """torch_npu: made when a script asks for it, since it loads PyTorch."""
+        if name == "torch_npu":
+            globals()[name] = _stand_in()
+            return globals()[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 else:
     torch_npu = _found
-    _names = [name for name in __all__ if name not in ("torch_npu", "BACKEND")]
+    _names = [name for name in __all__ if name != "BACKEND"]
     for _name in _names:
         del globals()[_name]
     globals().update(ascend.names(_found, [*_names, "profiler"]))
@@ -85,6 +89,22 @@ else:
         if not name.startswith("__"):  # those are of modules
             return getattr(_found.profiler, name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _stand_in() -> Any:
+    """torch_npu with the simulated device; without PyTorch, or where the device cannot be built, its profiler alone."""
+    from tb_npu_plugin.capture.device.build import NotBuilt
+    from tb_npu_plugin.capture.device.load import import_torch_npu
+
+    try:
+        importlib.import_module("torch")
+        return import_torch_npu()
+    except ModuleNotFoundError:  # the profiler says what is missing when it begins
+        pass
+    except (ImportError, OSError, NotBuilt) as problem:
+        warn(f"There is no simulated NPU, only its profiler: {describe_error(problem)}")
+    profiler = sys.modules[__name__]
+    return SimpleNamespace(profiler=profiler, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
 
 
 for _name in ("profiler", "dynamic_profile"):  # they can be imported from, as those of torch_npu.profiler

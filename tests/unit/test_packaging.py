@@ -21,7 +21,6 @@ FULL = pytest.mark.full
 NATIVE = [
     ".".join(path.with_suffix("").relative_to(ROOT).parts) for path in (ROOT / "tb_npu_plugin").rglob("_[!_]*.pyi")
 ]
-#: The observer of shapes is C++, and built where there is a PyTorch, which a wheel for all is not.
 NO_CXX = {"CXX": "false"}
 NO_COMPILERS = {**NO_CXX, "CC": "false"}
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler: the wheel goes without C code")
@@ -86,9 +85,11 @@ def test_wheel_holds_modules_bundle_and_native_modules_for_every_python(wheel: z
     assert modules | bundle | {"tb_npu_plugin/py.typed"} <= names
     folders = {name.split("/")[0] for name in names}
     assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"tb_npu_plugin"}
-    observer = "tb_npu_plugin/capture/mock/native/observer.cpp"  # users build it
+    device = "tb_npu_plugin/capture/device/native"  # `tb-npu run` builds it
     native = {f"{module.replace('.', '/')}.abi3.so" for module in NATIVE}
-    assert {name for name in names if name.endswith((".so", ".c", ".cpp", ".h"))} == native | {observer}
+    assert {name for name in names if name.endswith((".so", ".c", ".cpp", ".h"))} == native | {
+        str(path.relative_to(ROOT)) for path in (ROOT / device).iterdir()
+    }
     assert "-cp39-abi3-linux_" in Path(str(wheel.filename)).name
 
 

@@ -11,7 +11,6 @@ from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
 from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, settings
-from tb_npu_plugin.capture.api.communication import CommunicationNotes
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.hooks import GcDetector
@@ -51,7 +50,6 @@ class _ProfInterface:
         #: The result folder, "" before the first capture and after a failure.
         self.prof_path = ""
         #: step() was called: the calling thread is the training thread.
-        self.stepping = False
         self.activities = settings.checked_activities(activities)
         self.record_shapes = settings.checked_bool("record_shapes", record_shapes)
         self.profile_memory = settings.checked_bool("profile_memory", profile_memory)
@@ -65,12 +63,10 @@ class _ProfInterface:
         self.trace_ids = TraceIds(custom_trace_id_callback)
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
-        self._ahead: Recorder | None = None  # of the next capture, without a folder yet
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
         self._gc: GcDetector | None = None
         self._marks = AutomaticMarks()
-        self._communication = CommunicationNotes()
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
@@ -89,25 +85,8 @@ class _ProfInterface:
         return ProfilerAction.RECORD if self._began else ProfilerAction.WARMUP
 
     # -- one capture ---------------------------------------------------------------------------------
-    def sample_step(self) -> None:
-        """The step that begins is the last before a capture without a warm-up."""
-        recorder = backend.current_backend().recorder()
-        try:
-            recorder.sample(self._current_settings(), self.stepping)
-        except Exception as problem:  # the capture works without it
-            warn(f"The step before the capture is not sampled: {reason(problem)}")
-        else:
-            self._ahead = recorder
-
-    def drop_sample(self) -> None:
-        """Drop the sample: there will be no capture."""
-        ahead, self._ahead = self._ahead, None
-        if ahead is not None:
-            ahead.discard()
-
     def init_trace(self) -> None:
         """Make the result folder and get a recorder for it."""
-        ahead, self._ahead = self._ahead, None
         self.prof_path = ""
         if _another_records():
             raise RuntimeError("another profile of this process is recording; stop it first")
@@ -119,7 +98,7 @@ class _ProfInterface:
         self.prof_path = str(folder)
         try:
             self._settings = self._current_settings()
-            recorder = ahead or backend.current_backend().recorder()
+            recorder = backend.current_backend().recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too
             paths.remove(folder)
@@ -129,7 +108,7 @@ class _ProfInterface:
 
     def warmup_trace(self) -> None:
         """Get ready to record."""
-        self._required_recorder().warmup(self.stepping)
+        self._required_recorder().warmup()
 
     def start_trace(self) -> None:
         """Record."""
@@ -140,8 +119,6 @@ class _ProfInterface:
         self._termination.start(self._keep)
         if self._settings.mstx:
             self._marks.start()
-        if self._settings.simulates:
-            self._communication.start()
         recorder.start()
         self._began = True
         session.begin(session.Session(recorder, self._settings))
@@ -164,7 +141,7 @@ class _ProfInterface:
             recorder.discard()
             self._termination.stop()
             return
-        added = recorder.finalize()
+        added = recorder.finalize(ranks.groups())
         self._write_info({"collectionTimeEnd": time.time_ns(), "MonotonicTimeEnd": time.monotonic_ns()})
         variables = self._settings.environment if "text" in self._settings.export_types else None
         groups = self._settings.groups or ranks.groups()
@@ -229,7 +206,6 @@ class _ProfInterface:
         """Detach the recorder and restore replaced functions."""
         self._close()
         self._marks.stop()
-        self._communication.stop()
 
     def _required_recorder(self) -> Recorder:
         if self._recorder is None:
@@ -244,7 +220,7 @@ class _ProfInterface:
 
     def step_end(self, number: int) -> None:
         """Close it."""
-        recorder = self._recorder or self._ahead
+        recorder = self._recorder
         if recorder is not None:
             self._mark_step(recorder.step_end, number)
 

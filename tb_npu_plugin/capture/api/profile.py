@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import StepActions, default_schedule, records_without_warmup
+from tb_npu_plugin.capture.api.schedule import StepActions, default_schedule
 
 
 class profile(_KinetoProfile):
@@ -112,7 +112,6 @@ class profile(_KinetoProfile):
         with self._given_up_if_interrupted():
             self._end_step()
             self.action_controller.transit(self.current_action, None, self._call_handler)
-            self.prof_if.drop_sample()
             self._step_actions.sum_up()
 
     @never_raises()
@@ -124,7 +123,6 @@ class profile(_KinetoProfile):
         if self._is_copy("step") or self._is_in_handler("step"):
             return
         self._end_step()
-        self.prof_if.stepping = True
         before = self.current_action
         try:
             self.step_num += 1
@@ -145,8 +143,6 @@ class profile(_KinetoProfile):
     def _begin_step(self) -> None:
         if not self.record_steps:
             return
-        if self.current_action is ProfilerAction.NONE and records_without_warmup(self.schedule, self.step_num + 1):
-            self.prof_if.sample_step()
         number = self.step_num + self._step_offset
         self.prof_if.step_begin(number)
         if self._step_is_range:

@@ -100,8 +100,3 @@ def _as_action(found: Any) -> ProfilerAction:
     if not isinstance(name, str) or name not in ProfilerAction.__members__:
         raise TypeError(f"schedule must return a ProfilerAction, not {found!r}")
     return ProfilerAction[name]
-
-
-def records_without_warmup(chosen: Any, step: int) -> bool:
-    """The step after an idle step is recorded. False for a function of the user, which may count its calls."""
-    return isinstance(chosen, schedule) and chosen(step) in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)

@@ -44,6 +44,10 @@ class Columns(MutableSequence[T]):
             self._records = self._make()
         return self._records
 
+    def tells(self, name: str) -> bool:
+        """There is a column of this name."""
+        return name in self._columns
+
     def column(self, name: str) -> list[Any]:
         """Values of an attribute."""
         found = self._columns.get(name)

@@ -11,6 +11,7 @@ calls CANN itself; 1 has the queue; with 2 the launching thread also asks for th
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -54,6 +55,8 @@ _LEAST, _RISE, _LAST = 0.736, 0.12, 1.05
 _COMMUNICATE = 30_000
 #: ns from the node launch to when the launch counts as passed through CANN, for the flow of the trace.
 ACL = 300
+#: ns until a mark arrives at the device, and of its call.
+MARK_ARRIVES, MARK_CALL = _ARRIVE, _BEFORE
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
 #: ns that the call for the size of the workspace takes, whichever thread makes it; and taking it where it is there.
@@ -139,11 +142,6 @@ def exchange_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
     return vary(_COMMUNICATE, lot, whole)
 
 
-def mark_times(arrive: float, call: float) -> tuple[int, int]:
-    """ns until a mark arrives at the device, and of the call, by two random numbers."""
-    return int(vary(_ARRIVE, arrive, int)), int(vary(_BEFORE, call, int))
-
-
 def compile_time(lot: Any) -> int:
     """ns that CANN takes to compile an operator on first sight."""
     return int(vary(COMPILE, lot, int))
@@ -167,7 +165,7 @@ class Device:
         self.chip, self.slow, self.task_queue = chip, slow, task_queue
         self.meters = Meters(chip, start)
         self.free_at = start  # the launching thread
-        self._busy = {STREAM: 0, RANDOM_STREAM: 0}
+        self._busy: dict[int, int] = defaultdict(int, {STREAM: 0, RANDOM_STREAM: 0})
         self._communicating: dict[int, int] = {}
         self._dequeued = [0] * QUEUE
         self._started = [0] * AHEAD
@@ -277,14 +275,18 @@ class Device:
         """The communication of a group is done at `end`."""
         self._communicating[group] = end
 
-    def hold(self, done: int) -> tuple[int, int] | None:
-        """Let the compute stream wait until `done`: start and end of the task, if it must."""
-        busy = self._busy[STREAM]
+    def stream_until(self, stream: int) -> int:
+        """When what was launched on a stream is done."""
+        return self._busy[stream]
+
+    def hold(self, done: int, stream: int = STREAM) -> tuple[int, int] | None:
+        """Let a stream wait until `done`: start and end of the task, if it must."""
+        busy = self._busy[stream]
         if done <= busy:
             return None
         begin = max(busy + 300, self.free_at)
         end = max(done, begin) + 200
-        self._busy[STREAM] = end
+        self._busy[stream] = end
         return begin, end
 
 

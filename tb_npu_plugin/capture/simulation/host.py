@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,17 +98,19 @@ class Place:
     slow        factor of the kernels' durations
     task_queue  TASK_QUEUE_ENABLE
     fragmented  bytes of the allocator's segments that are in pieces before the capture
+    threads     ids by plan.Thread; without: those of a simulated process
     """
 
     process: Process
     chip: Chip
-    seed: int
+    seed: int | str
     held: int
     keep: bool = True
     runtime: bool = False
     slow: float = 1.0
     task_queue: int = 1
     fragmented: int = 0
+    threads: tuple[int, ...] = ()
 
 
 class Host:
@@ -135,9 +137,10 @@ class Host:
         self.now = process.start
         main, autograd = process.pid, process.pid + 91
         #: By plan.Thread.
-        self._threads = (main, autograd, process.dequeue_tid, main + 133)
-        launching = [process.dequeue_tid] if process.npu and place.task_queue else []
-        process.threads[:] = [main, *launching, autograd]
+        self._threads = place.threads or (main, autograd, process.dequeue_tid, main + 133)
+        if not place.threads:
+            launching = [process.dequeue_tid] if process.npu and place.task_queue else []
+            process.threads[:] = [main, *launching, autograd]
         self._recording = (
             Recording(process, self._threads, self.device.meters, place.task_queue > 0) if place.keep else None
         )
@@ -189,13 +192,7 @@ class Host:
         plan, device = step.plan, self.device
         arrays = plan.arrays
         draws = self._random.take(plan.draws)
-        lot = draws[arrays.lots]
-        shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
-        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
-        clock = step.clock = np.empty(len(spells) + 1, dtype=_WHOLE)
-        clock[0] = 0
-        np.cumsum(spells * arrays.works, out=clock[1:])
-        clock += self.now
+        step.clock = self._clock(plan, draws)
         compiling = np.where(arrays.compiles, COMPILED, 0)
         for launch in arrays.new:
             compiling[launch] = compile_time(draws[arrays.launch_draws[launch] + 1])
@@ -219,46 +216,79 @@ class Host:
             int(compiling[arrays.new].sum()),
         )
 
+    def _clock(self, plan: Plan, draws: Floats) -> Ints:
+        """Time of each tick of a plan, as long as the host waits for nothing."""
+        arrays = plan.arrays
+        lot = draws[arrays.lots]
+        shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
+        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
+        clock = np.empty(len(spells) + 1, dtype=_WHOLE)
+        clock[0] = 0
+        np.cumsum(spells * arrays.works, out=clock[1:])
+        return clock + self.now
+
+    def _awaited(self, argument: Any) -> int:
+        """When what a stream waits for is done. argument: of the action."""
+        return self.device.communication_until(self.groups[argument])
+
     def _carry_out(self, step: Step) -> Iterator[Transfer]:
         """Ask the device, in order."""
         device, plan, times = self.device, step.plan, step.launches
-        launch, copy, communicate, wait = Action.LAUNCH, Action.COPY, Action.COMMUNICATE, Action.WAIT
         ticks, late = plan.arrays.queue_ticks.tolist(), 0
         starts = step.clock[plan.arrays.queue_ticks].tolist()
         before = step.prepared + times.before + step.compiling
         launches = zip(*(column.tolist() for column in (plan.arrays.streams, before, *times[1:6])))
-        copies, exchanges = iter(step.copies.tolist()), iter(step.exchanges.tolist())
+        calls = {
+            Action.COPY: iter(step.copies.tolist()),
+            Action.COMMUNICATE: iter(step.exchanges.tolist()),
+            Action.MARK: repeat(0),
+        }
         for action, place, argument in plan.actions:
-            if action is wait:
-                step.waits.append(device.hold(device.communication_until(self.groups[argument])))
-                continue
-            if action is Action.SYNCHRONIZE:
-                late = self._synchronize(step, place, late)
-                continue
-            if action is launch:
+            if action is Action.LAUNCH:
                 found, lates, late = device.run_all(starts[place : place + argument], islice(launches, argument), late)
                 step.queue += found
                 step.lates += [(ticks[place + behind] + 1, by) for behind, by in lates]
-                continue
-            start = starts[place] + late
-            resumes = device.room_at(start)
-            if action is copy:
-                begin, rows, dur = device.move(start, next(copies), *argument)
-                step.copied += [(row, dur) for row in rows]
+            elif action is Action.WAIT:
+                stream = plan.tasks[plan.waits[place]].stream
+                step.waits.append(device.hold(self._awaited(argument), stream))
+            elif action is Action.RECORD_EVENT:
+                self._record_event(argument)
+            elif action is Action.SYNCHRONIZE:
+                late = self._synchronize(step, place, late)
             else:
-                took = next(exchanges)
-                begin, at = device.meet(start, took, self.groups[argument.group])
-                self._arrive(step, at, acl_of_exchange(begin, took))
-            step.queue.append((begin, 0, 0))
-            if not device.task_queue:  # the operator has launched by itself
-                resumes = device.free_at
-            if resumes > start:
-                by = -(-resumes // 10) * 10 - start
-                late += by
-                step.lates.append((ticks[place] + 1, by))
-            if action is communicate:
-                yield argument
-                step.exchanged += 1
+                start = starts[place] + late
+                resumes = device.room_at(start)
+                begin = self._call(step, action, argument, start, next(calls[action]))
+                step.queue.append((begin, 0, 0))
+                if not device.task_queue:  # the operator has launched by itself
+                    resumes = device.free_at
+                if resumes > start:
+                    by = -(-resumes // 10) * 10 - start
+                    late += by
+                    step.lates.append((ticks[place] + 1, by))
+                if action is Action.COMMUNICATE:
+                    yield argument
+                    step.exchanged += 1
+
+    def _call(self, step: Step, action: Action, argument: Any, start: int, took: int) -> int:
+        """A mark, copy or communication is enqueued at `start`; gives when its call begins, which takes `took`."""
+        device = self.device
+        if action is Action.MARK:
+            return self._mark(argument, start)
+        if action is Action.COPY:
+            begin, rows, dur = device.move(start, took, *argument)
+            step.copied += [(row, dur) for row in rows]
+            return begin
+        begin, at = device.meet(start, took, self.groups[argument.group])
+        self._arrive(step, at, acl_of_exchange(begin, took))
+        return begin
+
+    def _mark(self, argument: Any, start: int) -> int:
+        """A mark is put on a stream; gives when its call begins. Programs put none."""
+        return start
+
+    def _record_event(self, argument: Any) -> None:
+        """An event is recorded on a stream. Programs record none."""
 
     def _arrive(self, step: Step, at: int, acl: int) -> None:
         """This rank is at the next communication of its step."""

@@ -38,6 +38,8 @@ class Action(IntEnum):
     COMMUNICATE = 2
     WAIT = 3
     SYNCHRONIZE = 4
+    RECORD_EVENT = 5
+    MARK = 6
 
 
 class Circumstances(NamedTuple):
@@ -55,13 +57,14 @@ class Circumstances(NamedTuple):
 
 
 class Op(NamedTuple):
-    """An operator call. info None: the mark of the step; sequence: of the program, -1 without."""
+    """An operator call. info None: the mark of the step; sequence: of the program, -1 without; backward: number of the
+    forward thread, 0 in the forward pass."""
 
     info: Optional[OpInfo]
     thread: int
     start: int
     sequence: int
-    backward: bool
+    backward: int
 
 
 class Frame(NamedTuple):

@@ -42,7 +42,7 @@ _OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchroniz
 
 def plan_of(program: Program, around: Circumstances, known: set[Kernel]) -> Plan:
     """The plan of one step. known: operators that are compiled."""
-    planner = _Planner(around, known)
+    planner = Planner(around, known)
     skipped = frozenset() if around.npu else _OF_THE_DEVICE
     planner.begin()
     for name, *arguments in program.instructions:
@@ -53,7 +53,9 @@ def plan_of(program: Program, around: Circumstances, known: set[Kernel]) -> Plan
     return planner.plan
 
 
-class _Planner:
+class Planner:
+    """Makes one plan. Subclasses take other times (recording/replay.py)."""
+
     def __init__(self, around: Circumstances, known: set[Kernel]) -> None:
         self.plan, self._around, self._known = Plan(), around, set(known)
         self._workspaces = dict(around.workspaces)
@@ -61,6 +63,11 @@ class _Planner:
         self._open: list[int] = []  # operators
         self._frames: list[int] = []
         self._blocks: dict[int, int] = {}  # slot -> row in `memory`
+
+    @property
+    def tick(self) -> int:
+        """The last one."""
+        return self._tick
 
     # -- the step -----------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -166,6 +173,14 @@ class _Planner:
         """Thread that calls CANN for the open operator."""
         return Thread.LAUNCHING if self._around.task_queue else self.plan.ops[self._open[-1]].thread
 
+    def _caller(self) -> int:
+        """Thread that waits for the device and asks for the size of workspaces."""
+        return Thread.MAIN
+
+    def _stream_of(self, kernel: Kernel) -> int:
+        """Stream that a kernel is launched on."""
+        return stream_of(kernel)
+
     def launch(self, launch: Launch) -> None:
         """Launch a kernel, whose workspace this thread gets unless the launching thread does."""
         plan, kernel = self.plan, launch.kernel
@@ -176,12 +191,12 @@ class _Planner:
             start = self._tick
             self.spend(WORKSPACE_SIZE)
             name, mode = launch.prepared
-            call = self._call("acl", name, "0", mode, Thread.MAIN)
+            call = self._call("acl", name, "0", mode, self._caller())
             plan.host_calls.append((call, start, self._tick))
         new, prepares = launch.compiled and kernel not in self._known, launcher_prepares and not launch.compiled
         takes = prepares and launch.workspace > 0
         place = self._enqueue(Action.LAUNCH, launch.queued, DRAWS + new + prepares + takes, 1)
-        stream, thread = stream_of(kernel), self._thread()
+        stream, thread = self._stream_of(kernel), self._thread()
         size = compiles = runtime = -1
         if prepares:
             name, mode = launch.prepared
@@ -232,7 +247,7 @@ class _Planner:
         """Wait on the main thread until the device has done everything."""
         start, end = self._wait_tick(), self._wait_tick()
         self.plan.actions.append((Action.SYNCHRONIZE, start, None))
-        call = self._call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", Thread.MAIN)
+        call = self._call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", self._caller())
         self.plan.host_calls.append((call, start, end))
         self.spend(1_000)
 

@@ -60,6 +60,9 @@ _VECTOR = {
     "sin": "Sin",
     "cos": "Cos",
     "tan": "Tan",
+    "sinh": "Sinh",
+    "cosh": "Cosh",
+    "expm1": "Expm1",
     "tanh": "Tanh",
     "erf": "Erf",
     "sigmoid": "Sigmoid",
@@ -93,6 +96,9 @@ _VECTOR = {
     "isfinite": "IsFinite",
     "isinf": "IsInf",
     "isnan": "NotEqual",
+    "isneginf": "IsNegInf",
+    "isposinf": "IsPosInf",
+    "nan_to_num": "NanToNum",
     "where": "SelectV2",
     "masked_fill": "MaskedFill",
     "clamp": "ClipByValueV2",
@@ -108,6 +114,7 @@ _VECTOR = {
     "leaky_relu_backward": "LeakyReluGrad",
     "elu": "EluV2",
     "elu_backward": "EluGradV2",
+    "log_sigmoid_forward": "LogSigmoid",
     "softplus": "SoftplusV2",
     "softplus_backward": "SoftplusV2Grad",
     "hardtanh": "HardtanhGrad",
@@ -129,6 +136,10 @@ _VECTOR = {
     "sort": "Sort",
     "argsort": "Sort",
     "cumsum": "Cumsum",
+    "cumprod": "Cumprod",
+    "searchsorted": "SearchSorted",
+    "eye": "Eye",
+    "dot": "Dot",
     "tril": "Tril",
     "triu": "Triu",
     "arange": "Range",
@@ -168,6 +179,8 @@ _REDUCTIONS = {
     "amin": "ReduceMin",
     "max": "ReduceMax",
     "min": "ReduceMin",
+    "max_dim": "ArgMaxWithValue",
+    "min_dim": "ArgMinWithValue",
     "any": "ReduceAny",
     "all": "ReduceAll",
     "argmax": "ArgMaxV2",
@@ -299,11 +312,14 @@ VIEWS = frozenset(
         "flatten",
     )
 )
+#: Begin of the names of operators of lists of tensors, and vector operations per element where they are not two.
+EACH = "aten::_foreach_"
+_EACH_PASSES = {"mul": 1, "addcmul": 3, "addcdiv": 3}
 
 
 def has_rule(op: str) -> bool:
-    """The operator, or its form that is not in place, is listed."""
-    return op in RULES or (op.endswith("_") and op[:-1] in RULES)
+    """The operator, or its form that is not in place, is listed, or makes a view, or is one of lists of tensors."""
+    return op in RULES or op in VIEWS or op.startswith(EACH) or (op.endswith("_") and op[:-1] in RULES)
 
 
 @cache
@@ -319,6 +335,6 @@ def rule_of(op: str) -> Rule | None:
         rule = RULES[op[:-1]]
         return replace(rule, api=rule.api.replace("aclnn", "aclnnInplace", 1))
     title = _title(name.strip("_"))
-    if name.startswith("_foreach_"):
-        return _update(f"aclnn{title}", title, 2)
+    if op.startswith(EACH):
+        return _update(f"aclnn{title}", title, _EACH_PASSES.get(name.split("_")[2], 2))
     return vector(f"aclnn{title}", title)

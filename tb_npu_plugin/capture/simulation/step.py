@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.simulation.allocations import Allocated, HeldColumns
 from tb_npu_plugin.capture.simulation.columns import Columns
-from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, TASK_BITS, LaunchTimes
+from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, MARK_CALL, TASK_BITS, LaunchTimes
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.plan import Plan
 from tb_npu_plugin.capture.simulation.plan_arrays import Ints, ints
@@ -98,6 +98,11 @@ class Recording:
         self._process, self._threads, self._meters, self._queues = process, ints(threads), meters, queues
         self._tasks: dict[int, int] = {}
         self._held: dict[Plan, HeldColumns] = {}
+
+    def next_number(self, stream: int) -> int:
+        """Number of a task that is in no plan."""
+        number = self._tasks[stream] = self._tasks.get(stream, FIRST_TASK) + 1
+        return number & ((1 << TASK_BITS) - 1)
 
     def launcher(self, step: Step) -> HostOp:
         """The operator whose communication has just begun."""
@@ -256,6 +261,7 @@ class Recording:
         def calls() -> dict[str, Any]:
             starts, ends, _ = times()
             order = np.lexsort((-ends, starts))
+            order = order[arrays.call_levels[order] != ""]
             return {
                 "level": arrays.call_levels[order],
                 "name": arrays.call_names[order],
@@ -275,7 +281,7 @@ class Recording:
         """Starts and ends of the calls of CANN, and when the launching thread is done with each element of the queue."""
         arrays, clock, times = step.plan.arrays, step.clock, step.launches
         starts, ends = np.zeros(len(step.plan.calls), dtype=np.int64), np.zeros(len(step.plan.calls), dtype=np.int64)
-        ended = np.zeros(len(begins), dtype=np.int64)
+        ended = begins + MARK_CALL  # of marks; all others have their own
 
         def note(calls: Ints, start: Ints, end: Ints) -> None:
             starts[calls], ends[calls] = start, end
@@ -341,7 +347,9 @@ class Recording:
         arrays, clock = step.plan.arrays, step.clock
         known = self._held.get(step.plan)
         if known is None or known.memory is not step.memory:
-            known = self._held[step.plan] = HeldColumns(step.plan, step.memory)
+            known = HeldColumns(step.plan, step.memory)
+            if not step.plan.once:
+                self._held[step.plan] = known
         held = known
 
         def found() -> dict[str, Any]:

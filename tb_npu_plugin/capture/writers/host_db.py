@@ -219,7 +219,7 @@ class HostTables:
 def _launches(records: Sequence[Any], ops: Sequence[HostOp]) -> tuple[Ints, Ints]:
     """Place of the operator that launched each task or communication, -1: none of these; and the connections."""
     (connections,) = arrays(records, "connection")
-    if isinstance(records, Columns):
+    if isinstance(records, Columns) and records.tells("op_place"):
         return records.array("op_place"), connections
     places = {op: place for place, op in enumerate(ops)}
     return np.array([places.get(record.op, -1) for record in records], dtype=np.int64), connections

@@ -20,7 +20,6 @@ SHOWN = {
     "step_end": slice(1),
     "mark": slice(3),
     "range_start": slice(1, 4),
-    "communication": slice(2, 4),
 }
 
 
@@ -58,7 +57,7 @@ class FakeRecorder:
         self._note("prepare")
         (folder / backend.RAW_FOLDER).mkdir()
 
-    def finalize(self) -> Mapping[str, Any]:
+    def finalize(self, groups: Mapping[str, Any]) -> Mapping[str, Any]:
         self._note("finalize")
         (self.folder / backend.RAW_FOLDER / RAW).write_text(json.dumps({"operators": 3}))
         return {"tb_npu_simulated": {"by": "fake"}}

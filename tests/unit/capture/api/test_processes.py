@@ -110,7 +110,7 @@ dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meeting
 alone = [dist.new_group([member]) for member in range(2)][rank]
 with profile(on_trace_ready=tensorboard_trace_handler("result", analyse_flag=False)):
     dist.barrier()
-os._exit(0)  # to destroy the group may hang in PyTorch: leave() of mock/test_distributed_run.py
+os._exit(0)  # to destroy the group may hang in PyTorch: leave() of recording/inside/test_distributed_run.py
 """
 
 

@@ -59,20 +59,6 @@ def test_validation(name: str, value: Any, stored: int, said: Said) -> None:
     assert said() == expected
 
 
-def test_the_step_before_a_capture_without_warmup_is_sampled(recorded: Recorded) -> None:
-    with make_profile(schedule=schedule(2, 1, 0, 1)) as prof:
-        assert recorded.take() == []
-        prof.step()
-        assert recorded.take() == ["sample"]
-        prof.step()
-        assert recorded.take() == ["step_end 1", "prepare", "start", "step_begin 2"]
-    assert len(recorded.recorders) == 1
-    recorded.take()
-    with make_profile(schedule=schedule(1, 1)):
-        pass
-    assert recorded.take_captures() == ["sample", "discard"]
-
-
 def test_a_schedule_that_fails(recorded: Recorded, said: Said) -> None:
     def plan(step: int) -> Any:
         if step == 1:

@@ -1,0 +1,227 @@
+"""Builds the extension of the simulated device (native/) against the PyTorch of this Python, once, and keeps it."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.user_cache import cache_root, open_to_others
+
+NATIVE = Path(__file__).parent / "native"
+#: Name of the extension module.
+MODULE = "_npu_device"
+_OLDEST = (2, 4)
+#: PyTorch asks for C++17 up to 2.12 and for C++20 since; the newest that the compiler knows is taken.
+_STANDARDS = ("-std=c++20", "-std=c++17")
+_COMPILERS = ("c++", "g++", "clang++")
+_GET_COMPILER = "Install g++ 10 or later, or clang++ (CXX names one that is not in PATH), and Python's headers."
+_BUILDING = ".building-"
+#: Seconds after which the remains of a killed build are removed.
+_ABANDONED = 3600.0
+
+
+class NotBuilt(NpuPluginError):
+    """The simulated device cannot be built here."""
+
+    code = "not_built"
+
+
+def library(tell: Callable[[str], None]) -> Path:
+    """Path of the extension for this PyTorch; builds it first where it is missing.
+
+    tell takes one line for the user when a build starts. Raises NotBuilt.
+    """
+    torch = _torch()
+    folder = _folder(tell)
+    path = folder / f"{_key(torch)}.so"
+    if path.is_file():
+        return path
+    with _locked(folder / ".lock"):
+        if not path.is_file():  # another process may have built it meanwhile
+            _clear_abandoned(folder)
+            _build(torch, path, tell)
+    return path
+
+
+def _torch() -> Any:
+    try:
+        torch: Any = importlib.import_module("torch")
+    except (ImportError, OSError) as error:
+        raise NotBuilt(f"PyTorch cannot be imported: {error}", f"Install it for {sys.executable}.") from error
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
+        raise NotBuilt(f"PyTorch {torch.__version__} is too old", "Install 2.4 or later.")
+    return torch
+
+
+def _folder(tell: Callable[[str], None]) -> Path:
+    """A folder of this user alone that can be written: in the cache directory, else among the temporary files."""
+    problem: object = None
+    for root in (_cache, _temporary):
+        try:
+            (root() / "device").mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = (root() / "device").resolve()
+            shared = open_to_others(folder)
+            if shared is None and os.access(folder, os.W_OK):
+                if root is _temporary:
+                    tell(f"The cache directory cannot be used ({problem}). The simulated NPU is kept in {folder}.")
+                return folder
+            problem = f"others can write to {shared}" if shared else f"{folder} is read-only"
+        except (OSError, RuntimeError) as error:
+            problem = error
+    raise NotBuilt(f"no folder can be written: {problem}", "TB_NPU_CACHE_DIR names another one.")
+
+
+def _cache() -> Path:
+    return cache_root()
+
+
+def _temporary() -> Path:
+    return Path(tempfile.gettempdir()) / f"tb-npu-plugin-{os.geteuid()}"
+
+
+def _key(torch: Any) -> str:
+    """Differs where the extension would: by Python, PyTorch's build, and the sources."""
+    core = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+    digest = hashlib.blake2b(digest_size=8)
+    digest.update(f"{torch.version.git_version} {torch.compiled_with_cxx11_abi()} {core.stat().st_size}".encode())
+    for source in sorted(NATIVE.iterdir()):
+        digest.update(source.name.encode() + source.read_bytes())
+    return f"torch-{torch.__version__}-{sysconfig.get_config_var('SOABI')}-{digest.hexdigest()}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """One process of this user at a time; the lock ends with its process."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _clear_abandoned(folder: Path) -> None:
+    for left in folder.glob(f"{_BUILDING}*"):
+        with suppress(FileNotFoundError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+def _build(torch: Any, path: Path, tell: Callable[[str], None]) -> None:
+    """Compile into a folder of its own, try it in a process of its own, then rename: a file at `path` is complete."""
+    compiler = _compiler()
+    tell(f"Building the simulated NPU for PyTorch {torch.__version__}: half a minute, once.")
+    try:
+        with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=path.parent) as name:
+            out = Path(name) / path.name
+            _run(
+                [
+                    *compiler,
+                    *compiler_flags(torch, compiler),
+                    str(NATIVE / "module.cpp"),
+                    "-o",
+                    str(out),
+                    *linker_flags(torch),
+                ]
+            )
+            out.chmod(0o700)
+            _run([sys.executable, "-c", _TRY.format(module=MODULE, path=str(out))], TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+            out.replace(path)
+    except OSError as error:
+        raise NotBuilt(f"it cannot be written: {error}", "TB_NPU_CACHE_DIR names another folder.") from error
+
+
+#: Loads the extension; what does not fit PyTorch may end the process.
+_TRY = """
+import torch
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+loader = ExtensionFileLoader({module!r}, {path!r})
+module = module_from_spec(spec_from_loader(loader.name, loader))
+loader.exec_module(module)
+module.take_operators()
+"""
+
+
+def _run(command: list[str], **variables: str) -> None:
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
+    if done.returncode == 0:
+        return
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    errors = [line for line in lines if "error: " in line]
+    reason = next(iter([*errors, *lines[-1:]]), f"exit status {done.returncode}")
+    if done.returncode < 0:
+        reason = f"signal {-done.returncode}; it takes 2 GB of memory"
+    raise NotBuilt(f"{Path(command[0]).name} failed: {reason}", _GET_COMPILER)
+
+
+def _compiler() -> list[str]:
+    named = shlex.split(os.environ.get("CXX", ""))
+    if named and shutil.which(named[0]) is None:
+        raise NotBuilt(f"CXX is {named[0]!r}, which is no program", _GET_COMPILER)
+    found = named or [name for name in _COMPILERS if shutil.which(name)][:1]
+    if not found:
+        raise NotBuilt("there is no C++ compiler", _GET_COMPILER)
+    return found
+
+
+def compiler_flags(torch: Any, compiler: list[str]) -> list[str]:
+    """Arguments of the compiler in front of the source. NDEBUG: as PyTorch was built."""
+    include = Path(torch.__file__).parent / "include"
+    python = Path(sysconfig.get_paths()["include"])
+    if not (python / "Python.h").is_file():
+        raise NotBuilt(f"there is no Python.h in {python}", "Install Python's headers (python3-dev, python3-devel).")
+    if not (include / "ATen" / "ATen.h").is_file():
+        raise NotBuilt("this PyTorch came without its headers", "Install one from PyPI.")
+    bindings = [  # the types of PyTorch's Python module are found under this name
+        f'-DPYBIND11_{name}="{value}"'
+        for name in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
+        if (value := getattr(torch._C, f"_PYBIND11_{name}", None)) is not None
+    ]
+    return [
+        *(_standard(compiler), "-O1", "-fPIC", "-shared", "-fvisibility=hidden", "-DNDEBUG", "-DUSE_C10D"),
+        *(f"-DTORCH_EXTENSION_NAME={MODULE}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"),
+        *bindings,
+        *(f"-isystem{folder}" for folder in (include, include / "torch" / "csrc" / "api" / "include", python)),
+    ]
+
+
+def linker_flags(torch: Any) -> list[str]:
+    """Arguments of the compiler behind the source."""
+    return [f"-L{Path(torch.__file__).parent / 'lib'}", "-ltorch_python", "-ltorch_cpu", "-lc10"]
+
+
+def _standard(compiler: list[str]) -> str:
+    for standard in _STANDARDS:
+        command = [*compiler, standard, "-fsyntax-only", "-x", "c++", os.devnull]
+        if subprocess.run(command, capture_output=True).returncode == 0:
+            return standard
+    return _STANDARDS[-1]
+
+
+@click.command()
+def build_device() -> None:
+    """Build the simulated NPU for the PyTorch of this Python, ahead of the first `tb-npu run`.
+
+    It takes half a minute, 2 GB of memory, a C++ compiler and Python's headers. It is kept in your cache directory.
+    """
+    try:
+        path = library(lambda line: click.echo(line, err=True))
+    except KeyboardInterrupt:
+        click.echo("tb-npu: stopped. Nothing of it is left.", err=True)
+        sys.exit(130)
+    click.echo(f"The simulated NPU is {path}")

@@ -1,0 +1,445 @@
+"""Fused operators of torch_npu, `torch.ops.npu.*`: forward and backward are one operator of the device each.
+
+Each is written once, as what it computes. It is registered as a kernel of the CPU: on the device the fallback
+(native/fallback.cpp) runs it on the device's memory and records one operator. Its backward operator differentiates the
+same function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Callable, Optional
+
+import torch
+import torch.nn.functional as F
+
+Function = Callable[..., Any]
+_library = torch.library.Library("npu", "FRAGMENT")
+_functions: dict[str, Function] = {}
+
+
+def functions() -> dict[str, Function]:
+    """Name in torch_npu -> function."""
+    return dict(_functions)
+
+
+def _fused(schema: str, is_differentiable: bool = True) -> Callable[[Function], Function]:
+    """Register what the function computes as the operator with this schema."""
+
+    def register(function: Function) -> Function:
+        name, arguments = schema.split("(", 1)
+        arguments = arguments.rsplit(") ->", 1)[0]
+        _library.define(schema)
+        operator = getattr(torch.ops.npu, name).default
+        _library.impl(name, lambda *values, **options: function(*_complete(operator, values, options)), "CPU")
+        if is_differentiable:
+            _differentiate(name, arguments.replace("*, ", ""), function, operator)
+        _functions[name] = operator
+        return function
+
+    return register
+
+
+def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> list[Any]:
+    """All arguments in the order of the schema; PyTorch leaves out those that equal their defaults."""
+    arguments = operator._schema.arguments
+    given = {**dict(zip((argument.name for argument in arguments), values)), **options}
+    return [given.get(argument.name, argument.default_value) for argument in arguments]
+
+
+def _differentiate(name: str, arguments: str, function: Function, operator: Any) -> None:
+    """Define `name`_backward(grads, the arguments, numbers of the wanted gradients) and link it with the operator."""
+    _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
+    names = [argument.name for argument in operator._schema.arguments]
+
+    def compute(grads: Sequence[Any], *arguments: Any) -> list[Any]:
+        *values, wanted = arguments
+        with _autograd_of_the_host():
+            leaves = [_leaf(value, number in wanted) for number, value in enumerate(values)]
+            results = function(*leaves)
+            results = results if isinstance(results, (tuple, list)) else (results,)
+            pairs = [(out, grad) for out, grad in zip(results, grads) if grad is not None and out.requires_grad]
+            inputs = [leaf for number in wanted for leaf in _tensors(leaves[number])]
+            outs, gradients = zip(*pairs)
+            found = torch.autograd.grad(outs, inputs, gradients, allow_unused=True)
+        return [torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(inputs, found)]
+
+    _library.impl(f"{name}_backward", compute, "CPU")
+    backward_operator = getattr(torch.ops.npu, f"{name}_backward").default
+
+    class Node(torch.autograd.Function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, count: int, *values: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            arguments, tensors = list(values[:count]), iter(values[count:])
+            ctx.lists = {n: len(value) for n, value in enumerate(arguments) if _is_tensor_list(value)}
+            for number, length in ctx.lists.items():
+                arguments[number] = [next(tensors) for _ in range(length)]
+            ctx.arguments = [
+                None if isinstance(value, torch.Tensor) or n in ctx.lists else value
+                for n, value in enumerate(arguments)
+            ]
+            ctx.save_for_backward(*(tensor for value in arguments for tensor in _tensors(value)))
+            ctx.places = [n for n, value in enumerate(arguments) if isinstance(value, torch.Tensor) or n in ctx.lists]
+            with torch._C._AutoDispatchBelowAutograd():
+                out = operator(**dict(zip(names, arguments)))
+            return tuple(out) if isinstance(out, list) else out
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            saved = iter(ctx.saved_tensors)
+            values = list(ctx.arguments)
+            for number in ctx.places:
+                length = ctx.lists.get(number)
+                values[number] = next(saved) if length is None else [next(saved) for _ in range(length)]
+            wanted = [
+                n for n in ctx.places if any(t.requires_grad and t.is_floating_point() for t in _tensors(values[n]))
+            ]
+            grads = tuple(grad if isinstance(grad, torch.Tensor) else None for grad in grads)
+            with torch._C._AutoDispatchBelowAutograd():
+                found = iter(backward_operator(list(grads), *values, wanted))
+            by_place = {n: [next(found) for _ in _tensors(values[n])] for n in wanted}
+            single = [by_place[n][0] if n in by_place and n not in ctx.lists else None for n in range(len(values))]
+            listed = [grad for n, length in ctx.lists.items() for grad in by_place.get(n, [None] * length)]
+            return (None, *single, *listed)
+
+    Node.__name__ = Node.__qualname__ = "".join(part.capitalize() for part in name.split("_"))
+
+    def with_gradient(*values: Any, **options: Any) -> Any:
+        arguments = _complete(operator, values, options)
+        listed = [tensor for value in arguments if _is_tensor_list(value) for tensor in value]
+        out = Node.apply(len(arguments), *arguments, *listed)
+        is_list = operator._schema.returns[0].type.kind() == "ListType"
+        return list(out) if is_list else out
+
+    _library.impl(name, with_gradient, "AutogradPrivateUse1")
+
+
+def _is_tensor_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], torch.Tensor)
+
+
+def _tensors(value: Any) -> list[Any]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    return list(value) if _is_tensor_list(value) else []
+
+
+def _leaf(value: Any, is_wanted: bool) -> Any:
+    if not is_wanted:
+        return value
+    if isinstance(value, torch.Tensor):
+        return value.detach().requires_grad_()
+    return [tensor.detach().requires_grad_() for tensor in value]
+
+
+class _autograd_of_the_host:
+    """Context: kernels run without autograd; this switches it on."""
+
+    def __enter__(self) -> None:
+        excluded = torch._C._dispatch_tls_local_exclude_set()
+        for key in ("AutogradFunctionality", "ADInplaceOrView", "AutogradOther"):
+            excluded = excluded.remove(getattr(torch._C.DispatchKey, key))
+        self._guard = torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
+        self._grad = torch.enable_grad()
+        self._guard.__enter__()
+        self._grad.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._grad.__exit__(*error)
+        self._guard.__exit__(*error)
+
+
+# ---- normalisation
+
+
+@_fused("npu_rms_norm(Tensor self, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor)")
+def _rms_norm(x: Any, gamma: Any, epsilon: float) -> tuple[Any, Any]:
+    wide = x.float() if x.dtype != torch.float64 else x
+    dims = tuple(range(x.dim() - gamma.dim(), x.dim()))
+    rstd = torch.rsqrt(wide.square().mean(dims, keepdim=True) + epsilon)
+    return (wide * rstd * gamma).to(x.dtype), rstd
+
+
+@_fused("npu_add_rms_norm(Tensor x1, Tensor x2, Tensor gamma, float epsilon=1e-06) -> (Tensor, Tensor, Tensor)")
+def _add_rms_norm(x1: Any, x2: Any, gamma: Any, epsilon: float) -> tuple[Any, Any, Any]:
+    x = x1 + x2
+    return (*_rms_norm(x, gamma, epsilon), x)
+
+
+# ---- position embedding and activations
+
+
+@_fused("npu_rotary_mul(Tensor self, Tensor r1, Tensor r2, str rotary_mode='half') -> Tensor")
+def _rotary_mul(x: Any, cos: Any, sin: Any, mode: str) -> Any:
+    if mode == "interleave":
+        turned = torch.stack((-x[..., 1::2], x[..., ::2]), -1).flatten(-2)
+    else:
+        first, second = x.chunk(2, -1)
+        turned = torch.cat((-second, first), -1)
+    return x * cos + turned * sin
+
+
+@_fused("npu_swiglu(Tensor self, int dim=-1) -> Tensor")
+def _swiglu(x: Any, dim: int) -> Any:
+    gate, value = x.chunk(2, dim)
+    return F.silu(gate) * value
+
+
+@_fused("npu_geglu(Tensor self, int dim=-1, int approximate=1, bool activate_left=False) -> (Tensor, Tensor)")
+def _geglu(x: Any, dim: int, approximate: int, activate_left: bool) -> tuple[Any, Any]:
+    left, right = x.chunk(2, dim)
+    value, gate = (right, left) if activate_left else (left, right)
+    activated = F.gelu(gate, approximate="tanh" if approximate else "none")
+    return value * activated, activated
+
+
+@_fused("npu_gelu(Tensor self, *, str approximate='none') -> Tensor")
+def _gelu(x: Any, approximate: str) -> Any:
+    return F.gelu(x, approximate=approximate)
+
+
+@_fused("fast_gelu(Tensor self) -> Tensor")
+def _fast_gelu(x: Any) -> Any:
+    return x * torch.sigmoid(1.702 * x)
+
+
+_functions["npu_fast_gelu"] = _functions["fast_gelu"]
+
+
+@_fused("npu_silu(Tensor self) -> Tensor")
+def _silu(x: Any) -> Any:
+    return F.silu(x)
+
+
+@_fused("npu_scaled_masked_softmax(Tensor x, Tensor mask, Scalar scale=1.0, bool fixed_triu_mask=False) -> Tensor")
+def _scaled_masked_softmax(x: Any, mask: Any, scale: float, fixed_triu_mask: bool) -> Any:
+    if fixed_triu_mask:
+        mask = torch.ones(x.shape[-2:], dtype=torch.bool).triu(1)
+    return torch.softmax((x.float() * scale).masked_fill(mask.bool(), -10000.0), -1).to(x.dtype)
+
+
+# ---- changes of type, format and layout
+
+
+@_fused("npu_dtype_cast(Tensor self, ScalarType dtype) -> Tensor")
+def _dtype_cast(x: Any, dtype: Any) -> Any:
+    return x.to(dtype, copy=True)
+
+
+@_fused("npu_format_cast(Tensor self, int acl_format) -> Tensor")
+def _format_cast(x: Any, acl_format: int) -> Any:
+    return x.clone()
+
+
+@_fused("npu_confusion_transpose(Tensor self, int[] perm, int[] shape, bool transpose_first) -> Tensor")
+def _confusion_transpose(x: Any, perm: Sequence[int], shape: Sequence[int], transpose_first: bool) -> Any:
+    out = x.permute(perm).reshape(shape) if transpose_first else x.reshape(shape).permute(perm)
+    return out.clone(memory_format=torch.contiguous_format)
+
+
+@_fused("npu_linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor")
+def _linear(x: Any, weight: Any, bias: Any) -> Any:
+    return F.linear(x, weight, bias)
+
+
+# ---- mixture of experts
+
+
+@_fused(
+    "npu_grouped_matmul(Tensor[] x, Tensor[] weight, *, Tensor[]? bias=None, int[]? group_list=None, int split_item=0, "
+    "int group_type=-1) -> Tensor[]"
+)
+def _grouped_matmul(x: Any, weight: Any, bias: Any, group_list: Any, split_item: int, group_type: int) -> list[Any]:
+    if group_type == 2:  # groups of the inner dimension: gradients of weights
+        parts = zip(*(_split(tensor, group_list, axis) for tensor, axis in ((x[0], 1), (weight[0], 0))))
+        return [torch.stack([left @ right for left, right in parts])]
+    weights = list(weight[0].unbind(0)) if len(weight) == 1 and weight[0].dim() == 3 else list(weight)
+    inputs = _split(x[0], group_list, 0) if len(x) == 1 and group_list else list(x)
+    biases = [None] * len(weights) if not bias else list(bias[0].unbind(0)) if len(bias) == 1 else list(bias)
+    outs = [
+        left @ right if extra is None else left @ right + extra for left, right, extra in zip(inputs, weights, biases)
+    ]
+    return [torch.cat(outs)] if split_item in (2, 3) else outs
+
+
+def _split(tensor: Any, ends: Sequence[int], axis: int) -> list[Any]:
+    """Pieces of a tensor that end there."""
+    begins = [0, *ends[:-1]]
+    return [tensor.narrow(axis, begin, end - begin) for begin, end in zip(begins, ends)]
+
+
+def npu_grouped_matmul(
+    x: Any,
+    weight: Any,
+    *,
+    bias: Any = None,
+    group_list: Any = None,
+    split_item: Optional[int] = 0,
+    group_type: Optional[int] = -1,
+    group_list_type: Optional[int] = 0,
+    **others: Any,
+) -> list[Any]:
+    """torch_npu.npu_grouped_matmul for floating-point weights. group_list: ends of the groups (group_list_type 0) or
+    their sizes (1), as numbers or as a tensor, which the host reads."""
+    unknown = [name for name, value in others.items() if value not in (None, [], 0)]
+    if unknown:
+        raise NotImplementedError(f"npu_grouped_matmul of the simulated NPU has no {', '.join(unknown)}")
+    ends = group_list.tolist() if isinstance(group_list, torch.Tensor) else group_list
+    if ends and group_list_type == 1:
+        ends = torch.tensor(ends).cumsum(0).tolist()
+    kind = -1 if group_type is None else group_type
+    out: list[Any] = torch.ops.npu.npu_grouped_matmul(
+        x, weight, bias=bias, group_list=ends, split_item=split_item or 0, group_type=kind
+    )
+    return out
+
+
+_functions["npu_grouped_matmul"] = npu_grouped_matmul
+
+
+@_fused(
+    "npu_moe_token_permute(Tensor tokens, Tensor indices, int? num_out_tokens=None, bool padded_mode=False) -> "
+    "(Tensor, Tensor)"
+)
+def _moe_token_permute(tokens: Any, indices: Any, num_out_tokens: Optional[int], padded_mode: bool) -> tuple[Any, Any]:
+    choices = indices.shape[1] if indices.dim() > 1 else 1
+    order = torch.argsort(indices.reshape(-1), stable=True)
+    kept = order if not num_out_tokens else order[:num_out_tokens]
+    return tokens.index_select(0, kept // choices), torch.argsort(order).int()
+
+
+@_fused(
+    "npu_moe_token_unpermute(Tensor permuted_tokens, Tensor sorted_indices, Tensor? probs=None, bool padded_mode=False, "
+    "int[]? restore_shape=None) -> Tensor"
+)
+def _moe_token_unpermute(tokens: Any, indices: Any, probs: Any, padded_mode: bool, restore_shape: Any) -> Any:
+    choices = probs.shape[1] if probs is not None and probs.dim() > 1 else 1
+    missing = indices.numel() - tokens.shape[0]
+    if missing > 0:
+        tokens = F.pad(tokens, (0, 0, 0, missing))
+    out = tokens.index_select(0, indices.long()).reshape(-1, choices, tokens.shape[-1])
+    return (out if probs is None else out * probs.reshape(-1, choices, 1)).sum(1).to(tokens.dtype)
+
+
+# ---- attention
+
+
+@_fused(
+    "npu_fusion_attention(Tensor query, Tensor key, Tensor value, int head_num, str input_layout, Tensor? pse=None, "
+    "Tensor? padding_mask=None, Tensor? atten_mask=None, float scale=1.0, float keep_prob=1.0, "
+    "int pre_tockens=2147483647, int next_tockens=2147483647, int inner_precise=0, int[]? prefix=None, "
+    "int[]? actual_seq_qlen=None, int[]? actual_seq_kvlen=None, int sparse_mode=0, bool gen_mask_parallel=True, "
+    "bool sync=False, int seed=0) -> (Tensor, Tensor, Tensor, Tensor, int, int, int)"
+)
+def _fusion_attention(
+    query: Any, key: Any, value: Any, heads: int, layout: str, pse: Any, padding_mask: Any, mask: Any, scale: float,
+    keep: float, before: int, after: int, inner_precise: int, prefix: Any, query_ends: Any, key_ends: Any, sparse_mode: int,
+    gen_mask_parallel: bool, sync: bool, seed: int,
+) -> tuple[Any, ...]:  # fmt: skip
+    if layout == "TND":
+        pieces = zip(_split(query, query_ends, 0), _split(key, key_ends, 0), _split(value, key_ends, 0))
+        inputs = [tuple(tensor.transpose(0, 1).unsqueeze(0) for tensor in piece) for piece in pieces]
+    else:
+        inputs = [tuple(_to_heads(tensor, layout, heads, query) for tensor in (query, key, value))]
+    outs, maxima, sums = [], [], []
+    for number, (q, k, v) in enumerate(inputs):
+        hidden = _hidden(mask, sparse_mode, q.shape[2], k.shape[2], before, after)
+        out, maximum, total = _attend(q, k, v, pse, hidden, scale, keep, seed + number)
+        outs.append(out)
+        maxima.append(maximum)
+        sums.append(total)
+    if layout == "TND":
+        out = torch.cat([piece.squeeze(0).transpose(0, 1) for piece in outs])
+    else:
+        out = _from_heads(outs[0], layout)
+    dropped = 0 if keep == 1 else sum(q.shape[0] * q.shape[1] * q.shape[2] * k.shape[2] for q, k, _ in inputs)
+    return out, torch.cat(maxima, 2), torch.cat(sums, 2), query.new_empty(0), seed, 0, dropped
+
+
+def _to_heads(tensor: Any, layout: str, heads: int, query: Any) -> Any:
+    """batch, head, sequence, width of a head; keys and values may have fewer heads than the query."""
+    if layout in ("BSH", "SBH"):
+        width = query.shape[-1] // heads
+        tensor = tensor.unflatten(-1, (tensor.shape[-1] // width, width))
+        return tensor.permute(0, 2, 1, 3) if layout == "BSH" else tensor.permute(1, 2, 0, 3)
+    if layout not in ("BSND", "BNSD"):
+        raise ValueError(f"input_layout must be BSH, SBH, BSND, BNSD or TND, and is {layout!r}")
+    return tensor.transpose(1, 2) if layout == "BSND" else tensor
+
+
+def _from_heads(tensor: Any, layout: str) -> Any:
+    if layout in ("BSH", "SBH"):
+        return (tensor.permute(0, 2, 1, 3) if layout == "BSH" else tensor.permute(2, 0, 1, 3)).flatten(2)
+    return tensor.transpose(1, 2).contiguous() if layout == "BSND" else tensor
+
+
+def _hidden(mask: Any, sparse_mode: int, rows: int, columns: int, before: int, after: int) -> Any:
+    """What each position may not see, True or 1; None: all may be seen."""
+    row, column = torch.arange(rows)[:, None], torch.arange(columns)[None]
+    if sparse_mode == 2:  # causal, from the first position on
+        return column > row
+    if sparse_mode == 3:  # causal, up to the last position
+        return column - (columns - rows) > row
+    if sparse_mode == 4:  # a band that ends at the last position
+        offset = column - (columns - rows) - row
+        return (offset > after) | (offset < -before)
+    if sparse_mode > 1:
+        raise NotImplementedError(f"npu_fusion_attention of the simulated NPU has no sparse_mode={sparse_mode}")
+    if mask is None:
+        return None
+    hidden = mask.bool()
+    if sparse_mode == 0 and (before < rows or after < columns):
+        hidden = hidden | (column - row > after) | (row - column > before)
+    return hidden
+
+
+def _attend(
+    q: Any, k: Any, v: Any, pse: Any, hidden: Any, scale: float, keep: float, seed: int
+) -> tuple[Any, Any, Any]:
+    repeats = q.shape[1] // k.shape[1]
+    if repeats > 1:
+        k, v = k.repeat_interleave(repeats, 1), v.repeat_interleave(repeats, 1)
+    wide = q.dtype if q.dtype == torch.float64 else torch.float32
+    scores = q.to(wide) @ k.to(wide).transpose(-1, -2) * scale
+    if pse is not None:
+        scores = scores + pse
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, torch.finfo(wide).min)
+    maximum = scores.detach().amax(-1, keepdim=True)
+    exponents = torch.exp(scores - maximum)
+    total = exponents.sum(-1, keepdim=True)
+    weights = exponents / total
+    if keep < 1:
+        generator = torch.Generator().manual_seed(seed)
+        weights = weights * torch.empty_like(weights).bernoulli_(keep, generator=generator) / keep
+    out = (weights @ v.to(wide)).to(q.dtype)
+    return out, maximum.expand(*maximum.shape[:-1], 8), total.detach().expand(*total.shape[:-1], 8)
+
+
+def npu_fusion_attention(
+    query: Any, key: Any, value: Any, head_num: int, input_layout: str, *values: Any, **options: Any
+) -> tuple[Any, ...]:
+    """torch_npu.npu_fusion_attention; with keep_prob below 1 the dropout comes from the device's generator."""
+    keep = values[4] if len(values) > 4 else options.get("keep_prob", 1.0)
+    if keep < 1 and query.device.type == "npu":
+        options["seed"] = _draw(torch.npu.default_generators[query.device.index])
+    for name in ("actual_seq_qlen", "actual_seq_kvlen"):
+        if isinstance(options.get(name), torch.Tensor):
+            options[name] = options[name].tolist()
+    out: tuple[Any, ...] = torch.ops.npu.npu_fusion_attention(
+        query, key, value, head_num, input_layout, *values, **options
+    )
+    return out
+
+
+def _draw(generator: Any) -> int:
+    """A random seed from a generator of the device."""
+    host = torch.Generator()
+    host.set_state(generator.get_state())
+    seed = int(torch.randint(2**31, (1,), generator=host))
+    generator.set_state(host.get_state())
+    return seed
+
+
+_functions["npu_fusion_attention"] = npu_fusion_attention

@@ -1,0 +1,134 @@
+"""Makes the simulated device part of PyTorch, once a process."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tb_npu_plugin.capture.device.build import NotBuilt
+from tb_npu_plugin.capture.device.extension import extension, say
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+
+#: The folder with the stand-in package torch_npu: on the path, `import torch_npu` finds it.
+SITE = Path(__file__).parent / "site"
+#: Set once the user has been told: child processes say nothing.
+_TOLD = "_TB_NPU_SIMULATION_TOLD"
+_MOST_DEVICES = 64
+
+
+def import_torch_npu() -> ModuleType:
+    """The stand-in, imported, with the device installed. Raises build.NotBuilt."""
+    extension()  # where this fails, the process goes on without the device
+    if str(SITE) not in sys.path:
+        sys.path.insert(0, str(SITE))
+    return importlib.import_module("torch_npu")
+
+
+def install(stand_in: ModuleType, profiler: ModuleType) -> None:
+    """Register the device and fill the stand-in with torch_npu's names (profiler: its submodule).
+
+    Ends the process where the device cannot be built.
+    """
+    try:
+        _install(stand_in, profiler)
+    except NotBuilt as error:  # a traceback through PyTorch's own import would hide the sentence
+        raise SystemExit(f"tb-npu: the simulated NPU cannot be built: {error.message}. {error.hint}") from None
+
+
+def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
+    import torch
+
+    if torch._C._get_privateuse1_backend_name() != "privateuseone":
+        raise NotBuilt("another device of PyTorch is loaded in this process", "Do not import the real torch_npu.")
+    native = extension()
+    chip = CHIPS.get(os.environ.get("TB_NPU_CHIP", DEFAULT_CHIP))
+    if chip is None:
+        raise NotBuilt(f"TB_NPU_CHIP={os.environ['TB_NPU_CHIP']} is unknown", f"Known: {', '.join(CHIPS)}.")
+    count = _device_count()
+    torch.utils.rename_privateuse1_backend("npu")
+    native.set_device_count(count)
+    native.take_operators()
+    for device in range(count):
+        native.set_memory_limit(device, chip.memory)
+    from tb_npu_plugin.capture.device import npu, torch_npu
+
+    torch._register_device_module("npu", npu)
+    sys.modules["torch.npu"] = npu
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    torch_npu.fill(stand_in, profiler)
+    if not hasattr(torch, "accelerator"):
+        _pin_for_npu(torch)
+    _register_hccl(torch, native)
+    _run_eagerly(torch)
+    if _TOLD not in os.environ:
+        os.environ[_TOLD] = "1"
+        say(
+            f"the NPU is simulated ({count} devices, {chip.soc}): the CPU computes, and device times in profiles come "
+            "from a model."
+        )
+
+
+def _device_count() -> int:
+    visible = os.environ.get("ASCEND_RT_VISIBLE_DEVICES", "")
+    text = os.environ.get("TB_NPU_DEVICES") or str(len(visible.split(",")) if visible else 8)
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= _MOST_DEVICES:
+        raise NotBuilt(f"TB_NPU_DEVICES={text} is not a number from 1 to {_MOST_DEVICES}", "Change or unset it.")
+    return int(text)
+
+
+def _pin_for_npu(torch: Any) -> None:
+    """Before PyTorch 2.6 memory was pinned for CUDA unless another device was named."""
+    for name in ("pin_memory", "is_pinned"):
+        function = getattr(torch.Tensor, name)
+
+        def call(tensor: Any, device: Any = "npu", function: Any = function) -> Any:
+            return function(tensor, device)
+
+        setattr(torch.Tensor, name, functools.wraps(function)(call))
+
+
+def _register_hccl(torch: Any, native: Any) -> None:
+    if not torch.distributed.is_available():
+        return
+    import torch.distributed as dist
+
+    def create(options: Any, _: Any) -> Any:
+        rank, size = options.group_rank, options.group_size
+        if _is_fake(options.store):  # this rank runs alone
+            from torch._C._distributed_c10d import FakeProcessGroup
+
+            make = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)
+            return native.hccl(make(rank, size), options.group_id or "", rank, size)
+        gloo = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
+        return native.hccl(gloo, options.group_id or "", rank, size)
+
+    dist.Backend.register_backend("hccl", create, extended_api=True, devices=["npu"])
+    dist.is_hccl_available = lambda: True
+
+
+def _is_fake(store: Any) -> bool:
+    """It is the FakeStore of torch.testing, by which no ranks meet; of a store in Python C++ may hand out the base class."""
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    return type(store).__name__ in ("FakeStore", "Store")
+
+
+def _run_eagerly(torch: Any) -> None:
+    """torch.compile leaves models as they are: there is no compiler for the simulated device."""
+
+    @functools.wraps(torch.compile)
+    def compile_nothing(model: Any = None, **options: Any) -> Any:
+        _tell_eager()
+        return model if model is not None else lambda decorated: decorated
+
+    torch.compile = compile_nothing
+
+
+@functools.cache
+def _tell_eager() -> None:
+    say("torch.compile has no compiler for the simulated NPU: models run eagerly.")

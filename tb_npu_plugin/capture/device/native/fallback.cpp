@@ -1,0 +1,244 @@
+// Every operator without a kernel of its own: the host computes it on views of the device's memory, and one record says so.
+#include "npu.h"
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/library.h>
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace npu {
+namespace {
+
+// What the schema and the tags of an operator say.
+struct Operator {
+  explicit Operator(const c10::OperatorHandle& op);
+  std::string name;
+  std::vector<bool> is_written;    // by argument
+  std::vector<bool> is_number;     // by argument: a Scalar, whose value changes no kernel
+  int generator = -1;              // the argument that is a Generator
+  int output_size = -1;            // the argument that spares the host the question how long the result is
+  bool is_view = false;            // launches nothing
+  bool has_dynamic_shape = false;  // the host must wait for the length of the result
+  bool takes_mask = false;         // only where an index is a mask
+  bool takes_host_tensors = false;
+};
+
+Operator::Operator(const c10::OperatorHandle& op) : name(op.operator_name().name) {
+  // Indices may be on the host, and so are the lengths of packed sequences.
+  static const std::unordered_set<std::string> host_tensors = {
+      "aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index",
+      "aten::_unsafe_index_put", "aten::_unsafe_masked_index", "aten::_foreach_copy_"};
+  takes_host_tensors = host_tensors.count(name) > 0;
+  has_dynamic_shape = op.hasTag(at::Tag::dynamic_output_shape) || op.hasTag(at::Tag::data_dependent_output);
+  takes_mask = name == "aten::index" || name == "aten::_unsafe_index";
+  is_view = op.hasTag(at::Tag::inplace_view);
+  for (const auto& result : op.schema().returns()) {
+    if (result.alias_info() && !result.alias_info()->isWrite()) is_view = true;
+  }
+  const bool is_power = name.find("pow") != std::string::npos;  // a square is another kernel than a power
+  const auto& arguments = op.schema().arguments();
+  for (size_t i = 0; i < arguments.size(); i++) {
+    auto type = arguments[i].type();
+    if (auto optional = type->cast<c10::OptionalType>()) type = optional->getElementType();
+    if (type->kind() == c10::TypeKind::GeneratorType) generator = static_cast<int>(i);
+    if (arguments[i].name() == "output_size" && has_dynamic_shape) output_size = static_cast<int>(i);
+    is_number.push_back(is_view || (!is_power && (type->kind() == c10::TypeKind::NumberType || type->kind() == c10::TypeKind::FloatType)));
+    is_written.push_back(arguments[i].alias_info() && arguments[i].alias_info()->isWrite());
+  }
+  if (!op.operator_name().overload_name.empty()) name += "." + op.operator_name().overload_name;
+}
+
+const Operator& describe(const c10::OperatorHandle& op) {
+  static thread_local std::unordered_map<const void*, const Operator*> own;
+  static std::mutex mutex;
+  static auto* all = new std::unordered_map<const void*, std::unique_ptr<Operator>>;
+  auto& found = own[&op.operator_name()];
+  if (!found) {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto& one = (*all)[&op.operator_name()];
+    if (!one) one = std::make_unique<Operator>(op);
+    found = one.get();
+  }
+  return *found;
+}
+
+// The sequence number that links a forward operator with its backward ones, as torch.profiler shows it.
+int64_t sequence_of(bool requires_grad, uint8_t& flags) {
+  static thread_local uint64_t last = 0;
+  if (auto node = torch::autograd::get_current_node()) {
+    flags |= kBackward;
+    const auto number = node->sequence_nr();
+    return number == UINT64_MAX ? -1 : static_cast<int64_t>(number);
+  }
+  const auto next = at::sequence_number::peek();
+  const bool has_node = requires_grad && next > 0 && next != last && at::GradMode::is_enabled();
+  last = next;
+  return has_node ? static_cast<int64_t>(next) - 1 : -1;
+}
+
+// The arguments and results of one call, on their way to the host and back.
+class Call {
+ public:
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack) : op_(op), about_(describe(op)), stack_(stack) {}
+  void run(DispatchKey host_key);
+
+ private:
+  at::Tensor to_host(const at::Tensor& tensor, size_t argument);
+  void to_host(c10::IValue& value, size_t argument);
+  void to_device(c10::IValue& value);
+  void require_one_device() const;
+  bool asks_for_shape() const;
+
+  const c10::OperatorHandle& op_;
+  const Operator& about_;
+  torch::jit::Stack* stack_;
+  HostViews views_{false};
+  bool host_tensor_ = false, mask_ = false, sized_ = false, requires_grad_ = false;
+};
+
+at::Tensor Call::to_host(const at::Tensor& tensor, size_t argument) {
+  if (!tensor.defined()) return tensor;
+  if (on_device(tensor)) {
+    requires_grad_ |= tensor.requires_grad();
+    mask_ |= tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
+    return views_.host(tensor);
+  }
+  if (tensor.dim() > 0 || about_.is_written[argument]) host_tensor_ = true;
+  return tensor;
+}
+
+void Call::to_host(c10::IValue& value, size_t argument) {
+  if (value.isTensor()) {
+    value = to_host(value.toTensor(), argument);
+  } else if (value.isTensorList()) {
+    auto tensors = value.toTensorVector();
+    for (auto& tensor : tensors) tensor = to_host(tensor, argument);
+    value = c10::IValue(std::move(tensors));
+  } else if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> out;
+    mask_ = false;  // only what follows: the indices
+    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+      out.push_back(tensor ? std::optional<at::Tensor>(to_host(*tensor, argument)) : std::nullopt);
+    }
+    value = std::move(out);
+  } else if (value.isDevice() && value.toDevice().type() == kNpu) {
+    views_.set_index(index_of(value.toDevice()));
+    value = Device(c10::kCPU);
+  } else if (static_cast<int>(argument) == about_.generator) {
+    if (value.isNone()) {
+      value = host_generator(default_generator(views_.index()));
+    } else if (value.toGenerator().device().type() == kNpu) {
+      value = host_generator(value.toGenerator());
+    }
+  } else if (static_cast<int>(argument) == about_.output_size) {
+    sized_ = !value.isNone();
+  }
+}
+
+void Call::to_device(c10::IValue& value) {
+  if (value.isTensor()) {
+    value = views_.device(value.toTensor());
+  } else if (value.isTensorList()) {
+    auto tensors = value.toTensorVector();
+    for (auto& tensor : tensors) tensor = views_.device(tensor);
+    value = c10::IValue(std::move(tensors));
+  }
+}
+
+void Call::require_one_device() const {
+  TORCH_CHECK(!host_tensor_ || about_.takes_host_tensors,
+              "Expected all tensors to be on the same device, but found at least two devices, npu:",
+              static_cast<int>(views_.index()), " and cpu! (when checking the arguments of ", about_.name, ")");
+}
+
+bool Call::asks_for_shape() const { return about_.has_dynamic_shape && !sized_ && (!about_.takes_mask || mask_); }
+
+void Call::run(DispatchKey host_key) {
+  const bool records = recording.load(std::memory_order_relaxed);
+  Record record{};
+  if (records) record.entry = now();
+  const size_t arguments = op_.schema().arguments().size(), results = op_.schema().returns().size();
+  const size_t first = stack_->size() - arguments;
+  // The description of the arguments must be made before they become host tensors, and is kept until the results are there.
+  std::optional<Signature> signature;
+  static thread_local int depth = 0;  // the words of a signature are the thread's: an operator inside another has none
+  if (records && depth == 0) {
+    signature.emplace(about_.name);
+    for (size_t i = 0; i < arguments; i++) signature->add((*stack_)[first + i], !about_.is_number[i]);
+  }
+  for (size_t i = 0; i < arguments; i++) to_host((*stack_)[first + i], i);
+  require_one_device();
+  TORCH_CHECK_NOT_IMPLEMENTED(op_.hasComputedKernelForDispatchKey(host_key), "The simulated NPU has no ", about_.name,
+                              ": PyTorch has no CPU kernel that could compute it.");
+  if (records) record.begin = now();
+  {
+    struct Depth {
+      Depth() { depth++; }
+      ~Depth() { depth--; }
+    } inner;
+    HostSection host;
+    op_.redispatchBoxed(DispatchKeySet(host_key), stack_);
+  }
+  if (records) record.end = now();
+  views_.finish();
+  const size_t last = stack_->size() - results;
+  for (size_t i = 0; i < results; i++) to_device((*stack_)[last + i]);
+  if (!signature) return;
+  signature->begin_results();
+  for (size_t i = 0; i < results; i++) signature->add((*stack_)[last + i], false);
+  record.sequence = sequence_of(requires_grad_, record.flags);
+  record.signature = signature->number();
+  record.device = views_.index();
+  record.stream = current_stream(record.device);
+  record.kind = about_.is_view ? Kind::kView : Kind::kOperator;
+  const auto device = record.device;
+  const auto stream = record.stream;
+  record.exit = now();
+  write(std::move(record));
+  if (asks_for_shape()) write_moment(Kind::kSync, static_cast<uint8_t>(Sync::kShape), device, stream);
+}
+
+void sparse_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(DispatchKey::SparseCPU); }
+
+// Registers the fallback for the operators of `host` that PyTorch would take apart on a device without own kernels.
+void take(DispatchKey key, DispatchKey host, torch::CppFunction (*function)()) {
+  auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
+  auto& dispatcher = c10::Dispatcher::singleton();
+  const auto add = [&](const c10::OperatorName& name) {
+    const auto full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+    library->impl(full.substr(6).c_str(), function());  // without "aten::"
+  };
+  for (const auto& name : dispatcher.getRegistrationsForDispatchKey(host)) {
+    if (name.name.rfind("aten::", 0) != 0) continue;
+    const auto op = dispatcher.findOp(name);
+    const bool is_composite = op->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+                              op->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
+    if (is_composite && !op->hasKernelForDispatchKey(key)) add(name);
+  }
+  if (key != DispatchKey::PrivateUse1) return;
+  for (const auto& name : dispatcher.getRegistrationsForDispatchKey(DispatchKey::CompositeExplicitAutograd)) {
+    if (name.name.rfind("aten::_foreach_", 0) != 0) continue;
+    const auto op = dispatcher.findOp(name);
+    if (!op->hasKernelForDispatchKey(key) && !op->hasKernelForDispatchKey(host)) add(name);
+  }
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&sparse_fallback>()); }
+
+}  // namespace
+
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(DispatchKey::CPU); }
+
+void take_operators() {
+  take(DispatchKey::PrivateUse1, DispatchKey::CPU, [] { return torch::CppFunction::makeFromBoxedFunction<&fallback>(); });
+  take(DispatchKey::SparsePrivateUse1, DispatchKey::SparseCPU,
+       [] { return torch::CppFunction::makeFromBoxedFunction<&sparse_fallback>(); });
+}
+
+}  // namespace npu

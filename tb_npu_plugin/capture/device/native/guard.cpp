@@ -1,0 +1,122 @@
+// Devices, streams and events. Work is done when it is submitted, so nothing ever waits; it is only recorded.
+#include "npu.h"
+
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+namespace npu {
+namespace {
+
+std::atomic<int> devices{8};
+thread_local DeviceIndex own_device = 0;
+thread_local std::array<int64_t, kMaxDevices> own_streams{};
+std::atomic<int64_t> next_stream{1}, next_event{1};
+
+struct Event {
+  int64_t number = next_event++;
+  int64_t time = 0;
+};
+
+// Methods without `override` are not virtual in the oldest PyTorch that is supported.
+struct Guard final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override { return kNpu; }
+  Device getDevice() const override { return {kNpu, own_device}; }
+  void setDevice(Device device) const override { set_device(device.index()); }
+  void uncheckedSetDevice(Device device) const noexcept override {
+    if (device.has_index()) own_device = device.index();
+  }
+  Device exchangeDevice(Device device) const override {
+    Device old(kNpu, own_device);
+    setDevice(device);
+    return old;
+  }
+  DeviceIndex deviceCount() const noexcept override { return static_cast<DeviceIndex>(device_count()); }
+
+  static c10::Stream make(Device device, int64_t id) {
+    return c10::Stream(c10::Stream::UNSAFE, Device(kNpu, index_of(device)), id);
+  }
+  c10::Stream getStream(Device device) const noexcept override { return make(device, own_streams[index_of(device)]); }
+  c10::Stream getDefaultStream(Device device) const override { return make(device, 0); }
+  c10::Stream getStreamFromGlobalPool(Device device, bool) const override { return make(device, next_stream++); }
+  c10::Stream getNewStream(Device device, int) const override { return make(device, next_stream++); }
+  c10::Stream exchangeStream(c10::Stream stream) const noexcept override {
+    auto& own = own_streams[stream.device_index()];
+    auto old = make(stream.device(), own);
+    own = stream.id();
+    return old;
+  }
+  bool queryStream(const c10::Stream&) const override { return true; }
+  void synchronizeStream(const c10::Stream& stream) const override { sync(Sync::kStream, stream.device_index(), stream.id()); }
+  void synchronizeDevice(const DeviceIndex device) const { sync(Sync::kDevice, device < 0 ? own_device : device, 0); }
+
+  void record(void** event, const c10::Stream& stream, const DeviceIndex, const c10::EventFlag) const override {
+    if (!*event) *event = new Event;
+    auto* own = static_cast<Event*>(*event);
+    own->time = now();
+    write_moment(Kind::kEventRecord, 0, stream.device_index(), stream.id(), own->number);
+  }
+  void block(void* event, const c10::Stream& stream) const override {
+    if (event) write_moment(Kind::kStreamWait, 0, stream.device_index(), stream.id(), static_cast<Event*>(event)->number);
+  }
+  bool queryEvent(void*) const override { return true; }
+  void synchronizeEvent(void* event) const {
+    if (event) sync(Sync::kEvent, own_device, current_stream(own_device), static_cast<Event*>(event)->number);
+  }
+  void destroyEvent(void* event, const DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+  double elapsedTime(void* from, void* to, const DeviceIndex) const {
+    TORCH_CHECK(from && to, "Both events must be recorded before calculating elapsed time.");
+    return static_cast<double>(static_cast<Event*>(to)->time - static_cast<Event*>(from)->time) / 1e6;
+  }
+  void recordDataPtrOnStream(const c10::DataPtr&, const c10::Stream&) const override {}
+
+  static void sync(Sync what, DeviceIndex device, int64_t stream, int64_t event = 0) {
+    write_moment(Kind::kSync, static_cast<uint8_t>(what), device, stream, event);
+  }
+};
+C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
+
+struct Hooks final : at::PrivateUse1HooksInterface {
+  bool isBuilt() const { return true; }
+  bool isAvailable() const { return true; }
+  void init() const {}
+  bool hasPrimaryContext(DeviceIndex) const override { return true; }
+  DeviceIndex deviceCount() const { return static_cast<DeviceIndex>(device_count()); }
+  DeviceIndex getCurrentDevice() const { return own_device; }
+  void setCurrentDevice(DeviceIndex device) const { set_device(device); }
+  DeviceIndex exchangeDevice(DeviceIndex device) const { return Guard().exchangeDevice(Device(kNpu, device)).index(); }
+  DeviceIndex maybeExchangeDevice(DeviceIndex device) const { return device < 0 ? own_device : exchangeDevice(device); }
+  const at::Generator& getDefaultGenerator(DeviceIndex device) const { return default_generator(device); }
+  at::Generator getNewGenerator(DeviceIndex device) const { return new_generator(device); }
+  Device getDeviceFromPtr(void*) const override { return {kNpu, own_device}; }
+  bool isPinnedPtr(const void* address) const { return is_pinned(address); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
+    c10::DeviceGuard guard(storage.device());
+    auto data = device_allocator()->allocate(bytes);
+    std::memcpy(data.get(), storage.data(), std::min(bytes, storage.nbytes()));
+    storage.set_data_ptr(std::move(data));
+    storage.set_nbytes(bytes);
+  }
+};
+
+}  // namespace
+
+int device_count() { return devices.load(); }
+void set_device_count(int count) { devices = count; }
+DeviceIndex current_device() { return own_device; }
+int64_t current_stream(DeviceIndex device) { return own_streams[device]; }
+void set_stream(DeviceIndex device, int64_t stream) { own_streams[device] = stream; }
+DeviceIndex index_of(Device device) { return device.has_index() ? device.index() : own_device; }
+
+void set_device(DeviceIndex device) {
+  TORCH_CHECK(device >= 0 && device < device_count(), "Invalid NPU device ", static_cast<int>(device), ": there are ",
+              device_count(), " simulated devices (TB_NPU_DEVICES).");
+  own_device = device;
+}
+
+void register_hooks() {
+  static auto* hooks = new Hooks;
+  at::RegisterPrivateUse1HooksInterface(hooks);
+}
+
+}  // namespace npu

@@ -1,0 +1,170 @@
+// Device memory: host memory with counters for each device. Pinned memory: host memory whose addresses are kept.
+#include "npu.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/CPUAllocator.h>
+#if __has_include(<c10/core/CachingDeviceAllocator.h>)
+#include <c10/core/CachingDeviceAllocator.h>
+#endif
+
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace npu {
+namespace {
+
+constexpr int64_t kSegment = 2 << 20;
+
+MemoryCounters counters[kMaxDevices];
+
+// What the caching allocator of torch_npu takes for a request.
+int64_t block_of(int64_t bytes) { return (bytes + 32 + 511) / 512 * 512; }
+
+void raise_to(std::atomic<int64_t>& peak, int64_t value) {
+  auto seen = peak.load();
+  while (value > seen && !peak.compare_exchange_weak(seen, value)) {
+  }
+}
+
+int64_t segments_of(int64_t bytes) { return (bytes + kSegment - 1) / kSegment * kSegment; }
+
+void require_room(DeviceIndex device, int64_t bytes) {
+  auto& memory = memory_of(device);
+  const auto used = memory.allocated.load(), limit = memory.limit.load();
+  TORCH_CHECK_WITH(OutOfMemoryError, used + block_of(bytes) <= limit, "NPU out of memory. Tried to allocate ",
+                   bytes / 1048576.0, " MiB. The simulated NPU ", static_cast<int>(device), " has ", limit / 1048576.0,
+                   " MiB in all, of which ", used / 1048576.0, " MiB are allocated.");
+}
+
+void count_allocation(DeviceIndex device, void* address, int64_t bytes) {
+  auto& memory = memory_of(device);
+  const auto now_allocated = memory.allocated += block_of(bytes);
+  memory.allocations++;
+  raise_to(memory.allocated_peak, now_allocated);
+  raise_to(memory.reserved, segments_of(now_allocated));
+  raise_to(memory.reserved_peak, memory.reserved.load());
+  c10::reportMemoryUsageToProfiler(address, bytes, now_allocated, memory.reserved.load(), Device(kNpu, device));
+  write_moment(Kind::kAllocate, 0, device, current_stream(device), reinterpret_cast<int64_t>(address), bytes);
+}
+
+void count_free(DeviceIndex device, void* address, int64_t bytes) {
+  auto& memory = memory_of(device);
+  const auto now_allocated = memory.allocated -= block_of(bytes);
+  memory.frees++;
+  c10::reportMemoryUsageToProfiler(address, -bytes, now_allocated, memory.reserved.load(), Device(kNpu, device));
+  write_moment(Kind::kFree, 0, device, current_stream(device), reinterpret_cast<int64_t>(address), bytes);
+}
+
+struct Block {
+  c10::DataPtr host;
+  DeviceIndex device;
+  int64_t bytes;
+};
+
+void free_block(void* context) {
+  auto* block = static_cast<Block*>(context);
+  if (block->bytes) count_free(block->device, block->host.get(), block->bytes);
+  delete block;
+}
+
+// The base of later releases lets torch.accelerator tell and reset the counters.
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+struct CountingAllocator : c10::DeviceAllocator {
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override { empty_cache(); }
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  void resetAccumulatedStats(DeviceIndex) override {}
+  void resetPeakStats(DeviceIndex device) override { reset_peaks(device); }
+  std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) override {
+    const auto& memory = memory_of(device);
+    return {memory.limit - memory.reserved, memory.limit};
+  }
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(DeviceIndex device) override {
+    const auto& memory = memory_of(device);
+    c10::CachingDeviceAllocator::DeviceStats out;
+    constexpr auto all = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    for (auto* bytes : {&out.allocated_bytes, &out.active_bytes, &out.requested_bytes}) {
+      (*bytes)[all].current = memory.allocated;
+      (*bytes)[all].peak = memory.allocated_peak;
+    }
+    out.reserved_bytes[all].current = memory.reserved;
+    out.reserved_bytes[all].peak = memory.reserved_peak;
+    out.allocation[all].current = memory.allocations - memory.frees;
+    out.allocation[all].allocated = memory.allocations;
+    out.allocation[all].freed = memory.frees;
+    return out;
+  }
+};
+#else
+using CountingAllocator = c10::Allocator;
+#endif
+
+struct DeviceAllocator final : CountingAllocator {
+  c10::DataPtr allocate(size_t bytes) override {
+    const auto device = current_device();
+    require_room(device, static_cast<int64_t>(bytes));
+    return adopt(c10::GetCPUAllocator()->allocate(bytes), device, static_cast<int64_t>(bytes));
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+};
+DeviceAllocator the_device_allocator;
+REGISTER_ALLOCATOR(kNpu, &the_device_allocator);
+
+std::shared_mutex pinned_mutex;
+std::unordered_map<const void*, size_t>& pinned_blocks() {
+  static auto* blocks = new std::unordered_map<const void*, size_t>;  // freed tensors outlive static objects
+  return *blocks;
+}
+
+struct PinnedAllocator final : c10::Allocator {
+  static void free(void* context) {
+    auto* host = static_cast<c10::DataPtr*>(context);
+    {
+      std::unique_lock<std::shared_mutex> lock(pinned_mutex);
+      pinned_blocks().erase(host->get());
+    }
+    delete host;
+  }
+  c10::DataPtr allocate(size_t bytes) override {
+    auto* host = new c10::DataPtr(c10::GetCPUAllocator()->allocate(std::max<size_t>(bytes, 1)));
+    std::unique_lock<std::shared_mutex> lock(pinned_mutex);
+    pinned_blocks()[host->get()] = bytes;
+    return {host->get(), host, &PinnedAllocator::free, Device(c10::kCPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { std::memcpy(to, from, bytes); }
+};
+PinnedAllocator the_pinned_allocator;
+
+}  // namespace
+
+MemoryCounters& memory_of(DeviceIndex device) { return counters[device]; }
+c10::Allocator* device_allocator() { return &the_device_allocator; }
+c10::Allocator* pinned_allocator() { return &the_pinned_allocator; }
+
+void empty_cache() {
+  for (auto& memory : counters) memory.reserved = segments_of(memory.allocated.load());
+}
+
+void reset_peaks(DeviceIndex device) {
+  auto& memory = memory_of(device);
+  memory.allocated_peak = memory.allocated.load();
+  memory.reserved_peak = memory.reserved.load();
+}
+
+c10::DataPtr adopt(c10::DataPtr&& host, DeviceIndex device, int64_t bytes) {
+  auto* address = host.get();
+  if (bytes) count_allocation(device, address, bytes);
+  return {address, new Block{std::move(host), device, bytes}, &free_block, Device(kNpu, device)};
+}
+
+// A view may begin inside a pinned block, but its storage begins where the block does.
+bool is_pinned(const void* address) {
+  std::shared_lock<std::shared_mutex> lock(pinned_mutex);
+  return pinned_blocks().count(address) > 0;
+}
+
+}  // namespace npu

@@ -1,0 +1,294 @@
+// Operators that are the device itself (memory, copies, reading a number), and host kernels of operators that PyTorch has
+// for devices only; the fallback runs the latter.
+#include "npu.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <torch/library.h>
+
+namespace npu {
+namespace {
+
+using at::Tensor;
+using OptionalTensor = std::optional<Tensor>;
+const DispatchKeySet kKeys(DispatchKey::PrivateUse1);
+
+// ---- memory
+
+Tensor empty(c10::SymIntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+             std::optional<Device> device, std::optional<bool>, std::optional<at::MemoryFormat> format) {
+  c10::OptionalDeviceGuard guard(device);
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), device_allocator(), kKeys, c10::dtype_or_default(type), format);
+}
+
+Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::optional<at::ScalarType> type,
+                     std::optional<at::Layout>, std::optional<Device> device, std::optional<bool>) {
+  c10::OptionalDeviceGuard guard(device);
+  return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), device_allocator(),
+                                           kKeys, c10::dtype_or_default(type));
+}
+
+const Tensor& resize_(const Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
+  auto* impl = self.unsafeGetTensorImpl();
+  impl->set_sizes_contiguous(C10_AS_INTARRAYREF_SLOW(size));
+  if (format) impl->empty_tensor_restride(*format);
+  const auto needed = static_cast<size_t>((self.numel() ? self.numel() + self.storage_offset() : 0) * self.element_size());
+  if (needed > self.storage().nbytes()) at::detail::getPrivateUse1Hooks().resizePrivateUse1Bytes(self.storage(), needed);
+  return self;
+}
+
+Tensor& set_storage_strided(Tensor& self, at::Storage storage, c10::SymInt offset, c10::SymIntArrayRef size,
+                            c10::SymIntArrayRef stride) {
+  TORCH_CHECK(storage.device().type() == kNpu, "npu: set_() of a device tensor needs a storage on the device");
+  auto* impl = self.unsafeGetTensorImpl();
+  impl->set_storage_keep_dtype(std::move(storage));
+  if (stride.size() == size.size()) {
+    impl->set_sizes_and_strides(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), offset.expect_int());
+  } else {
+    impl->set_sizes_contiguous(C10_AS_INTARRAYREF_SLOW(size));
+    impl->set_storage_offset(offset.expect_int());
+  }
+  return self;
+}
+
+Tensor& set_storage(Tensor& self, at::Storage storage) {
+  const auto count = static_cast<int64_t>(storage.nbytes()) / static_cast<int64_t>(self.element_size());
+  return set_storage_strided(self, std::move(storage), 0, c10::SymInt(count), {});
+}
+
+Tensor& set_tensor(Tensor& self, const Tensor& source) {
+  return set_storage_strided(self, source.storage(), source.sym_storage_offset(), source.sym_sizes(), source.sym_strides());
+}
+
+Tensor& set_nothing(Tensor& self) {
+  auto data = device_allocator()->allocate(0);
+  return set_storage_strided(self, c10::Storage(c10::Storage::use_byte_size_t(), 0, std::move(data), device_allocator(), true),
+                             0, c10::SymInt(0), {});
+}
+
+void record_stream(Tensor&, at::Stream) {}  // memory is never reused while work is on its way
+
+bool is_pinned_tensor(const Tensor& self, std::optional<Device>) { return self.device().is_cpu() && is_pinned(self.storage().data()); }
+
+Tensor pin_memory(const Tensor& self, std::optional<Device>) {
+  Tensor out = at::detail::empty_strided_cpu(self.sizes(), self.strides(), self.scalar_type(), /*pin_memory=*/true);
+  return out.copy_(self);
+}
+
+// ---- copies
+
+bool shares_layout(const Tensor& a, const Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.is_non_overlapping_and_dense() && a.is_conj() == b.is_conj() && a.is_neg() == b.is_neg();
+}
+
+// Copies between tensors that both devices can reach, and records it as one copy.
+void move(const Tensor& from, const Tensor& to, bool non_blocking) {
+  const bool records = recording.load(std::memory_order_relaxed);
+  Record record{};
+  if (records) record.entry = now();
+  const bool from_device = on_device(from), to_device = on_device(to);
+  HostViews views(/*any_device=*/true);
+  const auto source = from_device ? views.host(from) : from, target = to_device ? views.host(to) : to;
+  if (records) record.begin = now();
+  {
+    HostSection host;
+    target.copy_(source);
+  }
+  if (!records) return;
+  record.end = now();
+  Signature signature("aten::copy_");
+  signature.add(to);
+  signature.add(from);
+  signature.begin_results();
+  signature.add(to);
+  const bool pinned = is_pinned((from_device ? to : from).storage().data());
+  const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
+  record.device = (to_device ? to : from).device().index();
+  record.stream = current_stream(record.device);
+  record.bytes = static_cast<int64_t>(to.nbytes());
+  record.sequence = -1;
+  record.signature = signature.number();
+  record.kind = Kind::kCopy;
+  record.detail = static_cast<uint8_t>(direction);
+  record.flags = static_cast<uint8_t>((pinned ? kPinned : 0) | (non_blocking ? kNonBlocking : 0));
+  const auto device = record.device;
+  const auto stream = record.stream;
+  record.exit = now();
+  write(std::move(record));
+  // Memory that is not pinned moves through a buffer of the driver, which the host waits for.
+  if (direction != Copy::kDeviceToDevice && !(pinned && non_blocking)) {
+    write_moment(Kind::kSync, static_cast<uint8_t>(Sync::kCopy), device, stream);
+  }
+}
+
+// Between host and device only memory moves: types and layouts are changed before, where the tensor is, or after.
+Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
+  if (self.is_same(source) || self.numel() == 0) return self;
+  if (on_device(self) && on_device(source)) {
+    move(source.expand_as(self), self, non_blocking);
+    return self;
+  }
+  c10::OptionalDeviceGuard guard(on_device(self) ? self.device() : source.device());
+  auto from = source;
+  if (!shares_layout(from, self)) from = from.to(self.scalar_type()).expand_as(self).resolve_conj().resolve_neg().contiguous();
+  if (shares_layout(from, self)) {
+    move(from, self, non_blocking);
+  } else {
+    auto contiguous = at::empty(self.sizes(), self.options());
+    move(from, contiguous, non_blocking);
+    self.copy_(contiguous);
+  }
+  return self;
+}
+
+Tensor copy_from(const Tensor& self, const Tensor& target, bool non_blocking) {
+  auto out = target;
+  copy_(out, self, non_blocking);
+  return target;
+}
+
+Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
+  if (target.sizes() != self.sizes()) target.resize_(self.sizes());
+  return copy_from(self, target, false);
+}
+
+at::Scalar local_scalar_dense(const Tensor& self) {
+  const bool records = recording.load(std::memory_order_relaxed);
+  Record record{};
+  if (records) record.entry = record.begin = now();
+  HostViews views;
+  const auto host_tensor = views.host(self);
+  at::Scalar value;
+  {
+    HostSection host;
+    value = at::_local_scalar_dense(host_tensor);
+  }
+  if (!records) return value;
+  record.end = now();
+  Signature signature("aten::_local_scalar_dense");
+  signature.add(self);
+  signature.begin_results();
+  record.device = self.device().index();
+  record.stream = current_stream(record.device);
+  record.bytes = static_cast<int64_t>(self.element_size());
+  record.sequence = -1;
+  record.signature = signature.number();
+  record.kind = Kind::kCopy;
+  record.detail = static_cast<uint8_t>(Copy::kDeviceToHost);
+  const auto device = record.device;
+  const auto stream = record.stream;
+  record.exit = now();
+  write(std::move(record));
+  write_moment(Kind::kSync, static_cast<uint8_t>(Sync::kScalar), device, stream);
+  return value;
+}
+
+// ---- dropout: an operator that takes a generator, so that the device's random numbers are its own
+
+std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p, std::optional<bool> train) {
+  if (!train.value_or(true)) return {input.clone(), at::ones_like(input, input.options().dtype(at::kBool))};
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("npu::_npu_dropout", "")
+                             .typed<std::tuple<Tensor, Tensor>(const Tensor&, double, std::optional<at::Generator>)>();
+  return op.call(input, p, std::nullopt);
+}
+
+std::tuple<Tensor, Tensor> host_dropout(const Tensor& input, double p, std::optional<at::Generator> generator) {
+  auto mask = at::empty_like(input, input.options().dtype(at::kBool), at::MemoryFormat::Contiguous).bernoulli_(1 - p, generator);
+  auto out = p == 1 ? at::zeros_like(input) : at::mul(input, mask).mul_(1 / (1 - p));
+  return {out, mask};
+}
+
+// ---- convolution: without a library of the device PyTorch asks for these two
+
+Tensor convolution(const Tensor& input, const Tensor& weight, const OptionalTensor& bias, at::IntArrayRef stride,
+                   at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+                   int64_t groups) {
+  return at::convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                                                        at::IntArrayRef stride, at::IntArrayRef padding,
+                                                        at::IntArrayRef dilation, bool transposed,
+                                                        at::IntArrayRef output_padding, int64_t groups, std::array<bool, 3> mask) {
+  const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
+  return at::convolution_backward(grad, input, weight, at::IntArrayRef{channels}, stride, padding, dilation, transposed,
+                                  output_padding, groups, mask);
+}
+
+// ---- cells of recurrent networks: on a device one operator each. Gates come as columns, biases may be missing
+
+Tensor with_bias(const Tensor& gates, const OptionalTensor& bias) { return bias && bias->defined() ? gates + *bias : gates; }
+
+std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
+                                             const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+  auto gates = (with_bias(input_gates, input_bias) + with_bias(hidden_gates, hidden_bias)).chunk(4, 1);
+  auto in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(), out = gates[3].sigmoid();
+  auto cy = forget * cx + in * cell;
+  return {out * cy.tanh(), cy, at::cat({in, forget, cell, out}, 1)};
+}
+
+std::tuple<Tensor, Tensor, Tensor> lstm_cell_backward(const OptionalTensor& grad_hy, const OptionalTensor& grad_cy,
+                                                      const Tensor& cx, const Tensor& cy, const Tensor& workspace, bool has_bias) {
+  auto gates = workspace.chunk(4, 1);
+  auto in = gates[0], forget = gates[1], cell = gates[2], out = gates[3], tanh = cy.tanh();
+  auto hidden = grad_hy && grad_hy->defined() ? *grad_hy : at::zeros_like(cy);
+  auto state = hidden * out * (1 - tanh * tanh);
+  if (grad_cy && grad_cy->defined()) state = state + *grad_cy;
+  auto grad = at::cat({state * cell * in * (1 - in), state * cx * forget * (1 - forget), state * in * (1 - cell * cell),
+                       hidden * tanh * out * (1 - out)}, 1);
+  return {grad, state * forget, has_bias ? grad.sum(0) : Tensor()};
+}
+
+std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
+                                    const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
+  auto in = with_bias(input_gates, input_bias).chunk(3, 1), hidden = with_bias(hidden_gates, hidden_bias).chunk(3, 1);
+  auto reset = (in[0] + hidden[0]).sigmoid(), update = (in[1] + hidden[1]).sigmoid();
+  auto fresh = (in[2] + reset * hidden[2]).tanh();
+  return {fresh + update * (hx - fresh), at::cat({reset, update, fresh, hx, hidden[2]}, 1)};
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tensor& grad, const Tensor& workspace, bool has_bias) {
+  auto parts = workspace.chunk(5, 1);
+  auto reset = parts[0], update = parts[1], fresh = parts[2], hx = parts[3], hidden = parts[4];
+  auto d_update = grad * (hx - fresh) * update * (1 - update);
+  auto d_fresh = grad * (1 - update) * (1 - fresh * fresh);
+  auto d_reset = d_fresh * hidden * reset * (1 - reset);
+  auto d_input = at::cat({d_reset, d_update, d_fresh}, 1), d_hidden = at::cat({d_reset, d_update, d_fresh * reset}, 1);
+  return {d_input, d_hidden, grad * update, has_bias ? d_input.sum(0) : Tensor(), has_bias ? d_hidden.sum(0) : Tensor()};
+}
+
+TORCH_LIBRARY(npu, m) { m.def("_npu_dropout(Tensor input, float p, Generator? generator=None) -> (Tensor, Tensor)"); }
+TORCH_LIBRARY_IMPL(npu, CPU, m) { m.impl("_npu_dropout", host_dropout); }
+
+TORCH_LIBRARY_IMPL(aten, CPU, m) {
+  m.impl("convolution_overrideable", convolution);
+  m.impl("convolution_backward_overrideable", convolution_backward);
+  m.impl("_thnn_fused_lstm_cell", lstm_cell);
+  m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);
+  m.impl("_thnn_fused_gru_cell", gru_cell);
+  m.impl("_thnn_fused_gru_cell_backward", gru_cell_backward);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", empty);
+  m.impl("empty_strided", empty_strided);
+  m.impl("resize_", resize_);
+  m.impl("set_.source_Storage_storage_offset", set_storage_strided);
+  m.impl("set_.source_Storage", set_storage);
+  m.impl("set_.source_Tensor", set_tensor);
+  m.impl("set_", set_nothing);
+  m.impl("record_stream", record_stream);
+  m.impl("is_pinned", is_pinned_tensor);
+  m.impl("_pin_memory", pin_memory);
+  m.impl("copy_", copy_);
+  m.impl("_copy_from", copy_from);
+  m.impl("_copy_from_and_resize", copy_from_and_resize);
+  m.impl("_local_scalar_dense", local_scalar_dense);
+  m.impl("native_dropout", native_dropout);
+}
+
+}  // namespace
+}  // namespace npu

@@ -1,0 +1,458 @@
+"""torch.npu: devices, streams, memory and random numbers of the simulated device, under torch_npu's names."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace, TracebackType
+from typing import Any, Optional, Union
+
+import torch
+
+from tb_npu_plugin.capture.api.mstx import mstx as mstx
+from tb_npu_plugin.capture.device.extension import extension
+from tb_npu_plugin.capture.device.unsupported import raise_for
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
+
+__getattr__ = raise_for("torch.npu")
+_native = extension()
+_chip = CHIPS[os.environ.get("TB_NPU_CHIP", DEFAULT_CHIP)]
+DeviceLike = Union["torch.device", str, int, None]
+
+
+def _index(device: DeviceLike = None) -> int:
+    """Number of a device; None, "npu": the current one. Raises ValueError for devices of another type."""
+    if device is None:
+        return int(_native.current_device())
+    if isinstance(device, int):
+        return device if device >= 0 else int(_native.current_device())
+    found = torch.device(device)
+    if found.type != "npu":
+        raise ValueError(f"Expected an npu device, but got: {device}")
+    return int(_native.current_device()) if found.index is None else int(found.index)
+
+
+# ---- devices
+
+
+def init() -> None:
+    """Nothing to prepare."""
+
+
+_lazy_init = init
+
+
+def is_initialized() -> bool:
+    """Always."""
+    return True
+
+
+def is_available() -> bool:
+    """Always."""
+    return True
+
+
+def _is_in_bad_fork() -> bool:
+    """Never: host memory works in forked processes."""
+    return False
+
+
+def device_count() -> int:
+    """Number of simulated devices (TB_NPU_DEVICES)."""
+    return int(_native.device_count())
+
+
+def current_device() -> int:
+    """Number of the calling thread's device."""
+    return int(_native.current_device())
+
+
+def set_device(device: DeviceLike) -> None:
+    """Make it the calling thread's device. Raises RuntimeError if there is no such device."""
+    _native.set_device(_index(device))
+
+
+def synchronize(device: DeviceLike = None) -> None:
+    """Wait for the device, which is always done."""
+    _native.synchronize(_index(device))
+
+
+def can_device_access_peer(device: DeviceLike, peer: DeviceLike) -> bool:
+    """Whether one device reads the memory of another: of each but itself."""
+    return _index(device) != _index(peer)
+
+
+def get_device_name(device: DeviceLike = None) -> str:
+    """The chip's name (TB_NPU_CHIP), as "Ascend910B2"."""
+    _index(device)
+    return _chip.soc
+
+
+def get_device_properties(device: DeviceLike = None) -> SimpleNamespace:
+    """name, total_memory (bytes), cube_core_num, vector_core_num, L2_cache_size (bytes), major, minor."""
+    _index(device)
+    return SimpleNamespace(
+        name=_chip.soc,
+        total_memory=_chip.memory,
+        cube_core_num=_chip.cube_cores,
+        vector_core_num=_chip.vector_cores,
+        multi_processor_count=_chip.cube_cores,
+        L2_cache_size=_chip.cache,
+        major=0,
+        minor=0,
+    )
+
+
+def get_device_capability(device: DeviceLike = None) -> Optional[tuple[int, int]]:
+    """None: chips of Ascend have no such number."""
+    _index(device)
+    return None
+
+
+def get_soc_version() -> int:
+    """CANN's number of the chip's generation: 220 for 910B, 250 for 910_93, 200 for 310P, 100 for 910A."""
+    return {"910A": 100, "910_93": 250, "310P": 200}.get(_chip.name, 220)
+
+
+def utilization(device: DeviceLike = None) -> int:
+    """Percent; 0, since nothing runs on the simulated device while the host asks."""
+    _index(device)
+    return 0
+
+
+class device:
+    """Context: another device for the calling thread; None or -1: no change."""
+
+    def __init__(self, device: DeviceLike) -> None:
+        self.idx = _index(device)
+        self.prev_idx = -1
+
+    def __enter__(self) -> None:
+        self.prev_idx = current_device()
+        set_device(self.idx)
+
+    def __exit__(self, *error: object) -> None:
+        set_device(self.prev_idx)
+
+
+class device_of(device):
+    """Context: the device of a tensor, if it is on one."""
+
+    def __init__(self, tensor: Any) -> None:
+        super().__init__(tensor.device if tensor.device.type == "npu" else -1)
+
+
+# ---- streams and events
+
+
+class Stream(torch.Stream):  # type: ignore[misc]
+    """A stream of the simulated device."""
+
+    def __new__(cls, device: DeviceLike = None, priority: int = 0, **kept: Any) -> Stream:
+        """A new stream; stream_id, device_index and device_type name an existing one."""
+        if kept:
+            kept.setdefault("device_type", _DEVICE_TYPE)
+            return super().__new__(cls, priority=priority, **kept)  # type: ignore[no-any-return]
+        return super().__new__(cls, device=torch.device("npu", _index(device)), priority=priority)  # type: ignore[no-any-return]
+
+    @property
+    def npu_stream(self) -> int:
+        """What CANN would call a handle: the stream's number."""
+        return int(self.stream_id)
+
+
+#: c10::DeviceType::PrivateUse1.
+_DEVICE_TYPE = 20
+
+
+class _EventType(type):
+    """torch.Event.elapsed_time takes no subclasses, so that Event() makes plain ones."""
+
+    def __call__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> Any:
+        if interprocess:
+            raise NotImplementedError("The simulated NPU has no events between processes.")
+        return torch.Event(device="npu", enable_timing=enable_timing, blocking=blocking)
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, torch.Event)
+
+
+class Event(metaclass=_EventType):
+    """An event of the simulated device."""
+
+
+def _stream(index: int, number: int) -> Stream:
+    return Stream(stream_id=number, device_index=index, device_type=_DEVICE_TYPE)
+
+
+def current_stream(device: DeviceLike = None) -> Stream:
+    """The calling thread's stream on the device."""
+    index = _index(device)
+    return _stream(index, _native.current_stream(index))
+
+
+def default_stream(device: DeviceLike = None) -> Stream:
+    """The device's first stream."""
+    return _stream(_index(device), 0)
+
+
+def set_stream(stream: Any) -> None:
+    """Make it the calling thread's stream, on its device."""
+    if stream is not None:
+        _native.set_device(stream.device_index)
+        _native.set_stream(stream.device_index, stream.stream_id)
+
+
+class StreamContext:
+    """Context: another stream for the calling thread, on its device; None: no change."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+        self._before: Any = None
+        self._on_its_device: Any = None
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            self._before = current_stream()
+            self._on_its_device = current_stream(self.stream.device_index)
+            set_stream(self.stream)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.stream is not None:
+            set_stream(self._on_its_device)
+            set_stream(self._before)
+
+
+def stream(stream: Any) -> StreamContext:
+    """The context of a stream."""
+    return StreamContext(stream)
+
+
+def is_current_stream_capturing() -> bool:
+    """Never: there are no graphs."""
+    return False
+
+
+# ---- memory, in bytes
+
+
+def _memory(device: DeviceLike) -> dict[str, int]:
+    found: dict[str, int] = _native.memory_counters(_index(device))
+    return found
+
+
+def memory_allocated(device: DeviceLike = None) -> int:
+    """What tensors hold now."""
+    return _memory(device)["allocated"]
+
+
+def max_memory_allocated(device: DeviceLike = None) -> int:
+    """The most since the start or the last reset."""
+    return _memory(device)["allocated_peak"]
+
+
+def memory_reserved(device: DeviceLike = None) -> int:
+    """What the allocator holds: the most that was allocated since empty_cache(), in multiples of 2 MiB."""
+    return _memory(device)["reserved"]
+
+
+def max_memory_reserved(device: DeviceLike = None) -> int:
+    """The most since the start or the last reset."""
+    return _memory(device)["reserved_peak"]
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def reset_peak_memory_stats(device: DeviceLike = None) -> None:
+    """Peaks begin again from now."""
+    _native.reset_peaks(_index(device))
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
+    """Accepted: totals go on."""
+    _index(device)
+
+
+def empty_cache() -> None:
+    """Reserved memory shrinks to what is allocated."""
+    _native.empty_cache()
+
+
+def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
+    """Free bytes and all bytes."""
+    return _chip.memory - memory_reserved(device), _chip.memory
+
+
+def set_per_process_memory_fraction(fraction: float, device: DeviceLike = None) -> None:
+    """Allocations beyond this share of the memory raise torch.OutOfMemoryError."""
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    _native.set_memory_limit(_index(device), int(_chip.memory * fraction))
+
+
+def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
+    """The share that set_per_process_memory_fraction has set."""
+    return _memory(device)["limit"] / _chip.memory
+
+
+def memory_stats(device: DeviceLike = None) -> dict[str, int]:
+    """Counters by torch_npu's names; those of pools and of retries are left out or 0."""
+    found = _memory(device)
+    count = found["allocations"] - found["frees"]
+    out = {"num_alloc_retries": 0, "num_ooms": 0}
+    for kind, key in (("allocated", "allocated"), ("active", "allocated"), ("reserved", "reserved")):
+        out[f"{kind}_bytes.all.current"] = found[key]
+        out[f"{kind}_bytes.all.peak"] = found[f"{key}_peak"]
+    for kind in ("allocation", "active"):
+        out[f"{kind}.all.current"] = count
+        out[f"{kind}.all.allocated"] = found["allocations"]
+        out[f"{kind}.all.freed"] = found["frees"]
+    return out
+
+
+def memory_stats_as_nested_dict(device: DeviceLike = None) -> dict[str, Any]:
+    """memory_stats() with a dict for each part of a name."""
+    out: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        *parts, last = name.split(".")
+        place = out
+        for part in parts:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return out
+
+
+def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
+    """memory_stats() as text."""
+    return "\n".join(f"{name:32} {value:>16}" for name, value in memory_stats(device).items())
+
+
+def get_allocator_backend() -> str:
+    """Its name."""
+    return "native"
+
+
+# ---- random numbers
+
+
+def _generator(device: DeviceLike = None) -> Any:
+    return default_generators[_index(device)]
+
+
+default_generators = tuple(_native.default_generator(number) for number in range(_native.device_count()))
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the current device."""
+    _generator().manual_seed(int(seed))
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed all devices."""
+    for generator in default_generators:
+        generator.manual_seed(int(seed))
+
+
+def seed() -> None:
+    """Seed the current device by chance."""
+    _generator().seed()
+
+
+def seed_all() -> None:
+    """Seed all devices alike by chance."""
+    _generator().seed()
+    manual_seed_all(initial_seed())
+
+
+def initial_seed() -> int:
+    """Seed of the current device."""
+    return int(_generator().initial_seed())
+
+
+def get_rng_state(device: DeviceLike = "npu") -> Any:
+    """State of the device's generator, a CPU tensor of bytes."""
+    return _generator(device).get_state()
+
+
+def set_rng_state(new_state: Any, device: DeviceLike = "npu") -> None:
+    """The reverse of get_rng_state."""
+    _generator(device).set_state(new_state.cpu())
+
+
+def get_rng_state_all() -> list[Any]:
+    """Of each device."""
+    return [generator.get_state() for generator in default_generators]
+
+
+def set_rng_state_all(new_states: list[Any]) -> None:
+    """The reverse of get_rng_state_all."""
+    for number, state in enumerate(new_states):
+        set_rng_state(state, number)
+
+
+# ---- mixed precision
+
+
+def get_amp_supported_dtype() -> list[Any]:
+    """Types of torch.autocast("npu")."""
+    return [torch.float16, torch.bfloat16, torch.float32]
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """On all simulated chips but 910A and 310P."""
+    return _chip.split
+
+
+def is_autocast_enabled() -> bool:
+    """Whether torch.autocast("npu") is on."""
+    return bool(torch.is_autocast_enabled("npu"))
+
+
+def set_autocast_enabled(enabled: bool) -> None:
+    """Switch it."""
+    torch.set_autocast_enabled("npu", enabled)
+
+
+def get_autocast_dtype() -> Any:
+    """Its type."""
+    return torch.get_autocast_dtype("npu")
+
+
+def set_autocast_dtype(dtype: Any) -> None:
+    """Set its type."""
+    torch.set_autocast_dtype("npu", dtype)
+
+
+# ---- switches that change nothing here
+
+
+def _accept(*values: Any, **options: Any) -> None:
+    """Switches of the vendor's compiler and queue."""
+
+
+set_compile_mode = set_option = set_aoe = set_mm_bmm_format_nd = set_sync_debug_mode = set_op_timeout_ms = _accept
+set_deterministic_level = use_compatible_impl = set_stream_limit = set_device_limit = ipc_collect = _accept
+enable_deterministic_with_backward = disable_deterministic_with_backward = clear_npu_overflow_flag = _accept
+config = SimpleNamespace(allow_internal_format=False)
+matmul = SimpleNamespace(allow_hf32=False)
+conv = SimpleNamespace(allow_hf32=True)
+
+
+def is_jit_compile_false() -> bool:
+    """Operators are not compiled one by one."""
+    return True
+
+
+def get_npu_overflow_flag() -> bool:
+    """Never: chips that saturate are not simulated."""
+    return False
+
+
+def get_sync_debug_mode() -> int:
+    """Off."""
+    return 0

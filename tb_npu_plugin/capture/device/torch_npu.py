@@ -1,0 +1,96 @@
+"""The names of torch_npu: submodules, fused operators, optimizers."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from tb_npu_plugin.capture.backend import current_backend
+from tb_npu_plugin.capture.device import fused, npu, optim
+from tb_npu_plugin.capture.device.unsupported import raise_for
+
+#: What npu_format_cast and get_npu_format call the plain format.
+ND = 2
+
+
+def fill(module: ModuleType, profiler: ModuleType) -> None:
+    """Give the stand-in package torch_npu its names, and register its submodules. profiler: torch_npu.profiler."""
+    names: dict[str, Any] = {
+        "SIMULATED": True,
+        "__version__": current_backend().versions.get("torch_npu_version", ""),
+        "npu": npu,
+        "optim": optim,
+        "profiler": profiler,
+        "get_npu_format": get_npu_format,
+        "empty_with_format": empty_with_format,
+        "erase_stream": erase_stream,
+        "__getattr__": raise_for("torch_npu"),
+        **fused.functions(),
+    }
+    vars(module).update(names)
+    amp = _module("torch_npu.npu.amp", autocast=_Autocast, GradScaler=_GradScaler, **_custom_functions())
+    vars(npu)["amp"] = amp
+    _module("torch_npu.npu.amp.autocast_mode", autocast=_Autocast)
+    _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
+    utils = _module("torch_npu.utils", get_part_combined_tensor=None)
+    vars(module)["utils"] = utils
+    sys.modules.update(
+        {"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.optim": optim, "torch_npu.profiler": profiler}
+    )
+    for name in ("profiler", "dynamic_profile"):
+        sys.modules[f"torch_npu.profiler.{name}"] = getattr(profiler, name)
+
+
+def _module(name: str, **content: Any) -> ModuleType:
+    out = ModuleType(name, "Part of the simulated torch_npu.")
+    vars(out).update(content, __path__=[], __getattr__=raise_for(name))
+    sys.modules[name] = out
+    return out
+
+
+class _Autocast(torch.amp.autocast_mode.autocast):  # type: ignore[misc]
+    """torch_npu.npu.amp.autocast: float16 unless another type is asked for."""
+
+    def __init__(self, enabled: bool = True, dtype: Any = torch.float16, cache_enabled: bool = True) -> None:
+        super().__init__("npu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
+
+
+class _GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
+    """torch_npu.npu.amp.GradScaler; `dynamic` changes nothing here."""
+
+    def __init__(
+        self,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        dynamic: bool = True,
+        enabled: bool = True,
+    ) -> None:
+        super().__init__("npu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+def _custom_functions() -> dict[str, Any]:
+    return {
+        "custom_fwd": lambda *arguments, **options: torch.amp.custom_fwd(*arguments, device_type="npu", **options),
+        "custom_bwd": lambda *arguments, **options: torch.amp.custom_bwd(*arguments, device_type="npu", **options),
+    }
+
+
+def get_npu_format(tensor: Any) -> int:
+    """Always ND: the simulated memory knows no private formats."""
+    return ND
+
+
+def empty_with_format(
+    size: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None, acl_format: int = ND
+) -> Any:
+    """An empty tensor; the format is not kept."""
+    return torch.empty(size, dtype=dtype, device="npu" if device is None else device)
+
+
+def erase_stream(tensor: Any, stream: Any) -> None:
+    """The reverse of record_stream, which keeps nothing here."""

@@ -1,0 +1,211 @@
+"""torch_npu.contrib.transfer_to_npu: scripts that say "cuda" and "nccl" use the NPU and hccl."""
+
+from __future__ import annotations
+
+import copyreg
+import functools
+import sys
+from typing import Any, Callable
+
+import torch
+
+from tb_npu_plugin.capture.device import npu
+
+#: Functions that take a device, by where they are.
+_FACTORIES = [
+    "arange",
+    "as_tensor",
+    "asarray",
+    "blackman_window",
+    "empty",
+    "empty_like",
+    "empty_strided",
+    "eye",
+    "frombuffer",
+    "full",
+    "full_like",
+    "hamming_window",
+    "hann_window",
+    "kaiser_window",
+    "linspace",
+    "load",
+    "logspace",
+    "normal",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "range",
+    "scalar_tensor",
+    "set_default_device",
+    "sparse_coo_tensor",
+    "tensor",
+    "tril_indices",
+    "triu_indices",
+    "zeros",
+    "zeros_like",
+    "get_device_module",
+    "get_autocast_dtype",
+    "set_autocast_dtype",
+    "is_autocast_enabled",
+    "set_autocast_enabled",
+]
+_METHODS = (
+    "to",
+    "new_empty",
+    "new_empty_strided",
+    "new_full",
+    "new_ones",
+    "new_tensor",
+    "new_zeros",
+    "pin_memory",
+    "type",
+)
+#: Keyword arguments that hold a device or a dict of them.
+_KEYWORDS = ("device", "device_type", "map_location", "device_id")
+_done: list[bool] = []
+
+
+def transfer() -> None:
+    """Patch PyTorch; further calls change nothing."""
+    if _done:
+        return
+    _done.append(True)
+    _patch_cuda()
+    _patch_classes()
+    for name in _FACTORIES:
+        _wrap(torch, name)
+    for name in _METHODS:
+        _wrap(torch.Tensor, name)
+    for name in ("to", "to_empty"):
+        _wrap(torch.nn.Module, name)
+    torch.Tensor.cuda, torch.nn.Module.cuda = torch.Tensor.npu, torch.nn.Module.npu
+    torch.Tensor.is_cuda = torch.Tensor.is_npu
+    torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
+    _patch_amp()
+    if torch.distributed.is_available():
+        _patch_distributed()
+
+
+def _swap(value: Any) -> Any:
+    """The same with "npu" for "cuda": in a string, a device, or the keys and values of a dict."""
+    if isinstance(value, str):
+        return "npu" + value[4:] if value.partition(":")[0] == "cuda" else value
+    if isinstance(value, _device):
+        return _device("npu" if value.index is None else f"npu:{value.index}") if value.type == "cuda" else value
+    if isinstance(value, dict):
+        return {_swap(key): _swap(item) for key, item in value.items()}
+    return value
+
+
+def _wrap(owner: Any, name: str) -> None:
+    function = getattr(owner, name, None)
+    if function is not None:  # not in each release of PyTorch
+        setattr(owner, name, _with_swapped(function))
+
+
+def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        for name in _KEYWORDS:
+            if name in options:
+                options[name] = _swap(options[name])
+        return function(
+            *(_swap(value) if isinstance(value, (str, _device)) else value for value in arguments), **options
+        )
+
+    return call
+
+
+# ---- torch.cuda
+
+
+def _patch_cuda() -> None:
+    for name, value in vars(npu).items():
+        if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(torch.cuda, name):
+            setattr(torch.cuda, name, value)
+    torch.cuda.default_generators = npu.default_generators
+    torch.cuda._is_in_bad_fork, torch.cuda._lazy_init = npu._is_in_bad_fork, npu.init
+    torch.cuda.mstx = npu.mstx
+
+
+# ---- classes: their instances are PyTorch's own
+
+_device, _generator = torch.device, torch.Generator
+
+
+class _Made(type):
+    """Type of a class that makes instances of another one, `made`."""
+
+    made: type
+
+    def __call__(cls, *arguments: Any, **options: Any) -> Any:
+        return cls.made(*map(_swap, arguments), **{name: _swap(value) for name, value in options.items()})
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, cls.made)
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, cls.made)
+
+
+def _patch_classes() -> None:
+    for made in (_device, _generator):
+        stand_in = _Made(made.__name__, (), {"made": made, "__module__": "torch", "__doc__": made.__doc__})
+        setattr(torch, made.__name__, stand_in)
+    copyreg.pickle(_device, lambda device: (torch.device, (str(device),)))
+
+
+def _patch_amp() -> None:
+    class Autocast(torch.amp.autocast_mode.autocast):  # type: ignore[misc]
+        """torch.autocast("cuda") on the NPU."""
+
+        def __init__(self, device_type: str, *arguments: Any, **options: Any) -> None:
+            super().__init__(_swap(device_type), *arguments, **options)
+
+    class GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
+        """torch.amp.GradScaler("cuda") on the NPU."""
+
+        def __init__(self, device: str = "npu", *arguments: Any, **options: Any) -> None:
+            super().__init__(_swap(device), *arguments, **options)
+
+    torch.autocast = torch.amp.autocast = torch.amp.autocast_mode.autocast = Autocast
+    torch.amp.GradScaler = torch.amp.grad_scaler.GradScaler = GradScaler
+    for name in ("custom_fwd", "custom_bwd"):
+        _wrap(torch.amp, name)
+    amp = sys.modules["torch_npu.npu.amp"]
+    torch.cuda.amp.autocast = amp.autocast
+    torch.cuda.amp.GradScaler = amp.GradScaler
+    torch.cuda.amp.custom_fwd, torch.cuda.amp.custom_bwd = amp.custom_fwd, amp.custom_bwd
+
+
+def _patch_distributed() -> None:
+    import torch.distributed as dist
+    import torch.distributed.device_mesh as meshes
+
+    def use_hccl(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            swapped = [_hccl(value) for value in arguments]
+            return function(*swapped, **{name: _swap(_hccl(value)) for name, value in options.items()})
+
+        return call
+
+    for name in ("init_process_group", "new_group"):
+        wrapped = use_hccl(getattr(dist, name))
+        setattr(dist, name, wrapped)
+        setattr(dist.distributed_c10d, name, wrapped)
+    dist.is_nccl_available = lambda: True
+    for owner in (dist, meshes):
+        _wrap(owner, "init_device_mesh")
+
+
+def _hccl(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("nccl", "hccl").replace("cuda:", "npu:")
+    return value

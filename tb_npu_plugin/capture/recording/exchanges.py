@@ -1,0 +1,191 @@
+"""The communication of torch.distributed on the device: this rank is recorded, of the others only how much later they came."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from math import prod
+from random import Random
+from typing import Any
+
+from tb_npu_plugin.capture.backend import Settings
+from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo
+from tb_npu_plugin.capture.recording.operations import CPP_TYPES
+from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
+from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.records import BATCH, P2P_TYPES, RECEIVE, SEND, Group
+from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.capture.simulation.work import TYPES
+from tb_npu_plugin.schema.communicators import group_hash
+
+#: Collectives of the device's log -> their types on a real device; a barrier is the all-reduce of one float.
+_TYPES = {
+    "hccl::allreduce": "hcom_allReduce_",
+    "hccl::barrier": "hcom_allReduce_",
+    "hccl::reduce": "hcom_reduce_",
+    "hccl::broadcast": "hcom_broadcast_",
+    "hccl::scatter": "hcom_scatter_",
+    "hccl::allgather": "hcom_allGather_",
+    "hccl::gather": "hcom_allGather_",
+    "hccl::reduce_scatter": "hcom_reduceScatter_",
+    "hccl::alltoall": "hcom_alltoall_",
+    "hccl::alltoallv": "hcom_alltoallv_",
+    "hccl::batch_isend_irecv": BATCH,
+    "hccl::send": SEND,
+    "hccl::recv": RECEIVE,
+}
+#: Types of elements as HCCL names them; torch_npu reduces booleans as bytes.
+_DATA_TYPES = {
+    "float16": "FP16",
+    "bfloat16": "BFP16",
+    "float32": "FP32",
+    "float64": "FP64",
+    "int64": "INT64",
+    "int32": "INT32",
+    "int16": "INT16",
+    "int8": "INT8",
+    "uint8": "UINT8",
+    "bool": "UINT8",
+}
+#: group_name of the communicators of two ranks.
+_BETWEEN_TWO = "p2p"
+#: ns by which ranks arrive apart, at most, where nothing tells.
+_SKEW = 120_000
+
+
+class Exchanges:
+    """The groups of this rank, and its collectives."""
+
+    def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
+        self._topology, self._npu = Topology(chip), settings.npu
+        self._named: dict[str, Group] = {}
+        self._by_id: dict[str, str] = {}  # group of the log -> communicator
+        self._launched: list[
+            tuple[int, list[Item]]
+        ] = []  # collectives that the host has not come to, with items of batches
+        self._counts: Counter[tuple[int, str]] = Counter()
+        self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
+        arrivals = log.of(Kind.ARRIVAL)
+        for number, peer, by in zip(*(arrivals[name].tolist() for name in ("id", "sequence", "bytes"))):
+            self._later.setdefault(number, {})[peer] = by
+        for name, group in settings.groups.items():
+            if group["group_name"] != _BETWEEN_TWO:
+                self._by_id[name.rpartition("_")[2]] = name
+            self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
+        self._default = next((g.name for g in self._named.values() if len(g.ranks) == settings.world), "")
+        rows: Counter[str] = Counter()
+        for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
+            found = self._of(log.signatures[number])
+            if found is not None:
+                type_, group = found
+                count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
+                rows[group.name] = max(rows[group.name], count)
+        self._named = {name: replace(group, planes=rows[name]) for name, group in self._named.items()}
+
+    def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
+        self._named[name] = Group(len(self._named), group_hash(name), ranks, rank, 0, name, role)
+
+    @property
+    def groups(self) -> list[Group]:
+        """All of them."""
+        return list(self._named.values())
+
+    def pairs(self) -> dict[str, dict[str, Any]]:
+        """Communicators of two ranks of a larger group, for the metadata of a result."""
+        return {
+            name: {"group_name": _BETWEEN_TWO, "group_rank": group.rank, "global_ranks": list(group.ranks)}
+            for name, group in self._named.items()
+            if group.group_name == _BETWEEN_TWO
+        }
+
+    def _of(self, signature: Signature) -> tuple[str, Group] | None:
+        """Type and group of a collective; None where nobody but this rank is in it."""
+        type_ = _TYPES.get(signature.name)
+        identity, peer = str(signature.arguments[1]), signature.arguments[2]
+        name = self._by_id.get(identity, self._default)
+        group = self._named.get(name)
+        if type_ is None or group is None or len(group.ranks) < 2:
+            return None
+        if type_ in (SEND, RECEIVE) and len(group.ranks) > 2:
+            if not isinstance(peer, int) or not 0 <= peer < len(group.ranks):
+                return None
+            pair = tuple(sorted((group.ranks[group.rank], group.ranks[peer])))
+            two = f"{name}_{pair[0]}_{pair[1]}"
+            if two not in self._named:
+                self._add(two, _BETWEEN_TWO, pair, pair.index(group.ranks[group.rank]))
+            group = self._named[two]
+        return type_, group
+
+    def transfer(self, signature: Signature, number: int) -> Transfer | None:
+        """What the collective of this number moves; None: it is none."""
+        found = self._of(signature)
+        if found is None:
+            return None
+        type_, group = found
+        tensors = (*signature.inputs, *signature.outputs)
+        element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float32"
+        item = TYPES.get(CPP_TYPES.get(element, ""), ("", 4))[1]
+        size = max(item, *(item * _elements(side) for side in (signature.inputs, signature.outputs)))
+        if signature.name in ("hccl::gather", "hccl::scatter"):  # of the root alone the whole is known
+            own = signature.inputs if signature.name == "hccl::gather" else signature.outputs
+            size = max(item, item * _elements(own) * len(group.ranks))
+        items = _items(signature, item) if type_ == BATCH else []
+        if items:
+            size = max(item, sum(each.size for each in items))
+        self._launched.append((number, items))
+        return Transfer(group.name, type_, size, item, _DATA_TYPES.get(element, "FP32"))
+
+    def communicate(self, host: Any, transfer: Transfer) -> None:
+        """The host has stopped at the next collective: work out when it is done."""
+        group = self._named[transfer.group]
+        exchange, number = self._exchange(transfer, group)
+        member = exchange.members.index(group.ranks[group.rank])
+        collective, items = self._launched.pop(0)
+        later = {
+            group.ranks[peer]: by for peer, by in self._later.get(collective, {}).items() if peer < len(group.ranks)
+        }
+        arrivals = _arrivals(exchange, member, host.arrival.at, later)
+        if items:
+            end, found = batch(items, exchange, arrivals, self._topology, member)
+        else:
+            ends, tasks = schedule(exchange, arrivals, self._topology, member)
+            end, found = ends[member], in_group(tasks, exchange, group.ranks)
+        name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
+        host.communicated(name, transfer, exchange, group, end, found)
+        host.done[collective] = end
+
+    def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
+        """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
+        sender comes first."""
+        key = (group.index, transfer.type if transfer.type in P2P_TYPES else "")
+        number = self._counts[key]
+        self._counts[key] += 1
+        members, type_, seed = group.ranks, transfer.type, f"{group.id}/{number}"
+        if transfer.type in (SEND, RECEIVE):
+            first = group.rank if transfer.type == SEND else 1 - group.rank
+            members, type_, seed = (members[first], members[1 - first]), SEND, f"{group.id}/{first}/{number}"
+        return Exchange(type_, transfer.size, members, seed), number
+
+
+def _elements(tensors: tuple[TensorInfo, ...]) -> int:
+    return sum(prod(tensor.shape) for tensor in tensors)
+
+
+def _items(signature: Signature, item: int) -> list[Item]:
+    """What a batch sends, then what it receives. item: bytes of an element."""
+    peers: Any = signature.arguments[2]
+    sends = [True] * len(signature.inputs) + [False] * len(signature.outputs)
+    moved = zip(sends, peers, (*signature.inputs, *signature.outputs))
+    return [Item(is_sent, peer, item * prod(tensor.shape)) for is_sent, peer, tensor in moved]
+
+
+def _arrivals(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:
+    """When each member arrives, this one at `own`. later: ns by rank, where it is known; else they differ by a little."""
+    random = Random(exchange.seed)
+    skews = [random.randrange(_SKEW) for _ in exchange.members]
+    return tuple(
+        own + later.get(rank, skew - skews[member]) if place != member else own
+        for place, (rank, skew) in enumerate(zip(exchange.members, skews))
+    )

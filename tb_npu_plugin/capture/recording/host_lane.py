@@ -1,0 +1,238 @@
+"""Events of PyTorch's profiler from the Chrome trace that its C++ writes, read in pieces and without PyTorch."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, NamedTuple, Optional
+
+import msgspec
+import numpy as np
+from msgspec import Raw, Struct, field
+
+from tb_npu_plugin.capture.simulation.records import outer_first
+from tb_npu_plugin.errors import BadFile
+
+_PIECE, _TAIL = 4 << 20, 8192
+_HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
+_CLOSED = b"\n  }"
+_BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
+_SEPARATOR = ";\r\n"
+#: Works of gloo, which stands for HCCL: a host with a device would not have them.
+_WORK = "gloo:"
+#: Begin of the names of what is no frame: modules, functions of C.
+_MODULE, _BUILT_IN = "nn.Module: ", "<"
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """What calls of an operator share. shapes, types: as torch_npu prints them, tensors of a list one by one."""
+
+    name: str
+    shapes: str = ""
+    types: str = ""
+
+
+class Call(NamedTuple):
+    """An operator call. forward: the forward thread, 0 outside the backward pass."""
+
+    start: int
+    end: int
+    tid: int
+    signature: Signature
+    sequence: int = -1
+    forward: int = 0
+
+
+class Function(NamedTuple):
+    """A Python function or module call."""
+
+    start: int
+    end: int
+    tid: int
+    name: str
+    id: int
+    parent: int
+    module: Optional[int]
+
+
+@dataclass
+class HostLane:
+    """All events; calls: by start, outer ones first."""
+
+    calls: list[Call] = dataclasses.field(default_factory=list)
+    functions: list[Function] = dataclasses.field(default_factory=list)
+    lost: int = 0  # events that are no JSON
+
+
+class _Args(Struct, frozen=True, gc=False):
+    """What is read of an event's args."""
+
+    sequence: int = field(name="Sequence number", default=-1)
+    forward: int = field(name="Fwd thread id", default=0)
+    dims: Raw = field(name="Input Dims", default=Raw(b""))
+    types: Raw = field(name="Input type", default=Raw(b""))
+    id: int = field(name="Python id", default=0)
+    parent: Optional[int] = field(name="Python parent id", default=None)
+    module: Optional[int] = field(name="Python module id", default=None)
+
+
+class _Event(Struct, gc=False):
+    """What is read of an event. ts, dur: us with three decimals."""
+
+    ts: float
+    name: str = ""
+    ph: str = ""
+    cat: str = ""
+    tid: Any = 0  # events that are no calls have texts
+    dur: float = 0.0
+    args: _Args = _Args()
+
+
+_EVENTS = msgspec.json.Decoder(list[_Event])
+_NONE = (b"", b"[]", b"null")
+
+
+class Reader:
+    """Reads one trace."""
+
+    def __init__(self) -> None:
+        self.recorded = HostLane()
+        self._base = 0
+        self._signatures: dict[tuple[str, bytes, bytes], Signature] = {}
+        self._names: dict[str, str] = {}
+
+    def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
+        """progress: bytes that are done. BadFile for what is no such trace."""
+        for piece, done in _pieces(path):
+            if not self._base:
+                base = _BASE.search(piece) or _BASE.search(_tail(path))  # up to PyTorch 2.4 it stands last
+                start = piece.find(_HEAD)
+                if base is None or start < 0:
+                    raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
+                self._base = int(base[1])
+                piece = piece[start + len(_HEAD) :]
+            self._take(self._parsed(piece))
+            progress(done)
+        if self.recorded.lost:
+            print(f"{path}: {self.recorded.lost} events are no JSON and are left out", file=sys.stderr)
+        self.recorded.calls = outer_first(self.recorded.calls)
+        return self.recorded
+
+    def _parsed(self, piece: bytes) -> list[_Event]:
+        """The events of a piece, which begins and ends between events."""
+        try:
+            return _EVENTS.decode(b"[" + piece.strip().rstrip(b",") + b"]")
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            out = []
+            for event in piece.split(_BETWEEN):
+                text = event.decode("utf-8", "replace").encode().strip().rstrip(b",")
+                try:
+                    out += _EVENTS.decode(b"[" + text + (b"]" if text.endswith(_CLOSED) else b"}]"))
+                except msgspec.MsgspecError:
+                    self.recorded.lost += bool(text)
+            return out
+
+    def _take(self, events: list[_Event]) -> None:
+        starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
+        calls, functions, names = self.recorded.calls, self.recorded.functions, self._names
+        for event, start, dur in zip(events, starts, durs):
+            category, args = event.cat, event.args
+            if category in ("cpu_op", "user_annotation"):
+                if event.ph == "X":
+                    signature = self._signature(event.name, args)
+                    call = Call(start, start + dur, event.tid, signature, args.sequence, args.forward)
+                    if not event.name.startswith(_WORK):
+                        calls.append(call)
+            elif category == "python_function":
+                name = names.setdefault(event.name, event.name)
+                functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
+
+    def _signature(self, name: str, args: _Args) -> Signature:
+        dims = bytes(args.dims)
+        key = (name, b"", b"") if dims in _NONE else (name, dims, bytes(args.types))
+        found = self._signatures.get(key)
+        if found is None:
+            parts = (_list(text) for text in (args.dims, args.types))
+            found = self._signatures[key] = signature_of(name, *parts)
+        return found
+
+
+def _list(text: Raw) -> list[Any]:
+    found: list[Any] = (msgspec.json.decode(text) if bytes(text) else None) or []
+    return found
+
+
+def signature_of(name: str, dims: Sequence[Any], types: Sequence[str]) -> Signature:
+    """A signature from what PyTorch tells of each argument."""
+    flat: list[tuple[Sequence[int], str]] = []
+    for shape, type_ in zip(dims, types):
+        nested = shape and isinstance(shape[0], list)
+        flat += [(inner, type_) for inner in shape] if nested else [(shape, type_)]
+    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
+    return Signature(name, shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))
+
+
+def _ns(us: Sequence[float], base: int = 0) -> list[int]:
+    """us with three decimals, from a base in ns. A float tells those up to 2**43 us; PyTorch counts from the beginning of
+    a quarter of a year."""
+    exact = np.array(us, dtype=np.float64)
+    whole = np.floor(exact)
+    found: list[int] = (
+        whole.astype(np.int64) * 1000 + np.rint((exact - whole) * 1000).astype(np.int64) + base
+    ).tolist()
+    return found
+
+
+def _tail(path: Path) -> bytes:
+    """The end, where it holds all that follows the events: a path, and figures."""
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL))
+        return file.read()
+
+
+def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
+    """The text in pieces that end behind an event, each with the bytes that are done."""
+    rest, done = b"", 0
+    with path.open("rb") as file:
+        while True:
+            more = file.read(_PIECE)
+            done += len(more)
+            text = rest + more
+            if not more:
+                yield text[: text.rfind(_END)] if _END in text else text, done
+                return
+            end = text.rfind(_BETWEEN)
+            if end < 0:
+                rest = text
+                continue
+            yield text[: end + len(_BETWEEN)], done
+            rest = text[end + len(_BETWEEN) :]
+
+
+def stacks_of(calls: Sequence[Call], functions: Sequence[Function]) -> list[tuple[str, ...]]:
+    """Python functions that are open around each call on its thread, innermost first. Both by start, outer ones first."""
+    out: list[tuple[str, ...]] = []
+    threads: dict[int, list[tuple[int, tuple[str, ...]]]] = {}  # ends, with the stack there
+    known: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+    entered = 0
+    for call in calls:
+        while entered < len(functions) and functions[entered].start <= call.start:
+            item = functions[entered]
+            entered += 1
+            if not item.name.startswith((_MODULE, _BUILT_IN)):
+                around = _open_at(threads.setdefault(item.tid, []), item.start)
+                key = (item.name, around)
+                threads[item.tid].append((item.end, known.setdefault(key, (item.name, *around))))
+        out.append(_open_at(threads.get(call.tid, []), call.start))
+    return out
+
+
+def _open_at(thread: list[tuple[int, tuple[str, ...]]], now: int) -> tuple[str, ...]:
+    while thread and thread[-1][0] <= now:
+        thread.pop()
+    return thread[-1][1] if thread else ()

@@ -1,0 +1,92 @@
+"""Marks and ranges of mstx: operators of their message on the host, and with a stream rows on the device (1.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tb_npu_plugin.capture.recording.host_lane import Call, Signature
+from tb_npu_plugin.capture.recording.raw_data import HostData
+from tb_npu_plugin.capture.simulation.device import MARK, STREAM
+from tb_npu_plugin.capture.simulation.records import MSTX, Kernel, Segment, Task, UserMark
+
+#: ns of the operators that put a mark on the stream: less than Python takes until it calls the next one.
+_OPERATOR = 500
+
+
+@dataclass(frozen=True)
+class StreamMark:
+    """What an operator does: it begins or ends the row of a mark on the device, or both."""
+
+    number: int
+    begins: bool
+    ends: bool
+
+
+class StreamMoment(NamedTuple):
+    """A stream has passed a mark: when, as which task of the stream, launched by which call."""
+
+    mark: StreamMark
+    at: int
+    task: int
+    connection: int
+
+
+class Marks:
+    """`calls` are the operators; `launches` those that put something on the stream, which is always the compute stream.
+    Marks whose message begins with `skipped` are left out: steps have a mark of their own."""
+
+    def __init__(self, data: HostData, simulates: bool, skipped: str) -> None:
+        self.calls: list[Call] = []
+        self.launches: dict[Signature, StreamMark] = {}
+        self._marks: list[tuple[int, int, int, str, str]] = []
+        self._begun: dict[int, StreamMoment] = {}
+        self._tasks: dict[int, Task] = {}
+        self._kernels: dict[str, Kernel] = {}
+        self._taken = 0
+        last = data.end or data.start
+        for start, to, tid, message, domain, stream in sorted(data.marks, key=lambda mark: mark[1] or last):
+            end = last if to is None else to
+            if message.startswith(skipped):
+                continue
+            number = len(self._marks)
+            self._marks.append((start, end, tid, message, domain))
+            self.calls.append(Call(start, end, tid, Signature(message)))
+            if stream is None or to is None or not simulates:
+                continue
+            if start == end:
+                self._add("mstx_mark_op", start, start + _OPERATOR, tid, StreamMark(number, True, True))
+            else:
+                self._add(
+                    "mstx_range_start_op", start, min(end, start + _OPERATOR), tid, StreamMark(number, True, False)
+                )
+                self._add("mstx_range_end_op", end, end + _OPERATOR, tid, StreamMark(number, False, True))
+
+    def _add(self, name: str, start: int, end: int, tid: int, mark: StreamMark) -> None:
+        signature = Signature(name)
+        self.launches[signature] = mark
+        self.calls.append(Call(start, end, tid, signature))
+
+    def tasks(self, moments: Iterable[StreamMoment]) -> list[Task]:
+        """Rows on the device of the marks that are complete."""
+        out = []
+        for now in moments:
+            number = now.mark.number
+            first = now if now.mark.begins else self._begun.pop(number, None)
+            if not now.mark.ends:
+                self._begun[number] = now
+            elif first is not None:
+                message = self._marks[number][3]
+                kernel = self._kernels.setdefault(message, Kernel(message, MSTX, "", MSTX))
+                task = Task(kernel, first.at, now.at + MARK - first.at, STREAM, first.task, first.connection)
+                self._tasks[number] = task
+                out.append(task)
+        return out
+
+    def take(self, until: int, clock: Callable[[int], int], segment: Segment) -> None:
+        """Hand over the marks that end before a time (recorded time)."""
+        while self._taken < len(self._marks) and self._marks[self._taken][1] < until:
+            start, end, tid, message, domain = self._marks[self._taken]
+            segment.marks.append(UserMark(message, domain, tid, clock(start), clock(end), self._tasks.get(self._taken)))
+            self._taken += 1

@@ -1,0 +1,131 @@
+"""Which kernels the device runs for an operator that it recorded."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tb_npu_plugin import __version__
+from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo, tensors_in
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.rules import EACH, has_rule
+from tb_npu_plugin.capture.simulation.work import Tensor, Tensors
+
+#: Types of PyTorch -> their C++ names, as its profiler tells them.
+CPP_TYPES = {
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+}
+#: Operators of PyTorch -> those with the same kernels (simulation/rules.py).
+_SAME = {
+    "aten::convolution_overrideable": "aten::convolution",
+    "aten::convolution_backward_overrideable": "aten::convolution_backward",
+    "aten::_convolution": "aten::convolution",
+    "aten::_scaled_dot_product_fused_attention_overrideable": "npu::npu_fusion_attention",
+    "aten::_scaled_dot_product_fused_attention_overrideable_backward": "npu::npu_fusion_attention_grad",
+    "npu::_npu_dropout": "aten::native_dropout",
+    "aten::max.dim": "aten::max_dim",
+    "aten::min.dim": "aten::min_dim",
+    "aten::_index_put_impl_": "aten::index_put_",
+    "aten::_native_batch_norm_legit": "aten::native_batch_norm",
+    "aten::_fused_adamw_": "npu::npu_apply_adam_w",
+    "aten::_fused_adam_": "npu::npu_apply_adam_w",
+}
+_ADAM = "npu::npu_apply_adam_w"
+_COPY, _CAST, _MOVE = "aten::copy_", "aten::_to_copy", "aten::clone"
+_ATTENTION = ("npu::npu_fusion_attention", "npu::npu_fusion_attention_grad")
+
+
+class Operations:
+    """Launches by signature."""
+
+    def __init__(self, kernels: KernelFactory) -> None:
+        self._kernels = kernels
+        self._known: dict[Signature, tuple[Launch, ...]] = {}
+
+    def launches(self, signature: Signature) -> tuple[Launch, ...]:
+        """What an operator launches."""
+        found = self._known.get(signature)
+        if found is None:
+            found = self._known[signature] = self._make(signature)
+        return found
+
+    def _make(self, signature: Signature) -> tuple[Launch, ...]:
+        name, first = operator_of(signature.name), signature.arguments[:1]
+        inputs, outputs = _tensors(signature.inputs), _tensors(signature.outputs)
+        if name.startswith(EACH) and not outputs:  # in place
+            outputs = _tensors(tensors_in(first))
+        if name == _ADAM and isinstance(first[0], tuple):  # lists of parameters, gradients and both moments
+            lists = [_tensors(tensors_in((one,))) for one in signature.arguments[:4]]
+            return tuple(launch for each in zip(*lists) for launch in self._launches(name, each, ()))
+        if not any(prod(tensor.shape) for tensor in (*inputs, *outputs)):
+            return ()  # empty tensors
+        if name == _COPY:
+            name, inputs = (_MOVE if inputs[0].type == inputs[-1].type else _CAST), inputs[-1:]
+        if name in _ATTENTION:
+            inputs = _heads(signature, inputs[1:4] if name.endswith("grad") else inputs[:3])
+        return self._launches(name, inputs, outputs)
+
+    def _launches(self, name: str, inputs: Tensors, outputs: Tensors) -> tuple[Launch, ...]:
+        shapes, types = tuple(tensor.shape for tensor in inputs), tuple(tensor.type for tensor in inputs)
+        return self._kernels.launches(name, shapes, types, outputs)
+
+
+def operator_of(name: str) -> str:
+    """The operator of a name with overload, as the rules have it. Of a list of tensors CANN has a kernel by overload."""
+    if name in _SAME:
+        return _SAME[name]
+    name, _, overload = name.partition(".")
+    if name.startswith(EACH):
+        words = {"ScalarList": "scalar_list", "out": ""}.get(overload, overload.lower())
+        return f"{name.rstrip('_')}_{words}".rstrip("_")
+    return _SAME.get(name, name)
+
+
+def describe(log: Recording) -> dict[str, Any]:
+    """What a result says of its device in profiler_metadata.json. An operator without a rule is one kernel of its own name."""
+    numbers = {int(number) for number in log.of(Kind.OPERATOR)["signature"]}
+    names = {operator_of(log.signatures[number].name) for number in numbers}
+    return {
+        "by": f"tb-npu-plugin {__version__}",
+        "operators_without_rule": sorted(name for name in names if not has_rule(name)),
+        "lost_records": log.lost,
+    }
+
+
+def _tensors(tensors: tuple[TensorInfo, ...]) -> Tensors:
+    """A number of Python counts as a scalar of the type of the tensors beside it."""
+    real = next((one.dtype for one in tensors if not one.is_number), "float32")
+    types = (real if one.is_number else one.dtype for one in tensors)
+    return tuple(
+        Tensor(one.shape, CPP_TYPES.get(type_, type_), "NCHW" if len(one.shape) == 4 else "FORMAT_ND")
+        for one, type_ in zip(tensors, types)
+    )
+
+
+def _heads(signature: Signature, inputs: Tensors) -> Tensors:
+    """Query, key and value as (batch, heads, sequence, size of a head)."""
+    layout = next((value for value in signature.arguments if value in ("BSH", "SBH", "BSND", "TND", "BNSD")), "BNSD")
+    heads = next((value for value in signature.arguments if isinstance(value, int) and not isinstance(value, bool)), 1)
+    out = []
+    for tensor in inputs:
+        shape = tensor.shape
+        if layout == "BSH":
+            shape = (shape[0], heads, shape[1], shape[2] // heads)
+        elif layout == "SBH":
+            shape = (shape[1], heads, shape[0], shape[2] // heads)
+        elif layout == "BSND":
+            shape = (shape[0], shape[2], shape[1], shape[3])
+        elif layout == "TND":
+            shape = (1, shape[1], shape[0], shape[2])
+        out.append(Tensor(shape, tensor.type, tensor.format))
+    return tuple(out)

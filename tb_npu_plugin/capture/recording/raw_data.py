@@ -1,0 +1,91 @@
+"""The raw data of a capture: what the recorder leaves in FRAMEWORK/, and how parsing reads it.
+
+    capture.json   written when the recorder is prepared, and again when the capture is complete:
+        format        2
+        settings      backend.Settings
+        pid, device   of the process; device: index of the NPU that it stands for
+        start, end    ns since the epoch; end null: the capture was interrupted
+        tid           thread that started the capture
+        threads       [tid, from, to] of child threads that were recorded
+        marks         [start, end, tid, message, domain, stream] of mstx; end null: still open; stream null: host only
+        collections   [start, end, tid] of the garbage collector
+    torch.json     Chrome trace of PyTorch's profiler, as its C++ writes it; only in complete captures
+    device.npz     what the simulated device did (device/records.py); without it nothing ran there
+
+Times in capture.json are ns since the epoch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Optional
+
+from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
+
+FORMAT = 2
+CAPTURE, TRACE, DEVICE = MOCK_CAPTURE, MOCK_TRACE, "device.npz"
+
+Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
+
+
+@dataclass
+class HostData:
+    """Content of capture.json."""
+
+    settings: Settings
+    pid: int
+    device: int
+    start: int
+    tid: int = 0
+    end: int | None = None
+    threads: list[tuple[int, int, int]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    collections: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def write(self, folder: Path) -> None:
+        """Write capture.json of a result folder, whole or not at all."""
+        target = folder / RAW_FOLDER / CAPTURE
+        temporary = target.with_suffix(".part")
+        content = {"format": FORMAT, **vars(self), "settings": asdict(self.settings)}  # no copy of the marks
+        # half of a surrogate pair (of a path that is no UTF-8, say), which no result file takes, costs the letter
+        temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8", errors="replace")
+        temporary.replace(target)
+
+
+def read(folder: Path) -> HostData:
+    """The host data of a result folder. BadFile where there are none, or none that can be used."""
+    path = folder / RAW_FOLDER / CAPTURE
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content.pop("format") != FORMAT:
+            raise BadFile(f"{path} was written by another version", "Parse it with the version that recorded it.")
+        settings = _settings(content.pop("settings"))
+        data = HostData(settings=settings, **content)
+        data.marks = [mark if len(mark) == 6 else (*mark, None) for mark in data.marks]  # streams came later
+    except FileNotFoundError:
+        raise BadFile(
+            f"{path} is missing", "The folder was not recorded by the mock device; record it again."
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise BadFile(f"{path} cannot be used: {problem}", "Record it again.") from problem
+    if data.end is None or not (folder / RAW_FOLDER / TRACE).is_file():
+        raise BadFile(
+            f"nothing that was recorded is in {folder}: the capture still runs, or its process was killed, "
+            "or the disk was full when it ended, and PyTorch hands out what it recorded only then",
+            "Remove the folder and record again: with fewer active steps if the process ran out of memory, or on another disk.",
+        )
+    return data
+
+
+def _settings(content: Mapping[str, Any]) -> Settings:
+    known = {item.name for item in fields(Settings)}
+    values = {key: value for key, value in content.items() if key in known}
+    values["host"] = HostSwitches(**values["host"])
+    for key in ("export_types", "host_sys", "mstx_include", "mstx_exclude"):
+        values[key] = tuple(values.get(key, ()))
+    return Settings(**values)

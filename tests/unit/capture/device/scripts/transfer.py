@@ -1,0 +1,26 @@
+"""A convolutional network for CUDA, moved by transfer_to_npu."""
+
+import sys
+
+import torch
+from torch import nn
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+torch.manual_seed(0)
+device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+torch.cuda.set_device(0)
+model = nn.Sequential(
+    nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(128, 10)
+).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+images, labels = torch.randn(16, 3, 8, 8), torch.randint(10, (16,))
+for _ in range(3):
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(images.to("cuda", non_blocking=True)), labels.to(device))
+    loss.backward()
+    optimizer.step()
+torch.cuda.synchronize()
+assert loss.is_cuda and loss.device.type == "npu" and torch.cuda.max_memory_allocated() > 0
+torch.save(model.state_dict(), sys.argv[1] + ".state")
+model.load_state_dict(torch.load(sys.argv[1] + ".state", map_location="cuda:0"))
+torch.save([p.grad.cpu() for p in model.parameters()], sys.argv[1])
