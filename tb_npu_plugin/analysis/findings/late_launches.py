@@ -30,7 +30,7 @@ def idle_items(span: SpanData, idle: DeviceIdle) -> dict[str, IntArray]:
     preempted = (is_late | is_unknown) & _in_long_calls(span.timeline, idle)
     silent = is_late & ~preempted & _are_silent(span.timeline, idle)
     is_late, is_unknown = is_late & ~preempted & ~silent, is_unknown & ~preempted
-    following = is_late & _follow(idle)
+    following = is_late & _follow(span.timeline, idle)
     length = parts.end - parts.start
     if length[following].sum() < length[is_late & ~following].sum():  # the host is late without synchronizations, too
         following = np.zeros(len(following), dtype=bool)
@@ -75,10 +75,15 @@ def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
     return np.asarray(out & (count <= _CALLS * (parts.end - parts.start)))
 
 
-def _follow(idle: DeviceIdle) -> NDArray[np.bool_]:
-    """Whether the part follows a blocking synchronization in its gap."""
+def _follow(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
+    """Whether the part follows a blocking synchronization in its gap, and would be gone without it: the host would launch
+    earlier by the time that it waited, at most."""
     parts = idle.parts
     ends = np.full(len(idle.gaps.start), np.iinfo(np.int64).max)
+    saved = np.zeros(len(ends), dtype=np.int64)  # by the call, less what is idle during it
     rows = parts.cause == code_of("synchronization")
+    calls = parts.anchor[rows]
     np.minimum.at(ends, parts.gap[rows], parts.end[rows])
-    return np.asarray(parts.start >= ends[parts.gap])
+    waited = np.where(calls >= 0, timeline.rows.dur[np.maximum(calls, 0)], 0)
+    np.add.at(saved, parts.gap[rows], waited - (parts.end[rows] - parts.start[rows]))
+    return np.asarray((parts.start >= ends[parts.gap]) & (parts.end - parts.start <= saved[parts.gap]))

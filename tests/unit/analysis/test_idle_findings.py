@@ -51,7 +51,7 @@ def found(run: RunData) -> dict[str, Finding]:
         ((), {"host_bound": 800}),
         ((GC,), {"garbage_collection": 300, "host_bound": 500}),
         (((*LOADER[:4], 600),), {"input_bound": 550, "host_bound": 250}),
-        ((SYNC,), {"sync_stream": 770, "host_bound": 30}),
+        ((SYNC,), {"sync_stream": 200, "host_bound": 600}),
         ((COMPILE,), {"operator_compile": 300, "host_bound": 500}),
         ((COMPILE, MALLOC), {"allocator": 100, "operator_compile": 200, "host_bound": 500}),
     ],
