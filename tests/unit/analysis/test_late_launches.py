@@ -35,7 +35,10 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
         ((), {SILENT: 800}),
         ([("CANN", 7, f"AscendCL@call{at}", at, 1) for at in range(110, 890, 100)], {"host_late": 800}),
         ((SYNC,), {"host_late": 30, "synchronization": 200, SILENT: 570}),
-        (((*SYNC[:3], 130, 400),), {"host_late": 400, "synchronization": 400}),  # it saves what the host waited, not more
+        (
+            ((*SYNC[:3], 130, 400),),
+            {"host_late": 400, "synchronization": 400},
+        ),  # it saves what the host waited, not more
         (((*SYNC[:3], 2, 810),), {"synchronization": 712, AFTER_SYNC: 88}),  # most of it waits for a busy device
         (((*SYNC[:3], 500, 50),), {"host_late": 750, "synchronization": 50}),  # late before it for longer
     ],
