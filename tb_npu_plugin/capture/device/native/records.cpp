@@ -56,6 +56,8 @@ Log& log() {
 std::atomic<int64_t> clock_offset{0};
 std::atomic<uint32_t> generation{0};  // of the table of signatures
 thread_local int32_t own_thread = 0;
+// Table of signatures that the thread's last signature counts in: what began before a recording does not fit its table.
+thread_local uint32_t own_generation = 0;
 
 int64_t steady() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -110,6 +112,7 @@ void write(Record&& record) {
   }
   auto& to = log();
   std::lock_guard<std::mutex> lock(to.mutex);
+  if (record.signature >= 0 && own_generation != generation.load()) return;
   if (to.chunks.empty() || to.last == kChunk) {
     constexpr auto size = static_cast<int64_t>(kChunk * sizeof(Record));
     if (to.used + size > to.ceiling) {
@@ -137,6 +140,7 @@ static std::vector<int64_t>& scratch() {
 }
 
 Signature::Signature(const std::string& name) : words_(scratch()) {
+  own_generation = generation.load();
   words_.clear();
   words_.push_back(name_number(name));
 }
@@ -212,10 +216,12 @@ int32_t Signature::number() const {
   static thread_local std::string key;
   key.assign(reinterpret_cast<const char*>(words_.data()), words_.size() * sizeof(int64_t));
   auto& own = known().signatures;
+  if (own_generation != known().generation) return -1;
   auto found = own.find(key);
   if (found != own.end()) return found->second;
   auto& to = log();
   std::lock_guard<std::mutex> lock(to.mutex);
+  if (own_generation != generation.load()) return -1;
   auto added = to.signatures.emplace(key, static_cast<int32_t>(to.ends.size()));
   if (added.second) {
     const auto size = static_cast<int64_t>(2 * key.size() + 100);  // words and key, about
