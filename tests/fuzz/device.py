@@ -38,7 +38,7 @@ def run(number):
         torch._foreach_add([x.detach(), torch.zeros(5, device="npu")], 1.0)
         x.detach().resize_(20, 3).t_().cpu()
 
-threads = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+threads = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(4)]
 for thread in threads:
     thread.start()
 count = 0
