@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from types import SimpleNamespace, TracebackType
 from typing import Any, Optional, Union
 
@@ -17,6 +18,8 @@ __getattr__ = raise_for("torch.npu")
 _native = extension()
 _chip = CHIPS[os.environ.get("TB_NPU_CHIP", DEFAULT_CHIP)]
 DeviceLike = Union["torch.device", str, int, None]
+#: torch.npu.random, ...: torch_npu's submodules have the same functions.
+random = memory = streams = utils = sys.modules[__name__]
 
 
 def _index(device: DeviceLike = None) -> int:

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/function.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -93,6 +94,7 @@ class Call {
   void to_device(c10::IValue& value);
   void require_one_device() const;
   bool asks_for_shape() const;
+  void compute(DispatchKey host_key);
 
   const c10::OperatorHandle& op_;
   const Operator& about_;
@@ -158,6 +160,36 @@ void Call::require_one_device() const {
 
 bool Call::asks_for_shape() const { return about_.has_dynamic_shape && !sized_ && (!about_.takes_mask || mask_); }
 
+// Runs the CPU's kernel. It lacks a few types that devices have (histc of integers, pooling of half): those go through float.
+void Call::compute(DispatchKey host_key) {
+  const size_t first = stack_->size() - op_.schema().arguments().size();
+  const torch::jit::Stack arguments(stack_->begin() + static_cast<std::ptrdiff_t>(first), stack_->end());
+  try {
+    op_.redispatchBoxed(DispatchKeySet(host_key), stack_);
+  } catch (const c10::NotImplementedError&) {
+    const auto has = [&](auto is_type) {
+      return std::any_of(arguments.begin(), arguments.end(), [&](const c10::IValue& value) {
+        return value.isTensor() && value.toTensor().defined() && is_type(value.toTensor().scalar_type());
+      });
+    };
+    const bool is_half = has(at::isReducedFloatingType), writes = op_.schema().is_mutable();
+    const auto lacks = [&](at::ScalarType type) { return is_half ? at::isReducedFloatingType(type) : at::isIntegralType(type, true); };
+    if (writes || !has(lacks)) throw;
+    auto type = at::kFloat;
+    stack_->resize(first);
+    for (const auto& value : arguments) {
+      const bool changes = value.isTensor() && value.toTensor().defined() && lacks(value.toTensor().scalar_type());
+      if (changes) type = value.toTensor().scalar_type();
+      stack_->push_back(changes ? c10::IValue(value.toTensor().to(at::kFloat)) : value);
+    }
+    op_.redispatchBoxed(DispatchKeySet(host_key), stack_);
+    for (size_t i = first; i < stack_->size(); i++) {
+      auto& value = (*stack_)[i];
+      if (value.isTensor() && value.toTensor().scalar_type() == at::kFloat) value = value.toTensor().to(type);
+    }
+  }
+}
+
 void Call::run(DispatchKey host_key) {
   const bool records = recording.load(std::memory_order_relaxed);
   Record record{};
@@ -182,7 +214,7 @@ void Call::run(DispatchKey host_key) {
       ~Depth() { depth--; }
     } inner;
     HostSection host;
-    op_.redispatchBoxed(DispatchKeySet(host_key), stack_);
+    compute(host_key);
   }
   if (records) record.end = now();
   views_.finish();

@@ -67,6 +67,9 @@ Tensor& set_nothing(Tensor& self) {
                              0, c10::SymInt(0), {});
 }
 
+// So that Module.to() and `p.data = ...` keep the parameter: weights that two modules share stay shared.
+bool has_compatible_shallow_copy_type(const Tensor& self, const Tensor& from) { return self.layout() == from.layout(); }
+
 void record_stream(Tensor&, at::Stream) {}  // memory is never reused while work is on its way
 
 bool is_pinned_tensor(const Tensor& self, std::optional<Device>) { return self.device().is_cpu() && is_pinned(self.storage().data()); }
@@ -280,6 +283,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage", set_storage);
   m.impl("set_.source_Tensor", set_tensor);
   m.impl("set_", set_nothing);
+  m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("record_stream", record_stream);
   m.impl("is_pinned", is_pinned_tensor);
   m.impl("_pin_memory", pin_memory);

@@ -102,6 +102,26 @@ def test_models_can_be_saved_and_copied() -> None:
     assert copy.deepcopy(model).weight.device == model.weight.device
 
 
+def test_parameters_stay_themselves_when_a_model_moves() -> None:
+    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
+    second.weight = first.weight
+    weight, model = first.weight, nn.Sequential(first, second)
+    for place in ("npu", "cpu", "npu"):
+        model.to(place)
+        assert first.weight is second.weight is weight and weight.device.type == place
+    plain = nn.Parameter(torch.ones(2))
+    plain.data = plain.data.npu()
+    plain.sum().backward()
+    assert plain.grad is not None and plain.grad.device.type == "npu"
+
+
+def test_types_that_only_the_cpu_lacks() -> None:
+    counts = torch.histc(torch.tensor([0, 1, 1, 3], dtype=torch.int32, device="npu"), bins=4, min=0, max=3)
+    assert counts.tolist() == [1, 2, 0, 1] and counts.dtype == torch.int32
+    with pytest.raises(NotImplementedError):
+        torch.cumsum(torch.zeros(2, dtype=torch.complex64, device="npu"), 0).histc()
+
+
 def test_torch_compile_runs_eagerly(capfd: pytest.CaptureFixture[str]) -> None:
     model = torch.compile(nn.Linear(2, 2).npu())
     assert model(torch.ones(1, 2, device="npu")).shape == (1, 2)
@@ -134,7 +154,7 @@ def test_names_of_the_frameworks() -> None:
         "stream set_stream current_stream default_stream empty_cache memory_allocated max_memory_allocated memory_reserved "
         "max_memory_reserved memory_stats memory_summary mem_get_info reset_peak_memory_stats manual_seed manual_seed_all "
         "seed_all initial_seed get_rng_state set_rng_state amp config set_compile_mode set_option mstx utilization "
-        "is_bf16_supported get_amp_supported_dtype"
+        "is_bf16_supported get_amp_supported_dtype random memory"
     )
     assert [name for name in names.split() if not hasattr(torch.npu, name)] == []
     assert torch.npu.memory_stats()["allocated_bytes.all.current"] == torch.npu.memory_allocated()
