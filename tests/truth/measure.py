@@ -46,7 +46,7 @@ class Outcome:
         rule: The rule of the trigger, if it reports it.
         cost: Time at stake, less what the rule says of the run without the fault.
         right, wrong: Rules of findings above "low" that the fault explains, and that it does not.
-        every: Rules of all findings.
+        loud: Rules of findings above "low", and of those without a cost.
     """
 
     case: Case
@@ -57,7 +57,7 @@ class Outcome:
     kind: str = ""
     right: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
-    every: set[str] = field(default_factory=set)
+    loud: set[str] = field(default_factory=set)
 
     @property
     def is_timeless(self) -> bool:
@@ -105,7 +105,8 @@ def measure(one: Case) -> Outcome:
     outcome = Outcome(one, step, lost)
     for finding in found.findings:
         rule, rank = finding.rule, finding.subject.rank
-        outcome.every.add(rule)
+        if found.severity(finding) != "low" or not finding.cost_ns:
+            outcome.loud.add(rule)
         is_it = bool(one.name) and rule == one.trigger.rule and (not drawn.ranks or rank in drawn.ranks)
         if is_it and outcome.rule is None:
             outcome.rule, outcome.cost, outcome.kind = rule, (finding.cost_ns - before) / 1e6, finding.cost_kind
@@ -172,7 +173,7 @@ def summary(outcomes: Sequence[Outcome]) -> tuple[list[str], bool]:
         count = right[trigger.rule] + wrong[trigger.rule]
         precision = right[trigger.rule] / count if count else 1.0
         quiet = [one for one in outcomes if one.case.name == trigger.quiet]
-        loud = sum(trigger.rule in one.every for one in quiet)
+        loud = sum(trigger.rule in one.loud for one in quiet)
         lines.append(
             f"{name:17} {trigger.rule:22} {len(found):4} {len(due):4}  {recall:6.2f}  {costs:6} of {len(named):2}"
             f"  {precision:9.2f}  {len(quiet) - loud} of {len(quiet)}"

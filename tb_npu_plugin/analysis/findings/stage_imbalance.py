@@ -13,6 +13,8 @@ from tb_npu_plugin.messages import Message
 
 #: Least relative distance of the slowest stage to the mean of the others.
 _LEAST_EXCESS = 0.05
+#: Least cost, as a share of the step.
+_LEAST_SHARE = 0.01
 
 
 def find(run: RunData) -> list[Finding]:
@@ -26,6 +28,9 @@ def find(run: RunData) -> list[Finding]:
     if mean <= 0 or stages[slowest] <= mean * (1 + _LEAST_EXCESS):
         return []
     count = run.step_count
+    cost = round(_excess(_work_by_stage(run), slowest) / count)
+    if cost < _LEAST_SHARE * run.step_ns:
+        return []
     return [
         Finding(
             rule=RULE.id,
@@ -38,7 +43,7 @@ def find(run: RunData) -> list[Finding]:
                 share=percent(stages[slowest] / mean - 1),
                 mean=duration(mean / count),
             ),
-            cost_ns=round(_excess(_work_by_stage(run), slowest) / count),
+            cost_ns=cost,
             cost_kind="upper bound",
             part="bubble",
             confidence=Confidence("confirmed", len(run.lines)),

@@ -13,10 +13,10 @@ TOP = Path.cwd()
 steps = 18
 epochs = 3
 max_process_number = 1
-model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2)).npu()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 criterion = torch.nn.CrossEntropyLoss()
-train_loader = [(torch.ones(4, 8), torch.zeros(4, dtype=torch.long)) for _ in range(steps)]
+train_loader = [(torch.ones(4, 8).npu(), torch.zeros(4, dtype=torch.long).npu()) for _ in range(steps)]
 
 
 def train_one_step(step=0, *others):

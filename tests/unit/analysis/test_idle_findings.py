@@ -113,7 +113,7 @@ RUNS = {
         "input_bound",
     ),
     "compile": (Recipe("resnet50", steps=2, faults=("dynamic-shapes",), sizes=Sizes(layers=2)), "operator_compile"),
-    "small model": (Recipe("tiny", steps=2), "host_bound"),
+    "small kernels": (Recipe("tiny", steps=2, sizes=Sizes(layers=8)), "host_bound"),
 }
 QUICK = ("not synced", "gc", "loader, not synced", "compile")
 
