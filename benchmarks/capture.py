@@ -47,10 +47,8 @@ FUNCTION = (
 NAMES = ("aten::linear", "aten::matmul", "aten::mm")
 START = 1_790_857_026_000_000_000
 GROUP_US = 60
-#: Sizes of the first matrix; words of a tensor of two dimensions in a signature (device/native/records.cpp).
+#: Sizes of the first matrix.
 SIZES = 8
-_TENSOR = 1 | 6 << 8 | 1 << 16 | 1 << 24 | 2 << 32
-_RESULTS = 9
 
 
 def record(model: str, switches: dict[str, bool], rounds: int) -> list[Bar]:
@@ -143,16 +141,15 @@ def write_log(path: Path, groups: int) -> None:
     rows[:, 1]["signature"] = numbers % SIZES
     rows[:64, 2]["kind"] = Kind.VIEW  # nothing is there to free yet
     ordered = rows[:, [2, 0, 1]].reshape(-1)
-    words: list[int] = []
-    ends = []
+    signatures = []
     for size in range(32, 32 + SIZES):
-        words += [0, _TENSOR, size, 64, _TENSOR, 64, 64, _RESULTS, _TENSOR, size, 64]
-        ends.append(len(words))
-    texts = np.frombuffer(json.dumps([["aten::mm"], 0]).encode(), "u1")
-    with path.open("wb") as file:
-        np.savez(
-            file, texts=texts, records=ordered.view("u1"), words=np.array(words, "<i8"), ends=np.array(ends, "<i8")
+        left, right, out = (
+            {"shape": shape, "dtype": "Float", "device": 0} for shape in ((size, 64), (64, 64), (size, 64))
         )
+        signatures.append(["aten::mm", [left, right], [out]])
+    table = np.frombuffer(json.dumps(signatures).encode(), "u1")
+    with path.open("wb") as file:
+        np.savez(file, records=ordered.view("u1"), signatures=table, lost=0)
 
 
 def analyse(operators: int, form: str) -> list[Bar]:

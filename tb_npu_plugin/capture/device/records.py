@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -65,30 +63,20 @@ class Sync(IntEnum):
 
 #: Bits of `flags`.
 PINNED, NON_BLOCKING, BACKWARD = 1, 2, 4
-#: Types by their number in PyTorch (c10::ScalarType).
-_TYPES = dict(
-    enumerate(
-        [
-            "uint8",
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "float16",
-            "float32",
-            "float64",
-            "complex32",
-            "complex64",
-            "complex128",
-            "bool",
-            "qint8",
-            "quint8",
-            "qint32",
-            "bfloat16",
-        ]
-    )
-) | {23: "float8_e5m2", 24: "float8_e4m3fn", 27: "uint16", 28: "uint32", 29: "uint64"}
-_NONE, _TENSOR, _LIST, _INT, _BOOL, _DOUBLE, _INTS, _TEXT, _SCALAR, _RESULTS = range(10)
+#: Names of c10::ScalarType -> those of torch.dtype, where they differ in more than capital letters.
+_DTYPES = {
+    "Byte": "uint8",
+    "Char": "int8",
+    "Short": "int16",
+    "Int": "int32",
+    "Long": "int64",
+    "Half": "float16",
+    "Float": "float32",
+    "Double": "float64",
+    "ComplexHalf": "complex32",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
+}
 #: Memory that a recording may take, in bytes.
 CEILING = 1 << 30
 
@@ -161,31 +149,26 @@ def stop() -> Recording:
 
 def take() -> Recording:
     """What was recorded since the last call; recording goes on."""
-    records, names, words, ends, lost = extension().take_records()
-    return Recording(np.frombuffer(records, RECORD), list(_signatures(names, words, ends)), lost)
+    records, signatures, lost = extension().take_records()
+    return Recording(np.frombuffer(records, RECORD), _signatures(f"[{','.join(signatures)}]"), lost)
 
 
 def save(path: Path) -> Recording:
     """Record no longer, write what there is, and give it."""
     extension().stop_recording()
-    records, names, words, ends, lost = extension().take_records()
-    columns = {
-        "records": np.frombuffer(records, "u1"),
-        "words": np.frombuffer(words, "<i8"),
-        "ends": np.frombuffer(ends, "<i8"),
-    }
-    texts = np.frombuffer(json.dumps([names, lost]).encode(), "u1")
+    records, signatures, lost = extension().take_records()
+    table = f"[{','.join(signatures)}]"
     with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, texts=texts, **columns)
-    return Recording(np.frombuffer(records, RECORD), list(_signatures(names, words, ends)), lost)
+        columns = {"records": np.frombuffer(records, "u1"), "signatures": np.frombuffer(table.encode(), "u1")}
+        np.savez(file, allow_pickle=False, lost=lost, **columns)
+    return Recording(np.frombuffer(records, RECORD), _signatures(table), lost)
 
 
 def load(path: Path) -> Recording:
     """What `save` wrote. Raises OSError, ValueError, KeyError."""
     with np.load(path, allow_pickle=False) as found:
-        names, lost = json.loads(found["texts"].tobytes())
-        signatures = list(_signatures(names, found["words"].tobytes(), found["ends"].tobytes()))
-        return Recording(np.frombuffer(found["records"].tobytes(), RECORD), signatures, lost)
+        signatures = _signatures(found["signatures"].tobytes().decode())
+        return Recording(found["records"].view(RECORD), signatures, int(found["lost"]))
 
 
 def tensors_in(values: tuple[Value, ...]) -> tuple[TensorInfo, ...]:
@@ -199,59 +182,19 @@ def tensors_in(values: tuple[Value, ...]) -> tuple[TensorInfo, ...]:
     return tuple(out)
 
 
-def _signatures(names: list[str], words: bytes, ends: bytes) -> Iterator[Signature]:
-    numbers: list[int] = np.frombuffer(words, "<i8").tolist()
-    begin = 0
-    for end in np.frombuffer(ends, "<i8").tolist():
-        reader = _Reader(names, numbers[begin:end])
-        yield reader.signature()
-        begin = end
+def _signatures(table: str) -> list[Signature]:
+    """Decode signatures (native/records.cpp), a JSON list."""
+    found = json.loads(table, strict=False)
+    return [Signature(name, _value(arguments), _value(results)) for name, arguments, results in found]
 
 
-class _Reader:
-    """Decodes the words of one signature."""
-
-    def __init__(self, names: list[str], words: list[int]) -> None:
-        self.names, self.words, self.place = names, words, 0
-
-    def signature(self) -> Signature:
-        name = self.names[self._next()]
-        arguments = self._values()
-        return Signature(name, arguments, self._values())
-
-    def _next(self) -> int:
-        self.place += 1
-        return self.words[self.place - 1]
-
-    def _values(self) -> tuple[Value, ...]:
-        """Groups up to the end or the word that begins the results."""
-        out = []
-        while self.place < len(self.words):
-            word = self._next()
-            if word == _RESULTS:
-                break
-            out.append(self._value(word))
-        return tuple(out)
-
-    def _value(self, word: int) -> Value:
-        tag, count = word & 0xFF, word >> 32
-        if tag == _TENSOR:
-            shape = tuple(self._next() for _ in range(count))
-            number = word >> 8 & 0xFF
-            flags = word >> 24 & 0xFF
-            return TensorInfo(
-                shape, _TYPES.get(number, f"type {number}"), (word >> 16 & 0xFF) - 1, bool(flags & 1), bool(flags & 2)
-            )
-        if tag == _LIST:
-            return tuple(self._value(self._next()) for _ in range(count))
-        if tag == _INTS:
-            return tuple(self._next() for _ in range(count))
-        if tag == _INT:
-            return self._next()
-        if tag == _BOOL:
-            return bool(self._next())
-        if tag == _DOUBLE:
-            return float(struct.unpack("<d", struct.pack("<q", self._next()))[0])
-        if tag == _TEXT:
-            return self.names[count]
-        return None if tag == _NONE else ...
+def _value(found: Any) -> Any:
+    """A Value. {}: a number that no kernel depends on."""
+    if isinstance(found, list):
+        return tuple(map(_value, found))
+    if not isinstance(found, dict):
+        return found
+    if not found:
+        return ...
+    dtype = found["dtype"]
+    return TensorInfo(**{**found, "shape": tuple(found["shape"]), "dtype": _DTYPES.get(dtype, dtype.lower())})

@@ -1,7 +1,7 @@
 """The raw data of a capture: what the recorder leaves in FRAMEWORK/, and how parsing reads it.
 
     capture.json   written when the recorder is prepared, and again when the capture is complete:
-        format        2
+        format        3
         settings      backend.Settings
         pid, device   of the process; device: index of the NPU that it stands for
         start, end    ns since the epoch; end null: the capture was interrupted
@@ -27,7 +27,7 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
-FORMAT = 2
+FORMAT = 3
 CAPTURE, TRACE, DEVICE = MOCK_CAPTURE, MOCK_TRACE, "device.npz"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
@@ -66,7 +66,6 @@ def read(folder: Path) -> HostData:
             raise BadFile(f"{path} was written by another version", "Parse it with the version that recorded it.")
         settings = _settings(content.pop("settings"))
         data = HostData(settings=settings, **content)
-        data.marks = [mark if len(mark) == 6 else (*mark, None) for mark in data.marks]  # streams came later
     except FileNotFoundError:
         raise BadFile(
             f"{path} is missing", "The folder was not recorded by the mock device; record it again."

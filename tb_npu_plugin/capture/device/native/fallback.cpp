@@ -191,15 +191,12 @@ void Call::compute(DispatchKey host_key) {
 }
 
 void Call::run(DispatchKey host_key) {
-  const bool records = recording.load(std::memory_order_relaxed);
-  Record record{};
-  if (records) record.entry = now();
+  CallRecord record(about_.is_view ? Kind::kView : Kind::kOperator);
   const size_t arguments = op_.schema().arguments().size(), results = op_.schema().returns().size();
   const size_t first = stack_->size() - arguments;
-  // The description of the arguments must be made before they become host tensors, and is kept until the results are there.
+  // The arguments are described before they become host tensors.
   std::optional<Signature> signature;
-  static thread_local int depth = 0;  // the words of a signature are the thread's: an operator inside another has none
-  if (records && depth == 0) {
+  if (record.is_recording) {
     signature.emplace(about_.name);
     for (size_t i = 0; i < arguments; i++) signature->add((*stack_)[first + i], !about_.is_number[i]);
   }
@@ -207,16 +204,7 @@ void Call::run(DispatchKey host_key) {
   require_one_device();
   TORCH_CHECK_NOT_IMPLEMENTED(op_.hasComputedKernelForDispatchKey(host_key), "The simulated NPU has no ", about_.name,
                               ": PyTorch has no CPU kernel that could compute it.");
-  if (records) record.begin = now();
-  {
-    struct Depth {
-      Depth() { depth++; }
-      ~Depth() { depth--; }
-    } inner;
-    HostSection host;
-    compute(host_key);
-  }
-  if (records) record.end = now();
+  record.compute([&] { compute(host_key); });
   views_.finish();
   const size_t last = stack_->size() - results;
   for (size_t i = 0; i < results; i++) to_device((*stack_)[last + i]);
@@ -224,15 +212,8 @@ void Call::run(DispatchKey host_key) {
   signature->begin_results();
   for (size_t i = 0; i < results; i++) signature->add((*stack_)[last + i], false);
   record.sequence = sequence_of(requires_grad_, record.flags);
-  record.signature = signature->number();
-  record.device = views_.index();
-  record.stream = current_stream(record.device);
-  record.kind = about_.is_view ? Kind::kView : Kind::kOperator;
-  const auto device = record.device;
-  const auto stream = record.stream;
-  record.exit = now();
-  write(std::move(record));
-  if (asks_for_shape()) write_moment(Kind::kSync, static_cast<uint8_t>(Sync::kShape), device, stream);
+  record.write_for(views_.index(), *signature);
+  if (asks_for_shape()) record.write_sync(Sync::kShape);
 }
 
 void sparse_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(DispatchKey::SparseCPU); }

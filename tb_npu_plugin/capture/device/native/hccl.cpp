@@ -296,18 +296,6 @@ class Hccl final : public Backend {
     return nullptr;
   }
 
-  template <class Peer>
-  int32_t signature_of(const char* name, const Tensors& inputs, const Tensors& results, const Peer& peer, const std::string& reduction) {
-    Signature signature(name);
-    signature.add(inputs);
-    signature.add(group_);
-    signature.add(peer);
-    signature.add(reduction);
-    signature.begin_results();
-    signature.add(results);
-    return signature.number();
-  }
-
   // Tells the others how much time this host took since the last operation of the group, and records how much later each
   // of them came. What it computed for the device does not count: a host with a device would not have taken that time.
   void note_arrivals(int64_t number) {
@@ -328,30 +316,26 @@ class Hccl final : public Backend {
   template <class Peer, class Body>
   WorkPtr record(const char* name, const Tensors& inputs, const Tensors& results, const Peer& peer, const std::string& reduction,
                  bool meets, Body&& body) {
-    Record record{};
-    record.entry = now();
+    CallRecord record(Kind::kCollective);
     const auto number = next_number++;
     WorkPtr inner;
-    record.begin = now();
-    {
-      HostSection host;
+    record.compute([&] {
       if (meets) note_arrivals(number);
       inner = body();
-    }
-    record.end = now();
-    last_exit_ = record.end;
+    });
+    last_exit_ = now();
     computed_at_exit_ = computed();
-    if (recording.load(std::memory_order_relaxed)) {
-      for (const auto& tensor : inputs) record.bytes += static_cast<int64_t>(tensor.nbytes());
-      if (inputs.empty()) {
-        for (const auto& tensor : results) record.bytes += static_cast<int64_t>(tensor.nbytes());
-      }
+    if (record.is_recording) {
+      Signature signature(name);
+      signature.add(inputs);
+      signature.add(group_);
+      signature.add(peer);
+      signature.add(reduction);
+      signature.begin_results();
+      signature.add(results);
+      for (const auto& tensor : inputs.empty() ? results : inputs) record.bytes += static_cast<int64_t>(tensor.nbytes());
       record.id = number;
-      record.sequence = record.device = -1;
-      record.signature = signature_of(name, inputs, results, peer, reduction);
-      record.kind = Kind::kCollective;
-      record.exit = now();
-      write(std::move(record));
+      record.write_for(current_device(), signature);
     }
     Tensors kept = inputs;
     return c10::make_intrusive<HcclWork>(number, results, std::move(kept), std::move(inner));

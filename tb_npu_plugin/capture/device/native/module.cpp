@@ -18,18 +18,11 @@
 namespace npu {
 namespace {
 
-namespace py = pybind11;
-
 std::map<std::string, int64_t> memory_counters(DeviceIndex device) {
   const auto& memory = memory_of(device);
   return {{"allocated", memory.allocated}, {"allocated_peak", memory.allocated_peak}, {"reserved", memory.reserved},
           {"reserved_peak", memory.reserved_peak}, {"allocations", memory.allocations}, {"frees", memory.frees},
           {"limit", memory.limit}};
-}
-
-py::tuple take_records() {
-  auto content = take_content();
-  return py::make_tuple(py::bytes(content.records), content.names, py::bytes(content.words), py::bytes(content.ends), content.lost);
 }
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {

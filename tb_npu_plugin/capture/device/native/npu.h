@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace npu {
@@ -61,24 +62,22 @@ static_assert(sizeof(Record) == 80, "records.py has the same layout");
 
 extern std::atomic<bool> recording;
 int64_t now();                     // ns since the epoch; never goes back while recording
-void write(Record&& record);       // fills in thread, and device and stream if device is -1
+class Signature;
+// Fills in thread, signature, and device and stream if device is -1.
+void write(Record record, const Signature* signature = nullptr);
 void write_moment(Kind kind, uint8_t detail, DeviceIndex device, int64_t stream, int64_t id = 0, int64_t bytes = 0);
 
-// Builds the words of a signature (layout: records.cpp).
+// What an operator takes and gives, as a JSON text (records.cpp).
 class Signature {
  public:
   explicit Signature(const std::string& name);
+  void add(const c10::IValue& value, bool with_numbers = true);
   void begin_results();
-  void add(const at::Tensor& tensor);
-  void add(const std::vector<at::Tensor>& tensors);
-  void add(int64_t number);
-  void add(const std::vector<int64_t>& numbers);
-  void add(const std::string& text);
-  void add(const c10::IValue& value, bool with_numbers);
-  int32_t number() const;  // interned; -1: no room is left
+  std::string text() const;
 
  private:
-  std::vector<int64_t>& words_;
+  void add_tensor(const at::Tensor& tensor);
+  std::string text_;
 };
 
 // ---- guard.cpp: devices and streams
@@ -117,9 +116,27 @@ at::Generator host_generator(const at::Generator& generator);  // the CPU's one 
 struct HostSection {
   HostSection();
   ~HostSection();
+  static bool is_open();  // on this thread
   const int64_t begin;
   at::DisableRecordFunctionGuard quiet;
   c10::impl::ExcludeDispatchKeyGuard below;
+};
+
+// The record of one call in the making. A call inside the computation of another one is no call of the device.
+struct CallRecord : Record {
+  explicit CallRecord(Kind kind);
+  template <class Body>
+  void compute(Body&& body) {
+    if (is_recording) begin = now();
+    {
+      HostSection host;
+      body();
+    }
+    if (is_recording) end = now();
+  }
+  void write_for(DeviceIndex device, const Signature& call);  // only while recording
+  void write_sync(Sync what) const;                           // the host waits behind it
+  const bool is_recording;
 };
 
 int64_t computed();  // ns that this process has computed on the host for the device, one thread after the other

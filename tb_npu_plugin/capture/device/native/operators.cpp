@@ -88,19 +88,12 @@ bool shares_layout(const Tensor& a, const Tensor& b) {
 
 // Copies between tensors that both devices can reach, and records it as one copy.
 void move(const Tensor& from, const Tensor& to, bool non_blocking) {
-  const bool records = recording.load(std::memory_order_relaxed);
-  Record record{};
-  if (records) record.entry = now();
+  CallRecord record(Kind::kCopy);
   const bool from_device = on_device(from), to_device = on_device(to);
   HostViews views(/*any_device=*/true);
   const auto source = from_device ? views.host(from) : from, target = to_device ? views.host(to) : to;
-  if (records) record.begin = now();
-  {
-    HostSection host;
-    target.copy_(source);
-  }
-  if (!records) return;
-  record.end = now();
+  record.compute([&] { target.copy_(source); });
+  if (!record.is_recording) return;
   Signature signature("aten::copy_");
   signature.add(to);
   signature.add(from);
@@ -108,22 +101,12 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
   signature.add(to);
   const bool pinned = is_pinned((from_device ? to : from).storage().data());
   const auto direction = from_device ? (to_device ? Copy::kDeviceToDevice : Copy::kDeviceToHost) : Copy::kHostToDevice;
-  record.device = (to_device ? to : from).device().index();
-  record.stream = current_stream(record.device);
   record.bytes = static_cast<int64_t>(to.nbytes());
-  record.sequence = -1;
-  record.signature = signature.number();
-  record.kind = Kind::kCopy;
   record.detail = static_cast<uint8_t>(direction);
   record.flags = static_cast<uint8_t>((pinned ? kPinned : 0) | (non_blocking ? kNonBlocking : 0));
-  const auto device = record.device;
-  const auto stream = record.stream;
-  record.exit = now();
-  write(std::move(record));
+  record.write_for((to_device ? to : from).device().index(), signature);
   // Memory that is not pinned moves through a buffer of the driver, which the host waits for.
-  if (direction != Copy::kDeviceToDevice && !(pinned && non_blocking)) {
-    write_moment(Kind::kSync, static_cast<uint8_t>(Sync::kCopy), device, stream);
-  }
+  if (direction != Copy::kDeviceToDevice && !(pinned && non_blocking)) record.write_sync(Sync::kCopy);
 }
 
 // Between host and device only memory moves: types and layouts are changed before, where the tensor is, or after.
@@ -158,33 +141,19 @@ Tensor copy_from_and_resize(const Tensor& self, const Tensor& target) {
 }
 
 at::Scalar local_scalar_dense(const Tensor& self) {
-  const bool records = recording.load(std::memory_order_relaxed);
-  Record record{};
-  if (records) record.entry = record.begin = now();
+  CallRecord record(Kind::kCopy);
   HostViews views;
   const auto host_tensor = views.host(self);
   at::Scalar value;
-  {
-    HostSection host;
-    value = at::_local_scalar_dense(host_tensor);
-  }
-  if (!records) return value;
-  record.end = now();
+  record.compute([&] { value = at::_local_scalar_dense(host_tensor); });
+  if (!record.is_recording) return value;
   Signature signature("aten::_local_scalar_dense");
   signature.add(self);
   signature.begin_results();
-  record.device = self.device().index();
-  record.stream = current_stream(record.device);
   record.bytes = static_cast<int64_t>(self.element_size());
-  record.sequence = -1;
-  record.signature = signature.number();
-  record.kind = Kind::kCopy;
   record.detail = static_cast<uint8_t>(Copy::kDeviceToHost);
-  const auto device = record.device;
-  const auto stream = record.stream;
-  record.exit = now();
-  write(std::move(record));
-  write_moment(Kind::kSync, static_cast<uint8_t>(Sync::kScalar), device, stream);
+  record.write_for(self.device().index(), signature);
+  record.write_sync(Sync::kScalar);
   return value;
 }
 

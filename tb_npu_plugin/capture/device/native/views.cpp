@@ -11,6 +11,7 @@ static std::atomic<int64_t> computed_ns{0};
 static thread_local int sections = 0;
 
 int64_t computed() { return computed_ns.load(); }
+bool HostSection::is_open() { return sections > 0; }
 
 HostSection::HostSection()
     : begin(sections++ ? 0 : now()), below(c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset) {}
