@@ -73,9 +73,11 @@ class Signature {
   explicit Signature(const std::string& name);
   void add(const c10::IValue& value, bool with_numbers = true);
   void begin_results();
-  std::string text() const;
+  void end();
+  const std::string& text() const { return text_; }
 
  private:
+  void add_number(int64_t number);
   void add_tensor(const at::Tensor& tensor);
   std::string text_;
 };
@@ -134,8 +136,8 @@ struct CallRecord : Record {
     }
     if (is_recording) end = now();
   }
-  void write_for(DeviceIndex device, const Signature& call);  // only while recording
-  void write_sync(Sync what) const;                           // the host waits behind it
+  void write_for(DeviceIndex device, Signature& call);  // only while recording
+  void write_sync(Sync what) const;                     // the host waits behind it
   const bool is_recording;
 };
 

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <deque>
@@ -103,7 +104,8 @@ CallRecord::CallRecord(Kind kind) : is_recording(recording.load(std::memory_orde
   this->kind = kind;
 }
 
-void CallRecord::write_for(DeviceIndex index, const Signature& call) {
+void CallRecord::write_for(DeviceIndex index, Signature& call) {
+  call.end();
   device = index;
   stream = current_stream(index);
   exit = now();
@@ -115,22 +117,31 @@ void CallRecord::write_sync(Sync what) const { write_moment(Kind::kSync, static_
 // ---- signatures
 
 Signature::Signature(const std::string& name) {
-  text_ += '[';
-  add(name);
-  text_ += ",[";
+  text_.reserve(512);
+  text_ += "[\"";
+  text_ += name;
+  text_ += "\",[";
 }
 
 void Signature::begin_results() { text_ += "],["; }
-std::string Signature::text() const { return text_ + "]]"; }
+void Signature::end() { text_ += "]]"; }
+
+void Signature::add_number(int64_t number) {
+  std::array<char, 24> digits;
+  text_.append(digits.data(), std::to_chars(digits.begin(), digits.end(), number).ptr);
+}
 
 void Signature::add_tensor(const at::Tensor& tensor) {
   const bool is_contiguous = tensor.layout() == at::kStrided && tensor.is_contiguous();
   text_ += "{\"shape\":[";
-  for (const int64_t size : tensor.sizes()) text_ += std::to_string(size) + ',';
-  if (text_.back() == ',') text_.pop_back();
+  for (const int64_t size : tensor.sizes()) {
+    if (text_.back() != '[') text_ += ',';
+    add_number(size);
+  }
   text_ += "],\"dtype\":\"";
   text_ += c10::toString(tensor.scalar_type());
-  text_ += "\",\"device\":" + std::to_string(on_device(tensor) ? tensor.device().index() : -1);
+  text_ += "\",\"device\":";
+  add_number(on_device(tensor) ? tensor.device().index() : -1);
   if (!is_contiguous) text_ += ",\"is_contiguous\":false";
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) text_ += ",\"is_number\":true";
   text_ += '}';
@@ -149,14 +160,14 @@ void Signature::add(const c10::IValue& value, bool with_numbers) {
   } else if (value.isBool()) {
     text_ += value.toBool() ? "true" : "false";
   } else if (value.isInt() && with_numbers) {
-    text_ += std::to_string(value.toInt());
-  } else if (value.isString() || (value.isDouble() && with_numbers && std::isfinite(value.toDouble()))) {
+    add_number(value.toInt());
+  } else if (value.isString()) {
     std::ostringstream out;
-    if (value.isString()) {
-      out << std::quoted(value.toStringRef());
-    } else {
-      out << std::setprecision(17) << value.toDouble();
-    }
+    out << std::quoted(value.toStringRef());
+    text_ += out.str();
+  } else if (value.isDouble() && with_numbers && std::isfinite(value.toDouble())) {
+    std::ostringstream out;
+    out << std::setprecision(17) << value.toDouble();
     text_ += out.str();
   } else {
     text_ += "{}";
