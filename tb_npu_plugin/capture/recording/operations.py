@@ -46,18 +46,17 @@ _ATTENTION = ("npu::npu_fusion_attention", "npu::npu_fusion_attention_grad")
 
 
 class Operations:
-    """Launches by signature."""
+    """Launches by the number of a signature in the log."""
 
     def __init__(self, kernels: KernelFactory) -> None:
         self._kernels = kernels
-        self._known: dict[Signature, tuple[Launch, ...]] = {}
+        self._known: dict[int, tuple[Launch, ...]] = {}
 
-    def launches(self, signature: Signature) -> tuple[Launch, ...]:
+    def launches(self, number: int, signature: Signature) -> tuple[Launch, ...]:
         """What an operator launches."""
-        found = self._known.get(signature)
-        if found is None:
-            found = self._known[signature] = self._make(signature)
-        return found
+        if number not in self._known:
+            self._known[number] = self._make(signature)
+        return self._known[number]
 
     def _make(self, signature: Signature) -> tuple[Launch, ...]:
         name, first = operator_of(signature.name), signature.arguments[:1]

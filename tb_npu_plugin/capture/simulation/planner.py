@@ -120,7 +120,7 @@ class Planner:
         self.spend(_FRAME)
         self.plan.frame_ends[self._frames.pop()] = self._tick
 
-    def _op(self, info: OpInfo | None, thread: Thread, sequence: int = -1, backward: bool = False) -> int:
+    def _op(self, info: OpInfo | None, thread: int, sequence: int = -1, backward: int = 0) -> int:
         self.plan.ops.append(Op(info, thread, self._tick, sequence, backward))
         self.plan.op_ends.append(self._tick)
         return len(self.plan.ops) - 1
