@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional
 
 import torch
 import torch.nn.functional as F
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 Function = Callable[..., Any]
 _library = torch.library.Library("npu", "FRAGMENT")
@@ -48,18 +49,22 @@ def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> 
 
 
 def _differentiate(name: str, arguments: str, function: Function, operator: Any) -> None:
-    """Define `name`_backward(grads, the arguments, numbers of the wanted gradients) and link it with the operator."""
+    """Define `name`_backward(grads, the arguments, wanted) and link it with the operator.
+
+    wanted: tensors whose gradients it gives, numbers of leaves (pytree) of the arguments.
+    """
     _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
     def compute(grads: Sequence[Any], *arguments: Any) -> list[Any]:
         *values, wanted = arguments
         with _autograd_of_the_host():
-            leaves = [_leaf(value, number in wanted) for number, value in enumerate(values)]
-            results = function(*leaves)
-            results = results if isinstance(results, (tuple, list)) else (results,)
+            leaves, spec = tree_flatten(values)
+            for number in wanted:
+                leaves[number] = leaves[number].detach().requires_grad_()
+            results = tree_leaves(function(*tree_unflatten(leaves, spec)))
             pairs = [(out, grad) for out, grad in zip(results, grads) if grad is not None and out.requires_grad]
-            inputs = [leaf for number in wanted for leaf in _tensors(leaves[number])]
+            inputs = [leaves[number] for number in wanted]
             outs, gradients = zip(*pairs)
             found = torch.autograd.grad(outs, inputs, gradients, allow_unused=True)
         return [torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(inputs, found)]
@@ -69,68 +74,36 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
 
     class Node(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
-        def forward(ctx: Any, count: int, *values: Any) -> Any:
+        def forward(ctx: Any, spec: Any, *leaves: Any) -> Any:
             ctx.set_materialize_grads(False)
-            arguments, tensors = list(values[:count]), iter(values[count:])
-            ctx.lists = {n: len(value) for n, value in enumerate(arguments) if _is_tensor_list(value)}
-            for number, length in ctx.lists.items():
-                arguments[number] = [next(tensors) for _ in range(length)]
-            ctx.arguments = [
-                None if isinstance(value, torch.Tensor) or n in ctx.lists else value
-                for n, value in enumerate(arguments)
-            ]
-            ctx.save_for_backward(*(tensor for value in arguments for tensor in _tensors(value)))
-            ctx.places = [n for n, value in enumerate(arguments) if isinstance(value, torch.Tensor) or n in ctx.lists]
+            ctx.spec, ctx.leaves = spec, [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            ctx.places = [number for number, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+            ctx.save_for_backward(*(leaves[number] for number in ctx.places))
             with torch._C._AutoDispatchBelowAutograd():
-                out = operator(**dict(zip(names, arguments)))
+                out = operator(**dict(zip(names, tree_unflatten(leaves, spec))))
             return tuple(out) if isinstance(out, list) else out
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
-            saved = iter(ctx.saved_tensors)
-            values = list(ctx.arguments)
-            for number in ctx.places:
-                length = ctx.lists.get(number)
-                values[number] = next(saved) if length is None else [next(saved) for _ in range(length)]
-            wanted = [
-                n for n in ctx.places if any(t.requires_grad and t.is_floating_point() for t in _tensors(values[n]))
-            ]
-            grads = tuple(grad if isinstance(grad, torch.Tensor) else None for grad in grads)
+            leaves = list(ctx.leaves)
+            for number, tensor in zip(ctx.places, ctx.saved_tensors):
+                leaves[number] = tensor
+            wanted = [number for number in ctx.places if ctx.needs_input_grad[number + 1]]
+            given = [grad if isinstance(grad, torch.Tensor) else None for grad in grads]
             with torch._C._AutoDispatchBelowAutograd():
-                found = iter(backward_operator(list(grads), *values, wanted))
-            by_place = {n: [next(found) for _ in _tensors(values[n])] for n in wanted}
-            single = [by_place[n][0] if n in by_place and n not in ctx.lists else None for n in range(len(values))]
-            listed = [grad for n, length in ctx.lists.items() for grad in by_place.get(n, [None] * length)]
-            return (None, *single, *listed)
+                found = backward_operator(given, *tree_unflatten(leaves, ctx.spec), wanted)
+            by_leaf = dict(zip(wanted, found))
+            return (None, *map(by_leaf.get, range(len(leaves))))
 
     Node.__name__ = Node.__qualname__ = "".join(part.capitalize() for part in name.split("_"))
 
     def with_gradient(*values: Any, **options: Any) -> Any:
-        arguments = _complete(operator, values, options)
-        listed = [tensor for value in arguments if _is_tensor_list(value) for tensor in value]
-        out = Node.apply(len(arguments), *arguments, *listed)
+        leaves, spec = tree_flatten(_complete(operator, values, options))
+        out = Node.apply(spec, *leaves)
         is_list = operator._schema.returns[0].type.kind() == "ListType"
         return list(out) if is_list else out
 
     _library.impl(name, with_gradient, "AutogradPrivateUse1")
-
-
-def _is_tensor_list(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], torch.Tensor)
-
-
-def _tensors(value: Any) -> list[Any]:
-    if isinstance(value, torch.Tensor):
-        return [value]
-    return list(value) if _is_tensor_list(value) else []
-
-
-def _leaf(value: Any, is_wanted: bool) -> Any:
-    if not is_wanted:
-        return value
-    if isinstance(value, torch.Tensor):
-        return value.detach().requires_grad_()
-    return [tensor.detach().requires_grad_() for tensor in value]
 
 
 class _autograd_of_the_host:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from types import SimpleNamespace, TracebackType
-from typing import Any, Optional, Union
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Callable, Union
 
 import torch
 
@@ -34,29 +35,17 @@ def _index(device: DeviceLike = None) -> int:
     return int(_native.current_device()) if found.index is None else int(found.index)
 
 
+def _always(value: Any) -> Callable[..., Any]:
+    """A function that returns the value, whatever it is asked."""
+    return lambda *arguments, **options: value
+
+
 # ---- devices
 
 
-def init() -> None:
-    """Nothing to prepare."""
-
-
-_lazy_init = init
-
-
-def is_initialized() -> bool:
-    """Always."""
-    return True
-
-
-def is_available() -> bool:
-    """Always."""
-    return True
-
-
-def _is_in_bad_fork() -> bool:
-    """Never: host memory works in forked processes."""
-    return False
+init = _lazy_init = _always(None)
+is_initialized = is_available = _always(True)
+_is_in_bad_fork = _always(False)  # host memory works in forked processes
 
 
 def device_count() -> int:
@@ -105,21 +94,13 @@ def get_device_properties(device: DeviceLike = None) -> SimpleNamespace:
     )
 
 
-def get_device_capability(device: DeviceLike = None) -> Optional[tuple[int, int]]:
-    """None: chips of Ascend have no such number."""
-    _index(device)
-    return None
+get_device_capability = _always(None)  # chips of Ascend have no such number
+utilization = _always(0)  # percent: nothing runs on the simulated device while the host asks
 
 
 def get_soc_version() -> int:
     """CANN's number of the chip's generation: 220 for 910B, 250 for 910_93, 200 for 310P, 100 for 910A."""
     return {"910A": 100, "910_93": 250, "310P": 200}.get(_chip.name, 220)
-
-
-def utilization(device: DeviceLike = None) -> int:
-    """Percent; 0, since nothing runs on the simulated device while the host asks."""
-    _index(device)
-    return 0
 
 
 class device:
@@ -219,22 +200,14 @@ class StreamContext:
             self._on_its_device = current_stream(self.stream.device_index)
             set_stream(self.stream)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.stream is not None:
             set_stream(self._on_its_device)
             set_stream(self._before)
 
 
-def stream(stream: Any) -> StreamContext:
-    """The context of a stream."""
-    return StreamContext(stream)
-
-
-def is_current_stream_capturing() -> bool:
-    """Never: there are no graphs."""
-    return False
+stream = StreamContext
+is_current_stream_capturing = _always(False)  # there are no graphs
 
 
 # ---- memory, in bytes
@@ -245,27 +218,15 @@ def _memory(device: DeviceLike) -> dict[str, int]:
     return found
 
 
-def memory_allocated(device: DeviceLike = None) -> int:
-    """What tensors hold now."""
-    return _memory(device)["allocated"]
+def _counter(name: str) -> Callable[..., int]:
+    """A function that returns this counter of a device."""
+    return lambda device=None: _memory(device)[name]
 
 
-def max_memory_allocated(device: DeviceLike = None) -> int:
-    """The most since the start or the last reset."""
-    return _memory(device)["allocated_peak"]
-
-
-def memory_reserved(device: DeviceLike = None) -> int:
-    """What the allocator holds: the most that was allocated since empty_cache(), in multiples of 2 MiB."""
-    return _memory(device)["reserved"]
-
-
-def max_memory_reserved(device: DeviceLike = None) -> int:
-    """The most since the start or the last reset."""
-    return _memory(device)["reserved_peak"]
-
-
-memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+memory_allocated, max_memory_allocated = _counter("allocated"), _counter("allocated_peak")
+#: What the allocator holds: the most that was allocated since empty_cache(), in multiples of 2 MiB.
+memory_reserved = memory_cached = _counter("reserved")
+max_memory_reserved = max_memory_cached = _counter("reserved_peak")
 
 
 def reset_peak_memory_stats(device: DeviceLike = None) -> None:
@@ -276,9 +237,7 @@ def reset_peak_memory_stats(device: DeviceLike = None) -> None:
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
-def reset_accumulated_memory_stats(device: DeviceLike = None) -> None:
-    """Accepted: totals go on."""
-    _index(device)
+reset_accumulated_memory_stats = _always(None)  # totals go on
 
 
 def empty_cache() -> None:
@@ -335,9 +294,7 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
     return "\n".join(f"{name:32} {value:>16}" for name, value in memory_stats(device).items())
 
 
-def get_allocator_backend() -> str:
-    """Its name."""
-    return "native"
+get_allocator_backend = _always("native")
 
 
 # ---- random numbers
@@ -400,62 +357,24 @@ def set_rng_state_all(new_states: list[Any]) -> None:
 
 # ---- mixed precision
 
-
-def get_amp_supported_dtype() -> list[Any]:
-    """Types of torch.autocast("npu")."""
-    return [torch.float16, torch.bfloat16, torch.float32]
-
-
-def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """On all simulated chips but 910A and 310P."""
-    return _chip.split
-
-
-def is_autocast_enabled() -> bool:
-    """Whether torch.autocast("npu") is on."""
-    return bool(torch.is_autocast_enabled("npu"))
+get_amp_supported_dtype = _always([torch.float16, torch.bfloat16, torch.float32])
+is_bf16_supported = _always(_chip.split)  # on all simulated chips but 910A and 310P
+is_autocast_enabled, set_autocast_enabled = (
+    partial(torch.is_autocast_enabled, "npu"),
+    partial(torch.set_autocast_enabled, "npu"),
+)
+get_autocast_dtype, set_autocast_dtype = (
+    partial(torch.get_autocast_dtype, "npu"),
+    partial(torch.set_autocast_dtype, "npu"),
+)
 
 
-def set_autocast_enabled(enabled: bool) -> None:
-    """Switch it."""
-    torch.set_autocast_enabled("npu", enabled)
+# ---- switches of the vendor's compiler and queue, which change nothing here
 
-
-def get_autocast_dtype() -> Any:
-    """Its type."""
-    return torch.get_autocast_dtype("npu")
-
-
-def set_autocast_dtype(dtype: Any) -> None:
-    """Set its type."""
-    torch.set_autocast_dtype("npu", dtype)
-
-
-# ---- switches that change nothing here
-
-
-def _accept(*values: Any, **options: Any) -> None:
-    """Switches of the vendor's compiler and queue."""
-
-
-set_compile_mode = set_option = set_aoe = set_mm_bmm_format_nd = set_sync_debug_mode = set_op_timeout_ms = _accept
-set_deterministic_level = use_compatible_impl = set_stream_limit = set_device_limit = ipc_collect = _accept
-enable_deterministic_with_backward = disable_deterministic_with_backward = clear_npu_overflow_flag = _accept
+set_compile_mode = set_option = set_aoe = set_mm_bmm_format_nd = set_sync_debug_mode = set_op_timeout_ms = _always(None)
+set_deterministic_level = use_compatible_impl = set_stream_limit = set_device_limit = ipc_collect = _always(None)
+enable_deterministic_with_backward = disable_deterministic_with_backward = clear_npu_overflow_flag = _always(None)
+is_jit_compile_false, get_npu_overflow_flag, get_sync_debug_mode = _always(True), _always(False), _always(0)
 config = SimpleNamespace(allow_internal_format=False)
 matmul = SimpleNamespace(allow_hf32=False)
 conv = SimpleNamespace(allow_hf32=True)
-
-
-def is_jit_compile_false() -> bool:
-    """Operators are not compiled one by one."""
-    return True
-
-
-def get_npu_overflow_flag() -> bool:
-    """Never: chips that saturate are not simulated."""
-    return False
-
-
-def get_sync_debug_mode() -> int:
-    """Off."""
-    return 0

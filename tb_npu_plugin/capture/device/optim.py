@@ -11,48 +11,20 @@ from tb_npu_plugin.capture.device.unsupported import raise_for
 __getattr__ = raise_for("torch_npu.optim")
 
 
-class NpuFusedAdamW(torch.optim.AdamW):  # type: ignore[misc]
+class _Fused:
+    """In front of an optimizer of PyTorch, whose arguments come in the same order as torch_npu's."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, fused=True, **options)  # type: ignore[call-arg]
+
+
+class NpuFusedAdamW(_Fused, torch.optim.AdamW):  # type: ignore[misc]
     """AdamW, fused."""
 
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, fused=True)
 
-
-class NpuFusedAdam(torch.optim.Adam):  # type: ignore[misc]
+class NpuFusedAdam(_Fused, torch.optim.Adam):  # type: ignore[misc]
     """Adam, fused."""
 
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        amsgrad: bool = False,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, fused=True)
 
-
-class NpuFusedSGD(torch.optim.SGD):  # type: ignore[misc]
+class NpuFusedSGD(_Fused, torch.optim.SGD):  # type: ignore[misc]
     """SGD, fused."""
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float,
-        momentum: float = 0,
-        dampening: float = 0,
-        weight_decay: float = 0,
-        nesterov: bool = False,
-    ) -> None:
-        super().__init__(params, lr, momentum, dampening, weight_decay, nesterov, fused=True)

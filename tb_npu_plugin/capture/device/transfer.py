@@ -8,63 +8,19 @@ import sys
 from typing import Any, Callable
 
 import torch
+from torch.utils._device import _device_constructors
 
 from tb_npu_plugin.capture.device import npu
 
-#: Functions that take a device, by where they are.
-_FACTORIES = [
-    "arange",
-    "as_tensor",
-    "asarray",
-    "blackman_window",
-    "empty",
-    "empty_like",
-    "empty_strided",
-    "eye",
-    "frombuffer",
-    "full",
-    "full_like",
-    "hamming_window",
-    "hann_window",
-    "kaiser_window",
-    "linspace",
-    "load",
-    "logspace",
-    "normal",
-    "ones",
-    "ones_like",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "range",
-    "scalar_tensor",
-    "set_default_device",
-    "sparse_coo_tensor",
-    "tensor",
-    "tril_indices",
-    "triu_indices",
-    "zeros",
-    "zeros_like",
-    "get_device_module",
-    "get_autocast_dtype",
-    "set_autocast_dtype",
-    "is_autocast_enabled",
-    "set_autocast_enabled",
-]
+#: Functions that take a device, beside those that torch.set_default_device() changes.
+_FUNCTIONS = (
+    *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like"),
+    *("frombuffer", "normal", "load", "set_default_device", "get_device_module"),
+    *("get_autocast_dtype", "set_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
+)
 _METHODS = (
-    "to",
-    "new_empty",
-    "new_empty_strided",
-    "new_full",
-    "new_ones",
-    "new_tensor",
-    "new_zeros",
-    "pin_memory",
-    "type",
+    *("to", "pin_memory", "type"),
+    *("new_empty", "new_empty_strided", "new_full", "new_ones", "new_tensor", "new_zeros"),
 )
 #: Keyword arguments that hold a device or a dict of them.
 _KEYWORDS = ("device", "device_type", "map_location", "device_id")
@@ -78,7 +34,7 @@ def transfer() -> None:
     _done.append(True)
     _patch_cuda()
     _patch_classes()
-    for name in _FACTORIES:
+    for name in {*_FUNCTIONS, *(function.__name__ for function in _device_constructors())}:
         _wrap(torch, name)
     for name in _METHODS:
         _wrap(torch.Tensor, name)
