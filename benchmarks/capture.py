@@ -165,7 +165,7 @@ def analyse(operators: int, form: str) -> list[Bar]:
             raise RuntimeError(usage.output[-500:])
         written = sum(file.stat().st_size for file in out.iterdir())
     what = f"{operators:,} operators, {size / 1e6:.0f} MB of raw data, {written / 1e6:.0f} MB of results"
-    without_limit = "" if operators >= 1_000_000 and form == "plain" else "not judged"
+    without_limit = "" if operators >= 1_000_000 and form == "plain" else "reported without a limit"
     return [
         Bar(f"analyse, {form}, CPU time", usage.cpu, SECONDS, "s", data=what, unjudged=without_limit),
         Bar(

@@ -44,6 +44,7 @@ def transfer() -> None:
     torch.Tensor.is_cuda = torch.Tensor.is_npu
     torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
     _patch_amp()
+    torch.jit.script = _with_originals(torch.jit.script)
     if torch.distributed.is_available():
         _patch_distributed()
 
@@ -74,6 +75,25 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(
             *(_swap(value) if isinstance(value, (str, _device)) else value for value in arguments), **options
         )
+
+    return call
+
+
+def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.jit.script, which compiles PyTorch's own functions but none that are wrapped."""
+
+    @functools.wraps(script)
+    def call(*arguments: Any, **options: Any) -> Any:
+        wrapped = {name: getattr(torch, name) for name in _FACTORIES if hasattr(torch, name)}
+        try:
+            for name, function in wrapped.items():
+                setattr(
+                    torch, name, getattr(function, "__wrapped__", function)
+                )  # not wrapped: one script calls another
+            return script(*arguments, **options, _frames_up=options.pop("_frames_up", 0) + 1)
+        finally:
+            for name, function in wrapped.items():
+                setattr(torch, name, function)
 
     return call
 

@@ -5,6 +5,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
+#include <ATen/native/TensorFactories.h>
 #include <torch/library.h>
 
 namespace npu {
@@ -27,6 +28,15 @@ Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::
   c10::OptionalDeviceGuard guard(device);
   return at::detail::empty_strided_generic(C10_AS_INTARRAYREF_SLOW(size), C10_AS_INTARRAYREF_SLOW(stride), device_allocator(),
                                            kKeys, c10::dtype_or_default(type));
+}
+
+// Forward-mode derivatives of what does not vary: no memory stands behind it.
+Tensor efficient_zero_tensor(c10::SymIntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
+                             std::optional<Device> device, std::optional<bool>) {
+  c10::OptionalDeviceGuard guard(device);
+  at::native::ZeroTensorAllocator allocator(Device(kNpu, current_device()));
+  return at::detail::empty_generic(C10_AS_INTARRAYREF_SLOW(size), &allocator, kKeys | DispatchKeySet(DispatchKey::ZeroTensor),
+                                   c10::dtype_or_default(type), std::nullopt);
 }
 
 const Tensor& resize_(const Tensor& self, c10::SymIntArrayRef size, std::optional<at::MemoryFormat> format) {
@@ -112,6 +122,7 @@ void move(const Tensor& from, const Tensor& to, bool non_blocking) {
 // Between host and device only memory moves: types and layouts are changed before, where the tensor is, or after.
 Tensor& copy_(Tensor& self, const Tensor& source, bool non_blocking) {
   if (self.is_same(source) || self.numel() == 0) return self;
+  if (source._is_zerotensor()) return self.zero_();
   if (on_device(self) && on_device(source)) {
     move(source.expand_as(self), self, non_blocking);
     return self;
@@ -247,6 +258,7 @@ TORCH_LIBRARY_IMPL(aten, CPU, m) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);
+  m.impl("_efficientzerotensor", efficient_zero_tensor);
   m.impl("resize_", resize_);
   m.impl("set_.source_Storage_storage_offset", set_storage_strided);
   m.impl("set_.source_Storage", set_storage);

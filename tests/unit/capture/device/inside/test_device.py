@@ -122,6 +122,13 @@ def test_types_that_only_the_cpu_lacks() -> None:
         torch.cumsum(torch.zeros(2, dtype=torch.complex64, device="npu"), 0).histc()
 
 
+def test_forward_mode_derivatives() -> None:
+    """What does not vary has a derivative without memory."""
+    at = torch.tensor([1.0, 2.0], device="npu")
+    value, derivative = torch.func.jvp(lambda x: x * x + 3, (at,), (torch.ones_like(at),))
+    assert (value.tolist(), derivative.tolist()) == ([4.0, 7.0], [2.0, 4.0])
+
+
 def test_torch_compile_runs_eagerly(capfd: pytest.CaptureFixture[str]) -> None:
     model = torch.compile(nn.Linear(2, 2).npu())
     assert model(torch.ones(1, 2, device="npu")).shape == (1, 2)

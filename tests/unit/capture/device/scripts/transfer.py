@@ -6,6 +6,11 @@ import torch
 from torch import nn
 from torch_npu.contrib import transfer_to_npu  # noqa: F401
 
+
+def _scale(x: torch.Tensor) -> torch.Tensor:
+    return x * torch.ones([1], device=x.device)
+
+
 torch.manual_seed(0)
 device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
 torch.cuda.set_device(0)
@@ -21,6 +26,7 @@ for _ in range(3):
     optimizer.step()
 torch.cuda.synchronize()
 assert loss.is_cuda and loss.device.type == "npu" and torch.cuda.max_memory_allocated() > 0
+assert torch.jit.script(_scale)(loss).device.type == "npu"
 torch.save(model.state_dict(), sys.argv[1] + ".state")
 model.load_state_dict(torch.load(sys.argv[1] + ".state", map_location="cuda:0"))
 torch.save([p.grad.cpu() for p in model.parameters()], sys.argv[1])
