@@ -12,8 +12,9 @@ from torch.utils._device import _device_constructors
 
 from tb_npu_plugin.capture.device import npu
 
-#: Functions that take a device, beside those that torch.set_default_device() changes.
-_FUNCTIONS = (
+#: Functions that take a device: those that torch.set_default_device() changes, and others.
+_FACTORIES = (
+    *(function.__name__ for function in _device_constructors()),
     *("empty_like", "full_like", "ones_like", "rand_like", "randint_like", "randn_like", "zeros_like"),
     *("frombuffer", "normal", "load", "set_default_device", "get_device_module"),
     *("get_autocast_dtype", "set_autocast_dtype", "is_autocast_enabled", "set_autocast_enabled"),
@@ -34,7 +35,7 @@ def transfer() -> None:
     _done.append(True)
     _patch_cuda()
     _patch_classes()
-    for name in {*_FUNCTIONS, *(function.__name__ for function in _device_constructors())}:
+    for name in _FACTORIES:
         _wrap(torch, name)
     for name in _METHODS:
         _wrap(torch.Tensor, name)
