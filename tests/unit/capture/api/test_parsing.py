@@ -16,8 +16,8 @@ import pytest
 
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api import parser_process, parsing
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.parsing import analyse
+from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile
 
 TEXT = {"trace_view.json", "operator_details.csv", "analyse.done"}

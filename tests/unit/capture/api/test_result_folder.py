@@ -15,7 +15,7 @@ import pytest
 
 from tb_npu_plugin.capture.api import metadata, paths
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.schedule import schedule
 from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet
 
