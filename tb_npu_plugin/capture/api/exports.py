@@ -17,9 +17,8 @@ from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
-from tb_npu_plugin.capture.api.parser_process import run_parser
-from tb_npu_plugin.capture.api.progress_bar import FAILED, ProgressBars
-from tb_npu_plugin.capture.backend import MemoryAction, Progress
+from tb_npu_plugin.capture.api.parser_process import progress_bars, run_parser
+from tb_npu_plugin.capture.backend import MemoryAction
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
@@ -61,13 +60,11 @@ def export(folder: Path, analysis_type: str, output_path: str, metric: str) -> N
         warn("The export_type db in experimental_config is ignored by export_chrome_trace and export_stacks.")
     target = Path(output_path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary, ProgressBars() as bars:
-        report = bars.add(target.name)
-        try:
-            run_parser(folder, Path(temporary), [ExportType.Text], report)
-        except Exception:
-            report(Progress(0, 0, FAILED))
-            raise
+    with (
+        tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary,
+        progress_bars() as add_bar,
+    ):
+        run_parser(folder, Path(temporary), [ExportType.Text], add_bar(target.name))
         writers[analysis_type](Path(temporary), target)
 
 

@@ -111,6 +111,12 @@ def interrupt_who_waits(folder: Path, out: Path, export_types: Any, progress: An
     signal.pause()
 
 
+def interrupt_parent(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
+    """Ctrl-C of the process that waits alone."""
+    os.kill(os.getppid(), signal.SIGINT)
+    signal.pause()
+
+
 def interrupt_and_parse(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
     """Ctrl-C while the training goes on."""
     os.killpg(os.getpgid(os.getppid()), signal.SIGINT)
