@@ -102,11 +102,6 @@ def warn_msprof() -> None:
         warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
 
 
-def is_finalizing() -> bool:
-    """The interpreter is shutting down: destructors must not run."""
-    return sys.is_finalizing()
-
-
 def truth_of(value: Any) -> bool:
     """bool(value); True if that fails, as for a tensor of several numbers."""
     try:

@@ -4,17 +4,41 @@ warning."""
 from __future__ import annotations
 
 import functools
+import itertools
+import sys
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, Callable, TypeVar, cast
+from typing import Any, Callable, NamedTuple, TypeVar, cast
 
-from tb_npu_plugin.capture.api import session
-from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
+from tb_npu_plugin.capture.backend import Recorder, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
+
+
+class Session(NamedTuple):
+    """A recorder between its start and its stop."""
+
+    recorder: Recorder
+    settings: Settings
+
+
+#: The capture that records now, if one does: what marks, ranges and threads of the process are for.
+_current: list[Session] = []
+_range_ids = itertools.count(1)
+
+
+def set_session(session: Session | None) -> None:
+    """From now on this one records."""
+    _current[:] = [] if session is None else [session]
+
+
+def current_session() -> Session | None:
+    """The one that records now."""
+    found = _current[:1]  # one read: another thread may end it
+    return found[0] if found else None
 
 
 class _CurrentStream:
@@ -57,14 +81,14 @@ def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 
 def _open(message: str, stream: Any, domain: str) -> int:
-    number, found = session.next_id(), session.current_session()
+    number, found = next(_range_ids), current_session()
     if found is not None and found.settings.records_domain(domain):
         found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
     return number
 
 
 def _close(number: int) -> None:
-    found = session.current_session()
+    found = current_session()
     if found is not None and found.settings.mstx:
         found.recorder.range_end(number)
 
@@ -84,7 +108,7 @@ class mstx:
     @never_raises()
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
-        found = session.current_session()
+        found = current_session()
         if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
             found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
 
@@ -169,11 +193,11 @@ class mstx:
             return mstx.mstx_range(message, self._stream, self._domain)(function)
 
 
-#: Module, path of the function in it, message of its range.
+#: Module, class in it or none, function, message of its range.
 _PLACES = (
-    ("torch.utils.data.dataloader", "_BaseDataLoaderIter.__next__", "dataloader"),
-    ("torch.serialization", "save", "save_checkpoint"),
-    ("torch", "save", "save_checkpoint"),
+    ("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__", "dataloader"),
+    ("torch.serialization", "", "save", "save_checkpoint"),
+    ("torch", "", "save", "save_checkpoint"),
 )
 
 
@@ -181,13 +205,22 @@ class AutomaticMarks:
     """Between start() and stop() the functions make ranges."""
 
     def __init__(self) -> None:
-        self._patches = Patches()
+        self._replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, original, replacement
 
     def start(self) -> None:
-        """Wrap the functions."""
-        for module, path, message in _PLACES:
-            self._patches.replace(module, path, mstx.mstx_range(message))
+        """Wrap the functions. Skips modules that are not imported and functions that this version does not have."""
+        for module, kind, name, message in _PLACES:
+            owner: Any = sys.modules.get(module)
+            owner = getattr(owner, kind, None) if kind else owner
+            original = getattr(owner, name, None)
+            if original is not None:
+                marked = mstx.mstx_range(message)(original)
+                self._replaced.append((owner, name, original, marked))
+                setattr(owner, name, marked)
 
     def stop(self) -> None:
-        """Restore the functions."""
-        self._patches.undo()
+        """Restore the functions. A function that was replaced again meanwhile stays."""
+        for owner, name, original, marked in reversed(self._replaced):
+            if getattr(owner, name) is marked:
+                setattr(owner, name, original)
+        self._replaced.clear()

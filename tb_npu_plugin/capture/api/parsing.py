@@ -30,8 +30,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: What _ProfInterface.analyse(analysis_type=...) calls parsing.
-TRACE_HANDLER = "tensorboard_trace_handler"
 #: Empty file that marks a complete result.
 DONE_FILE = "analyse.done"
 _CANN_FOLDER = re.compile(r"PROF_\d+_\d+_[0-9A-Za-z]+")

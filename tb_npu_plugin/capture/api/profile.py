@@ -55,7 +55,7 @@ class profile(_KinetoProfile):
             experimental_config=experimental_config,
             custom_trace_id_callback=custom_trace_id_callback,
         )
-        self.prof_if.schedule = self.schedule
+        self.prof_if.schedule = self.schedule  # profiler_info lists it
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
@@ -69,12 +69,6 @@ class profile(_KinetoProfile):
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
         return self._step_actions.of(self.schedule, self.step_num)
-
-    @never_raises()
-    def _clean_up(self) -> None:
-        if self._started and not self.stopped:
-            self.stop()
-        super()._clean_up()
 
     def _is_under_way(self) -> bool:
         return self._started and not self.stopped

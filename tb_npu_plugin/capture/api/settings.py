@@ -13,18 +13,17 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
-#: Of HostSwitches, of the arguments of profile() and of profiler_info.
-SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 #: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
-def checked_bool(name: str, value: Any) -> bool:
-    """The value; False (and a warning) if it is no bool."""
-    if isinstance(value, bool):
-        return value
-    warn(f"Parameter {name} is of boolean type, reset it to False.")
-    return False
+def checked_switches(**switches: Any) -> HostSwitches:
+    """The switches; one that is no bool is off (and a warning)."""
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            warn(f"Parameter {name} is of boolean type, reset it to False.")
+            switches[name] = False
+    return HostSwitches(**switches)
 
 
 def checked_activities(activities: Any) -> set[ProfilerActivity]:
@@ -109,31 +108,26 @@ def task_queue_level() -> int:
 _LONGEST_TRACE_ID = 1024
 
 
-class TraceIds:
-    """Gives an id for each capture."""
+def checked_trace_id_callback(callback: Any) -> Callable[[], Any] | None:
+    """The function that returns ids of captures; None (and a warning) if it is none."""
+    if callback is None or callable(callback):
+        return callback  # type: ignore[no-any-return]
+    warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+    return None
 
-    def __init__(self, callback: Any) -> None:
-        self.set_callback(callback)
 
-    def set_callback(self, callback: Any) -> None:
-        """Set the function that returns the ids of the next captures; None: the default."""
-        if callback is not None and not callable(callback):
-            warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
-            callback = None
-        self._callback: Callable[[], Any] | None = callback
-
-    def new(self) -> str:
-        """The id of a capture that begins."""
-        default = uuid.uuid4().hex.upper()
-        if self._callback is None:
-            return default
-        try:
-            found = self._callback()
-        except Exception as problem:  # the user's function
-            warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
-            return default
-        if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
-            limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
-            warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
-            return default
-        return found
+def new_trace_id(callback: Callable[[], Any] | None) -> str:
+    """The id of a capture that begins."""
+    default = uuid.uuid4().hex.upper()
+    if callback is None:
+        return default
+    try:
+        found = callback()
+    except Exception as problem:  # the user's function
+        warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
+        return default
+    if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
+        limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
+        warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
+        return default
+    return found
