@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api import exports, metadata, parsing, settings
+from tb_npu_plugin.capture.api import exports, parsing, settings
 from tb_npu_plugin.capture.api.actions import FINALIZE, INIT, START, STOP, ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
@@ -141,12 +141,12 @@ class _KinetoProfile:
     @never_raises()
     def add_metadata(self, key: str, value: str) -> None:
         """Add a text to the metadata of this capture."""
-        metadata.add(self.metadata, key, value)
+        settings.add_metadata(self.metadata, key, value)
 
     @never_raises()
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add the value of a JSON text to the metadata of this capture."""
-        metadata.add_json(self.metadata, key, value)
+        settings.add_metadata_json(self.metadata, key, value)
 
     @never_raises()
     def export_chrome_trace(self, output_path: str) -> None:

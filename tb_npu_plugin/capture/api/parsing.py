@@ -181,10 +181,12 @@ def _lock(folder: Path) -> Iterator[None]:
 def recorded_types(recorded: dict[str, Any]) -> list[str]:
     """The recorded export types; text if profiler_info has none."""
     found = _setting(recorded, "experimental_config", "_export_type")
-    found = [found] if isinstance(found, str) else found
-    allowed = supported_export_type()
-    usable = [item for item in found if isinstance(item, str) and item in allowed] if isinstance(found, list) else []
-    return usable or [ExportType.Text]
+    found = found if isinstance(found, list) else [found]
+    return [item for item in found if _is_export_type(item)] or [ExportType.Text]
+
+
+def _is_export_type(item: Any) -> bool:
+    return isinstance(item, str) and item in supported_export_type()
 
 
 def _setting(recorded: dict[str, Any], part: str, name: str) -> Any:
@@ -207,14 +209,9 @@ def _checked_processes(number: Any) -> int:
 
 
 def _checked_types(types: Any) -> list[str] | None:
-    if types is None:
-        return None
     found = [types] if isinstance(types, str) else types
-    if (
-        isinstance(found, list)
-        and found
-        and all(isinstance(item, str) and item in supported_export_type() for item in found)
-    ):
+    if isinstance(found, list) and found and all(map(_is_export_type, found)):
         return list(dict.fromkeys(found))
-    warn(f"Invalid parameter export_type: {types}, use the export_type that was recorded.")
+    if types is not None:
+        warn(f"Invalid parameter export_type: {types}, use the export_type that was recorded.")
     return None

@@ -10,9 +10,9 @@ from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.messages import never_raises, truth_of, warn
+from tb_npu_plugin.capture.api.messages import describe_error, error, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import StepActions, default_schedule
+from tb_npu_plugin.capture.api.schedule import as_action, default_schedule
 
 
 class profile(_KinetoProfile):
@@ -59,7 +59,7 @@ class profile(_KinetoProfile):
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
-        self._step_actions = StepActions()
+        self._schedule_failures = 0
         self.current_action = self._action()
 
     def _call_handler(self) -> None:
@@ -68,7 +68,15 @@ class profile(_KinetoProfile):
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
-        return self._step_actions.of(self.schedule, self.step_num)
+        """The action of the step. A step for which the schedule fails is not recorded; the first failure is an error."""
+        try:
+            return as_action(self.schedule(self.step_num))
+        except Exception as problem:  # the user's function
+            self._schedule_failures += 1
+            if self._schedule_failures == 1:
+                failed = f"The schedule failed for step {self.step_num}, steps for which it fails are not recorded"
+                error(f"{failed}: {describe_error(problem)}")
+            return ProfilerAction.NONE
 
     def _is_under_way(self) -> bool:
         return self._started and not self.stopped
@@ -106,7 +114,9 @@ class profile(_KinetoProfile):
         with self._given_up_if_interrupted():
             self._end_step()
             self.action_controller.transit(self.current_action, None, self._call_handler)
-            self._step_actions.sum_up()
+            failures, self._schedule_failures = self._schedule_failures, 0
+            if failures > 1:
+                warn(f"The schedule failed for {failures} steps, which were not recorded.")
 
     @never_raises()
     def step(self) -> None:
