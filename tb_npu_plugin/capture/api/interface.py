@@ -133,7 +133,7 @@ class _ProfInterface:
         # Before recorder.start(): with_stack would record hundreds of these functions in front of the first step.
         self._termination.start(self._keep)
         if self._settings.mstx:
-            self._marks.start()
+            self._marks.start(self.host.with_flops and self.experimental_config._msprof_tx)  # as torch_npu
         recorder.start()
         self._began = True
         set_session(Session(recorder, self._settings))

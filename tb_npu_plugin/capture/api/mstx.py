@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import sys
 import threading
 import warnings
@@ -201,26 +202,68 @@ _PLACES = (
 )
 
 
+FLOPS_DOMAIN = "mfu_flops"
+
+
+def _matmul_flops(left: Any, right: Any) -> int:
+    """2·M·K·N for each product of the batch."""
+    from numpy import broadcast_shapes
+
+    rows = left.shape[-2] if len(left.shape) > 1 else 1
+    columns = right.shape[-1] if len(right.shape) > 1 else 1
+    batch = broadcast_shapes(tuple(left.shape[:-2]), tuple(right.shape[:-2]))
+    return int(2 * math.prod(batch) * rows * left.shape[-1] * columns)
+
+
+#: Module, function, its floating point operations from its arguments.
+_FLOPS: tuple[tuple[str, str, Callable[..., int]], ...] = (
+    ("torch", "mm", lambda input, mat2, **_: _matmul_flops(input, mat2)),
+    ("torch", "bmm", lambda input, mat2, **_: _matmul_flops(input, mat2)),
+    ("torch", "matmul", lambda input, other, **_: _matmul_flops(input, other)),
+    ("torch", "addmm", lambda input, mat1, mat2, **_: _matmul_flops(mat1, mat2)),
+    ("torch.nn.functional", "linear", lambda input, weight, bias=None: 2 * input.numel() * weight.shape[0]),
+)
+
+
+def _counted(function: Any, name: str, flops: Callable[..., int]) -> Any:
+    """The function, each call of which is a range that says its floating point operations."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            message = f"{flops(*args, **kwargs)}-{name}"
+        except Exception:  # wrong arguments: the function itself says so
+            return function(*args, **kwargs)
+        return mstx.mstx_range(message, domain=FLOPS_DOMAIN)(function)(*args, **kwargs)
+
+    return call
+
+
 class AutomaticMarks:
     """Between start() and stop() the functions make ranges."""
 
     def __init__(self) -> None:
         self._replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, original, replacement
 
-    def start(self) -> None:
-        """Wrap the functions. Skips modules that are not imported and functions that this version does not have."""
+    def start(self, flops: bool) -> None:
+        """Wrap the functions; flops: matrix products, too. Skips modules that are not imported and functions that this
+        version does not have."""
         for module, kind, name, message in _PLACES:
-            owner: Any = sys.modules.get(module)
-            owner = getattr(owner, kind, None) if kind else owner
-            original = getattr(owner, name, None)
-            if original is not None:
-                marked = mstx.mstx_range(message)(original)
-                self._replaced.append((owner, name, original, marked))
-                setattr(owner, name, marked)
+            owner = sys.modules.get(module)
+            self._replace(getattr(owner, kind, None) if kind else owner, name, mstx.mstx_range(message))
+        for module, name, count in _FLOPS if flops else ():
+            self._replace(sys.modules.get(module), name, functools.partial(_counted, name=name, flops=count))
+
+    def _replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is not None:
+            wrapped = wrap(original)
+            self._replaced.append((owner, name, original, wrapped))
+            setattr(owner, name, wrapped)
 
     def stop(self) -> None:
         """Restore the functions. A function that was replaced again meanwhile stays."""
-        for owner, name, original, marked in reversed(self._replaced):
-            if getattr(owner, name) is marked:
+        for owner, name, original, wrapped in reversed(self._replaced):
+            if getattr(owner, name) is wrapped:
                 setattr(owner, name, original)
         self._replaced.clear()
