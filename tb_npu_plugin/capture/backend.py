@@ -182,10 +182,6 @@ class Backend:
     parser: str
     versions: Mapping[str, str] = field(default_factory=dict)
 
-    def parse(self) -> Parse:
-        """The parser itself."""
-        return load_parser(self.parser)
-
 
 def load_parser(name: str) -> Parse:
     """Import "module:function"."""
@@ -194,23 +190,26 @@ def load_parser(name: str) -> Parse:
     return found
 
 
-#: The mock device writes as this release does (writers.dialect.NEW).
-_MOCK_VERSIONS = {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"}
-_chosen: list[Backend] = []
+def _mock_recorder() -> Recorder:
+    recorder: Recorder = importlib.import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
+    return recorder
+
+
+#: The mock device. It writes as this release does (writers.dialect.NEW).
+_MOCK = Backend(
+    "mock",
+    _mock_recorder,
+    "tb_npu_plugin.capture.recording.parse:parse",
+    {"torch_npu_version": "2.7.1.post4", "cann_version": "9.0.0"},
+)
+_chosen = [_MOCK]
 
 
 def choose(backend: Backend | None) -> None:
     """Use this backend from now; None: the default again. For tests."""
-    _chosen[:] = [] if backend is None else [backend]
+    _chosen[:] = [backend or _MOCK]
 
 
 def current_backend() -> Backend:
     """The backend in use: the mock device, unless another was chosen."""
-    if _chosen:
-        return _chosen[0]
-    return Backend("mock", _mock_recorder, "tb_npu_plugin.capture.recording.parse:parse", _MOCK_VERSIONS)
-
-
-def _mock_recorder() -> Recorder:
-    recorder: Recorder = importlib.import_module("tb_npu_plugin.capture.recording.recorder").MockRecorder()
-    return recorder
+    return _chosen[0]

@@ -6,7 +6,7 @@ import shlex
 import signal
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
@@ -45,53 +45,6 @@ Examples:
 Then: tensorboard --logdir runs
 """
 )
-_LAST = "Output"
-#: Headings of --help -> options below them.
-_GROUPS = {
-    "The run": (
-        "model",
-        "ranks",
-        "tp",
-        "pp",
-        "steps",
-        "events",
-        "faults",
-        "chip",
-        "task_queue",
-        "no_step_sync",
-        "seed",
-    ),
-    "Sizes that differ from the model's": ("layers", "hidden", "heads", "sequence", "batch", "micro"),
-    "Profiler settings": (
-        "framework",
-        "level",
-        "aic_metrics",
-        "export_type",
-        "mstx",
-        "l2_cache",
-        "sys_io",
-        "sys_interconnection",
-        "data_process",
-        "no_memory",
-        "no_stack",
-        "no_shapes",
-    ),
-    _LAST: ("out", "only_ranks", "jobs"),
-}
-_ONE_UP = click.IntRange(1)
-
-
-class _Grouped(click.Command):
-    """Lists its options under headings."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options; those of no heading, of click, under the last one."""
-        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
-        groups = {title: [records.pop(name) for name in names] for title, names in _GROUPS.items()}
-        groups[_LAST] += records.values()
-        for title, found in groups.items():
-            with formatter.section(title):
-                formatter.write_dl([record for record in found if record is not None])
 
 
 class _Folder(click.Path):
@@ -104,169 +57,129 @@ class _Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
-@click.command(cls=_Grouped, epilog=_EPILOG)
-@click.option(
-    "--out",
-    type=_Folder(file_okay=False, path_type=Path),
-    required=True,
-    metavar="FOLDER",
-    help="Where the results go; created if missing.",
-)
-@click.option(
-    "--model",
-    type=click.Choice(MODELS),
-    default="llama-7b",
-    show_default=True,
-    metavar="MODEL",
-    help=f"{', '.join(MODELS)}.",
-)
-@click.option("--ranks", default=1, show_default=True, type=_ONE_UP, metavar="N", help="Processes, one NPU each.")
-@click.option("--tp", default=1, show_default=True, type=_ONE_UP, metavar="N", help="Tensor parallel size.")
-@click.option(
-    "--pp",
-    default=1,
-    show_default=True,
-    type=_ONE_UP,
-    metavar="N",
-    help="Pipeline stages. What tp and pp leave of the ranks is data parallel.",
-)
-@click.option("--steps", default=3, show_default=True, type=_ONE_UP, metavar="N", help="Recorded steps.")
-@click.option("--events", type=_ONE_UP, metavar="N", help="As many steps as a trace of so many events needs.")
-@click.option("--fault", "faults", multiple=True, metavar="FAULT[:...]", help="What goes wrong; repeatable. See below.")
-@click.option("--only-ranks", default="", metavar="R,R...", help="Simulate all ranks, write only these.")
-@click.option(
-    "--chip",
-    type=click.Choice(list(CHIPS)),
-    default=DEFAULT_CHIP,
-    show_default=True,
-    metavar="CHIP",
-    help=f"{', '.join(CHIPS)}.",
-)
-@click.option(
-    "--level",
-    type=click.Choice(list(LEVELS)),
-    default="Level1",
-    show_default=True,
-    metavar="LEVEL",
-    help=f"Profiler level: {', '.join(LEVELS)}.",
-)
-@click.option(
-    "--aic-metrics",
-    type=click.Choice(list(METRICS)),
-    metavar="METRICS",
-    help=f"{', '.join(METRICS)}. From Level1 on [default: PipeUtilization]",
-)
-@click.option("--export-type", default="text", metavar="text,db", show_default=True, help="Files, databases, or both.")
-@click.option(
-    "--framework",
-    type=click.Choice(list(FRAMEWORKS)),
-    default="torch",
-    show_default=True,
-    help="Profiler to imitate: *_ascend_pt or *_ascend_ms folders.",
-)
-@click.option("--data-process", is_flag=True, help="mindspore: profile the data pipeline, without steps.")
-@click.option(
-    "--task-queue",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, 2),
-    metavar="N",
-    help="TASK_QUEUE_ENABLE of torch_npu: 0, 1 or 2.",
-)
-@click.option("--no-step-sync", is_flag=True, help="The loss is never read: the host runs ahead of the device.")
-@click.option("--mstx", is_flag=True, help="The marks that torch_npu sets itself: communication, dataloader.")
-@click.option("--l2-cache", is_flag=True, help="l2_cache.csv.")
-@click.option("--sys-io", is_flag=True, help="nic.csv and roce.csv, and their curves.")
-@click.option("--sys-interconnection", is_flag=True, help="pcie.csv and hccs.csv, and their curves.")
-@click.option("--no-memory", is_flag=True, help="profile_memory=False.")
-@click.option("--no-stack", is_flag=True, help="with_stack=False and with_modules=False.")
-@click.option("--no-shapes", is_flag=True, help="record_shapes=False.")
-@click.option("--layers", type=_ONE_UP, metavar="N", help="Layers.")
-@click.option("--hidden", type=click.IntRange(64), metavar="N", help="Hidden size.")
-@click.option("--heads", type=_ONE_UP, metavar="N", help="Attention heads.")
-@click.option("--seq", "sequence", type=click.IntRange(64), metavar="N", help="Sequence length.")
-@click.option("--batch", type=_ONE_UP, metavar="N", help="Batch size, of one micro batch.")
-@click.option("--micro-batches", "micro", type=_ONE_UP, metavar="N", help="Micro batches in a step.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="The same seed gives the same bytes.")
-@click.option(
-    "--jobs",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0),
-    metavar="N",
-    help="Writing processes; 0: one per core.",
-)
-def mock(
-    out: Path,
-    model: str,
-    ranks: int,
-    tp: int,
-    pp: int,
-    steps: int,
-    events: int | None,
-    faults: tuple[str, ...],
-    only_ranks: str,
-    chip: str,
-    level: str,
-    aic_metrics: str | None,
-    export_type: str,
-    framework: str,
-    data_process: bool,
-    task_queue: int,
-    no_step_sync: bool,
-    mstx: bool,
-    l2_cache: bool,
-    sys_io: bool,
-    sys_interconnection: bool,
-    no_memory: bool,
-    no_stack: bool,
-    no_shapes: bool,
-    layers: int | None,
-    hidden: int | None,
-    heads: int | None,
-    sequence: int | None,
-    batch: int | None,
-    micro: int | None,
-    seed: int,
-    jobs: int,
-) -> None:
+def _option(name: str, text: str, default: Any = None, *, field: str = "", **settings: Any) -> click.Option:
+    """field: the argument of the callback, where it is not called as the option."""
+    shown = default not in (None, "")
+    return click.Option([name, *filter(None, [field])], help=text, default=default, show_default=shown, **settings)
+
+
+def _number(name: str, text: str, default: int | None = None, least: int = 1, field: str = "") -> click.Option:
+    return _option(name, text, default, field=field, type=click.IntRange(least), metavar="N")
+
+
+def _choice(name: str, choices: Iterable[str], default: str | None = None, text: str = "{}.") -> click.Option:
+    """{} in the text: the choices."""
+    metavar = name.split("-")[-1].upper()
+    return _option(name, text.format(", ".join(choices)), default, type=click.Choice(list(choices)), metavar=metavar)
+
+
+def _switch(name: str, text: str) -> click.Option:
+    return click.Option([name], help=text, is_flag=True)
+
+
+_QUEUE = "TASK_QUEUE_ENABLE of torch_npu: 0, 1 or 2."
+#: Headings of --help -> the options below them.
+_OPTIONS = {
+    "The run": [
+        _choice("--model", MODELS, "llama-7b"),
+        _number("--ranks", "Processes, one NPU each.", 1),
+        _number("--tp", "Tensor parallel size.", 1),
+        _number("--pp", "Pipeline stages. What tp and pp leave of the ranks is data parallel.", 1),
+        _number("--steps", "Recorded steps.", 3),
+        _number("--events", "As many steps as a trace of so many events needs."),
+        _option(
+            "--fault", "What goes wrong; repeatable. See below.", field="faults", multiple=True, metavar="FAULT[:...]"
+        ),
+        _choice("--chip", CHIPS, DEFAULT_CHIP),
+        _option("--task-queue", _QUEUE, 1, type=click.IntRange(0, 2), metavar="N"),
+        _switch("--no-step-sync", "The loss is never read: the host runs ahead of the device."),
+        _option("--seed", "The same seed gives the same bytes.", 0, metavar="N"),
+    ],
+    "Sizes that differ from the model's": [
+        _number("--layers", "Layers."),
+        _number("--hidden", "Hidden size.", least=64),
+        _number("--heads", "Attention heads."),
+        _number("--seq", "Sequence length.", least=64, field="sequence"),
+        _number("--batch", "Batch size, of one micro batch."),
+        _number("--micro-batches", "Micro batches in a step.", field="micro"),
+    ],
+    "Profiler settings": [
+        _option(
+            "--framework",
+            "Profiler to imitate: *_ascend_pt or *_ascend_ms folders.",
+            "torch",
+            type=click.Choice(list(FRAMEWORKS)),
+        ),
+        _choice("--level", LEVELS, "Level1", "Profiler level: {}."),
+        _choice("--aic-metrics", METRICS, text="{}. From Level1 on [default: PipeUtilization]"),
+        _option("--export-type", "Files, databases, or both.", "text", metavar="text,db"),
+        _switch("--mstx", "The marks that torch_npu sets itself: communication, dataloader."),
+        _switch("--l2-cache", "l2_cache.csv."),
+        _switch("--sys-io", "nic.csv and roce.csv, and their curves."),
+        _switch("--sys-interconnection", "pcie.csv and hccs.csv, and their curves."),
+        _switch("--data-process", "mindspore: profile the data pipeline, without steps."),
+        _switch("--no-memory", "profile_memory=False."),
+        _switch("--no-stack", "with_stack=False and with_modules=False."),
+        _switch("--no-shapes", "record_shapes=False."),
+    ],
+    "Output": [
+        _option(
+            "--out",
+            "Where the results go; created if missing.",
+            type=_Folder(file_okay=False, path_type=Path),
+            required=True,
+            metavar="FOLDER",
+        ),
+        _option("--only-ranks", "Simulate all ranks, write only these.", "", metavar="R,R..."),
+        _number("--jobs", "Writing processes; 0: one per core.", 0, least=0),
+    ],
+}
+
+
+class _Grouped(click.Command):
+    """Lists its options under headings."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options; those of no heading, of click, under the last one."""
+        others = [option for option in self.get_params(ctx) if option not in self.params]
+        for title, options in _OPTIONS.items():
+            last = others if title == list(_OPTIONS)[-1] else []
+            with formatter.section(title):
+                formatter.write_dl([record for one in [*options, *last] if (record := one.get_help_record(ctx))])
+
+
+def _recipe(given: Mapping[str, Any]) -> Recipe:
+    """What the options say. Raises click.UsageError."""
+    level, metrics, faults = LEVELS[given["level"]], given["aic_metrics"], given["faults"]
+    if metrics not in (None, "AiCoreNone") and level < 1:
+        raise click.UsageError(f"--level {given['level']} records no --aic-metrics.")
+    settings = ("l2_cache", "data_process", "sys_io", "sys_interconnection")
+    options = Options(
+        level,
+        METRICS[metrics or ("PipeUtilization" if level >= 1 else "AiCoreNone")],
+        not given["no_shapes"],
+        not given["no_memory"],
+        not given["no_stack"],
+        **{name: given[name] for name in settings},
+        export=_forms(given["export_type"]),
+        gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
+        built_in_marks=(COMMUNICATION, DATALOADER) if given["mstx"] else (),
+    )
+    sizes = ("layers", "hidden", "heads", "sequence", "batch", "micro")
+    run = ("model", "ranks", "tp", "pp", "steps", "chip", "seed", "faults", "framework", "task_queue")
+    return Recipe(
+        **{name: given[name] for name in run},
+        sizes=Sizes(**{name: given[name] for name in sizes}),
+        options=options,
+        only=_ranks(given["only_ranks"]),
+        step_sync=not given["no_step_sync"],
+    )
+
+
+def _mock(out: Path, events: int | None, jobs: int, **given: Any) -> None:
     """Simulate a training run and write its profiles: one result folder for each rank, and truth.json with the
     simulated faults and times. It needs neither PyTorch nor an NPU."""
-    counts = LEVELS[level] >= 1
-    if aic_metrics not in (None, "AiCoreNone") and not counts:
-        raise click.UsageError(f"--level {level} records no --aic-metrics.")
-    options = Options(
-        LEVELS[level],
-        METRICS[aic_metrics or ("PipeUtilization" if counts else "AiCoreNone")],
-        not no_shapes,
-        not no_memory,
-        not no_stack,
-        l2_cache,
-        export=_forms(export_type),
-        gc_threshold=0.0 if any("gc-pause" in f for f in faults) else None,
-        data_process=data_process,
-        sys_io=sys_io,
-        sys_interconnection=sys_interconnection,
-        built_in_marks=(COMMUNICATION, DATALOADER) if mstx else (),
-    )
-    sizes = Sizes(layers, hidden, heads, sequence, batch, micro)
-    recipe = Recipe(
-        model,
-        ranks,
-        tp,
-        pp,
-        steps,
-        11,
-        chip,
-        seed,
-        faults,
-        sizes,
-        options,
-        _ranks(only_ranks),
-        framework=framework,
-        task_queue=task_queue,
-        step_sync=not no_step_sync,
-    )
+    recipe = _recipe(given)
     try:
         with _stopped_by_signals(), _bars() as report:
             if events:
@@ -281,15 +194,19 @@ def mock(
     except _Stopped as stopped:
         click.echo(f"tb-npu: stopped. {_describe_rest(recipe, out)}", err=True)
         sys.exit(128 + stopped.number)
-    held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[chip].memory
+    held, memory = max(max(rank["reserved"]) for rank in truth["ranks"].values()), CHIPS[recipe.chip].memory
     if held > memory:
         click.echo(
-            f"tb-npu: {model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
+            f"tb-npu: {recipe.model} takes {held / GIB:.0f} GiB of a device with {memory / GIB:.0f} GiB: a real run would "
             "stop for lack of memory. Split it with --tp and --pp, or make it smaller.",
             err=True,
         )
-    click.echo(f"{len(recipe.only) or ranks} of {ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
+    click.echo(f"{len(recipe.only) or recipe.ranks} of {recipe.ranks} ranks, {recipe.steps} steps, {TRUTH}: {out}")
     click.echo(f"Look at it: tensorboard --logdir {shlex.quote(str(out))}")
+
+
+_ALL_OPTIONS: list[click.Parameter] = [option for options in _OPTIONS.values() for option in options]
+mock = _Grouped("mock", callback=_mock, params=_ALL_OPTIONS, help=_mock.__doc__, epilog=_EPILOG)
 
 
 class _Stopped(BaseException):

@@ -31,12 +31,11 @@ from tb_npu_plugin.capture.api.enums import (
     supported_profiler_level,
 )
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, warn
 from tb_npu_plugin.capture.api.mstx import current_stream, mstx
 from tb_npu_plugin.capture.api.parsing import analyse
-from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
 from tb_npu_plugin.capture.api.schedule import schedule
 
 __all__ = [

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from tb_npu_plugin.capture import backend
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
-from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
 from tests.unit.capture.api import fake
 
 #: The calls of one capture, one letter each; a failing call is the last but for a discard.

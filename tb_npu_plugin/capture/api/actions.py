@@ -5,75 +5,62 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any, Callable, NamedTuple
 
 from tb_npu_plugin.capture.api import messages
 from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.interface import _ProfInterface
 
-
-class Do(Enum):
-    """One action; the value is its name in error messages."""
-
-    INIT = "beginning a capture"
-    WARMUP = "the warmup"
-    START = "starting"
-    STOP = "stopping"
-    FINALIZE = "writing the recorded data"
-    READY = "on_trace_ready"
-    DELETE = "deleting the result folder"
+#: The actions: methods of _ProfInterface, and on_trace_ready.
+INIT, WARMUP, START = "init_trace", "warmup_trace", "start_trace"
+STOP, FINALIZE, READY, DELETE = "stop_trace", "finalize_trace", "on_trace_ready", "delete_prof_dir"
+#: Their names in error messages.
+_NAMES = {
+    INIT: "beginning a capture",
+    WARMUP: "the warmup",
+    START: "starting",
+    STOP: "stopping",
+    FINALIZE: "writing the recorded data",
+    READY: READY,
+    DELETE: "deleting the result folder",
+}
 
 
 class Transition(NamedTuple):
     """Actions in order, after the warning."""
 
-    actions: tuple[Do, ...] = ()
+    actions: tuple[str, ...] = ()
     warning: str = ""
 
 
 _N, _W, _R, _S = ProfilerAction
-_SAVE = (Do.STOP, Do.FINALIZE, Do.READY)
-#: (action of the step before, action of the next; None: the profiler is stopped).
+_BEGIN = {_N: (), _W: (INIT, WARMUP), _R: (INIT, START), _S: (INIT, START)}
+_SAVE = (STOP, FINALIZE, READY)
+_EMPTY = "Incorrect schedule: Stop profiler while current state is WARMUP which will result in empty parsed data."
+_PARTS = "Incorrect schedule: Stop profiler while current state is RECORD which may result in incomplete parsed data."
+_CYCLE = "Stop profiler while current state is RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed."
+#: (action of the step before, action of the next; None: the profiler is stopped). Those that are not listed do nothing.
 TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], Transition] = {
-    (_N, _N): Transition(),
-    (_N, _W): Transition((Do.INIT, Do.WARMUP)),
-    (_N, _R): Transition((Do.INIT, Do.START)),
-    (_N, _S): Transition((Do.INIT, Do.START)),
-    (_W, _N): Transition((Do.START, Do.STOP, Do.FINALIZE), "Incorrect schedule: WARMUP followed by NONE"),
-    (_W, _W): Transition(),
-    (_W, _R): Transition((Do.START,)),
-    (_W, _S): Transition((Do.START,)),
-    (_R, _N): Transition((Do.STOP, Do.FINALIZE), "Incorrect schedule: RECORD followed by NONE"),
-    (_R, _W): Transition((Do.STOP, Do.FINALIZE), "Incorrect schedule: RECORD followed by WARMUP"),
-    (_R, _R): Transition(),
-    (_R, _S): Transition(),
-    (_S, _N): Transition(_SAVE),
-    (_S, _W): Transition((*_SAVE, Do.INIT, Do.WARMUP)),
-    (_S, _R): Transition((*_SAVE, Do.INIT, Do.START)),
-    (_S, _S): Transition((*_SAVE, Do.INIT, Do.START)),
-    (_N, None): Transition(),
-    (_W, None): Transition(
-        (Do.FINALIZE, Do.DELETE),
-        "Incorrect schedule: Stop profiler while current state is WARMUP which will result in empty parsed data.",
-    ),
-    (_R, None): Transition(
-        _SAVE,
-        "Incorrect schedule: Stop profiler while current state is RECORD which may result in incomplete parsed data.",
-    ),
-    (_S, None): Transition(
-        _SAVE,
-        "Stop profiler while current state is RECORD_AND_SAVE, perhaps the scheduling cycle has not yet completed.",
-    ),
+    **{(_N, after): Transition(begin) for after, begin in _BEGIN.items()},
+    (_W, _N): Transition((START, STOP, FINALIZE), "Incorrect schedule: WARMUP followed by NONE"),
+    (_W, _R): Transition((START,)),
+    (_W, _S): Transition((START,)),
+    (_R, _N): Transition((STOP, FINALIZE), "Incorrect schedule: RECORD followed by NONE"),
+    (_R, _W): Transition((STOP, FINALIZE), "Incorrect schedule: RECORD followed by WARMUP"),
+    **{(_S, after): Transition((*_SAVE, *begin)) for after, begin in _BEGIN.items()},
+    (_W, None): Transition((FINALIZE, DELETE), _EMPTY),
+    (_R, None): Transition(_SAVE, _PARTS),
+    (_S, None): Transition(_SAVE, _CYCLE),
 }
 
+_SPACE, _ACCESS = "Free some space or choose another dir_name.", "Choose a dir_name that can be written."
 #: What to do about a failure of the disk.
 _HINTS = {
-    errno.ENOSPC: "Free some space or choose another dir_name.",
-    errno.EDQUOT: "Free some space or choose another dir_name.",
-    errno.EACCES: "Choose a dir_name that can be written.",
-    errno.EPERM: "Choose a dir_name that can be written.",
-    errno.EROFS: "Choose a dir_name that can be written.",
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EACCES: _ACCESS,
+    errno.EPERM: _ACCESS,
+    errno.EROFS: _ACCESS,
 }
 
 
@@ -83,52 +70,41 @@ class ActionController:
     def __init__(self, capture: _ProfInterface, observer: Any = None) -> None:
         self._observer = observer
         self._capture = capture
-        self._failed = False
-        self._in_handler = self._ended = False
-        self._do: dict[Do, Callable[[], None]] = {
-            Do.INIT: capture.init_trace,
-            Do.WARMUP: capture.warmup_trace,
-            Do.START: capture.start_trace,
-            Do.STOP: capture.stop_trace,
-            Do.FINALIZE: capture.finalize_trace,
-            Do.DELETE: capture.delete_prof_dir,
-        }
+        self._failed = self._ended = False
+        #: on_trace_ready runs.
+        self.in_handler = False
 
-    def transit(
-        self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None] = lambda: None
-    ) -> None:
+    def transit(self, before: ProfilerAction, after: ProfilerAction | None, ready: Callable[[], None]) -> None:
         """Go from one action to the next. READY calls `ready`; if that stops the profile, the rest is skipped."""
-        if self._in_handler:
+        if self.in_handler:
             self._ended = True
             return
-        transition = TRANSITIONS[before, after]
+        transition = TRANSITIONS.get((before, after), Transition())
         if transition.warning:
             messages.warn(transition.warning)
         self.run(transition.actions, ready)
 
-    def run(self, actions: Sequence[Do], ready: Callable[[], None] = lambda: None) -> None:
+    def run(self, actions: Sequence[str], ready: Callable[[], None] = lambda: None) -> None:
         """Run the actions; after a failure skip all until the next INIT."""
+        self._ended = False
         try:
-            self._ended = False
             for action in actions:
-                self._run_one(action, ready)
+                self._failed = self._failed and action != INIT
+                self.in_handler = False
+                if not self._failed and not self._ended:
+                    self.in_handler = action == READY
+                    self._run_one(action, ready if action == READY else getattr(self._capture, action))
         except BaseException:  # Ctrl-C: the training ends; in a notebook the next profile must be able to begin
             self._failed = True
-            if not self._in_handler:
+            if not self.in_handler:
                 self._capture.give_up()
             raise
         finally:
-            self._in_handler = False
+            self.in_handler = False
 
-    def _run_one(self, action: Do, ready: Callable[[], None]) -> None:
-        if action is Do.INIT:
-            self._failed = False
-        self._in_handler = False
-        if self._failed or self._ended:
-            return
-        self._in_handler = action is Do.READY
+    def _run_one(self, action: str, do: Callable[[], None]) -> None:
         try:
-            self._do.get(action, ready)()
+            do()
         except Exception as problem:  # whatever it is, the training goes on
             self._fail(action, problem)
         else:
@@ -140,25 +116,20 @@ class ActionController:
         if self._capture.recording:
             self._capture.give_up()
 
-    @property
-    def in_handler(self) -> bool:
-        """on_trace_ready runs."""
-        return self._in_handler
-
-    def _fail(self, action: Do, problem: Exception) -> None:
+    def _fail(self, action: str, problem: Exception) -> None:
         self._failed = True
-        if isinstance(problem, OSError) and problem.filename is None and action is not Do.READY:
+        if isinstance(problem, OSError) and problem.filename is None and action != READY:
             problem.filename = self._capture.prof_path or None  # a failed write has no file name
         hint = _HINTS.get(problem.errno or 0, "") if isinstance(problem, OSError) else ""
-        text = f"Profiling failed in {action.value}: {messages.describe_error(problem)}"
+        text = f"Profiling failed in {_NAMES[action]}: {messages.describe_error(problem)}"
         text += "" if text.endswith((".", "?", "!")) else "."
         messages.error(" ".join(filter(None, (text, hint, "The training goes on."))))
-        if action is not Do.READY:
+        if action != READY:
             self._capture.give_up()
 
-    def _notify_observer(self, action: Do) -> None:
+    def _notify_observer(self, action: str) -> None:
         """execution_trace_observer starts and stops after the profiler does."""
-        name = {Do.START: "start", Do.STOP: "stop"}.get(action)
+        name = {START: "start", STOP: "stop"}.get(action)
         if self._observer is None or name is None:
             return
         try:

@@ -9,24 +9,20 @@ import io
 import json
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
-from tb_npu_plugin.capture.api.parser_process import run_parser
-from tb_npu_plugin.capture.api.progress_bar import FAILED, ProgressBars
-from tb_npu_plugin.capture.backend import MemoryAction, Progress
+from tb_npu_plugin.capture.api.parser_process import progress_bars, run_parser
+from tb_npu_plugin.capture.backend import MemoryAction
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
-#: What _ProfInterface.analyse(analysis_type=...) calls them.
-CHROME_TRACE = "export_chrome_trace"
-STACKS = "export_stack"
-MEMORY_TIMELINE = "export_memory_timeline"
 CPU_TIME, NPU_TIME = "self_cpu_time_total", "self_npu_time_total"
 #: Metric → column of operator_details.csv.
 _METRICS = {CPU_TIME: "host_self_ns", NPU_TIME: "device_self_ns"}
@@ -46,38 +42,33 @@ CATEGORIES = {
 ACTIONS = {"PREEXISTING": 1, "CREATE": 2, "INCREMENT_VERSION": 3, "DESTROY": 4}
 
 
-def export(folder: Path, analysis_type: str, output_path: str, metric: str) -> None:
-    """Parse `folder` again, into a temporary place, and write what analysis_type asks for to output_path."""
-    writers: dict[str, Callable[[Path, Path], None]] = {
-        CHROME_TRACE: _move_trace,
-        STACKS: lambda parsed, target: _write_stacks(parsed / OPERATORS.name, target, metric),
-    }
-    if analysis_type not in writers:
-        warn(f"Invalid analysis_type {analysis_type}, nothing is exported.")
-        return
-    if parsing.refuse_daemon():
-        return
+def export_chrome_trace(folder: Path, output_path: str) -> None:
+    """Write the trace of a capture."""
+    with _parsed(folder, output_path) as (parsed, target):
+        (parsed / TRACE_VIEW.name).replace(target)
+
+
+def export_stacks(folder: Path, output_path: str, metric: str) -> None:
+    """Write the call stacks of a capture."""
+    with _parsed(folder, output_path) as (parsed, target):
+        operators = parsed / OPERATORS.name
+        lines = list(_stack_lines(operators, _METRICS[metric])) if operators.exists() else []
+        target.write_text("\n".join(lines), encoding="utf-8")
+
+
+@contextmanager
+def _parsed(folder: Path, output_path: str) -> Iterator[tuple[Path, Path]]:
+    """Yields a temporary folder with the text files of a capture, and the file to write."""
     if ExportType.Db in parsing.recorded_types(side_files.read_info(folder)):
         warn("The export_type db in experimental_config is ignored by export_chrome_trace and export_stacks.")
     target = Path(output_path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary, ProgressBars() as bars:
-        report = bars.add(target.name)
-        try:
-            run_parser(folder, Path(temporary), [ExportType.Text], report)
-        except Exception:
-            report(Progress(0, 0, FAILED))
-            raise
-        writers[analysis_type](Path(temporary), target)
-
-
-def _move_trace(parsed: Path, target: Path) -> None:
-    (parsed / TRACE_VIEW.name).replace(target)
-
-
-def _write_stacks(operators: Path, target: Path, metric: str) -> None:
-    lines = list(_stack_lines(operators, _METRICS[metric])) if operators.exists() else []
-    target.write_text("\n".join(lines), encoding="utf-8")
+    with (
+        tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary,
+        progress_bars() as add_bar,
+    ):
+        run_parser(folder, Path(temporary), [ExportType.Text], add_bar(target.name))
+        yield Path(temporary), target
 
 
 def _stack_lines(operators: Path, key: str) -> Iterator[str]:

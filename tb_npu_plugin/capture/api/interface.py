@@ -5,20 +5,19 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend, side_files
-from tb_npu_plugin.capture.api import exports, parsing, paths, ranks, session, settings
+from tb_npu_plugin.capture.api import parsing, paths, ranks, settings
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
-from tb_npu_plugin.capture.api.hooks import GcDetector
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
-from tb_npu_plugin.capture.api.mstx import AutomaticMarks
-from tb_npu_plugin.capture.api.settings import SWITCHES, TraceIds
+from tb_npu_plugin.capture.api.mstx import AutomaticMarks, Session, set_session
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.backend import HostSwitches, Recorder, Settings
+from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction, Recorder, Settings
 
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
@@ -31,41 +30,56 @@ def _another_records() -> bool:
     return any(other.recording for other in _busy)
 
 
+class _GcDetector:
+    """Between start and stop, report(start, end) is called for each collection of at least `threshold` ms.
+
+    Source: docs/facts/torch_npu_api.md, Garbage collection."""
+
+    def __init__(self, threshold: float, report: Callable[[int, int], None]) -> None:
+        self._threshold = threshold * 1_000_000  # an int of any size stays one
+        self._report = report
+        self._began: int | None = None
+        gc.callbacks.append(self._watch)
+
+    def stop(self) -> None:
+        """Stop watching."""
+        if self._watch in gc.callbacks:
+            gc.callbacks.remove(self._watch)
+
+    def _watch(self, phase: str, details: dict[str, Any]) -> None:
+        if phase == "start":
+            self._began = time.time_ns()
+        elif self._began is not None:
+            began, now, self._began = self._began, time.time_ns(), None
+            if now - began >= self._threshold:
+                self._report(began, now)
+
+
 class _ProfInterface:
-    """Validates the settings of a profile and records its captures. The *_trace methods may raise."""
+    """Records the captures of a profile. The *_trace methods may raise."""
 
     def __init__(
         self,
-        activities: Iterable[ProfilerActivity] | None = None,
-        record_shapes: bool = False,
-        profile_memory: bool = False,
-        with_stack: bool = False,
-        with_flops: bool = False,
-        with_modules: bool = False,
-        schedule: Callable[[int], Any] | None = None,
-        metadata: dict[str, Any] | None = None,
-        experimental_config: _ExperimentalConfig | None = None,
-        custom_trace_id_callback: Callable[[], str] | None = None,
+        activities: set[ProfilerActivity],
+        host: HostSwitches,
+        experimental_config: _ExperimentalConfig,
+        metadata: dict[str, Any],
+        trace_id_callback: Callable[[], Any] | None,
     ) -> None:
         #: The result folder, "" before the first capture and after a failure.
         self.prof_path = ""
-        #: step() was called: the calling thread is the training thread.
-        self.activities = settings.checked_activities(activities)
-        self.record_shapes = settings.checked_bool("record_shapes", record_shapes)
-        self.profile_memory = settings.checked_bool("profile_memory", profile_memory)
-        self.with_stack = settings.checked_bool("with_stack", with_stack)
-        self.with_flops = settings.checked_bool("with_flops", with_flops)
-        self.with_modules = settings.checked_bool("with_modules", with_modules)
-        self.schedule = schedule
-        self.metadata = metadata if metadata is not None else {}
-        self.experimental_config = settings.checked_config(experimental_config, self.activities)
+        self.activities = activities
+        self.host = host
+        self.experimental_config = experimental_config
+        self.metadata = metadata
+        self.trace_id_callback = trace_id_callback
+        self.schedule: Any = None
         self.trace_id = ""
-        self.trace_ids = TraceIds(custom_trace_id_callback)
         self._temporary: list[Path] = []
         self._recorder: Recorder | None = None
         self._recorded: Recorder | None = None  # of the last capture that was finalized
         self._settings = Settings()
-        self._gc: GcDetector | None = None
+        self._gc: _GcDetector | None = None
         self._marks = AutomaticMarks()
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
@@ -91,13 +105,14 @@ class _ProfInterface:
         if _another_records():
             raise RuntimeError("another profile of this process is recording; stop it first")
         self._recorded, self._start_info, self._marks_failed, self._began = None, {}, False, False
-        self.trace_id = self.trace_ids.new()
+        self.trace_id = settings.new_trace_id(self.trace_id_callback)
         folder, temporary = paths.PLACE.create()
         if temporary:
             self._temporary.append(folder)
         self.prof_path = str(folder)
         try:
-            self._settings = self._current_settings()
+            active = getattr(self.schedule, "active", None)
+            self._settings = settings.make(self.experimental_config, self.activities, self.host, active)
             recorder = backend.current_backend().recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too
@@ -118,13 +133,12 @@ class _ProfInterface:
         # Before recorder.start(): with_stack would record hundreds of these functions in front of the first step.
         self._termination.start(self._keep)
         if self._settings.mstx:
-            self._marks.start()
+            self._marks.start(self.host.with_flops and self.experimental_config._msprof_tx)  # as torch_npu
         recorder.start()
         self._began = True
-        session.begin(session.Session(recorder, self._settings))
+        set_session(Session(recorder, self._settings))
         if self._settings.gc_threshold is not None:
-            self._gc = GcDetector(self._settings.gc_threshold, recorder.collection)
-            self._gc.start()
+            self._gc = _GcDetector(self._settings.gc_threshold, recorder.collection)
 
     def stop_trace(self) -> None:
         """Stop recording."""
@@ -200,7 +214,7 @@ class _ProfInterface:
             self._gc.stop()
             self._gc = None
         if self._recorder is not None:
-            session.end(self._recorder)
+            set_session(None)
 
     def _restore(self) -> None:
         """Detach the recorder and restore replaced functions."""
@@ -215,66 +229,58 @@ class _ProfInterface:
     # -- steps and threads ---------------------------------------------------------------------------
     def step_begin(self, number: int) -> None:
         """Open the mark of a step, if a capture runs."""
-        if self._recorder is not None:
-            self._mark_step(self._recorder.step_begin, number)
+        self._mark_step("step_begin", number)
 
     def step_end(self, number: int) -> None:
         """Close it."""
-        recorder = self._recorder
-        if recorder is not None:
-            self._mark_step(recorder.step_end, number)
+        self._mark_step("step_end", number)
 
-    def _mark_step(self, mark: Callable[[int], None], number: int) -> None:
+    def _mark_step(self, method: str, number: int) -> None:
         """Report a failed mark once per capture, and go on."""
+        if self._recorder is None:
+            return
         try:
-            mark(number)
+            getattr(self._recorder, method)(number)
         except Exception as problem:  # whatever it is, the training goes on
             if not self._marks_failed:
                 self._marks_failed = True
                 error(f"The mark of step {number} is not recorded: {reason(problem)}")
 
     # -- results -------------------------------------------------------------------------------------
-    def analyse(
-        self, analysis_type: str = parsing.TRACE_HANDLER, output_path: str | None = None, **kwargs: Any
-    ) -> None:
-        """Parse the last capture, or export from it. kwargs: async_mode, metric, device."""
+    def analyse(self, async_mode: bool = False) -> None:
+        """Parse the last capture."""
+        folder = self.finished_folder()
+        if folder is not None:
+            parsing.parse_capture(folder, async_mode)
+
+    def finished_folder(self) -> Path | None:
+        """The folder of the last capture; None, and a warning, where there is none."""
         if not self.prof_path:
             warn("Invalid profiling path.")
-            return
-        if self.recording:
+        elif self.recording:
             warn("The capture has not ended: call stop() first. Nothing is parsed or exported.")
-            return
-        folder = Path(self.prof_path)
-        if analysis_type == parsing.TRACE_HANDLER:
-            parsing.parse_capture(folder, async_mode=bool(kwargs.get("async_mode", False)))
-        elif output_path is None:
-            warn("Invalid parameter output_path, nothing is exported.")
-        elif analysis_type == exports.MEMORY_TIMELINE:
-            device = str(kwargs.get("device", exports.DEFAULT_DEVICE))
-            actions = self._recorded.memory_actions(device) if self._recorded else ()
-            exports.export_memory_timeline(actions, output_path, device)
         else:
-            exports.export(folder, analysis_type, output_path, str(kwargs.get("metric", exports.CPU_TIME)))
+            return Path(self.prof_path)
+        return None
+
+    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
+        """The memory of a device in the last capture."""
+        return self._recorded.memory_actions(device) if self._recorded else ()
 
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""
         there = {
-            "record_shapes=True": self.record_shapes,
-            "profile_memory=True": self.profile_memory,
-            "with_stack=True or with_modules=True": self.with_stack or self.with_modules,
+            "record_shapes=True": self.host.record_shapes,
+            "profile_memory=True": self.host.profile_memory,
+            "with_stack=True or with_modules=True": self.host.with_stack or self.host.with_modules,
         }
         return [setting for setting, on in there.items() if not on]
-
-    # -- settings ------------------------------------------------------------------------------------
-    def _current_settings(self) -> Settings:
-        host = HostSwitches(**{name: getattr(self, name) for name in SWITCHES})
-        return settings.make(self.experimental_config, self.activities, host, getattr(self.schedule, "active", None))
 
     def _write_info(self, end: dict[str, Any] | None) -> None:
         common = {
             "activities": [str(item) for item in ProfilerActivity if item in self.activities],
             "schedule": side_files.attributes(self.schedule),
-            **{name: getattr(self, name) for name in SWITCHES},
+            **asdict(self.host),
         }
         versions = backend.current_backend().versions
         experimental = side_files.attributes(self.experimental_config)

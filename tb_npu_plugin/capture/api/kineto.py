@@ -13,12 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable
 
-from tb_npu_plugin.capture.api import exports, metadata, session
-from tb_npu_plugin.capture.api.actions import ActionController, Do
+from tb_npu_plugin.capture.api import exports, parsing, settings
+from tb_npu_plugin.capture.api.actions import FINALIZE, INIT, START, STOP, ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.interface import _ProfInterface
-from tb_npu_plugin.capture.api.messages import is_finalizing, never_raises, warn
+from tb_npu_plugin.capture.api.messages import never_raises, warn
+from tb_npu_plugin.capture.api.mstx import current_session
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.backend import HostSwitches
 
@@ -35,7 +36,7 @@ _alive: weakref.WeakSet[_KinetoProfile] = weakref.WeakSet()
 @atexit.register
 def _clean_up_all() -> None:
     for one in list(_alive):
-        one._clean_up_own()
+        one._clean_up()
 
 
 class _KinetoProfile:
@@ -57,17 +58,17 @@ class _KinetoProfile:
         custom_trace_id_callback: Callable[[], str] | None = None,
     ) -> None:
         self.metadata: dict[str, Any] = {}
-        self.prof_if = _ProfInterface(
-            activities=activities,
+        chosen = settings.checked_activities(activities)
+        host = settings.checked_switches(
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_stack=with_stack,
             with_flops=with_flops,
             with_modules=with_modules,
-            metadata=self.metadata,
-            experimental_config=experimental_config,
-            custom_trace_id_callback=custom_trace_id_callback,
         )
+        config = settings.checked_config(experimental_config, chosen)
+        callback = settings.checked_trace_id_callback(custom_trace_id_callback)
+        self.prof_if = _ProfInterface(chosen, host, config, self.metadata, callback)
         self.action_controller = ActionController(self.prof_if)
         self._process = os.getpid()
         _alive.add(self)
@@ -90,19 +91,18 @@ class _KinetoProfile:
             self.action_controller.give_up()
             raise
 
-    def __del__(self) -> None:
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        # An argument, because names of this module may be None when the interpreter ends.
         if not is_finalizing() and hasattr(self, "_process"):
-            self._clean_up_own()
-
-    def _clean_up_own(self) -> None:
-        if self._process == os.getpid():  # a forked process has a copy; the files belong to its parent
             self._clean_up()
 
     @never_raises()
     def _clean_up(self) -> None:
-        if self.prof_if.recording:
-            self.action_controller.run((Do.STOP, Do.FINALIZE))
-        self.prof_if.delete_temporary()
+        """End the capture and delete temporary folders. A forked process has a copy; the files belong to its parent."""
+        if self._process == os.getpid():
+            if self._is_under_way():
+                self.stop()
+            self.prof_if.delete_temporary()
 
     def _is_copy(self, function: str) -> bool:
         """True, and a warning, in a fork of the process that started the profile: the files belong to the parent."""
@@ -126,7 +126,7 @@ class _KinetoProfile:
             warn("Profiler is already started, start takes no effect!")
             return
         PLACE.configure(export_only=True)
-        self.action_controller.run((Do.INIT, Do.START))
+        self.action_controller.run((INIT, START))
 
     @never_raises()
     def stop(self) -> None:
@@ -136,29 +136,35 @@ class _KinetoProfile:
         if not self.prof_if.recording:
             warn("Profiler is not started, stop takes no effect!")
             return
-        self.action_controller.run((Do.STOP, Do.FINALIZE))
+        self.action_controller.run((STOP, FINALIZE))
 
     @never_raises()
     def add_metadata(self, key: str, value: str) -> None:
         """Add a text to the metadata of this capture."""
-        metadata.add(self.metadata, key, value)
+        settings.add_metadata(self.metadata, key, value)
 
     @never_raises()
     def add_metadata_json(self, key: str, value: str) -> None:
         """Add the value of a JSON text to the metadata of this capture."""
-        metadata.add_json(self.metadata, key, value)
+        settings.add_metadata_json(self.metadata, key, value)
 
     @never_raises()
     def export_chrome_trace(self, output_path: str) -> None:
         """Write the trace of the last capture to a .json file."""
         if not str(output_path).endswith(".json"):
             raise ValueError("Invalid parameter output_path, which must be a json file.")
-        self.prof_if.analyse(exports.CHROME_TRACE, str(output_path))
+        folder = self._folder_to_export()
+        if folder is not None:
+            exports.export_chrome_trace(folder, str(output_path))
+
+    def _folder_to_export(self) -> Path | None:
+        folder = self.prof_if.finished_folder()
+        return None if folder is None or parsing.refuse_daemon() else folder
 
     @never_raises()
     def export_stacks(self, output_path: str, metric: str = exports.CPU_TIME) -> None:
         """Write the call stacks of the last capture with their times, as flamegraph.pl reads them."""
-        if not self.prof_if.with_stack:
+        if not self.prof_if.host.with_stack:
             warn("Function export_stacks() requires with_stack=True.")
             return
         if metric not in (exports.CPU_TIME, exports.NPU_TIME):
@@ -173,7 +179,9 @@ class _KinetoProfile:
         if path.suffix != ".log":
             path = path.with_suffix(".log")
             warn(f"The file of export_stacks must be a .log file, it is written to {path}.")
-        self.prof_if.analyse(exports.STACKS, str(path), metric=metric)
+        folder = self._folder_to_export()
+        if folder is not None:
+            exports.export_stacks(folder, str(path), metric)
 
     @never_raises()
     def export_memory_timeline(self, output_path: str, device: str | None = None) -> None:
@@ -184,12 +192,13 @@ class _KinetoProfile:
             return
         has_npu = ProfilerActivity.NPU in self.prof_if.activities
         device = device or (exports.DEFAULT_DEVICE if has_npu else "cpu")
-        self.prof_if.analyse(exports.MEMORY_TIMELINE, str(output_path), device=device)
+        if self.prof_if.finished_folder() is not None:
+            exports.export_memory_timeline(self.prof_if.memory_actions(device), str(output_path), device)
 
     @never_raises()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
         """Set the function that returns the ids of the next captures."""
-        self.prof_if.trace_ids.set_callback(callback)
+        self.prof_if.trace_id_callback = settings.checked_trace_id_callback(callback)
 
     @never_raises(str)
     def get_trace_id(self) -> str:
@@ -207,7 +216,7 @@ class _KinetoProfile:
         with_modules: bool = False,
     ) -> None:
         """Record the calling thread as well; the profiler must be recording."""
-        found = session.current_session()
+        found = current_session()
         if found is None:
             warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
             return
@@ -218,6 +227,6 @@ class _KinetoProfile:
     @never_raises()
     def disable_profiler_in_child_thread(cls) -> None:
         """Stop recording the calling thread."""
-        found = session.current_session()
+        found = current_session()
         if found is not None:
             found.recorder.disable_child_thread()

@@ -63,11 +63,6 @@ def describe_error(problem: BaseException) -> str:
     return text if isinstance(problem, (OSError, RuntimeError)) or text == name else f"{name}: {text}"
 
 
-def driven_by_msprof() -> bool:
-    """msprof profiles this process: the API has no effect."""
-    return any(os.environ.get(name) for name in MSPROF_VARIABLES)
-
-
 def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
     """The decorated function never raises: an exception becomes one ERROR line and the answer is `result()`.
 
@@ -77,8 +72,8 @@ def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            if driven_by_msprof():
-                warn_msprof()
+            if any(os.environ.get(name) for name in MSPROF_VARIABLES):
+                _warn_of_msprof()
                 return result()
             try:
                 return function(*args, **kwargs)
@@ -94,17 +89,12 @@ def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
 _warned_of_msprof: list[bool] = []
 
 
-def warn_msprof() -> None:
+def _warn_of_msprof() -> None:
     """Warn once that nothing is recorded."""
     if not _warned_of_msprof:
         _warned_of_msprof.append(True)
         names = " or ".join(MSPROF_VARIABLES)
         warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
-
-
-def is_finalizing() -> bool:
-    """The interpreter is shutting down: destructors must not run."""
-    return sys.is_finalizing()
 
 
 def truth_of(value: Any) -> bool:

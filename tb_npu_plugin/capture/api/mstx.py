@@ -4,17 +4,42 @@ warning."""
 from __future__ import annotations
 
 import functools
+import itertools
+import math
+import sys
 import threading
 import warnings
 from types import TracebackType
-from typing import Any, Callable, TypeVar, cast
+from typing import Any, Callable, NamedTuple, TypeVar, cast
 
-from tb_npu_plugin.capture.api import session
-from tb_npu_plugin.capture.api.hooks import Patches
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
+from tb_npu_plugin.capture.backend import Recorder, Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
 DEFAULT_DOMAIN = "default"
+
+
+class Session(NamedTuple):
+    """A recorder between its start and its stop."""
+
+    recorder: Recorder
+    settings: Settings
+
+
+#: The capture that records now, if one does: what marks, ranges and threads of the process are for.
+_current: list[Session] = []
+_range_ids = itertools.count(1)
+
+
+def set_session(session: Session | None) -> None:
+    """From now on this one records."""
+    _current[:] = [] if session is None else [session]
+
+
+def current_session() -> Session | None:
+    """The one that records now."""
+    found = _current[:1]  # one read: another thread may end it
+    return found[0] if found else None
 
 
 class _CurrentStream:
@@ -57,14 +82,14 @@ def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
 
 
 def _open(message: str, stream: Any, domain: str) -> int:
-    number, found = session.next_id(), session.current_session()
+    number, found = next(_range_ids), current_session()
     if found is not None and found.settings.records_domain(domain):
         found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
     return number
 
 
 def _close(number: int) -> None:
-    found = session.current_session()
+    found = current_session()
     if found is not None and found.settings.mstx:
         found.recorder.range_end(number)
 
@@ -84,7 +109,7 @@ class mstx:
     @never_raises()
     def mark(message: str, stream: Any = None, domain: str = DEFAULT_DOMAIN) -> None:
         """A point in time."""
-        found = session.current_session()
+        found = current_session()
         if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
             found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
 
@@ -169,25 +194,76 @@ class mstx:
             return mstx.mstx_range(message, self._stream, self._domain)(function)
 
 
-#: Module, path of the function in it, message of its range.
+#: Module, class in it or none, function, message of its range.
 _PLACES = (
-    ("torch.utils.data.dataloader", "_BaseDataLoaderIter.__next__", "dataloader"),
-    ("torch.serialization", "save", "save_checkpoint"),
-    ("torch", "save", "save_checkpoint"),
+    ("torch.utils.data.dataloader", "_BaseDataLoaderIter", "__next__", "dataloader"),
+    ("torch.serialization", "", "save", "save_checkpoint"),
+    ("torch", "", "save", "save_checkpoint"),
 )
+
+
+FLOPS_DOMAIN = "mfu_flops"
+
+
+def _matmul_flops(left: Any, right: Any) -> int:
+    """2·M·K·N for each product of the batch."""
+    from numpy import broadcast_shapes
+
+    rows = left.shape[-2] if len(left.shape) > 1 else 1
+    columns = right.shape[-1] if len(right.shape) > 1 else 1
+    batch = broadcast_shapes(tuple(left.shape[:-2]), tuple(right.shape[:-2]))
+    return int(2 * math.prod(batch) * rows * left.shape[-1] * columns)
+
+
+#: Module, function, its floating point operations from its arguments.
+_FLOPS: tuple[tuple[str, str, Callable[..., int]], ...] = (
+    ("torch", "mm", lambda input, mat2, **_: _matmul_flops(input, mat2)),
+    ("torch", "bmm", lambda input, mat2, **_: _matmul_flops(input, mat2)),
+    ("torch", "matmul", lambda input, other, **_: _matmul_flops(input, other)),
+    ("torch", "addmm", lambda input, mat1, mat2, **_: _matmul_flops(mat1, mat2)),
+    ("torch.nn.functional", "linear", lambda input, weight, bias=None: 2 * input.numel() * weight.shape[0]),
+)
+
+
+def _counted(function: Any, name: str, flops: Callable[..., int]) -> Any:
+    """The function, each call of which is a range that says its floating point operations."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            message = f"{flops(*args, **kwargs)}-{name}"
+        except Exception:  # wrong arguments: the function itself says so
+            return function(*args, **kwargs)
+        return mstx.mstx_range(message, domain=FLOPS_DOMAIN)(function)(*args, **kwargs)
+
+    return call
 
 
 class AutomaticMarks:
     """Between start() and stop() the functions make ranges."""
 
     def __init__(self) -> None:
-        self._patches = Patches()
+        self._replaced: list[tuple[Any, str, Any, Any]] = []  # owner, name, original, replacement
 
-    def start(self) -> None:
-        """Wrap the functions."""
-        for module, path, message in _PLACES:
-            self._patches.replace(module, path, mstx.mstx_range(message))
+    def start(self, flops: bool) -> None:
+        """Wrap the functions; flops: matrix products, too. Skips modules that are not imported and functions that this
+        version does not have."""
+        for module, kind, name, message in _PLACES:
+            owner = sys.modules.get(module)
+            self._replace(getattr(owner, kind, None) if kind else owner, name, mstx.mstx_range(message))
+        for module, name, count in _FLOPS if flops else ():
+            self._replace(sys.modules.get(module), name, functools.partial(_counted, name=name, flops=count))
+
+    def _replace(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name, None)
+        if original is not None:
+            wrapped = wrap(original)
+            self._replaced.append((owner, name, original, wrapped))
+            setattr(owner, name, wrapped)
 
     def stop(self) -> None:
-        """Restore the functions."""
-        self._patches.undo()
+        """Restore the functions. A function that was replaced again meanwhile stays."""
+        for owner, name, original, wrapped in reversed(self._replaced):
+            if getattr(owner, name) is wrapped:
+                setattr(owner, name, original)
+        self._replaced.clear()

@@ -1,20 +1,27 @@
-"""Starts the process that parses one result folder (worker.py) and reads its progress."""
+"""Runs the process that parses one result folder (worker.py) and shows its progress."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api.progress_bar import Report
+from tb_npu_plugin.capture.backend import Progress
 from tb_npu_plugin.errors import NpuPluginError
+
+#: Called with each report of a parser.
+Report = Callable[[Progress], None]
+Processes = list["subprocess.Popen[str]"]
+#: `what` of the last report of a parser that failed.
+_FAILED = "failed"
 
 
 class ParseFailed(NpuPluginError):
@@ -23,72 +30,32 @@ class ParseFailed(NpuPluginError):
     code = "parse_failed"
 
 
-class Children:
-    """The parsing processes of one API call, so that Ctrl-C ends them while other threads wait for them."""
-
-    def __init__(self) -> None:
-        self._alive: set[subprocess.Popen[str]] = set()
-        self._ended = False
-        self._lock = threading.Lock()
-
-    @contextmanager
-    def holds(self, process: subprocess.Popen[str]) -> Iterator[None]:
-        """Track the process while its output is read. ParseFailed if end() killed it."""
-        with self._lock:
-            self._alive.add(process)
-            if self._ended:
-                process.kill()
-        try:
-            yield
-        except BaseException:  # Ctrl-C above all: the process must not outlive this call
-            process.kill()
-            raise
-        finally:
-            with self._lock:
-                self._alive.discard(process)
-        self.check_not_ended()
-
-    def check_not_ended(self) -> None:
-        """ParseFailed after end()."""
-        if self._ended:
-            raise ParseFailed("It was interrupted.")
-
-    def end(self) -> None:
-        """Kill all processes; no other one starts."""
-        with self._lock:
-            self._ended = True
-            for process in self._alive:
-                process.kill()
-
-
-def run_parser(
-    folder: Path, out: Path, types: Sequence[str], report: Report | None, children: Children | None = None
-) -> None:
-    """Run the parser in a child process and report its progress. ParseFailed with its reason."""
+def run_parser(folder: Path, out: Path, types: Sequence[str], report: Report, started: Processes | None = None) -> None:
+    """Run the parser in a child process, which is added to `started`, and report its progress. ParseFailed with its reason."""
     command = [sys.executable, "-m", "tb_npu_plugin.capture.api.worker", backend.current_backend().parser]
     command += [str(folder), str(out), *types]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
-    reason = ""
-    children = children or Children()
-    children.check_not_ended()
+    failure = ""
     # In a separate session: Ctrl-C reaches only this process, which kills the parser or (in the background) waits for it.
-    with (
-        subprocess.Popen(
-            command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
-        ) as process,
-        children.holds(process),
-    ):
-        assert process.stdout is not None
-        for line in process.stdout:
-            kind, *words = _message(line)
-            if kind == "error":
-                reason = words[0]
-            elif kind == "progress" and report is not None:
-                report(backend.Progress(*words))
-    if reason:
-        raise ParseFailed(reason)
-    if process.returncode:
-        raise ParseFailed(_end_of(process.returncode))
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, env=environment, encoding="utf-8", start_new_session=True
+    ) as process:
+        if started is not None:
+            started.append(process)
+        try:
+            for line in process.stdout or ():
+                kind, *words = _message(line)
+                if kind == "error":
+                    failure = words[0]
+                elif kind == "progress":
+                    report(Progress(*words))
+        except BaseException:  # Ctrl-C above all: the process must not outlive this call
+            process.kill()
+            raise
+    failure = failure or _end_of(process.returncode)
+    if failure:
+        report(Progress(0, 0, _FAILED))
+        raise ParseFailed(failure)
 
 
 def _message(line: str) -> list[Any]:
@@ -104,6 +71,49 @@ def _message(line: str) -> list[Any]:
 
 
 def _end_of(status: int) -> str:
+    """Why a process ended that did not say so; "": it succeeded."""
+    if status == -signal.SIGTERM:
+        return "It was interrupted."
     if status < 0:
         return f"The parsing process was killed by signal {-status}; if memory ran out, use a lower max_process_number."
-    return f"The parsing process ended with status {status}."
+    return f"The parsing process ended with status {status}." if status else ""
+
+
+@contextmanager
+def progress_bars() -> Iterator[Callable[[str], Report]]:
+    """Progress bars on stderr, only their last state if it is no terminal. Yields the function that adds one: it returns
+    the function that updates it."""
+    # On first use: importing rich costs more than the rest of the capture API.
+    from rich.console import Console
+    from rich.errors import LiveError
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Display
+
+    console = Console(stderr=True)
+    if console.is_jupyter and not find_spec("ipywidgets"):  # rich would show a warning instead of the bars
+        console = Console(stderr=True, force_jupyter=False, force_terminal=False)
+    what = TextColumn("{task.fields[what]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), what, TimeElapsedColumn())
+    # redirect_stdout: the messages of the API go to stdout as they are
+    display = Display(*columns, console=console, redirect_stdout=False)
+
+    def add(name: str) -> Report:
+        task = display.add_task(name, total=None, what="")
+
+        def report(at: Progress) -> None:
+            if at.what == _FAILED:
+                display.update(task, what=_FAILED)
+                display.stop_task(task)
+                return
+            display.update(task, completed=at.done, total=at.total or None, what=at.what)
+
+        return report
+
+    try:
+        display.start()
+    except LiveError:  # the training shows a rich display: no bars
+        display.disable = True
+    try:
+        yield add
+    finally:
+        display.stop()

@@ -16,12 +16,11 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from tb_npu_plugin.capture import backend, side_files
+from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api.enums import ExportType, supported_export_type
 from tb_npu_plugin.capture.api.messages import error, info, never_raises, warn
-from tb_npu_plugin.capture.api.parser_process import Children, run_parser
+from tb_npu_plugin.capture.api.parser_process import Processes, Report, progress_bars, run_parser
 from tb_npu_plugin.capture.api.paths import RESULT_SUFFIX
-from tb_npu_plugin.capture.api.progress_bar import FAILED, ProgressBars, Report
 from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -31,8 +30,6 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-#: What _ProfInterface.analyse(analysis_type=...) calls parsing.
-TRACE_HANDLER = "tensorboard_trace_handler"
 #: Empty file that marks a complete result.
 DONE_FILE = "analyse.done"
 _CANN_FOLDER = re.compile(r"PROF_\d+_\d+_[0-9A-Za-z]+")
@@ -86,12 +83,13 @@ def analyse(
         return
     if refuse_daemon():
         return
-    children = Children()
-    with ProgressBars() as bars, ThreadPoolExecutor(min(processes, len(folders))) as pool:
+    started: Processes = []
+    with progress_bars() as add_bar, ThreadPoolExecutor(min(processes, len(folders))) as pool:
         try:
-            list(pool.map(lambda folder: _parse_one(folder, types, bars.add(folder.name), "sync", children), folders))
-        except BaseException:  # Ctrl-C reaches only this thread
-            children.end()
+            list(pool.map(lambda folder: parse_folder(folder, types, add_bar(folder.name), "sync", started), folders))
+        except BaseException:  # Ctrl-C reaches only this thread; map has cancelled the folders that have not begun
+            for process in started:
+                process.terminate()
             raise
 
 
@@ -105,20 +103,12 @@ def parse_capture(folder: Path, async_mode: bool) -> None:
                 _background.append(ThreadPoolExecutor(DEFAULT_PROCESSES, thread_name_prefix="tb-npu-parse"))
         try:
             # The interpreter waits for these threads before it exits.
-            _background[0].submit(_parse_one, folder, None, None, "async")
+            _background[0].submit(parse_folder, folder, None, lambda at: None, "async")
             return
         except RuntimeError:  # the interpreter is exiting
             pass
-    with ProgressBars() as bars:
-        parse_folder(folder, None, bars.add(folder.name))
-
-
-@never_raises()
-def _parse_one(
-    folder: Path, types: Sequence[str] | None, report: Report | None, mode: str, children: Children | None = None
-) -> None:
-    """Parse one of several folders; a failure does not affect the others."""
-    parse_folder(folder, types, report, mode, children)
+    with progress_bars() as add_bar:
+        parse_folder(folder, None, add_bar(folder.name), "sync")
 
 
 def refuse_daemon() -> bool:
@@ -129,39 +119,27 @@ def refuse_daemon() -> bool:
     return False
 
 
+@never_raises()
 def parse_folder(
-    folder: Path,
-    types: Sequence[str] | None,
-    report: Report | None,
-    mode: str = "sync",
-    children: Children | None = None,
-) -> bool:
-    """Parse one folder into its ASCEND_PROFILER_OUTPUT; False, and an error message, on failure."""
+    folder: Path, types: Sequence[str] | None, report: Report, mode: str, started: Processes | None = None
+) -> None:
+    """Parse one folder into its ASCEND_PROFILER_OUTPUT; a failure is an error message. types None: as it was recorded."""
     with _lock(folder):
-        return _parse_folder(folder, types, report, mode, children or Children())
-
-
-def _parse_folder(
-    folder: Path, types: Sequence[str] | None, report: Report | None, mode: str, children: Children
-) -> bool:
-    began = monotonic()
-    info(f"Start parsing profiling data in {mode} mode at: {folder}")
-    recorded = side_files.read_info(folder)
-    try:
-        with _replacing(folder / OUTPUT_FOLDER) as out:
-            run_parser(folder, out, types or recorded_types(recorded), report, children)
-            (out / DONE_FILE).touch()
-    except (OSError, NpuPluginError) as problem:
-        error(f"Failed to parsing profiling data. {folder}: {problem}")
-        if report is not None:
-            report(backend.Progress(0, 0, FAILED))
-        return False
-    took = timedelta(seconds=monotonic() - began)
-    activities = _setting(recorded, "common_config", "activities")
-    if isinstance(activities, list) and "ProfilerActivity.NPU" in activities:
-        info(f"CANN profiling data parsed in a total time of {took}")
-    info(f"All profiling data parsed in a total time of {took}")
-    return True
+        began = monotonic()
+        info(f"Start parsing profiling data in {mode} mode at: {folder}")
+        recorded = side_files.read_info(folder)
+        try:
+            with _replacing(folder / OUTPUT_FOLDER) as out:
+                run_parser(folder, out, types or recorded_types(recorded), report, started)
+                (out / DONE_FILE).touch()
+        except (OSError, NpuPluginError) as problem:
+            error(f"Failed to parsing profiling data. {folder}: {problem}")
+            return
+        took = timedelta(seconds=monotonic() - began)
+        activities = _setting(recorded, "common_config", "activities")
+        if isinstance(activities, list) and "ProfilerActivity.NPU" in activities:
+            info(f"CANN profiling data parsed in a total time of {took}")
+        info(f"All profiling data parsed in a total time of {took}")
 
 
 @contextmanager
@@ -203,10 +181,12 @@ def _lock(folder: Path) -> Iterator[None]:
 def recorded_types(recorded: dict[str, Any]) -> list[str]:
     """The recorded export types; text if profiler_info has none."""
     found = _setting(recorded, "experimental_config", "_export_type")
-    found = [found] if isinstance(found, str) else found
-    allowed = supported_export_type()
-    usable = [item for item in found if isinstance(item, str) and item in allowed] if isinstance(found, list) else []
-    return usable or [ExportType.Text]
+    found = found if isinstance(found, list) else [found]
+    return [item for item in found if _is_export_type(item)] or [ExportType.Text]
+
+
+def _is_export_type(item: Any) -> bool:
+    return isinstance(item, str) and item in supported_export_type()
 
 
 def _setting(recorded: dict[str, Any], part: str, name: str) -> Any:
@@ -229,14 +209,9 @@ def _checked_processes(number: Any) -> int:
 
 
 def _checked_types(types: Any) -> list[str] | None:
-    if types is None:
-        return None
     found = [types] if isinstance(types, str) else types
-    if (
-        isinstance(found, list)
-        and found
-        and all(isinstance(item, str) and item in supported_export_type() for item in found)
-    ):
+    if isinstance(found, list) and found and all(map(_is_export_type, found)):
         return list(dict.fromkeys(found))
-    warn(f"Invalid parameter export_type: {types}, use the export_type that was recorded.")
+    if types is not None:
+        warn(f"Invalid parameter export_type: {types}, use the export_type that was recorded.")
     return None

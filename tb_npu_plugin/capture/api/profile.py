@@ -1,4 +1,4 @@
-"""profile: captures by schedule (docs/facts/torch_npu_api.md, profile)."""
+"""profile: captures by schedule, and their handler (docs/facts/torch_npu_api.md, profile, tensorboard_trace_handler)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.messages import never_raises, truth_of, warn
+from tb_npu_plugin.capture.api.messages import describe_error, error, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import StepActions, default_schedule
+from tb_npu_plugin.capture.api.schedule import as_action, default_schedule
 
 
 class profile(_KinetoProfile):
@@ -55,11 +55,11 @@ class profile(_KinetoProfile):
             experimental_config=experimental_config,
             custom_trace_id_callback=custom_trace_id_callback,
         )
-        self.prof_if.schedule = self.schedule
+        self.prof_if.schedule = self.schedule  # profiler_info lists it
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
-        self._step_actions = StepActions()
+        self._schedule_failures = 0
         self.current_action = self._action()
 
     def _call_handler(self) -> None:
@@ -68,13 +68,15 @@ class profile(_KinetoProfile):
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
-        return self._step_actions.of(self.schedule, self.step_num)
-
-    @never_raises()
-    def _clean_up(self) -> None:
-        if self._started and not self.stopped:
-            self.stop()
-        super()._clean_up()
+        """The action of the step. A step for which the schedule fails is not recorded; the first failure is an error."""
+        try:
+            return as_action(self.schedule(self.step_num))
+        except Exception as problem:  # the user's function
+            self._schedule_failures += 1
+            if self._schedule_failures == 1:
+                failed = f"The schedule failed for step {self.step_num}, steps for which it fails are not recorded"
+                error(f"{failed}: {describe_error(problem)}")
+            return ProfilerAction.NONE
 
     def _is_under_way(self) -> bool:
         return self._started and not self.stopped
@@ -112,7 +114,9 @@ class profile(_KinetoProfile):
         with self._given_up_if_interrupted():
             self._end_step()
             self.action_controller.transit(self.current_action, None, self._call_handler)
-            self._step_actions.sum_up()
+            failures, self._schedule_failures = self._schedule_failures, 0
+            if failures > 1:
+                warn(f"The schedule failed for {failures} steps, which were not recorded.")
 
     @never_raises()
     def step(self) -> None:
@@ -164,3 +168,38 @@ def _callable(name: str, value: Any) -> Any:
     if truth_of(value):
         warn(f"{name} is not Callable, set by default.")
     return None
+
+
+def _ignore(prof: Any) -> None:
+    """The handler when msprof drives the profiling."""
+
+
+@never_raises(lambda: _ignore)
+def tensorboard_trace_handler(
+    dir_name: str | None = None,
+    worker_name: str | None = None,
+    analyse_flag: bool = True,
+    async_mode: bool = False,
+    *,
+    use_gzip: bool = False,
+) -> Callable[[Any], None]:
+    """What profile(on_trace_ready=...) takes to parse each capture.
+
+    The call itself sets where the captures of this process go. async_mode: the training does not wait for the parsing.
+    use_gzip: the vendor's guide names it and no torch_npu supports it; ignored with a warning.
+    """
+    if use_gzip:
+        warn("use_gzip is not supported, the results are not compressed.")
+    PLACE.configure(dir_name, worker_name)
+    if not isinstance(analyse_flag, bool):
+        warn("analyse_flag is not bool, set by default.")
+        analyse_flag = True
+    if not isinstance(async_mode, bool):
+        warn("async_mode is not bool, set by default.")
+        async_mode = False
+
+    def handler(prof: Any) -> None:
+        if analyse_flag:
+            prof.prof_if.analyse(async_mode=async_mode)
+
+    return handler

@@ -54,31 +54,15 @@ def groups() -> dict[str, Any]:
     distributed = _initialized_distributed()
     if distributed is None:
         return {}
-    world = distributed.distributed_c10d._world
+    world, rank = distributed.distributed_c10d._world, distributed.get_rank()
+    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
     out: dict[str, Any] = {}
     for group, members in world.pg_group_ranks.items():
-        rank = distributed.get_rank()
-        name = communicator(group)
-        if rank not in members or name is None:
-            continue
-        is_world = group is distributed.group.WORLD
-        out[name] = {
-            "group_name": "default_group" if is_world else str(world.pg_names[group]),
-            "group_rank": int(members[rank]),
-            "global_ranks": sorted(int(member) for member in members),
-        }
+        name = world.pg_names.get(group)
+        if rank in members and name is not None:
+            out[f"{server}_{distributed.get_backend(group)}_{name}"] = {
+                "group_name": "default_group" if group is distributed.group.WORLD else str(name),
+                "group_rank": int(members[rank]),
+                "global_ranks": sorted(int(member) for member in members),
+            }
     return out
-
-
-def communicator(group: Any) -> str | None:
-    """Name of the communicator of a group of torch.distributed, or of that with this name; None: it is none of this
-    process."""
-    distributed = _initialized_distributed()
-    names = {} if distributed is None else distributed.distributed_c10d._world.pg_names
-    if isinstance(group, str):
-        group = next((known for known, name in names.items() if name == group), None)
-    name = names.get(group)
-    if distributed is None or name is None:
-        return None
-    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
-    return f"{server}_{distributed.get_backend(group)}_{name}"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
 
 from tb_npu_plugin.capture.api.enums import ProfilerAction
-from tb_npu_plugin.capture.api.messages import describe_error, error, warn
+from tb_npu_plugin.capture.api.messages import warn
 
 #: Parameter → smallest allowed value, fallback. None: any int.
 _RULES: dict[str, tuple[int | None, int]] = {
@@ -67,33 +67,8 @@ def default_schedule(_: int) -> ProfilerAction:
     return ProfilerAction.RECORD
 
 
-class StepActions:
-    """Calls the schedule of a profile, which may be the user's function. A step for which it fails is not recorded: one error
-    for the first, and a warning with their number at the end."""
-
-    def __init__(self) -> None:
-        self._failed = 0
-
-    def of(self, chosen: Callable[[int], Any], step: int) -> ProfilerAction:
-        """The action of a step."""
-        try:
-            return _as_action(chosen(step))
-        except Exception as problem:  # the user's function
-            self._failed += 1
-            if self._failed == 1:
-                error(
-                    f"The schedule failed for step {step}, steps for which it fails are not recorded: {describe_error(problem)}"
-                )
-            return ProfilerAction.NONE
-
-    def sum_up(self) -> None:
-        """Warn of the number of failures."""
-        failed, self._failed = self._failed, 0
-        if failed > 1:
-            warn(f"The schedule failed for {failed} steps, which were not recorded.")
-
-
-def _as_action(found: Any) -> ProfilerAction:
+def as_action(found: Any) -> ProfilerAction:
+    """What a schedule returned. TypeError if it is no action."""
     if isinstance(found, ProfilerAction):
         return found
     name: Any = getattr(found, "name", None)  # torch.profiler's schedule returns another enumeration

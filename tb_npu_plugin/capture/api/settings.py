@@ -1,9 +1,12 @@
-"""The arguments of a profile, checked (docs/facts/torch_npu_api.md, profile), and the Settings of its captures."""
+"""The arguments and the metadata of a profile, checked (docs/facts/torch_npu_api.md, profile), and the Settings of its
+captures."""
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
+from sys import getsizeof
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import side_files
@@ -13,18 +16,17 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import reason, truth_of, warn
 from tb_npu_plugin.capture.backend import HostSwitches, Settings
 
-#: Of HostSwitches, of the arguments of profile() and of profiler_info.
-SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 #: Settings of the experimental config that the simulated device does not record.
 _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
-def checked_bool(name: str, value: Any) -> bool:
-    """The value; False (and a warning) if it is no bool."""
-    if isinstance(value, bool):
-        return value
-    warn(f"Parameter {name} is of boolean type, reset it to False.")
-    return False
+def checked_switches(**switches: Any) -> HostSwitches:
+    """The switches; one that is no bool is off (and a warning)."""
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            warn(f"Parameter {name} is of boolean type, reset it to False.")
+            switches[name] = False
+    return HostSwitches(**switches)
 
 
 def checked_activities(activities: Any) -> set[ProfilerActivity]:
@@ -47,7 +49,7 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
     checked = config if config is not None else _ExperimentalConfig()
     if ProfilerActivity.NPU not in activities:
         warn("Experimental config will not be used while ProfilerActivity.NPU is not set.")
-    if ProfilerActivity.CPU not in activities and checked.with_gc:
+    if ProfilerActivity.CPU not in activities and checked._gc_detect_threshold is not None:
         warn("GC detect will not take effect while ProfilerActivity.CPU is not set.")
     idle = ", ".join(name.lstrip("_") for name in _NOT_SIMULATED if getattr(checked, name))
     if idle:
@@ -109,31 +111,75 @@ def task_queue_level() -> int:
 _LONGEST_TRACE_ID = 1024
 
 
-class TraceIds:
-    """Gives an id for each capture."""
+def checked_trace_id_callback(callback: Any) -> Callable[[], Any] | None:
+    """The function that returns ids of captures; None (and a warning) if it is none."""
+    if callback is None or callable(callback):
+        return callback  # type: ignore[no-any-return]
+    warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
+    return None
 
-    def __init__(self, callback: Any) -> None:
-        self.set_callback(callback)
 
-    def set_callback(self, callback: Any) -> None:
-        """Set the function that returns the ids of the next captures; None: the default."""
-        if callback is not None and not callable(callback):
-            warn("Parameter custom_trace_id_callback is not callable, reset it to default.")
-            callback = None
-        self._callback: Callable[[], Any] | None = callback
+def new_trace_id(callback: Callable[[], Any] | None) -> str:
+    """The id of a capture that begins."""
+    default = uuid.uuid4().hex.upper()
+    if callback is None:
+        return default
+    try:
+        found = callback()
+    except Exception as problem:  # the user's function
+        warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
+        return default
+    if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
+        limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
+        warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
+        return default
+    return found
 
-    def new(self) -> str:
-        """The id of a capture that begins."""
-        default = uuid.uuid4().hex.upper()
-        if self._callback is None:
-            return default
-        try:
-            found = self._callback()
-        except Exception as problem:  # the user's function
-            warn(f"custom_trace_id_callback failed: {reason(problem)}. Use the default trace id.")
-            return default
-        if not isinstance(found, str) or len(found) > _LONGEST_TRACE_ID:
-            limit = f"a str of at most {_LONGEST_TRACE_ID} characters"
-            warn(f"custom_trace_id_callback must return {limit}. Use the default trace id.")
-            return default
-        return found
+
+# -- metadata --------------------------------------------------------------------------------------------
+#: Characters of a key or a value.
+LONGEST_TEXT = 4096
+#: Bytes of all of it, as sys.getsizeof counts.
+LARGEST_METADATA = 50 * 1024
+
+
+def _may_be_added(metadata: dict[str, Any], key: Any, value: Any) -> bool:
+    if not isinstance(key, str) or not isinstance(value, str):
+        warn("The key and value of metadata must be string. Skip this metadata.")
+        return False
+    if max(len(key), len(value)) > LONGEST_TEXT:
+        warn("Invalid input key or value. Skip this metadata.")
+        return False
+    if getsizeof(metadata) + getsizeof(key) + getsizeof(value) >= LARGEST_METADATA:
+        warn("Too many metadata added. Skip this metadata")
+        return False
+    return True
+
+
+def _store(metadata: dict[str, Any], key: str, value: Any) -> None:
+    if key in metadata:
+        warn(f"{key} is already saved as metadata, override it.")
+    metadata[key] = value
+
+
+def add_metadata(metadata: dict[str, Any], key: Any, value: Any) -> None:
+    """Add a text; or a list or an object, as the vendor's guide does."""
+    if isinstance(value, (list, dict)):
+        add_metadata_json(metadata, key, json.dumps(value, default=str))
+    elif _may_be_added(metadata, key, value):
+        _store(metadata, key, value)
+
+
+def add_metadata_json(metadata: dict[str, Any], key: Any, value: Any) -> None:
+    """Add the value of a JSON text; or a list or an object as it is."""
+    if isinstance(value, (list, dict)):
+        value = json.dumps(value, default=str)
+    if not _may_be_added(metadata, key, value):
+        return
+    try:
+        parsed = json.loads(value)
+        json.dumps(parsed, allow_nan=False)  # Python reads NaN and numbers without end, which JSON does not have
+    except (ValueError, RecursionError):
+        warn("The metadata value must be json format string. Skip this metadata")
+        return
+    _store(metadata, key, parsed)

@@ -105,9 +105,9 @@ def kill_who_waits(folder: Path, out: Path, export_types: Any, progress: Callabl
         progress(Progress(1, 1, "operators"))
 
 
-def interrupt_who_waits(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
-    """Ctrl-C, and no end until the other ends this one."""
-    os.killpg(os.getpgid(_half(out)), signal.SIGINT)
+def interrupt_parent(folder: Path, out: Path, export_types: Any, progress: Any) -> None:
+    """Ctrl-C of the process that waits alone."""
+    os.kill(os.getppid(), signal.SIGINT)
     signal.pause()
 
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
+from tb_npu_plugin.capture.api import dynamic_config as config
 from tb_npu_plugin.capture.api import dynamic_profile as dp
 from tb_npu_plugin.capture.api import parsing
-from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile, config, control, monitor
-from tb_npu_plugin.capture.api.dynamic_profile.config import CONFIG_FILE, TEMPLATE, Config
+from tb_npu_plugin.capture.api.dynamic_config import CONFIG_FILE, TEMPLATE, Config
+from tb_npu_plugin.capture.api.dynamic_profile import _NonIntrusiveProfile
 from tb_npu_plugin.capture.api.enums import AiCMetrics
 from tests.unit.capture.api.conftest import Recorded, Said
 from tests.unit.capture.scripts import needs_torch, own_lines, run_script
@@ -27,21 +26,13 @@ FOLDER = Path("dynamic")
 FILE = FOLDER / CONFIG_FILE
 
 
-class _Unstarted(threading.Thread):
-    def start(self) -> None:
-        """Not."""
-
-
 @pytest.fixture
 def fresh(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorded]:
-    """A process in which dynamic_profile was not used yet. The monitor looks only when the test says so."""
-    one = control.Control()
-    monkeypatch.setattr(dp, "CONTROL", one)
-    # only its thread does not begin: those of others do, of a progress bar, of a server that runs on
-    stands_in = SimpleNamespace(Lock=threading.Lock, Event=threading.Event, Thread=_Unstarted)
-    monkeypatch.setattr(monitor, "threading", stands_in)
+    """A process in which dynamic_profile was not used yet."""
+    dp.CONTROL.__init__()
     yield recorded
-    one.close()
+    dp.CONTROL.close()
+    dp.CONTROL.__init__()
 
 
 @pytest.fixture
@@ -55,10 +46,6 @@ def _write(path: Path = FILE, **values: Any) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps({**TEMPLATE, "prof_dir": "result", **values}))
     os.utime(path, ns=(time.time_ns(), time.time_ns() + len(values)))  # changed, whatever the clock's resolution
-    watching = dp.CONTROL._monitor
-    if watching is not None:
-        watching._seen = None
-        watching.check()
 
 
 def _steps(number: int) -> None:
@@ -124,25 +111,22 @@ def test_a_bad_file_is_no_config(content: str, tmp_path: Path) -> None:
     assert str(path) in text
 
 
-# -- the monitor -------------------------------------------------------------------------------------
+# -- when it is read ---------------------------------------------------------------------------------
 def test_a_file_that_changes_while_it_is_read_gives_one_config(
     begun: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Cause: it was looked at, replaced, and then read: with the next look it was taken for a newer one, and profiled twice."""
-    watching, contents = dp.CONTROL._monitor, [json.dumps({"start_step": -1})]
+    contents = [json.dumps({"start_step": -1, "prof_dir": "result"})]
 
     def read(*arguments: Any) -> Config | None:
         if contents:
             FILE.write_text(contents.pop())
         return config.read(*arguments)
 
-    monkeypatch.setattr(monitor, "read", read)
+    monkeypatch.setattr(dp, "read", read)
     FILE.write_text("{}")
-    found = []
-    for _ in range(4):
-        watching.check()
-        found.append(watching.take())
-    assert [one.start_step for one in found if one is not None] == [0, -1]
+    _steps(5)
+    assert begun.take().count("prepare") == 1
 
 
 FORKED = """
@@ -321,5 +305,5 @@ def test_logs(begun: Recorded) -> None:
     watched = FOLDER / "log" / f"monitor_{name}"
     assert "New config: start_step 1" in watched.read_text()
     FILE.unlink()
-    dp.CONTROL._monitor.check()
+    _steps(1)
     assert "The config file cannot be read:" in watched.read_text()

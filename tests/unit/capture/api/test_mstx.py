@@ -125,6 +125,30 @@ def test_automatic_ranges(recorded: Recorded) -> None:
     assert torch.save is torch.serialization.save is original
 
 
+@pytest.mark.parametrize(("with_flops", "msprof_tx"), [(True, True), (True, False), (False, True)])
+def test_ranges_with_floating_point_operations(with_flops: bool, msprof_tx: bool, recorded: Recorded) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: see docs/capture.md")
+    original = torch.matmul
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        config = quiet(mstx=True, msprof_tx=msprof_tx)
+    two, three, batch = torch.ones(4, 3), torch.ones(3, 2), torch.ones(5, 1, 4, 3)
+    with make_profile(with_flops=with_flops, experimental_config=config):
+        recorded.take()
+        torch.mm(two, mat2=three)
+        assert torch.matmul(batch, torch.ones(2, 3, 6)).shape == (5, 2, 4, 6)
+        torch.matmul(two, torch.ones(3))
+        torch.addmm(torch.ones(2), two, three)
+        torch.nn.Linear(3, 7)(batch)
+        with pytest.raises(RuntimeError):
+            torch.mm(three, torch.ones(7, 7))
+        log = recorded.take()
+    found = [entry.split()[1] for entry in log if entry.startswith("range_start") and "mfu_flops" in entry]
+    expected = ["48-mm", "1440-matmul", "24-matmul", "48-addmm", "840-linear", "84-mm"]
+    assert found == (expected if with_flops and msprof_tx else [])
+    assert torch.matmul is original
+
+
 def test_without_a_profile_marks_have_no_effect(recorded: Recorded) -> None:
     mstx.mark("a")
     mstx.range_end(mstx.range_start("a"))

@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import re
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.api import parser_process, parsing
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.parsing import analyse
+from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
+from tests.unit.capture.api import fake
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile
 
 TEXT = {"trace_view.json", "operator_details.csv", "analyse.done"}
@@ -175,13 +175,13 @@ def test_a_folder_is_parsed_by_one_at_a_time(tmp_path: Path, recorded: Recorded)
     assert _files(folder) == TEXT
 
 
-def test_after_control_c_no_process_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_control_c_no_process_begins(tmp_path: Path, recorded: Recorded, said: Said, monkeypatch: Any) -> None:
     """Cause: for each folder that was still to come one began, and was killed as soon as the thread got to it."""
-    monkeypatch.setattr(subprocess, "Popen", None)
-    children = parser_process.Children()
-    children.end()
-    with pytest.raises(parser_process.ParseFailed, match="interrupted"):
-        parser_process.run_parser(tmp_path, tmp_path, [], None, children)
+    results = [_result(tmp_path / name) for name in ("a_ascend_pt", "b_ascend_pt")]
+    backend.choose(backend.Backend("test", backend.current_backend().recorder, f"{fake.__name__}:interrupt_parent"))
+    with pytest.raises(KeyboardInterrupt):
+        analyse(str(tmp_path), max_process_number=1)
+    assert said.errors() == [f"Failed to parsing profiling data. {results[0]}: It was interrupted."]
 
 
 # -- the trace handler -------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_bar_for_each_folder(
     for name, value in {"TERM": "xterm", "COLUMNS": "100", "FORCE_COLOR": "1" if place == "terminal" else ""}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("rich.console._is_jupyter", lambda: place == "notebook")  # without ipywidgets
-    monkeypatch.setattr("tb_npu_plugin.capture.api.progress_bar.find_spec", lambda name: None)
+    monkeypatch.setattr("tb_npu_plugin.capture.api.parser_process.find_spec", lambda name: None)
     analyse(str(tmp_path))
     assert _files(good) == TEXT
     assert not (bad / "ASCEND_PROFILER_OUTPUT").exists()

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.unit.capture.scripts import PROLOGUE, ROOT, is_parsed, needs_torch, own_lines, run_script
+from tb_npu_plugin.capture.api.parsing import analyse
+from tests.unit.capture.api.conftest import Recorded
+from tests.unit.capture.scripts import PROLOGUE, ROOT, is_parsed, needs_torch, own_lines, run_python, run_script
 
 
 @pytest.mark.parametrize("mode", ["False", "True"])
@@ -30,6 +33,61 @@ def test_the_process_waits_for_async_parsing(tmp_path: Path) -> None:
     folders = list((tmp_path / "result").iterdir())
     assert len(folders) == out.count("Start parsing profiling data in async mode at: ") == 3
     assert all(is_parsed(folder) for folder in folders)
+
+
+@pytest.mark.parametrize(("sent", "parsed"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_a_signal_ends_the_process_during_a_capture(
+    sent: signal.Signals, parsed: bool, tmp_path: Path, recorded: Recorded
+) -> None:
+    script = (
+        "import subprocess\n"
+        "with profile(on_trace_ready=tensorboard_trace_handler('result')):\n"
+        f"    subprocess.run(['kill', '-{int(sent)}', str(os.getpid())])\n"
+        "    time.sleep(60)\n"
+    )
+    run_script(tmp_path, script, status=-sent)
+    [folder] = (tmp_path / "result").iterdir()
+    assert is_parsed(folder) == parsed
+    analyse(str(folder))
+    assert is_parsed(folder)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("parser", "mode", "status", "parsed"),
+    [
+        ("kill_who_waits", "False", -signal.SIGKILL, False),
+        # in the background parsing goes on, and the process waits for it
+        ("interrupt_and_parse", "True", -signal.SIGINT, True),
+        ("full_disk", "False", 0, False),
+    ],
+)
+def test_parsing_that_ends_early_leaves_no_half_result(
+    parser: str, mode: str, status: int, parsed: bool, tmp_path: Path, recorded: Recorded
+) -> None:
+    wait = "while True: time.sleep(0.01)\n" if mode == "True" and status else ""
+    script = f"with profile(on_trace_ready=tensorboard_trace_handler('result', async_mode={mode})): pass\n{wait}"
+    run_script(tmp_path, script, parser, status=status)
+    [folder] = (tmp_path / "result").iterdir()
+    assert is_parsed(folder) == (folder / "ASCEND_PROFILER_OUTPUT").exists() == parsed
+    analyse(str(folder))
+    assert is_parsed(folder)
+    assert not list(folder.glob("*.part*"))
+
+
+def test_a_profile_may_die_after_its_modules(tmp_path: Path) -> None:
+    """Cause: in a reference cycle, it was found when the names of modules were None, and an exception was printed."""
+    script = (
+        "import atexit, sys\n"
+        "@atexit.register  # before that of the API, so that it runs after\n"
+        "def clear():\n"
+        "    names = vars(sys.modules['tb_npu_plugin.capture.api.messages'])\n"
+        "    names.update(dict.fromkeys(names))\n"
+        "from tb_npu_plugin.capture.pytorch import _KinetoProfile\n"
+        "prof = _KinetoProfile()\n"
+        "prof.itself = prof\n"
+    )
+    assert run_python(script, tmp_path, TB_NPU_BACKEND="mock").stderr == ""
 
 
 def test_a_forked_process_leaves_the_capture_alone(tmp_path: Path) -> None:

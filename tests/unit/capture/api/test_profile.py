@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api import session
+from tb_npu_plugin.capture.api import mstx
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
@@ -53,7 +53,8 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any], list[str]]] = [
 @pytest.mark.parametrize(("arguments", "stored", "lines"), ROWS)
 def test_validation(arguments: dict[str, Any], stored: dict[str, Any], lines: list[str], said: Said) -> None:
     prof = make_profile(**arguments)
-    assert {name: getattr(prof.prof_if, name) for name in stored} == stored
+    found = {**vars(prof.prof_if), **vars(prof.prof_if.host)}
+    assert stored.items() <= found.items()
     assert said() == [("WARNING", line) for line in lines]
 
 
@@ -149,7 +150,7 @@ def test_a_dropped_kineto_profile_does_not_block_the_next(recorded: Recorded, tm
     """Cause: it was not stopped when it was collected, so that PyTorch refused all captures to come."""
     _KinetoProfile().start()
     collect_frames()
-    assert recorded.take()[-2:] == ["stop", "finalize"] and session.current_session() is None
+    assert recorded.take()[-2:] == ["stop", "finalize"] and mstx.current_session() is None
     assert list(tmp_path.iterdir()) == []
 
 

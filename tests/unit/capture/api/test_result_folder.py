@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.capture.api import metadata, paths
+from tb_npu_plugin.capture.api import paths, settings
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
-from tb_npu_plugin.capture.api.handler import tensorboard_trace_handler
+from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.schedule import schedule
 from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet
 
@@ -258,14 +258,14 @@ ROWS: list[tuple[bool, Any, Any, Any]] = [
 @pytest.mark.parametrize(("as_json", "key", "value", "expected"), ROWS)
 def test_what_may_be_added(as_json: bool, key: Any, value: Any, expected: Any, said: Said) -> None:
     found: dict[str, Any] = {}
-    (metadata.add_json if as_json else metadata.add)(found, key, value)
+    (settings.add_metadata_json if as_json else settings.add_metadata)(found, key, value)
     stored = isinstance(expected, dict)
     assert (found, said()) == ((expected, []) if stored else ({}, [("WARNING", expected)]))
 
 
 def test_a_second_value_overrides(said: Said) -> None:
     found: dict[str, Any] = {"key": "one"}
-    metadata.add_json(found, "key", "2")
+    settings.add_metadata_json(found, "key", "2")
     assert found == {"key": 2}
     assert said() == [("WARNING", "key is already saved as metadata, override it.")]
 
@@ -274,6 +274,6 @@ def test_a_second_value_overrides(said: Said) -> None:
 def test_there_is_a_limit_to_all_of_it(entries: int, added: bool, said: Said) -> None:
     """50 KiB of the table (not of the texts in it), as sys.getsizeof counts."""
     found: dict[str, Any] = dict.fromkeys(map(str, range(entries)))
-    metadata.add(found, "key", "value")
+    settings.add_metadata(found, "key", "value")
     assert ("key" in found) == added
     assert said() == ([] if added else [("WARNING", "Too many metadata added. Skip this metadata")])

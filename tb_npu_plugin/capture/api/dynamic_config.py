@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture.api.enums import AiCMetrics, ProfilerActivity, ProfilerLevel
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
+from tb_npu_plugin.capture.backend import HostSwitches
 
 CONFIG_FILE = "profiler_config.json"
 #: Names its folder, for scripts that do not call dynamic_profile.
@@ -47,7 +49,7 @@ TEMPLATE: dict[str, Any] = {
         "sys_interconnection": False,
     },
 }
-_SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+_SWITCHES = [switch.name for switch in fields(HostSwitches)]
 #: Key → smallest value, fallback.
 _NUMBERS = {"active": (1, 1), "warmup": (0, 0), "start_step": (-1, 0)}
 
@@ -84,24 +86,21 @@ class Config:
         return self.warmup + self.active
 
 
-def write_template(path: Path) -> bool:
-    """Write the file if it does not exist; True: it was written."""
-    try:
-        with path.open("x", encoding="utf-8") as file:  # only one rank writes it
+def write_template(path: Path) -> None:
+    """Write the file if it does not exist."""
+    with suppress(FileExistsError), path.open("x", encoding="utf-8") as file:  # only one rank writes it
+        try:
             json.dump(TEMPLATE, file, indent=4)
-    except FileExistsError:
-        return False
-    except OSError:  # else a partial file would stay
-        path.unlink(missing_ok=True)
-        raise
-    return True
+        except OSError:  # else a partial file would stay
+            path.unlink()
+            raise
 
 
 def read(path: Path, warn: Callable[[str], None]) -> Config | None:
     """The config of a file; None (and a warning) if it has none. Invalid values are replaced."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         warn(f"Failed to read config from : {path}. {problem}")
         return None
     if not isinstance(found, dict) or not found:
@@ -118,8 +117,7 @@ def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
     analyse = _bool("analyse", values["analyse"], warn)
     if async_mode and not analyse:
         warn("When analyse is False, async_mode will not take effect!")
-    ranks = _rank_list(values, warn)
-    metadata = values.get("metadata", {})
+    metadata = values.get("metadata")
     return Config(
         **numbers,
         prof_dir=values["prof_dir"],
@@ -131,7 +129,7 @@ def parse(data: Mapping[str, Any], warn: Callable[[str], None]) -> Config:
             "experimental_config": _experimental(values["experimental_config"]),
         },
         metadata=metadata if isinstance(metadata, dict) else {},
-        rank_list=ranks,
+        rank_list=_rank_list(values, warn),
     )
 
 
@@ -164,11 +162,8 @@ def _rank_list(values: Mapping[str, Any], warn: Callable[[str], None]) -> frozen
 def _activities(names: Any, warn: Callable[[str], None]) -> list[ProfilerActivity]:
     """The activities of these names; empty: profile() takes all."""
     known = {activity.name: activity for activity in ProfilerActivity}
-    found = (
-        [known.get(name.upper()) if isinstance(name, str) else None for name in names]
-        if isinstance(names, list)
-        else [None]
-    )
+    listed = names if isinstance(names, list) else [None]
+    found = [known.get(name.upper()) if isinstance(name, str) else None for name in listed]
     if None in found:
         warn("Set activity failed, activity must be CPU OR NPU!")
     return [activity for activity in found if activity is not None]
