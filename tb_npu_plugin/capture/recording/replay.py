@@ -31,7 +31,6 @@ from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Op, Pla
 from tb_npu_plugin.capture.simulation.planner import Planner
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import GcPause, Kernel, OpInfo, Process, PyCall, Segment, outer_first
-from tb_npu_plugin.capture.simulation.step import Step
 
 STEP = "ProfilerStep#"
 #: ns of host time that a launch takes at most beyond what was recorded, where nothing else happens meanwhile.
@@ -255,14 +254,14 @@ class RecordedHost(Host):
     def carry_out(self, plan: Plan, times: list[int], number: int) -> Iterator[Transfer]:
         """A segment; stops at each collective, as Host.run."""
         self.times = times
-        step = self._step = Step(plan, number, self._counters)
+        step = self._step = self._begin(plan, number)
         self._draw(step)
         yield from self._carry_out(step)
         step.apply_host_delay()
         self.shown = step.clock
         self.now = int(step.clock[-1])
         self._late = self.now - times[-1]
-        step.memory = self._allocations.carry_out(plan)
+        step.memory = self.allocator.carry_out(plan.events)
         self._counters = self._counters.behind(plan)
 
     def recorded_segment(self) -> Segment:

@@ -9,6 +9,8 @@ sample of a real 910B follow them, with the 32 bytes that round_size() adds.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
+from typing import NamedTuple
 
 _UNIT, _ADDED = 512, 32
 _SMALL = 1 << 20  # requests up to here come from the small pool
@@ -29,6 +31,14 @@ class Block:
         self.behind: Block | None = None
 
 
+class Allocated(NamedTuple):
+    """The state of the allocator after an event, and the size of the event's block. In bytes."""
+
+    size: int
+    allocated: int
+    reserved: int
+
+
 class CachingAllocator:
     """allocated: bytes in blocks in use; reserved: bytes of all segments. `capacity`: bytes of the device."""
 
@@ -37,30 +47,22 @@ class CachingAllocator:
         self.allocated = self.reserved = 0
         self._free: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])  # (size, number) by pool
         self._blocks: dict[int, Block] = {}  # those that are free, by number
-        self._number = self._held = 0
-
-    def idle_shape(self) -> tuple[tuple[int, ...], ...] | None:
-        """Sizes of the segments of both pools, which tell all that is to come; None while blocks are in use."""
-        if self.allocated != self._held:
-            return None
-        return tuple(tuple(size for size, _ in pool) for pool in self._free)
+        self._number = 0
 
     def hold(self, size: int) -> None:
         """Take memory that was there before the capture (weights, states of the optimizer)."""
-        self._held += size
         self.allocated += size
         self.reserved += -(-size // _ROUND) * _ROUND
 
     def fragment(self, size: int) -> None:
         """Be as after a long run in which small blocks stay in large segments: in `size` bytes of these, 8 at least. The holes
         are too small for blocks of 10 MB and more, which get segments of their own."""
-        before, sides = self.allocated, list[Block]()
+        sides = list[Block]()
         for _ in range(max(8, size // _LARGE_SEGMENT)):
             left, _pin, right = (self.allocate(size) for size in (_SIDE, _PIN, _SIDE))
             sides += [left, right]
         for side in sides:
             self.release(side)
-        self._held += self.allocated - before
 
     def allocate(self, size: int) -> Block:
         """A block of at least `size` bytes. Never fails: a device that is full is a fact of the figures."""
@@ -83,6 +85,18 @@ class CachingAllocator:
                 self._forget(other)
                 block = self._merge(other, block) if other is block.before else self._merge(block, other)
         self._keep(block)
+
+    def carry_out(self, events: Iterable[tuple[int, int]]) -> list[Allocated]:
+        """The state after each of these events: (size, -1) allocates, (0, event) gives the block of that event back."""
+        blocks, out = list[Block](), list[Allocated]()
+        for size, event in events:
+            block = self.allocate(size) if event < 0 else blocks[event]
+            taken = block.size
+            if event >= 0:
+                self.release(block)
+            blocks.append(block)
+            out.append(Allocated(taken, self.allocated, self.reserved))
+        return out
 
     def _segment(self, size: int, small: bool) -> Block:
         whole = _SMALL_SEGMENT if small else _LARGE_SEGMENT if size < _MIN_LARGE else -(-size // _ROUND) * _ROUND

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.allocations import Allocations
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange
+from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.cost import COMPILED
 from tb_npu_plugin.capture.simulation.device import (
     Arrival,
@@ -34,7 +34,6 @@ from tb_npu_plugin.capture.simulation.device import (
     workspace_times,
 )
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
-from tb_npu_plugin.capture.simulation.plan_arrays import Ints
 from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.planner import plan_of
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
@@ -133,7 +132,6 @@ class Host:
         self.allocator.hold(place.held)
         if place.fragmented:
             self.allocator.fragment(place.fragmented)
-        self._allocations = Allocations(self.allocator)
         self.now = process.start
         main, autograd = process.pid, process.pid + 91
         #: By plan.Thread.
@@ -174,18 +172,24 @@ class Host:
     def run(self, program: Program, number: int) -> Iterator[Transfer]:
         """One step, in a segment of its own. Stops at each communication, with `arrival` set."""
         plan = self._plan(program)
-        step = self._step = Step(plan, number, self._counters)
+        step = self._step = self._begin(plan, number)
         if plan.aside and self._threads[-1] not in self.process.threads:
             self.process.threads.append(self._threads[-1])
         self._draw(step)
         yield from self._carry_out(step)
         step.apply_host_delay()
         self.now = int(step.clock[-1])
-        step.memory = self._allocations.carry_out(plan)
+        step.memory = self.allocator.carry_out(plan.events)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
         self._faults.pauses += step.pauses
         self.loading = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
         self._counters = self._counters.behind(plan)
+
+    def _begin(self, plan: Plan, number: int) -> Step:
+        step = Step(plan, number, self._counters)
+        if self._recording is not None:
+            self._recording.begin(step)
+        return step
 
     def _draw(self, step: Step) -> None:
         """How long everything takes: of the host's work, which moves the clock, and of launches."""
@@ -310,9 +314,10 @@ class Host:
         """The communication where this rank has stopped is done at `end`."""
         self.device.part(group.index, end)
         if self._recording is not None and self._step is not None:
-            op = self._recording.launcher(self._step)
+            step = self._step
+            op = step.ops[step.plan.queue[step.plan.exchanges[step.exchanged][0]].op]
             found = comm_op(name, transfer, exchange, group, self.arrival, end, planes, op)
-            self._step.comm.append(found)
+            step.comm.append(found)
             self.device.meters.count_communication(found)
 
     def stopped(self) -> int:
