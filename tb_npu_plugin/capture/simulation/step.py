@@ -108,10 +108,9 @@ class Recording:
     def begin(self, step: Step) -> None:
         """Make the operators of a step; they get their times at its end."""
         before, mark = step.counters.sequence, OpInfo(f"{STEP_MARK}{step.number}")
-        for op in step.plan.ops:
-            sequence = op.sequence + before if op.sequence >= 0 else -1
-            thread = self._threads[op.thread]
-            step.ops.append(HostOp(op.info or mark, thread, 0, sequence=sequence, forward_tid=int(op.backward)))
+        for info, thread, _, number, backward in step.plan.ops:
+            sequence = number + before if number >= 0 else -1
+            step.ops.append(HostOp(info or mark, self._threads[thread], 0, 0, sequence, int(backward)))
 
     def segment(self, step: Step, until: int) -> Segment:
         """The records of a step. until: nothing later begins before."""
@@ -217,7 +216,8 @@ class Recording:
                 row.size,
                 number >> TASK_BITS,
             )
-            self._meters.count(task)
+            if row.kernel.computes:
+                self._meters.count(task)
             out.append(task)
         return sorted(out, key=by_start)
 
