@@ -185,10 +185,6 @@ class Device:
         """When the communication of a group is done."""
         return self._communicating.get(group, 0)
 
-    def warm(self, kernel: Kernel) -> None:
-        """The operator was compiled before the capture."""
-        self.compiled.add(kernel)
-
     def _take(self, start: int) -> int:
         """Dequeue the element that is enqueued at `start`; gives when CANN is called for it: at once without a queue."""
         if not self.task_queue:
