@@ -23,8 +23,8 @@ from tb_npu_plugin.capture.recording.memory import Change, Memory
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, MARK_ARRIVES, MARK_CALL, STREAM, stream_of
-from tb_npu_plugin.capture.simulation.host import Floats, Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, MARK_ARRIVES, MARK_CALL, STREAM, Floats, stream_of
+from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Op, Plan, Row

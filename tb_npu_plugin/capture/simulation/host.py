@@ -14,24 +14,25 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange
 from tb_npu_plugin.capture.simulation.columns import Ints
-from tb_npu_plugin.capture.simulation.cost import COMPILED
+from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED
 from tb_npu_plugin.capture.simulation.device import (
+    ARRIVE,
+    COMMUNICATE,
+    TAKE_WORKSPACE,
+    WORKSPACE_SIZE,
     Arrival,
     Device,
-    acl_of_exchange,
+    Floats,
     comm_op,
-    compile_time,
-    copy_time,
-    exchange_time,
     launch_times,
     skewed,
-    workspace_times,
+    vary,
+    whole,
 )
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
 from tb_npu_plugin.capture.simulation.planes import Planes
@@ -40,7 +41,6 @@ from tb_npu_plugin.capture.simulation.program import Program, Transfer
 from tb_npu_plugin.capture.simulation.records import GcPause, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
 
-Floats = NDArray[np.float64]
 #: Launches from one that is preempted to the next one.
 PREEMPTED = 40
 
@@ -56,13 +56,6 @@ class RandomStream:
     def take(self, count: int) -> Floats:
         """The next numbers."""
         return self._twister.random_sample(count)
-
-
-_WHOLE = np.int64
-
-
-def _whole(numbers: Floats) -> Ints:
-    return numbers.astype(_WHOLE)
 
 
 @dataclass
@@ -198,20 +191,20 @@ class Host:
         draws = self._random.take(plan.draws)
         step.clock = self._clock(plan, draws)
         compiling = np.where(arrays.compiles, COMPILED, 0)
-        for launch in arrays.new:
-            compiling[launch] = compile_time(draws[arrays.launch_draws[launch] + 1])
+        compiling[arrays.new] = vary(COMPILE, draws[arrays.launch_draws[arrays.new] + 1])
         firsts, others = arrays.launch_draws, arrays.launch_draws + arrays.is_new
         columns = (draws[firsts], *(draws[others + more] for more in range(1, 6)))
-        times = launch_times(columns, arrays.ns, device.slow, _whole)
+        times = launch_times(columns, arrays.ns, device.slow)
         if self._faults.preempted:
             is_hit = np.arange(len(arrays.ns)) % PREEMPTED == PREEMPTED - 1
             times = times._replace(inner=times.inner + np.where(is_hit, self._faults.preempted, 0))
         step.launches = times
-        sized, taken = workspace_times([draws[arrays.prepare_draws + more] for more in range(2)], _whole)
+        sized = vary(WORKSPACE_SIZE, draws[arrays.prepare_draws])
+        taken = vary(TAKE_WORKSPACE, draws[arrays.prepare_draws + 1])
         step.sized, step.prepared = sized * arrays.prepares, sized * arrays.prepares + taken * arrays.takes
         step.compiling = compiling
-        step.copies = copy_time(draws[arrays.copy_draws], _whole)
-        step.exchanges = exchange_time(draws[arrays.exchange_draws], _whole)
+        step.copies = vary(ARRIVE, draws[arrays.copy_draws])
+        step.exchanges = vary(COMMUNICATE, draws[arrays.exchange_draws])
         self.made = Made(
             int(times.dur.sum()),
             int(times.slowed.sum()),
@@ -225,8 +218,8 @@ class Host:
         arrays = plan.arrays
         lot = draws[arrays.lots]
         shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
-        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
-        clock = np.empty(len(spells) + 1, dtype=_WHOLE)
+        spells = whole(arrays.spells * shares) // 10 * 10 + 10
+        clock = np.empty(len(spells) + 1, dtype=np.int64)
         clock[0] = 0
         np.cumsum(spells * arrays.works, out=clock[1:])
         return clock + self.now
@@ -249,7 +242,7 @@ class Host:
         }
         for action, place, argument in plan.actions:
             if action is Action.LAUNCH:
-                found, lates, late = device.run_all(starts[place : place + argument], islice(launches, argument), late)
+                found, lates, late = device.run(starts[place : place + argument], islice(launches, argument), late)
                 step.queue += found
                 step.lates += [(ticks[place + behind] + 1, by) for behind, by in lates]
             elif action is Action.WAIT:
@@ -284,7 +277,7 @@ class Host:
             step.copied += [(row, dur) for row in rows]
             return begin
         begin, at = device.meet(start, took, self.groups[argument.group])
-        self._arrive(step, at, acl_of_exchange(begin, took))
+        self._arrive(step, at, begin + took // 20 * 10)
         return begin
 
     def _mark(self, argument: Any, start: int) -> int:

@@ -37,7 +37,7 @@ class PlanArrays:
         self.queue_ticks, draws = arrays(plan.queue, "tick", "draw")
         places, sizes, compiles, self.takes = arrays(plan.launches, "place", "size", "compiles", "takes")
         self.prepares, self.is_new = (sizes >= 0).astype(np.int64), (compiles >= 0).astype(np.int64)
-        self.new: list[int] = np.flatnonzero(self.is_new).tolist()
+        self.new = np.flatnonzero(self.is_new)
         self.prepare_draws = draws[places]
         self.launch_draws = self.prepare_draws + self.prepares + self.takes
         self.ns, self.compiles = arrays(plan.launches, "launch.ns", "launch.compiled")
