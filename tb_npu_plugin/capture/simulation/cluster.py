@@ -206,7 +206,7 @@ class _Run:
         self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
-        self._host_faults = HostFaults(
+        host_faults = HostFaults(
             faults.gc.get(rank, 0),
             faults.loader.get(rank, 0),
             faults.allocator.get(rank, 0),
@@ -227,7 +227,7 @@ class _Run:
             cluster.task_queue,
             in_pieces,
         )
-        self.host = Host(place, self._host_faults)
+        self.host = Host(place, host_faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
         self.host.groups = {
@@ -273,7 +273,8 @@ class _Run:
         self.waited = 0
         cluster = self._cluster
         yield from self.host.run(cluster.workload.program(self._stage, step), cluster.first_step + step)
-        self._note()
+        for name, figure in {**self.host.figures, "waited": self.waited}.items():
+            getattr(self.truth, name).append(figure)
 
     def transfers(self) -> Iterator[Transfer]:
         """Run all steps; stops at each communication."""
@@ -306,20 +307,6 @@ class _Run:
         assert arrivals[member] == self.host.arrival.at, "the recorded run is not the one whose times are known"
         ends, tasks = schedule(exchange, arrivals, topology, member)
         self.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, ranks))
-
-    def _note(self) -> None:
-        truth, made = self.truth, self.host.made
-        truth.computing.append(made.computing)
-        truth.slowed.append(made.slowed)
-        truth.waited.append(self.waited)
-        truth.ai_cpu.append(made.ai_cpu)
-        truth.compiles.append(made.compiles)
-        truth.compile.append(made.compile_ns)
-        truth.allocated.append(self.host.allocator.allocated)
-        truth.reserved.append(self.host.allocator.reserved)
-        truth.pauses.append(sum(pause.end - pause.start for pause in self._host_faults.pauses))
-        self._host_faults.pauses.clear()
-        truth.loading.append(self.host.loading)
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes

@@ -8,10 +8,10 @@ out first (cluster.py), and then each rank is recorded by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, repeat
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +58,7 @@ class RandomStream:
         return self._twister.random_sample(count)
 
 
-@dataclass
+@dataclass(frozen=True)
 class HostFaults:
     """What goes wrong on one host: ns of each pause of the garbage collector, ns that the loader takes more, ns of mapping
     device memory, factor of all its work, ns for which the launching thread loses its core at each PREEMPTED-th launch."""
@@ -68,17 +68,6 @@ class HostFaults:
     allocator: int = 0
     slow: float = 1.0
     preempted: int = 0
-    pauses: list[GcPause] = field(default_factory=list)
-
-
-class Made(NamedTuple):
-    """What a step made on the device, as cluster.Truth has it."""
-
-    computing: int
-    slowed: int
-    ai_cpu: int
-    compiles: int
-    compile_ns: int
 
 
 @dataclass(frozen=True)
@@ -112,9 +101,8 @@ class Host:
     groups: dict[str, int]
     #: This rank at the communication where it has stopped.
     arrival: Arrival
-    #: By the last step; ns that its data loader took.
-    made: Made
-    loading: int
+    #: Of the last step, as cluster.Truth has them.
+    figures: dict[str, int]
 
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
@@ -174,8 +162,9 @@ class Host:
         self.now = int(step.clock[-1])
         step.memory = self.allocator.carry_out(plan.events)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
-        self._faults.pauses += step.pauses
-        self.loading = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
+        self.figures["pauses"] = sum(pause.end - pause.start for pause in step.pauses)
+        self.figures["loading"] = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
+        self.figures["allocated"], self.figures["reserved"] = self.allocator.allocated, self.allocator.reserved
         self._counters = self._counters.behind(plan)
 
     def _begin(self, plan: Plan, number: int) -> Step:
@@ -205,13 +194,13 @@ class Host:
         step.compiling = compiling
         step.copies = vary(ARRIVE, draws[arrays.copy_draws])
         step.exchanges = vary(COMMUNICATE, draws[arrays.exchange_draws])
-        self.made = Made(
-            int(times.dur.sum()),
-            int(times.slowed.sum()),
-            int(times.dur[arrays.ai_cpu].sum()),
-            len(arrays.new),
-            int(compiling[arrays.new].sum()),
-        )
+        self.figures = {
+            "computing": int(times.dur.sum()),
+            "slowed": int(times.slowed.sum()),
+            "ai_cpu": int(times.dur[arrays.ai_cpu].sum()),
+            "compiles": len(arrays.new),
+            "compile": int(compiling[arrays.new].sum()),
+        }
 
     def _clock(self, plan: Plan, draws: Floats) -> Ints:
         """Time of each tick of a plan, as long as the host waits for nothing."""
