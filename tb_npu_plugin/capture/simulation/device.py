@@ -13,27 +13,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.cost import copy_ns
 from tb_npu_plugin.capture.simulation.meters import Meters
-from tb_npu_plugin.capture.simulation.planes import Planes
-from tb_npu_plugin.capture.simulation.program import Transfer
-from tb_npu_plugin.capture.simulation.records import (
-    BATCH,
-    CommOp,
-    Group,
-    HostOp,
-    Kernel,
-)
+from tb_npu_plugin.capture.simulation.records import Kernel
 
 Floats = NDArray[np.float64]
 #: Random numbers come from a stream of their own, all other kernels run in order.
@@ -265,48 +254,3 @@ class Device:
         end = max(done, begin) + 200
         self._busy[stream] = end
         return begin, end
-
-
-def comm_op(
-    name: str,
-    transfer: Transfer,
-    exchange: Exchange,
-    group: Group,
-    arrival: Arrival,
-    end: int,
-    planes: Planes,
-    op: HostOp,
-) -> CommOp:
-    """A communication operator that is done at `end`."""
-    mesh = group.planes > 1 and exchange.type in PHASES
-    count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
-    return CommOp(
-        name,
-        transfer.type,
-        group,
-        arrival.at,
-        end - arrival.at,
-        arrival.connection,
-        arrival.acl,
-        arrival.tid,
-        count,
-        planes,
-        op,
-        main=1 if mesh or _receives(transfer, planes) else 0,
-        data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
-        algorithm="MESH-RING" if mesh else "RING",
-    )
-
-
-def _receives(transfer: Transfer, tasks: Planes) -> bool:
-    return transfer.type == BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """A rank at a communication operator: when, and by which launch."""
-
-    at: int
-    connection: int
-    acl: int
-    tid: int

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, repeat
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
+from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED
 from tb_npu_plugin.capture.simulation.device import (
@@ -25,10 +26,8 @@ from tb_npu_plugin.capture.simulation.device import (
     COMMUNICATE,
     TAKE_WORKSPACE,
     WORKSPACE_SIZE,
-    Arrival,
     Device,
     Floats,
-    comm_op,
     launch_times,
     skewed,
     vary,
@@ -38,7 +37,7 @@ from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
 from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.planner import plan_of
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import GcPause, Group, Process, Segment
+from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, GcPause, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
 
 #: Launches from one that is preempted to the next one.
@@ -92,6 +91,15 @@ class Place:
     task_queue: int = 1
     fragmented: int = 0
     threads: tuple[int, ...] = ()
+
+
+class Arrival(NamedTuple):
+    """A rank at a communication operator: when, and by which launch."""
+
+    at: int
+    connection: int
+    acl: int
+    tid: int
 
 
 class Host:
@@ -295,12 +303,29 @@ class Host:
     ) -> None:
         """The communication where this rank has stopped is done at `end`."""
         self.device.part(group.index, end)
-        if self._recording is not None and self._step is not None:
-            step = self._step
-            op = step.ops[step.plan.queue[step.plan.exchanges[step.exchanged][0]].op]
-            found = comm_op(name, transfer, exchange, group, self.arrival, end, planes, op)
-            step.comm.append(found)
-            self.device.meters.count_communication(found)
+        if self._recording is None or self._step is None:
+            return
+        step, arrival, type_ = self._step, self.arrival, transfer.type
+        is_mesh = group.planes > 1 and exchange.type in PHASES
+        receives = type_ == BATCH and any(task.plane == RECEIVED for task in planes.pattern.tasks)
+        op = CommOp(
+            name,
+            type_,
+            group,
+            arrival.at,
+            end - arrival.at,
+            arrival.connection,
+            arrival.acl,
+            arrival.tid,
+            count_of(type_, exchange.size // transfer.item, len(group.ranks)),
+            planes,
+            step.ops[step.plan.queue[step.plan.exchanges[step.exchanged][0]].op],
+            main=1 if is_mesh or receives else 0,
+            data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
+            algorithm="MESH-RING" if is_mesh else "RING",
+        )
+        step.comm.append(op)
+        self.device.meters.count_communication(op)
 
     def stopped(self) -> int:
         """When the profiler has stopped, if it does so now: it waits for the device first."""
