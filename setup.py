@@ -153,6 +153,7 @@ setup(
         "tb_npu_plugin.scan": ["*.pyi"],
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
+        "tb_npu_plugin.capture.simulation": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": ["native/*", "site/*/*.py", "site/*/contrib/*.py", "site/*.dist-info/*"],
     },

@@ -82,14 +82,7 @@ class _Builder:
         """The step: data, forward, backward with the reduction of gradients, optimizer, loss."""
         p = self._p
         image = (self._batch, 3, size, size)
-        with (
-            p.frame("torch/utils/data/dataloader.py(631): __next__"),
-            p.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
-        ):
-            p.load(900_000)
-        with p.op("aten::to", [image], [F32]), p.op("aten::copy_", [image, image], [F32, F32]):
-            data = p.allocate(self._batch * 3 * size * size * 4)
-            p.copy(self._batch * 3 * size * size * 4)
+        data = p.load_batch(image, F32, 900_000)
         p.leak(self._faults.leak)
         with p.frame("torchvision/models/resnet.py(266): forward"), p.frame("nn.Module: ResNet_0", 0):
             self._network(image)

@@ -124,15 +124,14 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
     out.mkdir(parents=True, exist_ok=True)
     cores = jobs or os.cpu_count() or 1
     jobs = min(cores, len(ranks))
-    if len(ranks) == 1:
-        truths = _write_shared(recipe, cluster, ranks[0], out, cores, _part(progress, 0, 1))
+    table, truths = cluster.times(lambda share: progress("times of all ranks", share))
+    if len(ranks) == 1 and cores > 1 and FRAMEWORKS[recipe.framework].shared(recipe.options):
+        _write_shared(recipe, cluster, table, ranks[0], out, _part(progress, 0, 1))
+    elif jobs == 1:
+        for number, rank in enumerate(ranks):
+            write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
     else:
-        table, truths = cluster.times(lambda share: progress("times of all ranks", share))
-        if jobs == 1:
-            for number, rank in enumerate(ranks):
-                write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
-        else:
-            _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
+        _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
     truth = _truth_json(recipe, cluster, truths)
     _write_truth(out, truth)
     return truth
@@ -164,10 +163,9 @@ def _write_beside(
 ) -> None:
     """Write the ranks in worker processes. With the first that fails, and when this one is stopped, all end, and only
     results that are complete stay: a process that was killed has not removed its own."""
-    left, number = set(ranks), id(cluster)
-    _clusters[number] = cluster
+    left = set(ranks)
     try:
-        with writing_processes(jobs, _begin, (recipe, table, out, number)) as pool:
+        with writing_processes(jobs, _begin, (recipe, cluster, table, out)) as pool:
             futures = {pool.submit(_write, rank): rank for rank in ranks}
             for future in as_completed(futures):
                 future.result()
@@ -177,8 +175,6 @@ def _write_beside(
         for rank in left:
             shutil.rmtree(_folder(recipe, cluster, rank, out), ignore_errors=True)
         raise
-    finally:
-        del _clusters[number]
 
 
 def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
@@ -192,48 +188,26 @@ def write_rank(
     rank: int,
     out: Path,
     progress: Callable[[float], None] = lambda share: None,
+    share: Share = "all",
+    wait: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write the result folder of one rank of those whose times are known, step by step."""
+    """Write the result folder of one rank, step by step.
+
+    wait: comes back when the other share is written; called before what needs it is done."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
     with gc_paused(), _remove_on_error(_folder(recipe, cluster, rank, out)):
-        _write_segments(recipe, cluster, process, segments, out, progress)
+        _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
 
 
 def _write_shared(
-    recipe: Recipe, cluster: Cluster, rank: int, out: Path, cores: int, progress: Callable[[float], None]
-) -> list[Truth]:
-    """write_only_rank; where there are two cores, another process writes one share of it: simulating twice takes less
-    than writing both one after the other."""
-    with _remove_on_error(_folder(recipe, cluster, rank, out)):
-        if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
-            return write_only_rank(recipe, cluster, rank, out, progress)
-        with writing_processes(1) as pool:
-            trace = pool.submit(_write_trace, recipe, rank, out)
-            return write_only_rank(recipe, cluster, rank, out, progress, "rest", trace.result)
-
-
-def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
-    cluster = recipe.cluster()
-    with _remove_on_error(_folder(recipe, cluster, rank, out)):
-        write_only_rank(recipe, cluster, rank, out, share="trace")
-
-
-def write_only_rank(
-    recipe: Recipe,
-    cluster: Cluster,
-    rank: int,
-    out: Path,
-    progress: Callable[[float], None] = lambda share: None,
-    share: Share = "all",
-    wait: Callable[[], object] = lambda: None,
-) -> list[Truth]:
-    """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank.
-
-    wait: comes back when the other share is written; called before what needs it is done."""
-    process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
-    with gc_paused():
-        _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
-    return truths
+    recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path, progress: Callable[[float], None]
+) -> None:
+    """write_rank, while another process writes one share of it: recording twice takes less than writing both one after the
+    other."""
+    folder, work = _folder(recipe, cluster, rank, out), (recipe, cluster, table, out)
+    with _remove_on_error(folder), writing_processes(1, _begin, work) as pool:
+        trace = pool.submit(_write_trace, rank)
+        write_rank(recipe, cluster, table, rank, out, progress, "rest", trace.result)
 
 
 def _write_segments(
@@ -243,8 +217,8 @@ def _write_segments(
     segments: Iterator[Segment],
     out: Path,
     progress: Callable[[float], None],
-    share: Share = "all",
-    wait: Callable[[], object] = lambda: None,
+    share: Share,
+    wait: Callable[[], object],
 ) -> None:
     layout, rank = cluster.layout, process.rank
     arguments = {
@@ -302,17 +276,18 @@ def _remove_on_error(folder: Path) -> Iterator[None]:
 _work: list[tuple[Recipe, Cluster, Timetable, Path]] = []
 
 
-#: Runs that are being written. Processes that are forked have them, with all programs and plans; others make their own.
-_clusters: dict[int, Cluster] = {}
-
-
-def _begin(recipe: Recipe, table: Timetable, out: Path, number: int) -> None:
-    _work[:] = [(recipe, _clusters.get(number) or recipe.cluster(), table, out)]
+def _begin(*work: Any) -> None:
+    _work[:] = [work]
 
 
 def _write(rank: int) -> None:
     recipe, cluster, table, out = _work[0]
     write_rank(recipe, cluster, table, rank, out)
+
+
+def _write_trace(rank: int) -> None:
+    recipe, cluster, table, out = _work[0]
+    write_rank(recipe, cluster, table, rank, out, share="trace")
 
 
 def _truth_json(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
@@ -352,8 +327,9 @@ def events_of_a_step(recipe: Recipe) -> int:
     cluster, rank = recipe.cluster(), (recipe.only or (0,))[0]
     for steps in (1, 2):
         with tempfile.TemporaryDirectory() as name:
-            shorter = replace(recipe, steps=steps), replace(cluster, steps=steps)
-            write_only_rank(*shorter, rank, Path(name), share="trace")
+            shorter = replace(cluster, steps=steps)
+            table, _ = shorter.times()
+            write_rank(replace(recipe, steps=steps), shorter, table, rank, Path(name), share="trace")
             (trace,) = Path(name).rglob("trace_view.json")
             counts.append(trace.read_bytes().count(b'"ph": '))
     return counts[1] - counts[0]

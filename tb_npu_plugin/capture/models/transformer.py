@@ -116,11 +116,6 @@ class Transformer:
             found = self._known[stage, length] = _Stage(self, stage, length, program).build()
         return found
 
-    @property
-    def kernels(self) -> KernelFactory:
-        """Kernels of the chip."""
-        return self._kernels
-
 
 class _Stage:
     """Builds the program of one pipeline stage."""
@@ -170,14 +165,7 @@ class _Stage:
     # -- parts of a step ----------------------------------------------------------------------------
     def _data(self) -> None:
         p, tokens = self._p, (self._shape.batch, self._length)
-        with (
-            p.frame("torch/utils/data/dataloader.py(631): __next__"),
-            p.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
-        ):
-            p.load(400_000)
-        with p.op("aten::to", [tokens], ["long int"]), p.op("aten::copy_", [tokens, tokens], ["long int"] * 2):
-            self._input = p.allocate(tokens[0] * tokens[1] * 8)
-            p.copy(tokens[0] * tokens[1] * 8)
+        self._input = p.load_batch(tokens, "long int", 400_000)
         p.leak(self._faults.leak)
 
     def _forward(self, number: int) -> None:

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from tb_npu_plugin.capture.recording.marks import StreamMark, StreamMoment
-from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, MARK_ARRIVES, MARK_CALL, STREAM, stream_of
-from tb_npu_plugin.capture.simulation.host import Floats, Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.columns import Ints
+from tb_npu_plugin.capture.simulation.device import EVENT_WAIT, MARK_ARRIVES, MARK_CALL, STREAM, Floats, stream_of
+from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan, Row
-from tb_npu_plugin.capture.simulation.plan_arrays import Ints
 from tb_npu_plugin.capture.simulation.planner import Planner
 from tb_npu_plugin.capture.simulation.program import Transfer
 from tb_npu_plugin.capture.simulation.records import Kernel, OpInfo, Segment
-from tb_npu_plugin.capture.simulation.step import Step
 
 #: ns of the call that lets a stream wait (assumed).
 _STREAM_CALL = 2_000
@@ -158,7 +157,7 @@ class RecordedHost(Host):
     def carry_out(self, planner: RecordedPlanner, number: int, communicate: Callable[[Any, Transfer], None]) -> Segment:
         """Run the plan of a segment, whose end is not known here. communicate: works out a collective where the host stops."""
         plan, self.times = planner.plan, planner.times
-        step = self._step = Step(plan, number, self._counters)
+        step = self._step = self._begin(plan, number)
         self._draw(step)
         for transfer in self._carry_out(step):
             communicate(self, transfer)
@@ -166,7 +165,7 @@ class RecordedHost(Host):
         self.shown = step.clock
         self.now = int(step.clock[-1])
         self._late = self.now - self.times[-1]
-        step.memory = self._allocations.carry_out(plan)
+        step.memory = self.allocator.carry_out(plan.events)
         self._counters = self._counters.behind(plan)
         assert self._recording is not None
         return self._recording.segment(step, 0)

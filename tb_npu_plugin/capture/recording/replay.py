@@ -23,10 +23,10 @@ from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost, RecordedPlanner
 from tb_npu_plugin.capture.simulation.chips import Chip
+from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import Place
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.plan import Circumstances
-from tb_npu_plugin.capture.simulation.plan_arrays import Ints
 from tb_npu_plugin.capture.simulation.records import GcPause, OpInfo, Process, PyCall, Segment, outer_first
 from tb_npu_plugin.capture.simulation.step import STEP_MARK
 

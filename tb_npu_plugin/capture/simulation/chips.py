@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 GB, MIB, GIB = 10**9, 1 << 20, 1 << 30
 
@@ -33,20 +33,20 @@ class Chip:
     cube_cores: int
     vector_cores: int
     clock: int
+    cube_macs: int
+    vector_lanes: int
     memory: int
     bandwidth: int
     cache: int
+    cache_read: int
+    cache_write: int
     hccs: int
     hccs_ranks: int
+    sio: int
     rdma: int
     pcie: int
+    node: int
     sources: Mapping[str, str] = field(compare=False, repr=False)
-    sio: int = 0
-    node: int = 8
-    cube_macs: int = 4096
-    vector_lanes: int = 128
-    cache_read: int = 110
-    cache_write: int = 86
 
     @property
     def cube_flops(self) -> float:
@@ -67,25 +67,8 @@ class Chip:
         )
 
 
-#: The figures that have a source.
-FIGURES = (
-    "cube_cores",
-    "vector_cores",
-    "clock",
-    "cube_macs",
-    "vector_lanes",
-    "memory",
-    "bandwidth",
-    "cache",
-    "cache_read",
-    "cache_write",
-    "hccs",
-    "hccs_ranks",
-    "sio",
-    "rdma",
-    "pcie",
-    "node",
-)
+#: The figures that have a source: all numbers.
+FIGURES = tuple(one.name for one in fields(Chip) if one.type == "int")
 #: Key -> where the figure can be looked up. "estimated" says from what, where nothing public was found.
 SOURCES = {
     "ini": "CANN's own description of the chip, platform_config/<SoC version>.ini (in each installation of CANN, and at "
@@ -113,165 +96,97 @@ SOURCES = {
     "25ge": "estimated: the network of its server, 25 GE; up to 8 cards",
     "none": "there is none",
 }
-_IN_INI = (
-    "cube_cores",
-    "vector_cores",
-    "clock",
-    "cube_macs",
-    "vector_lanes",
-    "memory",
-    "cache",
-    "cache_read",
-    "cache_write",
-)
-_INI = dict.fromkeys(_IN_INI, "ini")
+_INI = dict.fromkeys(FIGURES, "ini")
 _A2 = {
     **_INI,
-    "bandwidth": "hbm",
-    "hccs": "hccs",
-    "hccs_ranks": "hccs",
-    "sio": "none",
-    "rdma": "roce",
-    "pcie": "pcie5",
-    "node": "hccs",
+    **dict.fromkeys(("hccs", "hccs_ranks", "node"), "hccs"),
+    **{"bandwidth": "hbm", "sio": "none", "rdma": "roce", "pcie": "pcie5"},
 }
-
-CHIPS: dict[str, Chip] = {
-    chip.name: chip
-    for chip in (
-        Chip(
-            "910A",
-            "Ascend910A",
-            split=False,
-            cube_cores=32,
-            vector_cores=32,
-            clock=1000,
-            memory=32 * GIB,
-            bandwidth=1200 * GB,
-            cache=32 * MIB,
-            hccs=30 * GB,
-            hccs_ranks=4,
-            rdma=12_500_000_000,
-            pcie=31_500_000_000,
-            sources={
-                **_INI,
-                "vector_cores": "core",
-                "memory": "hami",
-                "hccs_ranks": "cce",
-                "sio": "none",
-                **dict.fromkeys(("bandwidth", "hccs", "rdma", "pcie", "node"), "hc31"),
-            },
-        ),
-        Chip(
-            "910B1",
-            "Ascend910B1",
-            split=True,
-            cube_cores=24,
-            vector_cores=48,
-            clock=1850,
-            memory=64 * GIB,
-            bandwidth=1600 * GB,
-            cache=192 * MIB,
-            hccs=28 * GB,
-            hccs_ranks=8,
-            rdma=25 * GB,
-            pcie=63 * GB,
-            sources=_A2,
-        ),
-        Chip(
-            "910B2",
-            "Ascend910B2",
-            split=True,
-            cube_cores=24,
-            vector_cores=48,
-            clock=1800,
-            memory=64 * GIB,
-            bandwidth=1600 * GB,
-            cache=192 * MIB,
-            hccs=28 * GB,
-            hccs_ranks=8,
-            rdma=25 * GB,
-            pcie=63 * GB,
-            sources=_A2,
-        ),
-        Chip(
-            "910B3",
-            "Ascend910B3",
-            split=True,
-            cube_cores=20,
-            vector_cores=40,
-            clock=1800,
-            memory=64 * GIB,
-            bandwidth=1600 * GB,
-            cache=192 * MIB,
-            hccs=28 * GB,
-            hccs_ranks=8,
-            rdma=25 * GB,
-            pcie=63 * GB,
-            sources=_A2,
-        ),
-        Chip(
-            "910B4",
-            "Ascend910B4",
-            split=True,
-            cube_cores=20,
-            vector_cores=40,
-            clock=1500,
-            memory=32 * GIB,
-            bandwidth=800 * GB,
-            cache=96 * MIB,
-            hccs=28 * GB,
-            hccs_ranks=8,
-            rdma=25 * GB,
-            pcie=63 * GB,
-            sources={**_A2, **dict.fromkeys(("bandwidth", "hccs", "hccs_ranks", "rdma", "node"), "800IA2")},
-        ),
-        Chip(
-            "910_93",
-            "Ascend910_9392",
-            split=True,
-            cube_cores=24,
-            vector_cores=48,
-            clock=1850,
-            memory=64 * GIB,
-            bandwidth=1600 * GB,
-            cache=192 * MIB,
-            hccs=28 * GB,
-            hccs_ranks=384,
-            rdma=25 * GB,
-            pcie=63 * GB,
-            sio=270 * GB,
-            node=16,
-            sources={**_A2, **dict.fromkeys(("bandwidth", "hccs", "hccs_ranks", "sio", "rdma", "node"), "cm384")},
-        ),
-        Chip(
-            "310P",
-            "Ascend310P3",
-            split=False,
-            cube_cores=8,
-            vector_cores=8,
-            clock=1060,
-            memory=24 * GB,
-            bandwidth=204_800_000_000,
-            cache=16 * MIB,
-            cache_read=114,
-            cache_write=114,
-            hccs=0,
-            hccs_ranks=1,
-            rdma=3_125_000_000,
-            pcie=31_500_000_000,
-            sources={
-                **_INI,
-                "vector_cores": "core",
-                "bandwidth": "300IPro",
-                "pcie": "300IPro",
-                "rdma": "25ge",
-                "node": "25ge",
-                "hccs": "none",
-                "hccs_ranks": "none",
-                "sio": "none",
-            },
-        ),
-    )
-}
+_910A = Chip(
+    "910A",
+    "Ascend910A",
+    split=False,
+    cube_cores=32,
+    vector_cores=32,
+    clock=1000,
+    cube_macs=4096,
+    vector_lanes=128,
+    memory=32 * GIB,
+    bandwidth=1200 * GB,
+    cache=32 * MIB,
+    cache_read=110,
+    cache_write=86,
+    hccs=30 * GB,
+    hccs_ranks=4,
+    sio=0,
+    rdma=12_500_000_000,
+    pcie=31_500_000_000,
+    node=8,
+    sources={
+        **_INI,
+        **{"vector_cores": "core", "memory": "hami", "hccs_ranks": "cce", "sio": "none"},
+        **dict.fromkeys(("bandwidth", "hccs", "rdma", "pcie", "node"), "hc31"),
+    },
+)
+#: Each chip by what it has that the one it is made from has not.
+_910B1 = replace(
+    _910A,
+    name="910B1",
+    soc="Ascend910B1",
+    split=True,
+    cube_cores=24,
+    vector_cores=48,
+    clock=1850,
+    memory=64 * GIB,
+    bandwidth=1600 * GB,
+    cache=192 * MIB,
+    hccs=28 * GB,
+    hccs_ranks=8,
+    rdma=25 * GB,
+    pcie=63 * GB,
+    sources=_A2,
+)
+_910B2 = replace(_910B1, name="910B2", soc="Ascend910B2", clock=1800)
+_910B3 = replace(_910B2, name="910B3", soc="Ascend910B3", cube_cores=20, vector_cores=40)
+_910B4 = replace(
+    _910B3,
+    name="910B4",
+    soc="Ascend910B4",
+    clock=1500,
+    memory=32 * GIB,
+    bandwidth=800 * GB,
+    cache=96 * MIB,
+    sources={**_A2, **dict.fromkeys(("bandwidth", "hccs", "hccs_ranks", "rdma", "node"), "800IA2")},
+)
+_910_93 = replace(
+    _910B1,
+    name="910_93",
+    soc="Ascend910_9392",
+    hccs_ranks=384,
+    sio=270 * GB,
+    node=16,
+    sources={**_A2, **dict.fromkeys(("bandwidth", "hccs", "hccs_ranks", "sio", "rdma", "node"), "cm384")},
+)
+_310P = replace(
+    _910A,
+    name="310P",
+    soc="Ascend310P3",
+    cube_cores=8,
+    vector_cores=8,
+    clock=1060,
+    memory=24 * GB,
+    bandwidth=204_800_000_000,
+    cache=16 * MIB,
+    cache_read=114,
+    cache_write=114,
+    hccs=0,
+    hccs_ranks=1,
+    rdma=3_125_000_000,
+    sources={
+        **_INI,
+        **{"vector_cores": "core", "bandwidth": "300IPro", "pcie": "300IPro", "rdma": "25ge", "node": "25ge"},
+        **dict.fromkeys(("hccs", "hccs_ranks", "sio"), "none"),
+    },
+)
+CHIPS = {chip.name: chip for chip in (_910A, _910B1, _910B2, _910B3, _910B4, _910_93, _310P)}
 DEFAULT_CHIP = "910B2"

@@ -1,9 +1,8 @@
 """A cluster: all ranks of a run, whose waits fit each other's arrivals.
 
-All ranks run side by side: each runs until it communicates, and goes on when all members of the group are there. One of
-them may be recorded meanwhile (`record_beside`). To record several, the run is made without records first (`times`): what
-comes out are the arrivals at each communication (Timetable). With them each rank can then be recorded by itself, in any
-order and in any process: the same seed gives the same times.
+First all ranks run side by side without records (`times`): each runs until it communicates, and goes on when all members
+of the group are there. What comes out are the arrivals at each communication (Timetable). With them each rank can then be
+recorded by itself, in any order and in any process: the same seed gives the same times.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, Union
+from typing import Protocol
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
@@ -135,49 +134,28 @@ class Cluster:
 
     # -- times of all ranks -------------------------------------------------------------------------
     def times(self, progress: Callable[[float], None] = lambda share: None) -> tuple[Timetable, list[Truth]]:
-        """Arrivals at all communications, and the truth of each rank. progress: share that is done."""
+        """Arrivals at all communications, and the truth of each rank. progress: share of the ranks that are done."""
         runs = [_Run(self, rank) for rank in range(self.layout.world)]
-        table = Timetable()
-        for _ in self._together(runs, table, progress):
-            raise AssertionError("nothing is recorded")
-        return table, [run.truth for run in runs]
-
-    def record_beside(self, rank: int, runtime: bool = False) -> tuple[Process, Iterator[Segment], list[Truth]]:
-        """As `record`, while the other ranks run; and the truth of each rank, complete when the segments are."""
-        runs = [_Run(self, other, keep=other == rank, runtime=runtime) for other in range(self.layout.world)]
-        return runs[rank].host.process, self._together(runs, None), [run.truth for run in runs]
-
-    def _together(
-        self, runs: list[_Run], table: Timetable | None, progress: Callable[[float], None] = lambda share: None
-    ) -> Iterator[Segment]:
-        """Run all ranks to the end; gives the segments of those that keep records."""
-        topology = self.topology
+        topology, table = self.topology, Timetable()
         waiting: dict[tuple[str, int], dict[int, Transfer]] = {}
-        ready = deque(runs)
-        moves = [run.advance() for run in runs]
+        ready, done = deque(runs), 0
+        transfers = [run.transfers() for run in runs]
         while ready:
             run = ready.popleft()
-            found = next(moves[run.rank], None)
-            if found is None:
-                progress((len(self._done(runs))) / len(runs))
+            transfer = next(transfers[run.rank], None)
+            if transfer is None:
+                done += 1
+                progress(done / len(runs))
                 continue
-            if isinstance(found, Segment):
-                ready.append(run)
-                yield found
-                continue
-            communicator = run.communicators[found.group]
+            communicator = run.communicators[transfer.group]
             key = run.key(communicator)
             there = waiting.setdefault(key, {})
-            there[run.rank] = found
-            if len(there) < len(communicator.ranks):
-                continue
-            del waiting[key]
-            ready += self._resolve(key, communicator, there, runs, topology, table)
+            there[run.rank] = transfer
+            if len(there) == len(communicator.ranks):
+                ready += self._resolve(key, communicator, waiting.pop(key), runs, topology, table)
         if waiting:
             raise RuntimeError(f"ranks wait for ever at {sorted(waiting)[:3]}: the programs do not fit each other")
-
-    def _done(self, runs: list[_Run]) -> list[_Run]:
-        return [run for run in runs if len(run.truth.computing) == self.steps]
+        return table, [run.truth for run in runs]
 
     def _resolve(
         self,
@@ -186,7 +164,7 @@ class Cluster:
         there: Mapping[int, Transfer],
         runs: list[_Run],
         topology: Topology,
-        table: Timetable | None,
+        table: Timetable,
     ) -> list[_Run]:
         """All members have arrived: note when, and tell them when they are done."""
         kinds = {transfer.type for transfer in there.values()}
@@ -196,40 +174,19 @@ class Cluster:
         exchange = _exchange(key, communicator, next(iter(there.values())), senders[0] if senders else None)
         members = [runs[rank] for rank in exchange.members]
         arrivals = tuple(run.host.arrival.at for run in members)
-        if table is not None:
-            table.setdefault(communicator.key, array("q")).extend(arrivals)
-        kept = next((member for member, run in enumerate(members) if run.keep), None)
-        ends, tasks = schedule(exchange, arrivals, topology, kept)
+        table.setdefault(communicator.key, array("q")).extend(arrivals)
+        ends, _ = schedule(exchange, arrivals, topology)
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
             run.waited += last - at
-            own = in_group(tasks, exchange, communicator.ranks) if run.keep else NO_PLANES
-            run.communicated(key, there[run.rank], exchange, end, own)
+            run.communicated(key, there[run.rank], exchange, end, NO_PLANES)
         return members
 
     # -- records of one rank ------------------------------------------------------------------------
     def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment]]:
         """The process of a rank, complete when its segments are; runtime: with the calls of level 2."""
-        run = _Run(self, rank, keep=True, runtime=runtime)
-        return run.host.process, self._segments(run, table)
-
-    def _segments(self, run: _Run, table: Timetable) -> Iterator[Segment]:
-        topology = self.topology
-        for transfer in run.advance():
-            if isinstance(transfer, Segment):
-                yield transfer
-                continue
-            communicator = run.communicators[transfer.group]
-            key = run.key(communicator)
-            sender = None
-            if transfer.type in (SEND, RECEIVE):
-                sender = next(other for other in communicator.ranks if (other == run.rank) == (transfer.type == SEND))
-            exchange = _exchange(key, communicator, transfer, sender)
-            size, member = len(communicator.ranks), exchange.members.index(run.rank)
-            arrivals = tuple(table[communicator.key][key[1] * size : (key[1] + 1) * size])
-            assert arrivals[member] == run.host.arrival.at, "the recorded run is not the one whose times are known"
-            ends, tasks = schedule(exchange, arrivals, topology, member)
-            run.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, communicator.ranks))
+        run = _Run(self, rank, table, runtime)
+        return run.host.process, run.segments()
 
 
 def _exchange(key: tuple[str, int], communicator: Communicator, transfer: Transfer, sender: int | None) -> Exchange:
@@ -241,15 +198,15 @@ def _exchange(key: tuple[str, int], communicator: Communicator, transfer: Transf
 
 
 class _Run:
-    """One rank that runs."""
+    """One rank that runs. table: arrivals of all members, to record this one; runtime: with the calls of level 2."""
 
-    def __init__(self, cluster: Cluster, rank: int, keep: bool = False, runtime: bool = False) -> None:
+    def __init__(self, cluster: Cluster, rank: int, table: Timetable | None = None, runtime: bool = False) -> None:
         layout, faults = cluster.layout, cluster.faults
-        self.rank, self.keep, self._cluster, self._stage = rank, keep, cluster, layout.stage(rank)
+        self.rank, self._cluster, self._stage, self._table = rank, cluster, layout.stage(rank), table
         self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
-        self._host_faults = HostFaults(
+        host_faults = HostFaults(
             faults.gc.get(rank, 0),
             faults.loader.get(rank, 0),
             faults.allocator.get(rank, 0),
@@ -264,13 +221,13 @@ class _Run:
             cluster.chip,
             cluster.seed,
             held,
-            keep,
+            table is not None,
             runtime,
             faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
             cluster.task_queue,
             in_pieces,
         )
-        self.host = Host(place, self._host_faults)
+        self.host = Host(place, host_faults)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
         self.host.groups = {
@@ -305,38 +262,51 @@ class _Run:
         """What tells this operator from others: its group, and how many the group had before."""
         return communicator.key, self._counts.get(communicator.key, 0)
 
-    def advance(self) -> Iterator[Union[Transfer, Segment]]:
-        """Run all steps; stops at each communication, and after each step whose records are kept."""
-        cluster, device = self._cluster, self.host.device
-        if not cluster.faults.dynamic:
-            for launch in cluster.workload.program(self._stage, 0).launches():
-                if launch.compiled:
-                    device.warm(launch.kernel)
-        for step in range(cluster.steps):
-            self.waited = 0
-            program = cluster.workload.program(self._stage, step)
-            yield from self.host.run(program, cluster.first_step + step)
-            self._note()
-            if self.keep:
-                self.host.process.end = self.host.stopped()
-                segment = self.host.take()
-                if step == cluster.steps - 1:
-                    segment.until = 1 << 63
-                yield segment
+    def _warm(self) -> None:
+        """Operators were compiled before the capture, unless shapes change."""
+        if not self._cluster.faults.dynamic:
+            launches = self._cluster.workload.program(self._stage, 0).launches()
+            self.host.device.compiled |= {launch.kernel for launch in launches if launch.compiled}
 
-    def _note(self) -> None:
-        truth, made = self.truth, self.host.made
-        truth.computing.append(made.computing)
-        truth.slowed.append(made.slowed)
-        truth.waited.append(self.waited)
-        truth.ai_cpu.append(made.ai_cpu)
-        truth.compiles.append(made.compiles)
-        truth.compile.append(made.compile_ns)
-        truth.allocated.append(self.host.allocator.allocated)
-        truth.reserved.append(self.host.allocator.reserved)
-        truth.pauses.append(sum(pause.end - pause.start for pause in self._host_faults.pauses))
-        self._host_faults.pauses.clear()
-        truth.loading.append(self.host.loading)
+    def _step(self, step: int) -> Iterator[Transfer]:
+        """Run one step; stops at each communication."""
+        self.waited = 0
+        cluster = self._cluster
+        yield from self.host.run(cluster.workload.program(self._stage, step), cluster.first_step + step)
+        for name, figure in {**self.host.figures, "waited": self.waited}.items():
+            getattr(self.truth, name).append(figure)
+
+    def transfers(self) -> Iterator[Transfer]:
+        """Run all steps; stops at each communication."""
+        self._warm()
+        for step in range(self._cluster.steps):
+            yield from self._step(step)
+
+    def segments(self) -> Iterator[Segment]:
+        """Run all steps with the known arrivals; the records of each."""
+        topology, host = self._cluster.topology, self.host
+        self._warm()
+        for step in range(self._cluster.steps):
+            for transfer in self._step(step):
+                self._communicate(transfer, topology)
+            host.process.end = host.stopped()
+            segment = host.take()
+            if step == self._cluster.steps - 1:
+                segment.until = 1 << 63
+            yield segment
+
+    def _communicate(self, transfer: Transfer, topology: Topology) -> None:
+        communicator = self.communicators[transfer.group]
+        key, ranks, sender = self.key(communicator), communicator.ranks, None
+        if transfer.type in (SEND, RECEIVE):
+            sender = next(other for other in ranks if (other == self.rank) == (transfer.type == SEND))
+        exchange = _exchange(key, communicator, transfer, sender)
+        assert self._table is not None
+        arrivals = tuple(self._table[communicator.key][key[1] * len(ranks) : (key[1] + 1) * len(ranks)])
+        member = exchange.members.index(self.rank)
+        assert arrivals[member] == self.host.arrival.at, "the recorded run is not the one whose times are known"
+        ends, tasks = schedule(exchange, arrivals, topology, member)
+        self.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, ranks))
 
     def communicated(
         self, key: tuple[str, int], transfer: Transfer, exchange: Exchange, end: int, tasks: Planes

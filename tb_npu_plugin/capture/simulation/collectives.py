@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation import patterns
-from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes
+from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Pattern, Planes, PlaneTask
 from tb_npu_plugin.capture.simulation.topology import Topology
 
 _Ints = NDArray[np.int64]
@@ -56,6 +56,8 @@ _BY_SHARE = frozenset(("hcom_allGather_", "hcom_reduceScatter_", "hcom_alltoall_
 #: public sample), and HCCL_MIN_SLICE_ALIGN on the ring. The last members get what is left. What gives no member more
 #: than such a unit moves whole, in one phase (assumed: HCCL has such algorithms for few bytes).
 _MESH_UNIT, _RING_UNIT = 16 << 10, 128
+#: Bytes of the tasks that begin and end an operator: a word of the member's own memory.
+_WORD = 4
 #: ns of the task that records a notification, and from its start to that of the wait behind it.
 _RECORD, _BEHIND = 700, 900
 #: ns: local copy per byte, handshake, one notification (recorded and waited for), latency of a hop.
@@ -161,7 +163,6 @@ class _Kind:
         self.copies = list(map(_copy_ns, shares))
         #: What is not divided needs one phase.
         self.phases = PHASES[type_][:1] if shares[0] == size else PHASES[type_]
-        self._patterns: dict[int, Pattern] = {}
         if self.is_mesh:
             #: Of each phase: ns of the moves of each member by how far the peer is behind, and of the longest of them.
             self.moves = [
@@ -169,7 +170,8 @@ class _Kind:
                 for reduce in self.phases
             ]
             self.longest = [list(map(max, moves)) for moves in self.moves]
-        else:  # each member takes from the one before it
+        else:  # each member takes from the one before it; the last share is hardly smaller
+            self.shares, self.copies = shares[:1] * len(members), self.copies[:1] * len(members)
             self.links = [topology.link(members[m], members[m - 1]) for m in range(len(members))]
             self.hops = np.array([_HOP[link] for link in self.links], dtype=np.int64)
             self.rounds = [
@@ -180,26 +182,10 @@ class _Kind:
                 for reduce in self.phases
             ]
 
-    def pattern(self, member: int) -> Pattern:
-        """The tasks of a member."""
-        found = self._patterns.get(member)
-        if found is None:
-            if self.is_mesh:
-                found = patterns.mesh(self._members, member, self.shares, self.phases, self._topology.link)
-            else:
-                found = patterns.ring(member, self.shares[0], self.phases, self.links)
-            self._patterns[member] = found
-        return found
-
 
 @lru_cache(maxsize=128)
 def _kind(type_: str, size: int, members: tuple[int, ...], topology: Topology, slow: float) -> _Kind:
     return _Kind(type_, size, members, topology, slow)
-
-
-@lru_cache(maxsize=128)
-def _pattern_of_transfer(member: int, size: int, link: str) -> Pattern:
-    return patterns.transfer(member, size, link)
 
 
 def _copy_ns(size: int) -> int:
@@ -217,59 +203,97 @@ def _shares(type_: str, size: int, count: int, unit: int) -> list[int]:
     return [max(0, min(share, size - number * share)) for number in range(count)]
 
 
-class _Schedule:
-    """Works out one operator: its ends, and the times of the tasks of `member`, in the order of its pattern."""
+class _Tasks:
+    """Tasks of one member, in order: what they are (as PlaneTask has it, without times), and when."""
 
-    def __init__(self, exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None) -> None:
-        self._exchange, self._arrivals, self._topology, self._member = exchange, arrivals, topology, member
-        random = Random(exchange.seed)
-        self._vary = [0.98 + 0.04 * random.random() for _ in arrivals]
-        self._closing = 20 + int(500 * random.random())
+    def __init__(self, member: int) -> None:
+        self.member = member
+        self._what: list[tuple[Any, ...]] = []
         self._starts: list[int] = []
         self._durs: list[int] = []
         self._peers: dict[int, tuple[int, int]] = {}
 
-    def run(self) -> tuple[list[int], Planes]:
-        """When each member is done, and the tasks."""
-        exchange = self._exchange
-        if exchange.type in PHASES:
-            slow = exchange.trouble.slow
-            kind = _kind(exchange.type, exchange.size, exchange.members, self._topology, slow)
-            ends = self._mesh(kind) if kind.is_mesh else self._ring(kind)
-            pattern = None if self._member is None else kind.pattern(self._member)
-        else:
-            link = self._topology.link(*exchange.members)
-            ends = self._transfer(link)
-            pattern = None if self._member is None else _pattern_of_transfer(self._member, exchange.size, link)
-        if pattern is None:
-            return ends, NO_PLANES
-        assert len(self._starts) == len(pattern.tasks)
-        return ends, Planes(pattern, self._starts, self._durs, self._peers)
-
-    def _task(self, start: int, dur: int) -> None:
+    def move(
+        self, start: int, dur: int, plane: int, name: str, peer: int, size: int, link: str = "ON_CHIP", notify: int = 0
+    ) -> None:
+        """Move data; over ON_CHIP in the own memory."""
+        self._what.append((plane, name, peer, size, link, notify, None))
         self._starts.append(start)
         self._durs.append(dur)
+
+    def word(self, start: int) -> None:
+        """What begins and ends an operator."""
+        self.move(start, 600, 0, "Reduce_Inline", self.member, _WORD)
+
+    def shake(self, plane: int, peer: int, notify: int, at: int, wait_at: int, wait: int) -> None:
+        """Tell the other side at a time, and wait until it tells."""
+        self.move(at, _RECORD, plane, "Notify_Record", peer, 0, "INVALID_TYPE", notify)
+        self.move(wait_at, wait, plane, "Notify_Wait", peer, 0, "INVALID_TYPE", notify)
+
+    def meanwhile(self, name: str, peer: int, size: int, link: str, times: tuple[int, int] | None = None) -> None:
+        """The other side moves something else during the last task. times: start and ns, if they are others."""
+        self._what[-1] = (*self._what[-1][:-1], (name, peer, size, link))
+        if times is not None:
+            self._peers[len(self._what) - 1] = times
+
+    def planes(self) -> Planes:
+        """All of them."""
+        return Planes(_pattern(self.member, tuple(self._what)), self._starts, self._durs, self._peers)
+
+
+@lru_cache(maxsize=256)
+def _pattern(member: int, tasks: tuple[tuple[Any, ...], ...]) -> Pattern:
+    """Of tasks by _Tasks: the same for all operators of one type and size between the same ranks."""
+    found = []
+    for plane, name, peer, size, link, notify, other in tasks:
+        task = PlaneTask(plane, name, 0, 0, member, peer, size, link, notify)
+        if other is not None:
+            task.peer = PlaneTask(plane, other[0], 0, 0, other[1], member, *other[2:])
+        found.append(task)
+    return Pattern(found)
+
+
+class _Schedule:
+    """Works out one operator: its ends, and the tasks of `member`."""
+
+    def __init__(self, exchange: Exchange, arrivals: tuple[int, ...], topology: Topology, member: int | None) -> None:
+        self._exchange, self._arrivals, self._topology = exchange, arrivals, topology
+        random = Random(exchange.seed)
+        self._vary = [0.98 + 0.04 * random.random() for _ in arrivals]
+        self._closing = 20 + int(500 * random.random())
+        self._tasks = _Tasks(member) if member is not None else None
+
+    def run(self) -> tuple[list[int], Planes]:
+        """When each member is done, and the tasks."""
+        exchange, topology = self._exchange, self._topology
+        if exchange.type in PHASES:
+            kind = _kind(exchange.type, exchange.size, exchange.members, topology, exchange.trouble.slow)
+            ends = self._mesh(kind) if kind.is_mesh else self._ring(kind)
+        else:
+            ends = self._transfer(topology.link(*exchange.members))
+        return ends, self._tasks.planes() if self._tasks is not None else NO_PLANES
 
     def _move(self, member: int, base: int) -> int:
         """ns of a move that takes `base` ns on average."""
         return int(base * self._vary[member]) + 600
 
-    def _copies(self, ready: list[int], took: list[int]) -> list[int]:
-        """Each member copies; gives the ends."""
-        if self._member is not None:
-            self._task(ready[self._member], took[self._member])
-        return [at + dur for at, dur in zip(ready, took)]
+    def _copies(self, ready: list[int], kind: _Kind) -> list[int]:
+        """Each member copies its share; gives the ends."""
+        if self._tasks is not None:
+            own = self._tasks.member
+            self._tasks.move(ready[own], kind.copies[own], 0, "Memcpy", own, kind.shares[own])
+        return [at + dur for at, dur in zip(ready, kind.copies)]
 
     def _begin(self) -> list[int]:
         """The first task of each member is a word of its own memory, too; gives when they go on."""
-        if self._member is not None:
-            self._task(self._arrivals[self._member], 600)
+        if self._tasks is not None:
+            self._tasks.word(self._arrivals[self._tasks.member])
         return [at + 700 for at in self._arrivals]
 
     def _finish(self, ready: list[int]) -> list[int]:
         """The last task of each member is a word of its own memory; gives the ends."""
-        if self._member is not None:
-            self._task(ready[self._member] + 100, 600)
+        if self._tasks is not None:
+            self._tasks.word(ready[self._tasks.member] + 100)
         return [at + 700 for at in ready]
 
     # -- mesh ---------------------------------------------------------------------------------------
@@ -277,88 +301,80 @@ class _Schedule:
         """Each member moves the share of each other member, in each phase; its own it copies."""
         ready = self._begin()
         for phase, longest in enumerate(kind.longest):
-            ready = self._copies(
-                ready, kind.copies
-            )  # what is reduced leaves the buffer of the communicator in the second
+            ready = self._copies(ready, kind)  # what is reduced leaves the buffer of the communicator in the second
             go = max(ready) + _HANDSHAKE  # all planes start when the slowest peer is there
-            if self._member is not None:
-                self._reads(ready, go, kind, phase)
+            if self._tasks is not None:
+                self._reads(self._tasks, ready, go, kind, phase)
             after = go + 600 + 130 + _NOTIFY
             ready = [after + int(base * vary) for base, vary in zip(longest, self._vary)]
         return self._finish(ready)
 
-    def _reads(self, ready: list[int], go: int, kind: _Kind, phase: int) -> None:
-        """Tasks of a phase. `ready`: when each member began it."""
-        member, shares, closing = self._member, kind.shares, self._closing
-        assert member is not None
-        begin, count, start = ready[member], len(shares), go + 30
-        moves, vary, own = kind.moves[phase][member], self._vary[member], shares[member]
-        starts, durs = self._starts, self._durs
+    def _reads(self, tasks: _Tasks, ready: list[int], go: int, kind: _Kind, phase: int) -> None:
+        """Tasks of a phase, each plane for one peer. `ready`: when each member began it."""
+        member, count, start = tasks.member, len(kind.shares), go + 30
+        members, own = self._exchange.members, kind.shares[member]
+        name = "Reduce_Inline" if kind.phases[phase] else "Memcpy"
         for plane in range(1, count):
             behind = count - plane if phase else plane  # the second phase takes the peers in reverse
-            share = shares[(member + behind) % count]
-            at = begin + 200 + 40 * plane
-            wait = max(20, ready[(member + behind) % count] + _HANDSHAKE - at - _BEHIND)
-            dur = int(moves[behind - 1] * vary) + 600
+            peer = (member + behind) % count
+            share, link = kind.shares[peer], self._topology.link(members[member], members[peer])
+            at = ready[member] + 200 + 40 * plane
+            wait = max(20, ready[peer] + _HANDSHAKE - at - _BEHIND)
+            dur = self._move(member, kind.moves[phase][member][behind - 1])
             end = start + dur + 100
+            tasks.shake(plane, peer, 8 * behind + 4, at, at + _BEHIND, wait)
             if share:
-                starts += (at, at + _BEHIND, start, end, end + _BEHIND)
-                durs += (_RECORD, wait, dur, _RECORD, closing)
-            else:  # only the peer moves something
-                if own:
-                    self._peers[len(starts) + 1] = start, dur
-                starts += (at, at + _BEHIND, end, end + _BEHIND)
-                durs += (_RECORD, wait, _RECORD, closing)
+                tasks.move(start, dur, plane, name, peer, share, link)
+            if share != own:
+                tasks.meanwhile(name, peer, own, link, None if share else (start, dur))
+            tasks.shake(plane, peer, 8 * behind, end, end + _BEHIND, self._closing)
 
     # -- ring ---------------------------------------------------------------------------------------
     def _ring(self, kind: _Kind) -> list[int]:
         """Every member takes one share from the one before it, in each round: all at once, as rings may be long."""
         count = len(self._arrivals)
-        share = kind.copies[0]  # the last one is hardly smaller
-        now = np.array(self._copies(self._begin(), [share] * count), dtype=np.int64)
+        now = np.array(self._copies(self._begin(), kind), dtype=np.int64)
         before = np.arange(count) - 1
         again = np.where(np.array(kind.links) == "RDMA", self._exchange.trouble.resend, 0)
-        for bases in kind.rounds:
+        for reduce, bases in zip(kind.phases, kind.rounds):
             durs = np.array([self._move(m, base) for m, base in enumerate(bases)], dtype=np.int64)
             for _ in range(count - 1):
                 goes, took = np.maximum(now + (_BEHIND + 40), now[before] + kind.hops), durs + again
-                if self._member is not None:
-                    self._round(now, goes, took, kind.links)
+                if self._tasks is not None:
+                    self._round(self._tasks, now, goes, took, kind, reduce)
                 now, again = goes + took + 100, again * 0
         return self._finish(now.tolist())
 
-    def _round(self, now: _Ints, goes: _Ints, durs: _Ints, links: list[str]) -> None:
+    @staticmethod
+    def _round(tasks: _Tasks, now: _Ints, goes: _Ints, durs: _Ints, kind: _Kind, reduce: bool) -> None:
         """Tasks of a round. now: when each member began it; goes: when its move begins."""
-        member, count = self._member, len(links)
-        assert member is not None
-        behind, begin, go = (member + 1) % count, int(now[member]), int(goes[member])
-        self._task(begin + 10, _RECORD)
-        self._task(begin + _BEHIND, max(20, go - begin - _BEHIND - 20))
-        if links[behind] != links[member]:
-            self._peers[len(self._starts)] = int(goes[behind]), int(durs[behind])
-        self._task(go, int(durs[member]))
+        member, count, share = tasks.member, len(kind.links), kind.shares[0]
+        before, behind, begin, go = (member - 1) % count, (member + 1) % count, int(now[member]), int(goes[member])
+        link, other = kind.links[member], kind.links[behind]
+        name = "RDMASend" if link == "RDMA" else "Reduce_Inline" if reduce else "Memcpy"
+        tasks.shake(0, before, 4, begin + 10, begin + _BEHIND, max(20, go - begin - _BEHIND - 20))
+        tasks.move(go, int(durs[member]), 0, name, before, share, link)
+        if other != link:
+            tasks.meanwhile("", behind, share, other, (int(goes[behind]), int(durs[behind])))
 
     # -- two ranks ----------------------------------------------------------------------------------
     def _transfer(self, link: str) -> list[int]:
         """The first member sends to the second. Inside a node the receiver reads, else the sender sends."""
-        size, (one, other) = self._exchange.size, self._exchange.members
+        size, (one, other), tasks = self._exchange.size, self._exchange.members, self._tasks
         begun, copy = self._begin(), _copy_ns(size)
-        if self._member == 0:
-            self._task(begun[0], copy)
         sent, listening = begun[0] + copy, begun[1]
         go = max(sent, listening) + _BEHIND + _HOP[link]
         dur = self._move(0, self._topology.move_ns(one, other, size, False))
         done = go + dur
-        if self._member is not None:
-            self._ends_of(self._member, sent if self._member == 0 else listening, go, done, link)
+        if tasks is not None:
+            name, peer = "RDMASend" if link == "RDMA" else "Memcpy", 1 - tasks.member
+            since = listening if tasks.member else sent
+            if not tasks.member:
+                tasks.move(begun[0], copy, 0, "Memcpy", 0, size)
+            if tasks.member == (0 if link == "RDMA" else 1):
+                tasks.shake(0, peer, 4, since + 10, since + _BEHIND, max(20, go - since - _BEHIND - 20))
+                tasks.move(go, dur, 0, name, peer, size, link)
+            else:
+                tasks.shake(0, peer, 4, since + 10, since + _BEHIND, done - since - _BEHIND + 30)
+                tasks.meanwhile(name, peer, size, link, (go, dur))
         return self._finish([done, done + 100])
-
-    def _ends_of(self, member: int, since: int, go: int, done: int, link: str) -> None:
-        """Tasks of one of two ranks."""
-        self._task(since + 10, _RECORD)
-        if member == (0 if link == "RDMA" else 1):
-            self._task(since + _BEHIND, max(20, go - since - _BEHIND - 20))
-            self._task(go, done - go)
-        else:
-            self._peers[len(self._starts)] = go, done - go
-            self._task(since + _BEHIND, done - since - _BEHIND + 30)

@@ -12,25 +12,19 @@ calls CANN itself; 1 has the queue; with 2 the launching thread also asks for th
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from tb_npu_plugin.capture.simulation.batch import RECEIVED
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
-from tb_npu_plugin.capture.simulation.cost import COMPILE, copy_ns
+from tb_npu_plugin.capture.simulation.columns import Ints
+from tb_npu_plugin.capture.simulation.cost import copy_ns
 from tb_npu_plugin.capture.simulation.meters import Meters
-from tb_npu_plugin.capture.simulation.planes import Planes
-from tb_npu_plugin.capture.simulation.program import Transfer
-from tb_npu_plugin.capture.simulation.records import (
-    BATCH,
-    CommOp,
-    Group,
-    HostOp,
-    Kernel,
-)
+from tb_npu_plugin.capture.simulation.records import Kernel
 
+Floats = NDArray[np.float64]
 #: Random numbers come from a stream of their own, all other kernels run in order.
 STREAM, RANDOM_STREAM = 2, 3
 _STREAMS = {"DSA_SQE": RANDOM_STREAM}
@@ -47,20 +41,20 @@ COPIES = {
 EVENT_WAIT = Kernel("EVENT_WAIT", "", "", "EVENT_WAIT_SQE")
 #: ns of the parts of a launch on the launching thread: from dequeue to the call, the call before and in the node
 #: launch, from there to the device. Means; each varies (skewed). As in the public sample of a real 910B.
-DEQUEUE, _BEFORE, _NODE, AFTER, _ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
+DEQUEUE, _BEFORE, _NODE, AFTER, ARRIVE = 2_000, 3_000, 6_000, 1_500, 9_000
 #: Of times of the host: their least share of the mean, and how the others rise above it: most stay below the mean, one of
 #: ten takes 1.5 times as long, one of a hundred 2.7 times.
 _LEAST, _RISE, _LAST = 0.736, 0.12, 1.05
 #: ns of the call that launches a communication operator; a copy's lasts until it arrives.
-_COMMUNICATE = 30_000
+COMMUNICATE = 30_000
 #: ns from the node launch to when the launch counts as passed through CANN, for the flow of the trace.
 ACL = 300
 #: ns until a mark arrives at the device, and of its call.
-MARK_ARRIVES, MARK_CALL = _ARRIVE, _BEFORE
+MARK_ARRIVES, MARK_CALL = ARRIVE, _BEFORE
 #: ns from an enqueue to its dequeue at least, and between two dequeues.
 _WAKE, _NEXT = 9_000, 1_500
 #: ns that the call for the size of the workspace takes, whichever thread makes it; and taking it where it is there.
-WORKSPACE_SIZE, _TAKE_WORKSPACE = 4_000, 1_000
+WORKSPACE_SIZE, TAKE_WORKSPACE = 4_000, 1_000
 #: The workspace of a stream grows by whole pages, and there is a little more than was asked for (torch_npu's allocator).
 _PAGE, _MORE = 2 << 20, 32
 #: ns that a mark of mstx takes on a stream (assumed).
@@ -70,50 +64,50 @@ _EARLY = 400
 
 
 class LaunchTimes(NamedTuple):
-    """ns of the parts of a launch: before its node launch, in it, from there to the end of the call and to the device, and
-    until it starts there; of its kernel, and what a slow rank adds to that. Of one launch, or columns of many."""
+    """ns of the parts of launches: before the node launch, in it, from there to the end of the call and to the device, and
+    until it starts there; of their kernels, and what a slow rank adds to that."""
 
-    before: Any
-    inner: Any
-    closing: Any
-    arrive: Any
-    jitter: Any
-    dur: Any
-    slowed: Any
+    before: Ints
+    inner: Ints
+    closing: Ints
+    arrive: Ints
+    jitter: Ints
+    dur: Ints
+    slowed: Ints
 
 
 #: Stream of a launch, then its LaunchTimes from `before` to `dur`.
 Launching = tuple[int, int, int, int, int, int, int]
 
 
-def launch_times(lots: Sequence[Any], ns: Any, slow: float, whole: Callable[[Any], Any]) -> LaunchTimes:
-    """Of six random numbers and the mean duration of the kernel; or of columns of them. whole: cuts decimals off."""
+def launch_times(lots: Sequence[Floats], ns: Ints, slow: float) -> LaunchTimes:
+    """Of six random numbers for each launch and the mean durations of the kernels."""
     plain = ns * (0.96 + 0.08 * lots[5])
     dur = whole(plain * slow) + 1
     return LaunchTimes(
-        vary(_BEFORE, lots[0], whole) + 100,
-        vary(_NODE, lots[1], whole),
-        vary(1_000, lots[2], whole),
-        vary(_ARRIVE, lots[3], whole),
+        vary(_BEFORE, lots[0]) + 100,
+        vary(_NODE, lots[1]),
+        vary(1_000, lots[2]),
+        vary(ARRIVE, lots[3]),
         whole(lots[4] * 500),
         dur,
         dur - whole(plain) - 1,
     )
 
 
-def skewed(lot: Any) -> Any:
-    """What a time of the host is by its mean, by a random number; or a column of them. 1 on the mean."""
-    return _LEAST + _RISE * lot / (_LAST - lot)
+def whole(numbers: Floats) -> Ints:
+    """Without decimals."""
+    return numbers.astype(np.int64)
 
 
-def vary(mean: int, lot: Any, whole: Callable[[Any], Any]) -> Any:
-    """About `mean` ns, on the grid of the host's clock, by a random number; or a column of them."""
-    return whole(mean * skewed(lot)) // 10 * 10
+def skewed(lots: Floats) -> Floats:
+    """What times of the host are by their means, by random numbers. 1 on the mean."""
+    return _LEAST + _RISE * lots / (_LAST - lots)
 
 
-def workspace_times(lots: Sequence[Any], whole: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """ns of the call for its size, and of taking it."""
-    return vary(WORKSPACE_SIZE, lots[0], whole), vary(_TAKE_WORKSPACE, lots[1], whole)
+def vary(mean: int, lots: Floats) -> Ints:
+    """About `mean` ns, on the grid of the host's clock, by random numbers."""
+    return whole(mean * skewed(lots)) // 10 * 10
 
 
 def workspace_of(size: int) -> int:
@@ -132,29 +126,9 @@ def workspace_states(held: dict[int, int], stream: int, size: int) -> list[tuple
     return [*states, (10, (mine, reserved, mine)), (-1, (0, reserved, 0))]
 
 
-def copy_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
-    """ns of the call that copies."""
-    return vary(_ARRIVE, lot, whole)
-
-
-def exchange_time(lot: Any, whole: Callable[[Any], Any]) -> Any:
-    """ns of the call that launches a communication operator."""
-    return vary(_COMMUNICATE, lot, whole)
-
-
-def compile_time(lot: Any) -> int:
-    """ns that CANN takes to compile an operator on first sight."""
-    return int(vary(COMPILE, lot, int))
-
-
 def stream_of(kernel: Kernel) -> int:
     """Stream that a kernel runs on."""
     return _STREAMS.get(kernel.core, STREAM)
-
-
-def api_of_copy(to_host: bool) -> str:
-    """Name of a copy on the task queue."""
-    return "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
 
 
 class Device:
@@ -185,10 +159,6 @@ class Device:
         """When the communication of a group is done."""
         return self._communicating.get(group, 0)
 
-    def warm(self, kernel: Kernel) -> None:
-        """The operator was compiled before the capture."""
-        self.compiled.add(kernel)
-
     def _take(self, start: int) -> int:
         """Dequeue the element that is enqueued at `start`; gives when CANN is called for it: at once without a queue."""
         if not self.task_queue:
@@ -202,16 +172,12 @@ class Device:
             self._dequeued[self._count % QUEUE] = self.free_at
         self._count += 1
 
-    def run(self, start: int, launch: Launching) -> tuple[int, int, int]:
-        """A kernel that is enqueued at `start`. When CANN is called, launches it, and it starts."""
-        return self.run_all([start], [launch], 0)[0][0]
-
-    def run_all(
+    def run(
         self, starts: Iterable[int], launches: Iterable[Launching], late: int
     ) -> tuple[list[tuple[int, int, int]], list[tuple[int, int]], int]:
-        """As `run`, kernels one behind the other, by a host that is `late` and waits for room on the queue. Also gives
-        (place among them, ns) where it is later from there on, and how late it is in the end. In one loop, as there are
-        hundreds of thousands."""
+        """Kernels that are enqueued at these times, one behind the other, by a host that is `late` and waits for room on the
+        queue: when CANN is called, launches each, and it starts; (place among them, ns) where the host is later from there
+        on; how late it is in the end. In one loop, as there are hundreds of thousands."""
         queues, dequeued, started, busy = self.task_queue > 0, self._dequeued, self._started, self._busy
         count, free_at = self._count, self.free_at
         rows, lates = list[tuple[int, int, int]](), list[tuple[int, int]]()
@@ -288,53 +254,3 @@ class Device:
         end = max(done, begin) + 200
         self._busy[stream] = end
         return begin, end
-
-
-def comm_op(
-    name: str,
-    transfer: Transfer,
-    exchange: Exchange,
-    group: Group,
-    arrival: Arrival,
-    end: int,
-    planes: Planes,
-    op: HostOp,
-) -> CommOp:
-    """A communication operator that is done at `end`."""
-    mesh = group.planes > 1 and exchange.type in PHASES
-    count = count_of(transfer.type, exchange.size // transfer.item, len(group.ranks))
-    return CommOp(
-        name,
-        transfer.type,
-        group,
-        arrival.at,
-        end - arrival.at,
-        arrival.connection,
-        arrival.acl,
-        arrival.tid,
-        count,
-        planes,
-        op,
-        main=1 if mesh or _receives(transfer, planes) else 0,
-        data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
-        algorithm="MESH-RING" if mesh else "RING",
-    )
-
-
-def acl_of_exchange(begin: int, took: int) -> int:
-    """When the launch of a communication operator passed through CANN."""
-    return begin + took // 20 * 10
-
-
-def _receives(transfer: Transfer, tasks: Planes) -> bool:
-    return transfer.type == BATCH and any(task.plane == RECEIVED for task in tasks.pattern.tasks)
-
-
-@dataclass(frozen=True)
-class Arrival:
-    """A rank at a communication operator: when, and by which launch."""
-
-    at: int
-    connection: int
-    acl: int
-    tid: int

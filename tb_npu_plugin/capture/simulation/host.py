@@ -8,40 +8,38 @@ out first (cluster.py), and then each rank is recorded by itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, repeat
 from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tb_npu_plugin.capture.simulation.allocations import Allocations
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
+from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange
-from tb_npu_plugin.capture.simulation.cost import COMPILED
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
+from tb_npu_plugin.capture.simulation.columns import Ints
+from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED
 from tb_npu_plugin.capture.simulation.device import (
-    Arrival,
+    ARRIVE,
+    COMMUNICATE,
+    TAKE_WORKSPACE,
+    WORKSPACE_SIZE,
     Device,
-    acl_of_exchange,
-    comm_op,
-    compile_time,
-    copy_time,
-    exchange_time,
+    Floats,
     launch_times,
     skewed,
-    workspace_times,
+    vary,
+    whole,
 )
 from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
-from tb_npu_plugin.capture.simulation.plan_arrays import Ints
 from tb_npu_plugin.capture.simulation.planes import Planes
 from tb_npu_plugin.capture.simulation.planner import plan_of
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import GcPause, Group, Process, Segment
+from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, GcPause, Group, Process, Segment
 from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
 
-Floats = NDArray[np.float64]
 #: Launches from one that is preempted to the next one.
 PREEMPTED = 40
 
@@ -59,14 +57,7 @@ class RandomStream:
         return self._twister.random_sample(count)
 
 
-_WHOLE = np.int64
-
-
-def _whole(numbers: Floats) -> Ints:
-    return numbers.astype(_WHOLE)
-
-
-@dataclass
+@dataclass(frozen=True)
 class HostFaults:
     """What goes wrong on one host: ns of each pause of the garbage collector, ns that the loader takes more, ns of mapping
     device memory, factor of all its work, ns for which the launching thread loses its core at each PREEMPTED-th launch."""
@@ -76,17 +67,6 @@ class HostFaults:
     allocator: int = 0
     slow: float = 1.0
     preempted: int = 0
-    pauses: list[GcPause] = field(default_factory=list)
-
-
-class Made(NamedTuple):
-    """What a step made on the device, as cluster.Truth has it."""
-
-    computing: int
-    slowed: int
-    ai_cpu: int
-    compiles: int
-    compile_ns: int
 
 
 @dataclass(frozen=True)
@@ -113,6 +93,15 @@ class Place:
     threads: tuple[int, ...] = ()
 
 
+class Arrival(NamedTuple):
+    """A rank at a communication operator: when, and by which launch."""
+
+    at: int
+    connection: int
+    acl: int
+    tid: int
+
+
 class Host:
     """Runs programs. `run` stops at each communication and is resumed when its end is known."""
 
@@ -120,9 +109,8 @@ class Host:
     groups: dict[str, int]
     #: This rank at the communication where it has stopped.
     arrival: Arrival
-    #: By the last step; ns that its data loader took.
-    made: Made
-    loading: int
+    #: Of the last step, as cluster.Truth has them.
+    figures: dict[str, int]
 
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
@@ -133,7 +121,6 @@ class Host:
         self.allocator.hold(place.held)
         if place.fragmented:
             self.allocator.fragment(place.fragmented)
-        self._allocations = Allocations(self.allocator)
         self.now = process.start
         main, autograd = process.pid, process.pid + 91
         #: By plan.Thread.
@@ -174,18 +161,25 @@ class Host:
     def run(self, program: Program, number: int) -> Iterator[Transfer]:
         """One step, in a segment of its own. Stops at each communication, with `arrival` set."""
         plan = self._plan(program)
-        step = self._step = Step(plan, number, self._counters)
+        step = self._step = self._begin(plan, number)
         if plan.aside and self._threads[-1] not in self.process.threads:
             self.process.threads.append(self._threads[-1])
         self._draw(step)
         yield from self._carry_out(step)
         step.apply_host_delay()
         self.now = int(step.clock[-1])
-        step.memory = self._allocations.carry_out(plan)
+        step.memory = self.allocator.carry_out(plan.events)
         step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
-        self._faults.pauses += step.pauses
-        self.loading = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
+        self.figures["pauses"] = sum(pause.end - pause.start for pause in step.pauses)
+        self.figures["loading"] = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
+        self.figures["allocated"], self.figures["reserved"] = self.allocator.allocated, self.allocator.reserved
         self._counters = self._counters.behind(plan)
+
+    def _begin(self, plan: Plan, number: int) -> Step:
+        step = Step(plan, number, self._counters)
+        if self._recording is not None:
+            self._recording.begin(step)
+        return step
 
     def _draw(self, step: Step) -> None:
         """How long everything takes: of the host's work, which moves the clock, and of launches."""
@@ -194,35 +188,35 @@ class Host:
         draws = self._random.take(plan.draws)
         step.clock = self._clock(plan, draws)
         compiling = np.where(arrays.compiles, COMPILED, 0)
-        for launch in arrays.new:
-            compiling[launch] = compile_time(draws[arrays.launch_draws[launch] + 1])
+        compiling[arrays.new] = vary(COMPILE, draws[arrays.launch_draws[arrays.new] + 1])
         firsts, others = arrays.launch_draws, arrays.launch_draws + arrays.is_new
         columns = (draws[firsts], *(draws[others + more] for more in range(1, 6)))
-        times = launch_times(columns, arrays.ns, device.slow, _whole)
+        times = launch_times(columns, arrays.ns, device.slow)
         if self._faults.preempted:
             is_hit = np.arange(len(arrays.ns)) % PREEMPTED == PREEMPTED - 1
             times = times._replace(inner=times.inner + np.where(is_hit, self._faults.preempted, 0))
         step.launches = times
-        sized, taken = workspace_times([draws[arrays.prepare_draws + more] for more in range(2)], _whole)
+        sized = vary(WORKSPACE_SIZE, draws[arrays.prepare_draws])
+        taken = vary(TAKE_WORKSPACE, draws[arrays.prepare_draws + 1])
         step.sized, step.prepared = sized * arrays.prepares, sized * arrays.prepares + taken * arrays.takes
         step.compiling = compiling
-        step.copies = copy_time(draws[arrays.copy_draws], _whole)
-        step.exchanges = exchange_time(draws[arrays.exchange_draws], _whole)
-        self.made = Made(
-            int(times.dur.sum()),
-            int(times.slowed.sum()),
-            int(times.dur[arrays.ai_cpu].sum()),
-            len(arrays.new),
-            int(compiling[arrays.new].sum()),
-        )
+        step.copies = vary(ARRIVE, draws[arrays.copy_draws])
+        step.exchanges = vary(COMMUNICATE, draws[arrays.exchange_draws])
+        self.figures = {
+            "computing": int(times.dur.sum()),
+            "slowed": int(times.slowed.sum()),
+            "ai_cpu": int(times.dur[arrays.ai_cpu].sum()),
+            "compiles": len(arrays.new),
+            "compile": int(compiling[arrays.new].sum()),
+        }
 
     def _clock(self, plan: Plan, draws: Floats) -> Ints:
         """Time of each tick of a plan, as long as the host waits for nothing."""
         arrays = plan.arrays
         lot = draws[arrays.lots]
         shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
-        spells = _whole(arrays.spells * shares) // 10 * 10 + 10
-        clock = np.empty(len(spells) + 1, dtype=_WHOLE)
+        spells = whole(arrays.spells * shares) // 10 * 10 + 10
+        clock = np.empty(len(spells) + 1, dtype=np.int64)
         clock[0] = 0
         np.cumsum(spells * arrays.works, out=clock[1:])
         return clock + self.now
@@ -245,7 +239,7 @@ class Host:
         }
         for action, place, argument in plan.actions:
             if action is Action.LAUNCH:
-                found, lates, late = device.run_all(starts[place : place + argument], islice(launches, argument), late)
+                found, lates, late = device.run(starts[place : place + argument], islice(launches, argument), late)
                 step.queue += found
                 step.lates += [(ticks[place + behind] + 1, by) for behind, by in lates]
             elif action is Action.WAIT:
@@ -280,7 +274,7 @@ class Host:
             step.copied += [(row, dur) for row in rows]
             return begin
         begin, at = device.meet(start, took, self.groups[argument.group])
-        self._arrive(step, at, acl_of_exchange(begin, took))
+        self._arrive(step, at, begin + took // 20 * 10)
         return begin
 
     def _mark(self, argument: Any, start: int) -> int:
@@ -309,11 +303,29 @@ class Host:
     ) -> None:
         """The communication where this rank has stopped is done at `end`."""
         self.device.part(group.index, end)
-        if self._recording is not None and self._step is not None:
-            op = self._recording.launcher(self._step)
-            found = comm_op(name, transfer, exchange, group, self.arrival, end, planes, op)
-            self._step.comm.append(found)
-            self.device.meters.count_communication(found)
+        if self._recording is None or self._step is None:
+            return
+        step, arrival, type_ = self._step, self.arrival, transfer.type
+        is_mesh = group.planes > 1 and exchange.type in PHASES
+        receives = type_ == BATCH and any(task.plane == RECEIVED for task in planes.pattern.tasks)
+        op = CommOp(
+            name,
+            type_,
+            group,
+            arrival.at,
+            end - arrival.at,
+            arrival.connection,
+            arrival.acl,
+            arrival.tid,
+            count_of(type_, exchange.size // transfer.item, len(group.ranks)),
+            planes,
+            step.ops[step.plan.queue[step.plan.exchanges[step.exchanged][0]].op],
+            main=1 if is_mesh or receives else 0,
+            data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
+            algorithm="MESH-RING" if is_mesh else "RING",
+        )
+        step.comm.append(op)
+        self.device.meters.count_communication(op)
 
     def stopped(self) -> int:
         """When the profiler has stopped, if it does so now: it waits for the device first."""

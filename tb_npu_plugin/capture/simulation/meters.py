@@ -6,11 +6,6 @@ memory when the cache is full: by the next sample, or by a later one where that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-from numpy.typing import NDArray
-
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.records import CommOp, Segment, Task
 from tb_npu_plugin.capture.simulation.samples import ModuleSample, Sample
@@ -21,7 +16,6 @@ EVERY = 20_000_000
 _LATE = 30_000
 #: Traffic of the banks of the memory by their mean: they differ a little (as there).
 _BANKS = (1.004, 1.001, 0.998, 0.997)
-Ints = NDArray[np.int64]
 #: Bytes that CANN's components hold beside the caching allocator: HCCL per communicator (two buffers of 200 MB).
 _RUNTIME, _GRAPH_ENGINE, _HCCL = 92 << 20, 76 << 20, 400 << 20
 _IDLE_CLOCK = 800
@@ -49,19 +43,6 @@ class Meters:
         traffic[1] += work.main_written
         traffic[2] += work.cached
         traffic[3] += work.kept
-
-    def count_all(self, starts: Ints, sizes: Sequence[Ints]) -> None:
-        """Note the traffic of many tasks; sizes: bytes of each, from and to the main memory, from and to the cache."""
-        if not len(starts):
-            return
-        windows = (starts - self._start) // EVERY
-        order = np.argsort(windows, kind="stable")
-        windows = windows[order]
-        firsts = np.flatnonzero(np.diff(windows, prepend=windows[0] - 1))
-        sums = np.add.reduceat(np.stack(sizes)[:, order], firsts, axis=1)
-        for window, *found in zip(windows[firsts].tolist(), *sums.tolist()):
-            before = self._traffic.get(window, (0, 0, 0, 0))
-            self._traffic[window] = [had + more for had, more in zip(before, found)]
 
     def count_communication(self, op: CommOp) -> None:
         """Note the traffic of a communication operator."""

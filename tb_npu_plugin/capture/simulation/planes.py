@@ -64,14 +64,6 @@ class Planes(Sequence[PlaneTask]):
         self.pattern, self.starts, self.durs, self.peers = pattern, starts, durs, peers or {}
         self._records: list[PlaneTask] | None = None
 
-    @classmethod
-    def of(cls, tasks: Sequence[PlaneTask]) -> Planes:
-        """Of tasks that are there."""
-        both = [(place, task.peer) for place, task in enumerate(tasks)]
-        peers = {place: (peer.start, peer.dur) for place, peer in both if peer is not None}
-        pattern = Pattern([replace(task, start=0, dur=0) for task in tasks])
-        return cls(pattern, [task.start for task in tasks], [task.dur for task in tasks], peers)
-
     def renamed(self, ranks: tuple[int, ...], plane: int | None = None) -> Planes:
         """The same with other ranks, by those so far; and on another plane, if one is given."""
         return Planes(_renamed(self.pattern, ranks, plane), self.starts, self.durs, self.peers)
@@ -113,9 +105,6 @@ class Planes(Sequence[PlaneTask]):
     def __getitem__(self, index: slice) -> list[PlaneTask]: ...
     def __getitem__(self, index: int | slice) -> PlaneTask | list[PlaneTask]:
         return self.records[index]
-
-    def __repr__(self) -> str:
-        return repr(self.records)
 
 
 #: Of an operator whose tasks are not kept.

@@ -9,7 +9,6 @@ from tb_npu_plugin.capture.simulation.device import (
     LEVEL_2,
     STREAM,
     WORKSPACE_SIZE,
-    api_of_copy,
     stream_of,
     workspace_of,
     workspace_states,
@@ -220,7 +219,8 @@ class Planner:
     def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy."""
         plan = self.plan
-        place = self._enqueue(Action.COPY, api_of_copy(to_host), 1, (size, parts))
+        name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
+        place = self._enqueue(Action.COPY, name, 1, (size, parts))
         thread = self._thread()
         call = self._call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", thread)
         plan.copies.append((place, call, len(plan.tasks), parts, size))

@@ -176,6 +176,19 @@ class Program:
         """Let the host wait for the data loader, which a fault may slow down."""
         self.instructions.append(("load", ns))
 
+    def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
+        """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""
+        size = Tensor(shape, type_).size
+        with (
+            self.frame("torch/utils/data/dataloader.py(631): __next__"),
+            self.op("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"),
+        ):
+            self.load(ns)
+        with self.op("aten::to", [shape], [type_]), self.op("aten::copy_", [shape, shape], [type_, type_]):
+            slot = self.allocate(size)
+            self.copy(size)
+        return slot
+
     def map_memory(self) -> None:
         """A place where the allocator may map device memory."""
         self.instructions.append(("map_memory",))

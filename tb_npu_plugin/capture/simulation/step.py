@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence
-from functools import cache
-from typing import Any, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.allocations import Allocated, HeldColumns
-from tb_npu_plugin.capture.simulation.columns import Columns
+from tb_npu_plugin.capture.simulation.allocator import Allocated
+from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.device import ACL, AFTER, DEQUEUE, FIRST_TASK, MARK_CALL, TASK_BITS, LaunchTimes
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.plan import Plan
-from tb_npu_plugin.capture.simulation.plan_arrays import Ints, ints
 from tb_npu_plugin.capture.simulation.records import (
     CannCall,
     CommOp,
@@ -25,6 +22,7 @@ from tb_npu_plugin.capture.simulation.records import (
     Queued,
     Segment,
     Task,
+    by_start,
 )
 from tb_npu_plugin.capture.simulation.records import Step as Mark
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
@@ -59,6 +57,8 @@ class Step:
     queue       (when CANN is called, launches the kernel, the kernel starts) of each element of the queue, 0: it does not
     copied      (start, ns) of the tasks of copies; waits: (start, end), None where there was nothing to wait for
     lates       (tick, by): from that tick on the host is later by as much
+    memory      state of the allocator after each event of the plan
+    ops         operators, if records are kept; comm: communication operators so far; exchanged: how many
     """
 
     clock: Ints
@@ -68,7 +68,6 @@ class Step:
     prepared: Ints
     copies: Ints
     exchanges: Ints
-    memory: Allocated
 
     def __init__(self, plan: Plan, number: int, counters: Counters) -> None:
         self.plan, self.number, self.counters = plan, number, counters
@@ -76,10 +75,10 @@ class Step:
         self.copied: list[tuple[int, int]] = []
         self.waits: list[Optional[tuple[int, int]]] = []
         self.lates: list[tuple[int, int]] = []
-        self.exchanged = 0
+        self.memory: list[Allocated] = []
+        self.ops: list[HostOp] = []
         self.comm: list[CommOp] = []
-        self.comm_places: list[int] = []
-        self.launchers: dict[int, HostOp] = {}  # operators that communicate, by their place
+        self.exchanged = 0
         self.pauses: list[GcPause] = []
 
     def apply_host_delay(self) -> None:
@@ -95,281 +94,168 @@ class Recording:
     """Makes the segments of one rank. threads: by plan.Thread; queues: there is a task queue."""
 
     def __init__(self, process: Process, threads: tuple[int, ...], meters: Meters, queues: bool) -> None:
-        self._process, self._threads, self._meters, self._queues = process, ints(threads), meters, queues
+        self._process, self._threads, self._meters, self._queues = process, threads, meters, queues
         self._tasks: dict[int, int] = {}
-        self._held: dict[Plan, HeldColumns] = {}
 
     def next_number(self, stream: int) -> int:
         """Number of a task that is in no plan."""
-        number = self._tasks[stream] = self._tasks.get(stream, FIRST_TASK) + 1
-        return number & ((1 << TASK_BITS) - 1)
+        return self._count(stream) & ((1 << TASK_BITS) - 1)
 
-    def launcher(self, step: Step) -> HostOp:
-        """The operator whose communication has just begun."""
-        plan = step.plan
-        place = plan.queue[plan.exchanges[step.exchanged][0]].op
-        row = plan.ops[place]
-        assert row.info is not None
-        op = step.launchers[place] = HostOp(row.info, int(self._threads[row.thread]), 0)
-        step.comm_places.append(place)
-        return op
+    def _count(self, stream: int) -> int:
+        number = self._tasks[stream] = self._tasks.get(stream, FIRST_TASK) + 1
+        return number
+
+    def begin(self, step: Step) -> None:
+        """Make the operators of a step; they get their times at its end."""
+        before, mark = step.counters.sequence, OpInfo(f"{STEP_MARK}{step.number}")
+        for info, thread, _, number, backward in step.plan.ops:
+            sequence = number + before if number >= 0 else -1
+            step.ops.append(HostOp(info or mark, self._threads[thread], 0, 0, sequence, int(backward)))
 
     def segment(self, step: Step, until: int) -> Segment:
         """The records of a step. until: nothing later begins before."""
-        clock = step.clock
-        start, end = clock[list(step.plan.step)].tolist()
-        ops = self._ops(step)
-        segment = Segment(
-            Mark(step.number, start, end) if self._process.marks else None,
-            until,
-            ops,
-            self._frames(step),
-            gc=step.pauses,
-        )
-        begins = np.zeros(0, dtype=np.int64)
-        if self._process.npu:
-            begins, ats, readies = np.array(step.queue, dtype=np.int64).reshape(-1, 3).T
-            segment.tasks = self._rows(step, begins, ats, readies, ops)
-            segment.queue, segment.cann = self._launches(step, begins, ats, ops)
-            segment.comm = self._communication(step)
-        segment.totals, segment.memory = self._memory(step, begins)
+        clock: list[int] = step.clock.tolist()
+        plan, process = step.plan, self._process
+        start, end = (clock[tick] for tick in plan.step)
+        for op, row, last in zip(step.ops, plan.ops, plan.op_ends):
+            op.start, op.end = clock[row.start], clock[last]
+        frames = step.counters.frames
+        python = [
+            PyCall(
+                frame.name,
+                process.pid,
+                clock[frame.start],
+                clock[last],
+                frame.id + frames,
+                frame.parent + frames if frame.parent else 0,
+                frame.module,
+            )
+            for frame, last in zip(plan.frames, plan.frame_ends)
+        ]
+        mark = Mark(step.number, start, end) if process.marks else None
+        segment = Segment(mark, until, step.ops, python, gc=step.pauses)
+        if process.npu:
+            self._device(step, clock, segment)
+            segment.comm = sorted(step.comm, key=by_start)
+        self._memory(step, clock, segment)
         return segment
 
-    def _ops(self, step: Step) -> Columns[HostOp]:
-        arrays, clock, infos = step.plan.arrays, step.clock, step.plan.arrays.op_infos
-        if infos and infos[0] is None:
-            infos = [OpInfo(f"{STEP_MARK}{step.number}"), *infos[1:]]
-
-        @cache
-        def found() -> dict[str, Any]:
-            sequences = np.where(arrays.op_sequences < 0, -1, arrays.op_sequences + step.counters.sequence)
-            return {
-                "info": infos,
-                "tid": self._threads[arrays.op_threads],
-                "start": clock[arrays.op_starts],
-                "end": clock[arrays.op_ends],
-                "sequence": sequences,
-                "forward_tid": arrays.op_backward,
-            }
-
-        def make() -> list[HostOp]:
-            columns = [found()[name].tolist() for name in ("tid", "start", "end", "sequence")]
-            out = list(map(HostOp, infos, *columns, arrays.op_backward))
-            for place, op in step.launchers.items():
-                plain = out[place]
-                op.start, op.end, op.sequence, op.forward_tid = (
-                    plain.start,
-                    plain.end,
-                    plain.sequence,
-                    plain.forward_tid,
-                )
-                out[place] = op
-            return out
-
-        return Columns(make, found)
-
-    def _frames(self, step: Step) -> Columns[PyCall]:
-        arrays, clock, before = step.plan.arrays, step.clock, step.counters.frames
-        return _columns(
-            PyCall,
-            lambda: {
-                "name": arrays.frame_names,
-                "tid": [self._process.pid] * len(arrays.frame_names),
-                "start": clock[arrays.frame_starts],
-                "end": clock[arrays.frame_ends],
-                "id": arrays.frame_ids + before,
-                "parent": np.where(arrays.frame_parents > 0, arrays.frame_parents + before, 0),
-                "module": arrays.frame_modules,
-            },
-        )
-
     # -- the device ---------------------------------------------------------------------------------
-    def _rows(self, step: Step, begins: Ints, ats: Ints, readies: Ints, ops: Columns[HostOp]) -> Columns[Task]:
-        """Tasks on streams, by start."""
-        arrays, plan = step.plan.arrays, step.plan
-        starts, durs, acls = (np.zeros(len(plan.tasks), dtype=np.int64) for _ in range(3))
-        there = np.ones(len(plan.tasks), dtype=np.int64)
-        places = arrays.launch_places
-        starts[arrays.launch_tasks], durs[arrays.launch_tasks] = readies[places], step.launches.dur
-        acls[arrays.launch_tasks] = ats[places] + ACL
-        self._meters.count_all(readies[places], arrays.traffic)
-        copied = ints(step.copied).reshape(-1, 2)
-        starts[arrays.copy_tasks], durs[arrays.copy_tasks] = copied[:, 0], copied[:, 1]
-        acls[arrays.copy_tasks] = begins[arrays.copy_places[arrays.copy_of_task]]
+    def _device(self, step: Step, clock: list[int], segment: Segment) -> None:
+        """Tasks on streams, the calls of CANN for them and on the host, and the task queue."""
+        plan, elements = step.plan, step.queue
+        tasks: list[Optional[tuple[int, int, int]]] = [None] * len(plan.tasks)  # start, ns, ACL call
+        calls = [(0, 0)] * len(plan.calls)  # start, end
+        done = [begin + MARK_CALL for begin, _, _ in elements]  # of marks; all others have their own
+        drawn = step.launches
+        columns = drawn.inner, drawn.closing, drawn.dur, step.sized, step.prepared, step.compiling
+        for launch, *times in zip(plan.launches, *(column.tolist() for column in columns)):
+            inner, closing, dur, sized, prepared, compiling = times
+            begin, at, ready = elements[launch.place]
+            tasks[launch.task] = ready, dur, at + ACL
+            done[launch.place] = end = at + inner + closing
+            calls[launch.node], calls[launch.node + 1] = (at, at + inner), (begin + prepared, end)
+            if launch.size >= 0:
+                calls[launch.size] = begin, begin + sized
+            if launch.runtime >= 0:
+                calls[launch.runtime] = at + 600, at + inner - 400
+            if launch.compiles >= 0:
+                calls[launch.compiles] = begin + 1_000, begin + compiling - 1_000
+        copied = iter(step.copied)
+        for (place, call, first, parts, _), took in zip(plan.copies, step.copies.tolist()):
+            begin = elements[place][0]
+            calls[call] = begin, begin + took
+            done[place] = begin + took
+            for task in range(first, first + parts):
+                tasks[task] = (*next(copied), begin)
+        for (place, call), took in zip(plan.exchanges, step.exchanges.tolist()):
+            begin = elements[place][0]
+            done[place] = begin + took
+            for later in range(3):
+                calls[call + later] = begin, begin + took - later * 1_000
+        for call, first, last in plan.host_calls:
+            calls[call] = clock[first], clock[last]
         for task, wait in zip(plan.waits, step.waits):
-            if wait is None:
-                there[task] = 0
-            else:
-                starts[task], durs[task] = wait[0], wait[1] - wait[0]
-        numbers = self._numbers(arrays.task_streams, there)
-        order = np.flatnonzero(there)
-        order = order[np.argsort(starts[order], kind="stable")]
-        found: dict[str, Any] = {
-            "kernel": arrays.task_kernels[order],
-            "start": starts[order],
-            "dur": durs[order],
-            "stream": arrays.task_streams[order],
-            "task": numbers[order] & ((1 << TASK_BITS) - 1),
-            "connection": arrays.task_connections[order] + step.counters.connection,
-            "acl": acls[order],
-            "acl_tid": np.where(acls > 0, self._threads[arrays.task_threads], 0)[order],
-            "op_place": arrays.task_ops[order],
-            "size": arrays.task_sizes[order],
-            "batch": numbers[order] >> TASK_BITS,
-        }
-
-        def make() -> list[Task]:
-            records = ops.records
-            return [
-                Task(
-                    kernel,
-                    start,
-                    dur,
-                    stream,
+            if wait is not None:
+                tasks[task] = wait[0], wait[1] - wait[0], 0
+        segment.tasks = self._rows(step, tasks)
+        segment.cann = self._calls(step, calls)
+        if self._queues:
+            numbers = range(step.counters.correlation + 1, step.counters.correlation + 1 + len(plan.queue))
+            segment.queue = [
+                Queued(
                     number,
-                    connection,
-                    acl or None,
-                    tid,
-                    records[op] if op >= 0 else None,
-                    size,
-                    batch,
+                    item.name,
+                    step.ops[item.op],
+                    clock[item.tick],
+                    clock[item.tick + 1],
+                    begin - DEQUEUE,
+                    end + AFTER,
                 )
-                for kernel, start, dur, stream, number, connection, acl, tid, op, size, batch in zip(
-                    *(column.tolist() for column in found.values())
-                )
+                for number, item, (begin, _, _), end in zip(numbers, plan.queue, elements, done)
             ]
 
-        return Columns(make, lambda: found)
+    def _rows(self, step: Step, times: list[Optional[tuple[int, int, int]]]) -> list[Task]:
+        """Tasks on streams, by start. times: start, ns, and when the launch passed through ACL, 0: it did not."""
+        out = []
+        for row, time in zip(step.plan.tasks, times):
+            if time is None:
+                continue
+            start, dur, acl = time
+            number = self._count(row.stream)
+            task = Task(
+                row.kernel,
+                start,
+                dur,
+                row.stream,
+                number & ((1 << TASK_BITS) - 1),
+                row.connection + step.counters.connection,
+                acl or None,
+                self._threads[row.thread] if acl else 0,
+                step.ops[row.op] if row.op >= 0 else None,
+                row.size,
+                number >> TASK_BITS,
+            )
+            if row.kernel.computes:
+                self._meters.count(task)
+            out.append(task)
+        return sorted(out, key=by_start)
 
-    def _numbers(self, streams: Ints, there: Ints) -> Ints:
-        """Numbers of the tasks on their streams."""
-        out = np.zeros(len(streams), dtype=np.int64)
-        for stream in np.unique(streams).tolist():
-            mine = np.cumsum((streams == stream) * there)
-            before = self._tasks.get(stream, FIRST_TASK)
-            out = np.where(streams == stream, mine + before, out)
-            self._tasks[stream] = before + int(mine[-1])
-        return out
-
-    def _launches(
-        self, step: Step, begins: Ints, ats: Ints, ops: Columns[HostOp]
-    ) -> tuple[MutableSequence[Queued], Columns[CannCall]]:
-        """The task queue, and the calls of CANN for its elements and on the host."""
-        arrays = step.plan.arrays
-        times = cache(lambda: self._call_times(step, begins, ats))
-
-        def calls() -> dict[str, Any]:
-            starts, ends, _ = times()
-            order = np.lexsort((-ends, starts))
-            order = order[arrays.call_levels[order] != ""]
-            return {
-                "level": arrays.call_levels[order],
-                "name": arrays.call_names[order],
-                "item": arrays.call_items[order],
-                "mode": arrays.call_modes[order],
-                "tid": self._threads[arrays.call_threads[order]],
-                "start": starts[order],
-                "end": ends[order],
-                "connection": order + (step.counters.connection + 1),
-            }
-
-        queue = self._queue(step, begins - DEQUEUE, lambda: times()[2] + AFTER, ops) if self._queues else []
-        return queue, _columns(CannCall, calls)
-
-    @staticmethod
-    def _call_times(step: Step, begins: Ints, ats: Ints) -> tuple[Ints, Ints, Ints]:
-        """Starts and ends of the calls of CANN, and when the launching thread is done with each element of the queue."""
-        arrays, clock, times = step.plan.arrays, step.clock, step.launches
-        starts, ends = np.zeros(len(step.plan.calls), dtype=np.int64), np.zeros(len(step.plan.calls), dtype=np.int64)
-        ended = begins + MARK_CALL  # of marks; all others have their own
-
-        def note(calls: Ints, start: Ints, end: Ints) -> None:
-            starts[calls], ends[calls] = start, end
-
-        begin, at, places, nodes = (
-            begins[arrays.launch_places],
-            ats[arrays.launch_places],
-            arrays.launch_places,
-            arrays.launch_nodes,
-        )
-        done = ended[places] = at + times.inner + times.closing
-        note(nodes, at, at + times.inner)
-        note(nodes + 1, begin + step.prepared, done)
-        sizes = np.flatnonzero(arrays.prepares)
-        note(arrays.sizes[sizes], begin[sizes], begin[sizes] + step.sized[sizes])
-        if (arrays.runtimes >= 0).any():
-            note(arrays.runtimes, at + 600, at + times.inner - 400)
-        new = arrays.new
-        note(arrays.compile_calls[new], begin[new] + 1_000, begin[new] + step.compiling[new] - 1_000)
-        begin = begins[arrays.copy_places]
-        done = ended[arrays.copy_places] = begin + step.copies
-        note(arrays.copy_calls, begin, done)
-        begin, calls = begins[arrays.exchange_places], arrays.exchange_calls
-        done = ended[arrays.exchange_places] = begin + step.exchanges
-        for later in range(3):
-            note(calls + later, begin, done - later * 1_000)
-        note(arrays.host_calls[:, 0], clock[arrays.host_calls[:, 1]], clock[arrays.host_calls[:, 2]])
-        return starts, ends, ended
-
-    def _queue(self, step: Step, starts: Ints, ends: Callable[[], Ints], ops: Columns[HostOp]) -> Columns[Queued]:
-        arrays, clock = step.plan.arrays, step.clock
-        first = step.counters.correlation + 1
-
-        @cache
-        def found() -> dict[str, Any]:
-            return {
-                "correlation": np.arange(first, first + len(starts)),
-                "name": arrays.queue_names,
-                "op_place": arrays.queue_ops,
-                "start": clock[arrays.queue_ticks],
-                "end": clock[arrays.queue_ticks + 1],
-                "dequeue_start": starts,
-                "dequeue_end": ends(),
-                "tid": self._threads[arrays.op_threads[arrays.queue_ops]],
-            }
-
-        def make() -> list[Queued]:
-            records = ops.records
-            columns = (found()[name].tolist() for name in ("start", "end", "dequeue_start", "dequeue_end"))
-            launchers = [records[place] for place in arrays.queue_ops.tolist()]
-            return list(map(Queued, found()["correlation"].tolist(), arrays.queue_names, launchers, *columns))
-
-        return Columns(make, found)
-
-    def _communication(self, step: Step) -> Columns[CommOp]:
-        both = sorted(zip(step.comm, step.comm_places), key=lambda pair: pair[0].start)
-        records = [op for op, _ in both]
-        found = {"op_place": [place for _, place in both], "connection": [op.connection for op in records]}
-        return Columns(lambda: records, lambda: found)
+    def _calls(self, step: Step, times: list[tuple[int, int]]) -> list[CannCall]:
+        """Calls of CANN, by start; the longer ones first. times: start and end."""
+        first = step.counters.connection + 1
+        out = [
+            CannCall(call.level, call.name, call.item, call.mode, self._threads[call.thread], start, end, connection)
+            for connection, (call, (start, end)) in enumerate(zip(step.plan.calls, times), first)
+            if call.level
+        ]
+        return sorted(out, key=lambda call: (call.start, -call.end))
 
     # -- memory -------------------------------------------------------------------------------------
-    def _memory(self, step: Step, begins: Ints) -> tuple[Columns[Totals], Columns[Allocation]]:
-        arrays, clock = step.plan.arrays, step.clock
-        known = self._held.get(step.plan)
-        if known is None or known.memory is not step.memory:
-            known = HeldColumns(step.plan, step.memory)
-            if not step.plan.once:
-                self._held[step.plan] = known
-        held = known
-
-        def found() -> dict[str, Any]:
-            times = clock[arrays.total_ticks] + arrays.total_later
-            if len(arrays.taken):
-                launches, later = arrays.total_launches[arrays.taken], arrays.total_later[arrays.taken]
-                behind = np.where(later < 0, step.prepared[launches], step.sized[launches] + later)
-                times[arrays.taken] = begins[arrays.launch_places[launches]] + behind
-            return {"component": arrays.total_components, "at": times, **held.totals}
-
-        totals = _columns(Totals, found)
-        return totals, held.blocks(clock, totals)
-
-
-def _columns(kind: type[Any], found: Callable[[], dict[str, Any]]) -> Columns[Any]:
-    """Columns of all that a kind of record holds, in order."""
-    columns = cache(found)
-
-    def make() -> list[Any]:
-        given = columns().values()
-        return list(map(kind, *(values if isinstance(values, list) else values.tolist() for values in given)))
-
-    return Columns(make, columns)
+    @staticmethod
+    def _memory(step: Step, clock: list[int], segment: Segment) -> None:
+        plan, states = step.plan, step.memory
+        sized, prepared = step.sized.tolist(), step.prepared.tolist()
+        totals = []
+        for total in plan.totals:
+            if total.launch < 0:
+                at = clock[total.tick] + total.later
+            else:
+                behind = prepared[total.launch] if total.later < 0 else sized[total.launch] + total.later
+                at = step.queue[plan.launches[total.launch].place][0] + behind
+            state = states[total.event] if total.event >= 0 else None
+            sizes = (state.allocated, state.reserved, state.allocated) if state else total.sizes
+            totals.append(Totals(total.component, at, *sizes))
+        segment.totals = totals
+        segment.memory = [
+            Allocation(
+                row.name,
+                states[row.event].size if row.event >= 0 else row.size,
+                clock[row.tick],
+                totals[row.before],
+                None if row.release is None else clock[row.release] + row.dur,
+                None if row.active_release is None else clock[row.active_release] + row.dur,
+                None if row.after is None else totals[row.after],
+            )
+            for row in plan.memory
+        ]

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from tb_npu_plugin.capture.simulation.columns import Columns, arrays, columns
+from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
 from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
@@ -219,8 +219,6 @@ class HostTables:
 def _launches(records: Sequence[Any], ops: Sequence[HostOp]) -> tuple[Ints, Ints]:
     """Place of the operator that launched each task or communication, -1: none of these; and the connections."""
     (connections,) = arrays(records, "connection")
-    if isinstance(records, Columns) and records.tells("op_place"):
-        return records.array("op_place"), connections
     places = {op: place for place, op in enumerate(ops)}
     return np.array([places.get(record.op, -1) for record in records], dtype=np.int64), connections
 

@@ -27,7 +27,7 @@ _KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASen
 #: Where a task has no notification: the largest number that SQLite holds.
 _NO_NOTIFY = (1 << 63) - 1
 #: Tasks of a statement, at most: older versions of SQLite take 999 values. The first two tasks of an operator come on top;
-#: then rounds of 3 or 5 tasks follow (patterns.py), so that most parts of a long ring have the same statement.
+#: then rounds of 3 or 5 tasks follow (collectives.py), so that most parts of a long ring have the same statement.
 _FRONT, _ROWS = 2, 120
 
 
