@@ -8,13 +8,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
-from tb_npu_plugin.capture.models.processes import writing_processes
+from tb_npu_plugin.capture.models.processes import unless_orphaned, writing_processes
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
@@ -24,9 +23,8 @@ from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.framework import Share
+from tb_npu_plugin.capture.writers.framework import Result
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
-from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
@@ -122,10 +120,9 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
         if folder.exists():
             raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
-    cores = jobs or os.cpu_count() or 1
-    jobs = min(cores, len(ranks))
+    jobs = min(jobs or os.cpu_count() or 1, len(ranks))
     if len(ranks) == 1:
-        truths = _write_shared(recipe, cluster, ranks[0], out, cores, _part(progress, 0, 1))
+        truths = write_only_rank(recipe, cluster, ranks[0], out, _part(progress, 0, 1))
     else:
         table, truths = cluster.times(lambda share: progress("times of all ranks", share))
         if jobs == 1:
@@ -168,7 +165,7 @@ def _write_beside(
     _clusters[number] = cluster
     try:
         with writing_processes(jobs, _begin, (recipe, table, out, number)) as pool:
-            futures = {pool.submit(_write, rank): rank for rank in ranks}
+            futures = {pool.submit(unless_orphaned, _write, rank): rank for rank in ranks}
             for future in as_completed(futures):
                 future.result()
                 left.remove(futures[future])
@@ -195,27 +192,7 @@ def write_rank(
 ) -> None:
     """Write the result folder of one rank of those whose times are known, step by step."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with gc_paused(), _remove_on_error(_folder(recipe, cluster, rank, out)):
-        _write_segments(recipe, cluster, process, segments, out, progress)
-
-
-def _write_shared(
-    recipe: Recipe, cluster: Cluster, rank: int, out: Path, cores: int, progress: Callable[[float], None]
-) -> list[Truth]:
-    """write_only_rank; where there are two cores, another process writes one share of it: simulating twice takes less
-    than writing both one after the other."""
-    with _remove_on_error(_folder(recipe, cluster, rank, out)):
-        if cores == 1 or not FRAMEWORKS[recipe.framework].shared(recipe.options):
-            return write_only_rank(recipe, cluster, rank, out, progress)
-        with writing_processes(1) as pool:
-            trace = pool.submit(_write_trace, recipe, rank, out)
-            return write_only_rank(recipe, cluster, rank, out, progress, "rest", trace.result)
-
-
-def _write_trace(recipe: Recipe, rank: int, out: Path) -> None:
-    cluster = recipe.cluster()
-    with _remove_on_error(_folder(recipe, cluster, rank, out)):
-        write_only_rank(recipe, cluster, rank, out, share="trace")
+    _write_segments(recipe, cluster, process, segments, out, progress)
 
 
 def write_only_rank(
@@ -224,15 +201,10 @@ def write_only_rank(
     rank: int,
     out: Path,
     progress: Callable[[float], None] = lambda share: None,
-    share: Share = "all",
-    wait: Callable[[], object] = lambda: None,
 ) -> list[Truth]:
-    """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank.
-
-    wait: comes back when the other share is written; called before what needs it is done."""
+    """Write the result folder of one rank while all ranks run, step by step; gives the truth of each rank."""
     process, segments, truths = cluster.record_beside(rank, runtime=recipe.options.level >= 2)
-    with gc_paused():
-        _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
+    _write_segments(recipe, cluster, process, segments, out, progress)
     return truths
 
 
@@ -243,9 +215,8 @@ def _write_segments(
     segments: Iterator[Segment],
     out: Path,
     progress: Callable[[float], None],
-    share: Share = "all",
-    wait: Callable[[], object] = lambda: None,
 ) -> None:
+    """Write a result folder: it is complete, or not there, since half a result would be taken for a whole one."""
     layout, rank = cluster.layout, process.rank
     arguments = {
         "tensor_model_parallel_size": layout.tp,
@@ -271,14 +242,18 @@ def _write_segments(
     )
     process.marks = schedule is not None
     folder = _folder(recipe, cluster, rank, out)
-    result = Result(folder, process, options, recipe.dialect or framework.dialect, framework, share)
-    for number, segment in enumerate(segments, 1):
-        if options.gc_threshold is None:  # collections are not recorded
-            segment.gc.clear()
-        result.add(segment)
-        progress(number / recipe.steps)
-    wait()
-    result.close()
+    try:
+        with gc_paused():
+            result = Result(folder, process, options, recipe.dialect or framework.dialect, framework)
+            for number, segment in enumerate(segments, 1):
+                if options.gc_threshold is None:  # collections are not recorded
+                    segment.gc.clear()
+                result.add(segment)
+                progress(number / recipe.steps)
+            result.close()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
@@ -286,16 +261,6 @@ def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
     framework = FRAMEWORKS[recipe.framework]
     dialect, node = recipe.dialect or framework.dialect, rank // cluster.chip.node
     return out / folder_name(cluster.process(rank), f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
-
-
-@contextmanager
-def _remove_on_error(folder: Path) -> Iterator[None]:
-    """What is written into the folder is complete, or not there: half a result would be taken for a whole one."""
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
 
 
 #: What a writing process was started with.
@@ -353,7 +318,7 @@ def events_of_a_step(recipe: Recipe) -> int:
     for steps in (1, 2):
         with tempfile.TemporaryDirectory() as name:
             shorter = replace(recipe, steps=steps), replace(cluster, steps=steps)
-            write_only_rank(*shorter, rank, Path(name), share="trace")
+            write_only_rank(*shorter, rank, Path(name))
             (trace,) = Path(name).rglob("trace_view.json")
             counts.append(trace.read_bytes().count(b'"ph": '))
     return counts[1] - counts[0]

@@ -97,19 +97,6 @@ class Database:
         """Append the rows of `statement` with these values."""
         self._connection.execute(statement, values)
 
-    def join(self, path: Path) -> None:
-        """Take over the tables of another file, which is gone then. SQLite copies such tables record by record, without
-        looking into them."""
-        connection = self._connection
-        connection.commit()
-        connection.execute("ATTACH ? AS other", (str(path),))
-        for (table,) in connection.execute("SELECT name FROM other.sqlite_master WHERE type = 'table'").fetchall():
-            self.make(table)
-            connection.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")
-        connection.commit()
-        connection.execute("DETACH other")
-        path.unlink()
-
     def enumeration(self, table: str, names: Mapping[str, int]) -> None:
         """A table that explains numbers."""
         self._connection.execute(f"CREATE TABLE {table} (id INTEGER PRIMARY KEY, name TEXT)")

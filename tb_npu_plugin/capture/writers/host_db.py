@@ -29,7 +29,7 @@ _Shared = tuple[Optional[int], Optional[int], Optional[int], int, int]
 
 
 class HostTables:
-    """PYTORCH_API and what it refers to, steps, memory: everything that `database` holds."""
+    """PYTORCH_API and what it refers to, steps, memory."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._output, self._database = output, database
@@ -61,7 +61,6 @@ class HostTables:
         if self._memory is not None:
             self._memory.close()
         self._flush()
-        self._database.close()
 
     def _flush(self) -> None:
         self._torch.flush()

@@ -48,7 +48,7 @@ class StepSums:
                     self._bubbles[found[0]] = self._bubbles.get(found[0], 0) + op.dur / 1000
                     self._bubbles_ns[found[0]] = self._bubbles_ns.get(found[0], 0) + op.dur
 
-    def overlap(self, rows: OverlapRows) -> None:
+    def overlap(self, rows: OverlapRows, before: int) -> None:
         """Take overlap rows in file order."""
         starts, ends, kinds = rows.T
         at = 0
