@@ -111,13 +111,16 @@ class DeviceTables:
             self._count(kernels, durs, ids)
 
     def _count(self, kernels: list[Kernel], durs: Ints, ids: Ints) -> None:
-        """Figures of the kernels whose core has counters."""
-        counted = np.array([has_counters(kernel) for kernel in kernels])
-        figures = self._figures.figures(list(compress(kernels, counted)), durs[counted].tolist())
-        if counted.any():
-            count, names = int(counted.sum()), len(self._pmu)
-            values = figures[:names].T.ravel().tolist()
-            self._database.add_columns("TASK_PMU_INFO", np.repeat(ids[counted], names), self._pmu * count, values)
+        """Figures of the kernels whose core has counters; times are ns here."""
+        found, counted, count = list[float](), list[int](), len(self._pmu)
+        for kernel, dur, id_ in zip(kernels, durs.tolist(), ids.tolist()):
+            if has_counters(kernel):
+                counted.append(id_)
+                found += self._figures.figures(kernel, dur)[:count]
+        if counted:
+            self._database.add_columns(
+                "TASK_PMU_INFO", np.repeat(_ids(counted), count), self._pmu * len(counted), found
+            )
 
     def _info(self, kernel: Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""
