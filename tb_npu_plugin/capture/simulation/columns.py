@@ -1,8 +1,7 @@
 """Records as columns.
 
 A step of a simulated run is worked out column by column, and databases are written column by column: the records in
-between are only made where somebody asks for them. So are the columns: of two processes that write one result neither
-needs all.
+between are only made where somebody asks for them. So are the columns: a result in one form does not need all.
 """
 
 from __future__ import annotations

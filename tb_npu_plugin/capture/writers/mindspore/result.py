@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task
 from tb_npu_plugin.capture.writers.communication import Communication, Steps
-from tb_npu_plugin.capture.writers.communication_figures import Json, Moved, links_of, total_of
+from tb_npu_plugin.capture.writers.communication_figures import Moved
 from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework, OverlapWriter
@@ -30,7 +31,6 @@ from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
 from tb_npu_plugin.schema.torch_npu_db import TABLES
-from tb_npu_plugin.schema.torch_npu_json import OP_NAME
 
 
 class LaunchedKernels(Kernels):
@@ -81,7 +81,7 @@ _TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|
 class MarkedSteps(Steps):
     """p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type."""
 
-    WHOLE = names.WHOLE_STEP
+    WHOLE, NAME = names.WHOLE_STEP, names.OP_NAME
 
     @staticmethod
     def is_p2p(op: CommOp) -> bool:
@@ -89,34 +89,20 @@ class MarkedSteps(Steps):
         return any(word in op.name for word in names.P2P_WORDS)
 
     @staticmethod
-    def matrix_of(ops: list[CommOp]) -> Json:
-        """Contents of one kind of communication_matrix.json; all statistics are there, however few operators."""
-        by_type: dict[tuple[str, str], dict[tuple[int, int], list[Moved]]] = {}
-        for op in ops:
-            links = by_type.setdefault((_type(op), op.group.id), {})
-            for link, moved in links_of(op).items():
-                links.setdefault(link, []).append(moved)
-        out: Json = {}
-        for (type_, group), links in by_type.items():
-            for link, each in links.items():
-                each.sort(key=lambda moved: -moved.speed)
-                picks = {"top1": each[0], "middle": each[len(each) // 2]}
-                picks.update({f"bottom{n}": each[-min(n, len(each))] for n in (1, 2, 3)})
-                label = f"{link[0]}-{link[1]}"
-                for stat, moved in picks.items():
-                    out.setdefault(f"{type_}-{stat}@{group}", {})[label] = _rename_keys(moved.entry(moved.name))
-                out.setdefault(f"{type_}-total@{group}", {})[label] = total_of(each).entry(None)
-        return out
+    def type_of(op: CommOp) -> str:
+        """Type by the name; where that holds none, the name itself with its group."""
+        found = _TYPES.search(op.name.lower())
+        return found.group() if found else f"{op.name.lower()}@{op.group.id}"
 
+    @staticmethod
+    def order(links: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+        """Links in the order in which they were first used."""
+        return links
 
-def _type(op: CommOp) -> str:
-    """Type by the name; where that holds none, the name itself with its group."""
-    found = _TYPES.search(op.name.lower())
-    return found.group() if found else f"{op.name.lower()}@{op.group.id}"
-
-
-def _rename_keys(entry: Json) -> Json:
-    return {names.OP_NAME if key == OP_NAME else key: value for key, value in entry.items()}
+    @staticmethod
+    def lowest(each: list[Moved]) -> dict[str, Moved]:
+        """All are there, however few operators."""
+        return {f"bottom{n}": each[-min(n, len(each))] for n in (2, 3)}
 
 
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
