@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -19,28 +19,17 @@ _FROM_TERMINAL = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if
 _LAST = 60
 
 
-class WritingProcesses:
-    """Processes of a pool, by what they are given to do."""
-
-    def __init__(self, pool: ProcessPoolExecutor) -> None:
-        self._pool = pool
-
-    def submit(self, work: Callable[..., None], *arguments: object) -> Future[None]:
-        """Let one of them do this."""
-        return self._pool.submit(_do, work, *arguments)
-
-
 @contextmanager
 def writing_processes(
-    count: int, begin: Callable[..., None] | None = None, arguments: tuple[Any, ...] = ()
-) -> Iterator[WritingProcesses]:
-    """Processes that first call begin(*arguments). Where the block raises they are ended in the middle of what they do: what
-    they have not finished is for the caller to remove. Where this process is killed, what they do is interrupted by
-    SystemExit, and they end."""
+    count: int, begin: Callable[..., None], arguments: tuple[Any, ...]
+) -> Iterator[ProcessPoolExecutor]:
+    """Processes that first call begin(*arguments), then work `unless_orphaned`. Where the block raises they are ended in the
+    middle of what they do: what they have not finished is for the caller to remove. Where this process is killed, what they
+    do is interrupted by SystemExit, and they end."""
     others = set(multiprocessing.active_children())
     with ProcessPoolExecutor(count, initializer=_begin, initargs=(begin, arguments)) as pool:
         try:
-            yield WritingProcesses(pool)
+            yield pool
         except BaseException:
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
@@ -48,14 +37,13 @@ def writing_processes(
             raise
 
 
-def _begin(begin: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+def _begin(begin: Callable[..., None], arguments: tuple[Any, ...]) -> None:
     for number in _FROM_TERMINAL:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a forked process has inherited the handler of the first one
     signal.signal(signal.SIGINT, _interrupt)
     threading.Thread(target=_watch, daemon=True).start()
-    if begin is not None:
-        begin(*arguments)
+    begin(*arguments)
 
 
 def _is_orphan() -> bool:
@@ -84,7 +72,8 @@ def _watch() -> None:
     os._exit(1)
 
 
-def _do(work: Callable[..., None], *arguments: object) -> None:
+def unless_orphaned(work: Callable[..., None], *arguments: object) -> None:
+    """Do this; the process ends behind it where the first process is gone."""
     try:
         work(*arguments)
     finally:

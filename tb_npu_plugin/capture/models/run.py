@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import as_completed
-from contextlib import contextmanager
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.models.catalog import Sizes, workload
-from tb_npu_plugin.capture.models.processes import writing_processes
+from tb_npu_plugin.capture.models.processes import unless_orphaned, writing_processes
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable, Truth
 from tb_npu_plugin.capture.simulation.data_pipeline import BOTTLENECK, LONG_WAIT, OPERATORS
@@ -22,11 +22,9 @@ from tb_npu_plugin.capture.simulation.device import TASK_QUEUES
 from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
-from tb_npu_plugin.capture.simulation.records import Process, Segment
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.framework import Share
+from tb_npu_plugin.capture.writers.framework import Result
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
-from tb_npu_plugin.capture.writers.result import Result
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
@@ -35,6 +33,8 @@ from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, SIMULATED
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.
 START = 1_749_970_800_123_456_780
 TRUTH = "truth.json"
+#: s between two reports of progress.
+_PATIENCE = 0.2
 #: Gives what is being done and the share of it that is done.
 Report = Callable[[str, float], None]
 
@@ -122,15 +122,12 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
         if folder.exists():
             raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
-    cores = jobs or os.cpu_count() or 1
-    jobs = min(cores, len(ranks))
     table, truths = cluster.times(lambda share: progress("times of all ranks", share))
-    if len(ranks) == 1 and cores > 1 and FRAMEWORKS[recipe.framework].shared(recipe.options):
-        _write_shared(recipe, cluster, table, ranks[0], out, _part(progress, 0, 1))
-    elif jobs == 1:
+    if jobs == 1:
         for number, rank in enumerate(ranks):
             write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
     else:
+        jobs = min(jobs or os.cpu_count() or 1, len(ranks))
         _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
     truth = _truth_json(recipe, cluster, truths)
     _write_truth(out, truth)
@@ -163,14 +160,15 @@ def _write_beside(
 ) -> None:
     """Write the ranks in worker processes. With the first that fails, and when this one is stopped, all end, and only
     results that are complete stay: a process that was killed has not removed its own."""
-    left = set(ranks)
+    left, written = set(ranks), multiprocessing.Value("d", 0.0)
     try:
-        with writing_processes(jobs, _begin, (recipe, cluster, table, out)) as pool:
-            futures = {pool.submit(_write, rank): rank for rank in ranks}
-            for future in as_completed(futures):
-                future.result()
-                left.remove(futures[future])
-                progress("ranks", 1 - len(left) / len(ranks))
+        with writing_processes(jobs, _begin, (recipe, cluster, table, out, written)) as pool:
+            futures = {pool.submit(unless_orphaned, _write, rank): rank for rank in ranks}
+            while left:
+                for future in wait(futures, _PATIENCE, FIRST_COMPLETED).done:
+                    future.result()
+                    left.discard(futures.pop(future))
+                progress("ranks", min(1.0, written.value / len(ranks)))
     except BaseException:
         for rank in left:
             shutil.rmtree(_folder(recipe, cluster, rank, out), ignore_errors=True)
@@ -188,39 +186,11 @@ def write_rank(
     rank: int,
     out: Path,
     progress: Callable[[float], None] = lambda share: None,
-    share: Share = "all",
-    wait: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write the result folder of one rank, step by step.
-
-    wait: comes back when the other share is written; called before what needs it is done."""
+    """Write the result folder of one rank, step by step: it is complete, or not there, since half a result would be taken for
+    a whole one."""
     process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
-    with gc_paused(), _remove_on_error(_folder(recipe, cluster, rank, out)):
-        _write_segments(recipe, cluster, process, segments, out, progress, share, wait)
-
-
-def _write_shared(
-    recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path, progress: Callable[[float], None]
-) -> None:
-    """write_rank, while another process writes one share of it: recording twice takes less than writing both one after the
-    other."""
-    folder, work = _folder(recipe, cluster, rank, out), (recipe, cluster, table, out)
-    with _remove_on_error(folder), writing_processes(1, _begin, work) as pool:
-        trace = pool.submit(_write_trace, rank)
-        write_rank(recipe, cluster, table, rank, out, progress, "rest", trace.result)
-
-
-def _write_segments(
-    recipe: Recipe,
-    cluster: Cluster,
-    process: Process,
-    segments: Iterator[Segment],
-    out: Path,
-    progress: Callable[[float], None],
-    share: Share,
-    wait: Callable[[], object],
-) -> None:
-    layout, rank = cluster.layout, process.rank
+    layout = cluster.layout
     arguments = {
         "tensor_model_parallel_size": layout.tp,
         "pipeline_model_parallel_size": layout.pp,
@@ -245,14 +215,18 @@ def _write_segments(
     )
     process.marks = schedule is not None
     folder = _folder(recipe, cluster, rank, out)
-    result = Result(folder, process, options, recipe.dialect or framework.dialect, framework, share)
-    for number, segment in enumerate(segments, 1):
-        if options.gc_threshold is None:  # collections are not recorded
-            segment.gc.clear()
-        result.add(segment)
-        progress(number / recipe.steps)
-    wait()
-    result.close()
+    try:
+        with gc_paused():
+            result = Result(folder, process, options, recipe.dialect or framework.dialect, framework)
+            for number, segment in enumerate(segments, 1):
+                if options.gc_threshold is None:  # collections are not recorded
+                    segment.gc.clear()
+                result.add(segment)
+                progress(number / recipe.steps)
+            result.close()
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
@@ -262,18 +236,8 @@ def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
     return out / folder_name(cluster.process(rank), f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
 
 
-@contextmanager
-def _remove_on_error(folder: Path) -> Iterator[None]:
-    """What is written into the folder is complete, or not there: half a result would be taken for a whole one."""
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-
-
-#: What a writing process was started with.
-_work: list[tuple[Recipe, Cluster, Timetable, Path]] = []
+#: What a writing process was started with; the last: ranks that are written, with the part of those in work.
+_work: list[tuple[Recipe, Cluster, Timetable, Path, Any]] = []
 
 
 def _begin(*work: Any) -> None:
@@ -281,13 +245,16 @@ def _begin(*work: Any) -> None:
 
 
 def _write(rank: int) -> None:
-    recipe, cluster, table, out = _work[0]
-    write_rank(recipe, cluster, table, rank, out)
+    recipe, cluster, table, out, written = _work[0]
+    reported = 0.0
 
+    def report(share: float) -> None:
+        nonlocal reported
+        with written.get_lock():
+            written.value += share - reported
+        reported = share
 
-def _write_trace(rank: int) -> None:
-    recipe, cluster, table, out = _work[0]
-    write_rank(recipe, cluster, table, rank, out, share="trace")
+    write_rank(recipe, cluster, table, rank, out, report)
 
 
 def _truth_json(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:
@@ -328,8 +295,7 @@ def events_of_a_step(recipe: Recipe) -> int:
     for steps in (1, 2):
         with tempfile.TemporaryDirectory() as name:
             shorter = replace(cluster, steps=steps)
-            table, _ = shorter.times()
-            write_rank(replace(recipe, steps=steps), shorter, table, rank, Path(name), share="trace")
+            write_rank(replace(recipe, steps=steps), shorter, shorter.times()[0], rank, Path(name))
             (trace,) = Path(name).rglob("trace_view.json")
             counts.append(trace.read_bytes().count(b'"ph": '))
     return counts[1] - counts[0]

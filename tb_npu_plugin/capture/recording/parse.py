@@ -18,10 +18,10 @@ from tb_npu_plugin.capture.recording.replay import Replay
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION
 from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
-from tb_npu_plugin.capture.writers.files import Writer
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.recording import recording, with_links
-from tb_npu_plugin.capture.writers.result import TextResult
-from tb_npu_plugin.capture.writers.result_db import DatabaseResult
+from tb_npu_plugin.capture.writers.result import TORCH
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS, PROFILER_METADATA, SIMULATED
@@ -45,19 +45,13 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         options = _options(data.settings, tuple(export_types), metadata)
         # first of all, since it says of the process whether there are steps
         record = with_links(recording(replay.process, options), replay.process, options)
-        results: list[Writer] = []
-        if "text" in export_types:
-            results.append(TextResult(out, replay.process, options, NEW))
-        if "db" in export_types:
-            results.append(DatabaseResult(out, replay.process, options, NEW, data.settings.rank is not None))
+        files = Files(Output(out, replay.process, options, NEW, data.settings.rank is not None), TORCH)
         whole = (data.end or 0) - data.start
         for segment in map(record, replay.segments()):
-            for result in results:
-                result.add(segment)
+            files.add(segment)
             share = min(1.0, max(0, segment.until - data.start) / max(1, whole))
             progress(Progress(total // 2 + int(total // 2 * share * 0.9), total, "simulating"))
-        for result in results:
-            result.close()
+        files.close()
         progress(Progress(total, total, "done"))
 
 

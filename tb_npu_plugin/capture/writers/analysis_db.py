@@ -9,7 +9,7 @@ from tb_npu_plugin.capture.writers.communication import Steps
 from tb_npu_plugin.capture.writers.communication_figures import Json
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import Overlap, Windows
+from tb_npu_plugin.capture.writers.overlap import OverlapRows, Windows
 from tb_npu_plugin.capture.writers.steps_csv import StepSums
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import torch_npu_json as words
@@ -21,24 +21,23 @@ _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 class Analysis:
     """Writes analysis.db; at level 0 it has steps only. Where nothing ran on the device it is not made."""
 
-    def __init__(self, output: Output) -> None:
-        self._output = output
+    def __init__(self, output: Output, windows: Windows) -> None:
+        self._output, self._sums = output, StepSums(output, windows)
         self._database: Database | None = None
-        windows = Windows()
-        self._windows, self._overlap, self._sums = windows, Overlap(), StepSums(output, windows)
         self._steps = Steps(output, windows, self._communication) if output.options.level >= 1 else None
 
     def add(self, segment: Segment) -> None:
         """Take the next segment."""
-        self._windows.add(segment)
         if self._steps is not None:
             self._steps.add(segment)
         self._sums.add(segment)
-        self._sums.overlap(self._overlap.add(segment))
+
+    def overlap(self, rows: OverlapRows, before: int) -> None:
+        """Take overlap rows in file order."""
+        self._sums.overlap(rows, before)
 
     def close(self) -> None:
         """Complete the file."""
-        self._sums.overlap(self._overlap.finish())
         if self._steps is not None:
             self._steps.close()
         device, steps = self._output.process.device, self._sums.exact()

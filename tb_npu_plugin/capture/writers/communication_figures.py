@@ -162,8 +162,8 @@ class Moved(NamedTuple):
         """GB/s."""
         return self.size / self.dur
 
-    def entry(self, name: Optional[str]) -> Json:
-        """Figures of communication_matrix.json, with the operator's name where there is one."""
+    def entry(self, name_key: Optional[str]) -> Json:
+        """Figures of communication_matrix.json, with the operator's name under this key, if there is one."""
         size, time = self.size / 1e6, _ms_of(self.dur)
         out = {
             schema.TRANSPORT: self.transport,
@@ -171,7 +171,7 @@ class Moved(NamedTuple):
             schema.TRANSIT: time,
             schema.BANDWIDTH_GBS: round(size / time, 4),
         }
-        return {**out, schema.OP_NAME: name} if name else out
+        return {**out, name_key: self.name} if name_key else out
 
 
 def links_of(op: CommOp) -> dict[tuple[int, int], Moved]:

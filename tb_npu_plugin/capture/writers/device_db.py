@@ -14,7 +14,6 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.metrics import Figures, has_counters
 from tb_npu_plugin.capture.writers.planes_db import PlaneTables
-from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 
@@ -51,7 +50,6 @@ class DeviceTables:
         self._kernels: dict[Kernel, tuple[int, int, Row | None]] = {}
         self._streams: dict[int, int] = {}  # by group
         self._tasks = self._ops = 0
-        self._repeated = RepeatedRows(database, "COMPUTE_TASK_INFO")
         self._planes = PlaneTables(output, database, strings)
         self._marks = MarkTables(output, database, strings)
 
@@ -106,29 +104,23 @@ class DeviceTables:
             _NO_ID,
         )
         computing = np.array([info is not None for info in infos])
-        self._add_compute_tasks(list(compress(infos, computing)), ids[computing])
+        if computing.any():
+            names, *others = zip(*compress(infos, computing))
+            self._database.add_columns("COMPUTE_TASK_INFO", names, ids[computing], *others)
         if self._pmu:
             self._count(kernels, durs, ids)
 
-    def _add_compute_tasks(self, infos: list[Row], ids: Ints) -> None:
-        """Rows of COMPUTE_TASK_INFO."""
-
-        def write() -> None:
-            names, *others = zip(*infos)
-            self._database.add_columns("COMPUTE_TASK_INFO", names, ids, *others)
-
-        def rows(place: int, values: Sequence[str]) -> list[Row]:
-            name, *others = infos[place]
-            return [(name, *values, *others)]
-
-        self._repeated.add([infos], [ids], rows, write)
-
     def _count(self, kernels: list[Kernel], durs: Ints, ids: Ints) -> None:
-        """Figures of the kernels whose core has counters."""
-        counted = np.array([has_counters(kernel) for kernel in kernels])
-        figures = self._figures.figures(list(compress(kernels, counted)), durs[counted].tolist())
-        if counted.any():
-            self._database.add_figures("TASK_PMU_INFO", self._pmu, ids[counted], figures[: len(self._pmu)])
+        """Figures of the kernels whose core has counters; times are ns here."""
+        found, counted, count = list[float](), list[int](), len(self._pmu)
+        for kernel, dur, id_ in zip(kernels, durs.tolist(), ids.tolist()):
+            if has_counters(kernel):
+                counted.append(id_)
+                found += self._figures.figures(kernel, dur)[:count]
+        if counted:
+            self._database.add_columns(
+                "TASK_PMU_INFO", np.repeat(_ids(counted), count), self._pmu * len(counted), found
+            )
 
     def _info(self, kernel: Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""

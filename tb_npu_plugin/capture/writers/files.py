@@ -24,12 +24,14 @@ class Writer(Protocol):
 
 @dataclass(frozen=True)
 class Output:
-    """Where and how the files of one capture are written. `process` is complete when the writers are closed."""
+    """Where and how the files of one capture are written. `process` is complete when the writers are closed; has_rank: its
+    rank is known."""
 
     folder: Path
     process: Process
     options: Options
     dialect: Dialect
+    has_rank: bool = True
 
     @property
     def device(self) -> str:

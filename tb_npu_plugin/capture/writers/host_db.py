@@ -10,26 +10,22 @@ import numpy as np
 
 from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
-from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
+from tb_npu_plugin.capture.writers.database import Database, Ints, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
-from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.tables import NULL_INT
 
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
-#: What other calls than operators lack: sequence, thread of the forward, sizes, types, call chain.
-_NO_OP = (None,) * 5
-_COLUMNS = [column.split()[0] for column in schema.TABLES["PYTORCH_API"].split(", ")]
-#: Those that other calls have.
-_OF_CALLS = f"({', '.join((*_COLUMNS[: -1 - len(_NO_OP)], _COLUMNS[-1]))})"
+#: Columns of calls other than operators, which lack sequence, thread of the forward, sizes, types, call chain.
+_OF_CALLS = ("startNs", "endNs", "globalTid", "connectionId", "name", "type")
 #: Ids of what an operator shares with all calls from one place: sizes, types (torch_npu writes the sizes of inputs into
 #: inputDtypes, and their types into inputShapes), call chain, name; and its kind.
 _Shared = tuple[Optional[int], Optional[int], Optional[int], int, int]
 
 
 class HostTables:
-    """PYTORCH_API and what it refers to, steps, memory: everything that `database` holds."""
+    """PYTORCH_API and what it refers to, steps, memory."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._output, self._database = output, database
@@ -40,10 +36,6 @@ class HostTables:
         self._chains: dict[tuple[str, ...], int] = {}
         self._infos: dict[OpInfo, _Shared] = {}
         self._queued: dict[str, tuple[int, int]] = {}  # names of enqueue and dequeue
-        self._repeated_ops = RepeatedRows(database, "PYTORCH_API")
-        self._repeated_queue, self._repeated_functions = (
-            RepeatedRows(database, "PYTORCH_API", _OF_CALLS) for _ in range(2)
-        )
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
@@ -61,7 +53,6 @@ class HostTables:
         if self._memory is not None:
             self._memory.close()
         self._flush()
-        self._database.close()
 
     def _flush(self) -> None:
         self._torch.flush()
@@ -109,48 +100,12 @@ class HostTables:
             if info not in self._infos:
                 self._infos[info] = self._shared(info)
 
-        def write(part: slice) -> None:
-            sizes, types, chains, names, kinds = zip(*map(self._infos.__getitem__, infos[part]))
-            threads = [self._pid | tid for tid in tids[part]]
-            self._database.add_columns(
-                "PYTORCH_API",
-                starts[part],
-                ends[part],
-                threads,
-                links[part],
-                names,
-                sequences[part],
-                forward[part],
-                sizes,
-                types,
-                chains,
-                kinds,
-            )
-
-        def rows(place: int, values: Sequence[str]) -> list[Row]:
-            start, end, link, sequence = values
-            sizes, types, chain_, name, kind = self._infos[infos[place + 1]]
-            return [
-                (
-                    start,
-                    end,
-                    self._pid | tids[place + 1],
-                    link,
-                    name,
-                    sequence,
-                    forward[place + 1],
-                    sizes,
-                    types,
-                    chain_,
-                    kind,
-                )
-            ]
-
         if infos:
-            write(slice(1))  # the name of the step, which no other has
-            rest = slice(1, None)
-            values = [starts[rest], ends[rest], links[rest], sequences[rest]]
-            self._repeated_ops.add([infos[rest], tids[rest], forward[rest]], values, rows, lambda: write(rest))
+            sizes, types, chains, names, kinds = zip(*map(self._infos.__getitem__, infos))
+            threads = [self._pid | tid for tid in tids]
+            self._database.add_columns(
+                "PYTORCH_API", starts, ends, threads, links, names, sequences, forward, sizes, types, chains, kinds
+            )
 
     def _shared(self, info: OpInfo) -> _Shared:
         options = self._output.options
@@ -179,41 +134,25 @@ class HostTables:
             if name not in self._queued:
                 self._queued[name] = self._torch[f"Enqueue@{name}"], self._torch[f"Dequeue@{name}"]
 
-        def write() -> None:
-            threads = self._pid | arrays(segment.queue, "tid")[0]
-            ids = np.array([self._queued[name] for name in names])
-            both = (
-                (starts, dequeue_starts),
-                (ends, dequeue_ends),
-                (threads, np.full(len(tids), launching)),
-                (links, links),
-                ids.T,
-            )
-            self._database.add_columns("PYTORCH_API", *(_interleave(*pair) for pair in both), *_NO_OP, _QUEUE)
-
-        def rows(place: int, values: Sequence[str]) -> list[Row]:
-            link, *times = values
-            ids, threads = self._queued[names[place]], (self._pid | tids[place], launching)
-            return [
-                (*ends_, thread, link, id_, _QUEUE) for ends_, thread, id_ in zip((times[:2], times[2:]), threads, ids)
-            ]
-
-        self._repeated_queue.add([names, tids], [links, starts, ends, dequeue_starts, dequeue_ends], rows, write)
+        threads = self._pid | arrays(segment.queue, "tid")[0]
+        ids = np.array([self._queued[name] for name in names], dtype=np.int64).reshape(-1, 2)
+        both = (
+            (starts, dequeue_starts),
+            (ends, dequeue_ends),
+            (threads, np.full(len(tids), launching)),
+            (links, links),
+            ids.T,
+        )
+        self._database.add_columns("PYTORCH_API", *(_interleave(*pair) for pair in both), _QUEUE, only=_OF_CALLS)
 
     def _functions(self, segment: Segment) -> None:
         """Rows of PYTORCH_API."""
         names, tids = columns(segment.python, "name", "tid")
         starts, ends = arrays(segment.python, "start", "end")
 
-        def write() -> None:
-            threads = [self._pid | tid for tid in tids]
-            ids = list(map(self._torch.__getitem__, names))
-            self._database.add_columns("PYTORCH_API", starts, ends, threads, None, ids, *_NO_OP, _TRACE)
-
-        def rows(place: int, values: Sequence[str]) -> list[Row]:
-            return [(*values, self._pid | tids[place], None, self._torch[names[place]], _TRACE)]
-
-        self._repeated_functions.add([names, tids], [starts, ends], rows, write)
+        threads = [self._pid | tid for tid in tids]
+        ids = list(map(self._torch.__getitem__, names))
+        self._database.add_columns("PYTORCH_API", starts, ends, threads, None, ids, _TRACE, only=_OF_CALLS)
 
 
 def _launches(records: Sequence[Any], ops: Sequence[HostOp]) -> tuple[Ints, Ints]:

@@ -14,7 +14,6 @@ from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation
 from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.memory_csv import STREAM
-from tb_npu_plugin.capture.writers.repeated_rows import RepeatedRows
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.tables import NULL_INT
 
@@ -33,7 +32,6 @@ class MemoryTables:
         self._memory = Strings(database, schema.MEMORY_STRINGS)
         self._last: Sequence[Allocation] = []
         self._held: list[Allocation] = []
-        self._repeated = RepeatedRows(database, "OP_MEMORY")
         self._places: dict[str, int] = {}  # of components
         self._known: dict[int, tuple[int, int, int]] = {}  # sizes of each component
         #: Columns: at, allocated, reserved, active, whether the component records that, its place.
@@ -134,27 +132,10 @@ class MemoryTables:
         def id_of(place: int) -> int:
             return self._engine[_engine_name(name[place])] if engine[place] else self._memory[name[place]]
 
-        def write() -> None:
-            durs = [np.where(times == NULL_INT, NULL_INT, times - at) for times in ends]
-            streams = [None if held else STREAM for held in engine]
-            names = list(map(id_of, range(len(name))))
-            self._database.add_columns("OP_MEMORY", names, size, at, *ends, *durs, *sizes, streams, self._device)
-
-        def rows(place: int, values: Sequence[str]) -> list[Row]:
-            durs = [f"{end}-{values[0]}" for end in values[1:]]
-            return [
-                (
-                    id_of(place),
-                    size[place],
-                    *values,
-                    *durs,
-                    *(column[place] for column in sizes),
-                    None if engine[place] else STREAM,
-                    self._device,
-                )
-            ]
-
-        self._repeated.add([name, size, engine, *sizes], [at, *ends], rows, write)
+        durs = [np.where(times == NULL_INT, NULL_INT, times - at) for times in ends]
+        streams = [None if held else STREAM for held in engine]
+        names = list(map(id_of, range(len(name))))
+        self._database.add_columns("OP_MEMORY", names, size, at, *ends, *durs, *sizes, streams, self._device)
 
     def _engine_events(self, blocks: Sequence[Allocation]) -> None:
         """Rows of NPU_OP_MEM: two for each block of CANN."""

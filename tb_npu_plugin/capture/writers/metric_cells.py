@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Any
 
 from tb_npu_plugin.capture.simulation.records import Kernel, Process
 from tb_npu_plugin.schema import metric_sets as names
 
-#: ("text", text, 0), ("time", "", share of the core time), ("rate", "", bytes), ("cycles", "", cycles per ns),
-#: ("use", "", percent where the core time is the whole duration).
-Cell = tuple[str, str, float]
+#: ("fixed", value), ("time", share of the core time), ("rate", bytes), ("cycles", cycles per ns),
+#: ("use", percent where the core time is the whole duration).
+Cell = tuple[str, float]
 #: Number of launches of a kernel with different counters: on a real 910B no two are equal.
 VARIANTS = 8
 #: ns of a long launch before and behind the time of its cores, on the mean and by how much it differs; ns of one that
@@ -23,8 +22,8 @@ _LINE = 512  # bytes of a cache line
 _COUNTS = ("fops", "hit", "allocate")
 
 
-def variant_of(dur: Any) -> Any:
-    """Which launch of a kernel it is, by its duration; or a column of them."""
+def variant_of(dur: int) -> int:
+    """Which launch of a kernel it is, by its duration."""
     return (dur * 40_503 >> 8) % VARIANTS
 
 
@@ -34,8 +33,8 @@ def core_time_share(kernel: Kernel, variant: int) -> float:
     return mean * (1 + _DIFFERS * (Random(f"{kernel.name}/{variant}").random() - 0.5))
 
 
-def core_time(dur: Any, beside: Any) -> Any:
-    """ns, with a fraction, that the cores take of a launch of `dur` ns; or columns of them. beside: of `core_time_share`."""
+def core_time(dur: int, beside: float) -> float:
+    """ns, with a fraction, that the cores take of a launch of `dur` ns. beside: of `core_time_share`."""
     return dur - beside * dur / (dur + _HALF)
 
 
@@ -52,18 +51,14 @@ def kernel_cells(headers: tuple[str, ...], kernel: Kernel, process: Process, var
         base = name[4:] if name.startswith(("aic_", "aiv_")) else name
         if not (on_vector if vector else on_cube):
             whole = base.endswith((*_COUNTS, "cycles", names.PERCENT))
-            out.append(_text("0" if whole else "0.0"))
+            out.append(("fixed", 0 if whole else 0.0))
         else:
             out.append(_cell(base, kernel, process, vector))
     return out
 
 
-def _text(text: str) -> Cell:
-    return "text", text, 0.0
-
-
-def _share_text(value: float) -> Cell:
-    return _text(str(round(value, 3)))
+def _share(value: float) -> Cell:
+    return "fixed", round(value, 3)
 
 
 def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
@@ -72,29 +67,29 @@ def _cell(name: str, kernel: Kernel, process: Process, vector: bool) -> Cell:
     part = 0.5 if kernel.core == "MIX_AIC" else 1.0  # both kinds of core move data
     unit = name.partition("_")[0]
     if name in (names.CORE_TIME, names.TIME):
-        return "time", "", 1.0
+        return "time", 1.0
     if name == "total_cycles":
         blocks = kernel.mix if vector and kernel.mix else kernel.block
-        return "cycles", "", blocks * process.clock / 1000
+        return "cycles", blocks * process.clock / 1000
     if name == f"{unit}_{names.TIME}":
-        return "time", "", round(pipes[unit], 3)
+        return "time", round(pipes[unit], 3)
     if name == f"{unit}_ratio":
-        return _share_text(pipes[unit])
+        return _share(pipes[unit])
     if name == "icache_miss_rate":
-        return _share_text(min(0.9, pipes["icache"]))
+        return _share(min(0.9, pipes["icache"]))
     if name == "memory_bound":
-        return _share_text(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
+        return _share(pipes["mte2"] / max(pipes["mac"], pipes["vec"], 0.001))
     if name == names.CUBE_UTILIZATION:
-        return "use", "", 100 * min(1.0, kernel.block / process.cube_cores)
+        return "use", 100 * min(1.0, kernel.block / process.cube_cores)
     if name.endswith(names.GIGABYTES_A_SECOND):
         if vector and process.split and name.startswith("l0c"):  # the vector core has none
-            return "rate", "", 0.0
-        return "rate", "", part * _bytes_of_bandwidth(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
+            return "rate", 0.0
+        return "rate", part * _bytes_of_bandwidth(name[: -len(names.GIGABYTES_A_SECOND)], kernel)
     if name.endswith(names.KILOBYTES):
         carried = _bytes_between(name[: -len("_datas" + names.KILOBYTES)], kernel, vector, process.split)
-        return _share_text(part * carried / 1024)
+        return _share(part * carried / 1024)
     if name.endswith(("hit", "allocate")):
-        return _text(str(int(part * _lines(name, kernel))))
+        return "fixed", int(part * _lines(name, kernel))
     return _arithmetic(name, kernel)
 
 
@@ -102,9 +97,9 @@ def _arithmetic(name: str, kernel: Kernel) -> Cell:
     """Ratios by type of element, operations, conflicts."""
     pipes, work = kernel.pipes, kernel.work
     if name == "cube_fops":
-        return _text(str(int(work.cube_flops)))
+        return "fixed", int(work.cube_flops)
     if name == "vector_fops":
-        return _text(str(int(work.vector_flops)))
+        return "fixed", int(work.vector_flops)
     kind = kernel.input_types.partition(";")[0]
     is_whole, is_single = kind.startswith(("INT", "UINT", "BOOL")), kind == "FLOAT"
     shares = {
@@ -118,7 +113,7 @@ def _arithmetic(name: str, kernel: Kernel) -> Cell:
         "vec_bank_cflt_ratio": pipes["vec"] * 0.08,
         "vec_resc_cflt_ratio": pipes["vec"] * 0.02,
     }
-    return _share_text(shares[name])
+    return _share(shares[name])
 
 
 def _bytes_of_bandwidth(name: str, kernel: Kernel) -> float:

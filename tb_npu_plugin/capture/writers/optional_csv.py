@@ -8,89 +8,71 @@ from tb_npu_plugin.capture.simulation.work import Work
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.text import cell, time_text
 from tb_npu_plugin.schema import torch_npu_csv as schema
+from tb_npu_plugin.schema.core import ResultFile
 
 
-class _Sorted:
-    """Takes tasks out in order of start."""
+class _TaskFile:
+    """A CSV file with one row for some of the tasks, in order of start; keys without Device_id."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Output, file: ResultFile, keys: tuple[str, ...]) -> None:
+        device_id = output.dialect.device_id
+        self._output, self._lead = output, f"{output.process.device}," if device_id else ""
+        self._file = output.csv(file, ("device_id", *keys) if device_id else keys)
         self._pending: list[Task] = []
 
-    def take(self, tasks: list[Task], before: int) -> list[Task]:
-        self._pending += tasks
+    def add(self, segment: Segment) -> None:
+        """Write the rows that no later record can come before."""
+        self._pending += [task for task in segment.tasks if self._is_listed(task)]
+        self._write(segment.until)
+
+    def _write(self, before: int) -> None:
         self._pending.sort(key=by_start)
         ready = [task for task in self._pending if task.start < before]
         del self._pending[: len(ready)]
-        return ready
+        self._file.add([f"{self._lead}{line}" for line in map(self._line, ready) if line])
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._write(1 << 63)
+        self._file.close()
+
+    def _is_listed(self, task: Task) -> bool:
+        return bool(task.kernel.core)
+
+    def _line(self, task: Task) -> str:
+        """Cells behind Device_id; nothing for a task without a row."""
+        raise NotImplementedError
 
 
-class AiCpu:
+class AiCpu(_TaskFile):
     """data_preprocess.csv."""
 
     def __init__(self, output: Output) -> None:
-        device_id, spelling = output.dialect.device_id, output.dialect.spelling
-        self._lead = f"{output.process.device}," if device_id else ""
-        self._unit = 1_000_000 if spelling.get("compute_ns") else 1000  # the header says ms or us
-        keys = (
-            "time_ns",
-            "node",
-            "compute_ns",
-            "memcpy_ns",
-            "task_ns",
-            "dispatch_ns",
-            "total_ns",
-            "stream_id",
-            "task_id",
-        )
-        self._file = output.csv(schema.DATA_PREPROCESS, ("device_id", *keys) if device_id else keys)
-        self._sorted = _Sorted()
+        keys = [column.key for column in schema.DATA_PREPROCESS.columns if column.key != "device_id"]
+        super().__init__(output, schema.DATA_PREPROCESS, tuple(keys))
+        self._unit = 1_000_000 if output.dialect.spelling.get("compute_ns") else 1000  # the header says ms or us
 
-    def add(self, segment: Segment) -> None:
-        """Write the AI CPU tasks of one segment."""
-        self._write([task for task in segment.tasks if task.kernel.core == "AI_CPU"], segment.until)
+    def _is_listed(self, task: Task) -> bool:
+        return task.kernel.core == "AI_CPU"
 
-    def _write(self, tasks: list[Task], before: int) -> None:
-        for task in self._sorted.take(tasks, before):
-            parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
-            figures = ",".join(str(ns / self._unit) for ns in parts)
-            front = f"{self._lead}{time_text(task.start)},{cell(task.kernel.type)}"
-            self._file.write([f"{front},{figures},{task.stream},{task.task}"])
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._write([], 1 << 63)
-        self._file.close()
+    def _line(self, task: Task) -> str:
+        parts = (task.dur - 9_000, 1_250, task.dur - 4_000, 4_000, task.dur)
+        figures = ",".join(str(ns / self._unit) for ns in parts)
+        return f"{time_text(task.start)},{cell(task.kernel.type)},{figures},{task.stream},{task.task}"
 
 
-class L2Cache:
+class L2Cache(_TaskFile):
     """l2_cache.csv: the kernels of AI cores, without the first kernel of the run."""
 
     def __init__(self, output: Output) -> None:
-        device_id = output.dialect.device_id
-        self._lead = f"{output.process.device}," if device_id else ""
-        keys = ("stream_id", "task_id", "hit_rate", "victim_rate", "name")
-        self._file = output.csv(schema.L2_CACHE, ("device_id", *keys) if device_id else keys)
-        self._sorted = _Sorted()
-        self._number = -1
+        super().__init__(output, schema.L2_CACHE, ("stream_id", "task_id", "hit_rate", "victim_rate", "name"))
+        self._is_first = True
 
-    def add(self, segment: Segment) -> None:
-        """Write the kernels of one segment."""
-        self._write([task for task in segment.tasks if task.kernel.core], segment.until)
-
-    def _write(self, tasks: list[Task], before: int) -> None:
-        lines = []
-        for task in self._sorted.take(tasks, before):
-            number, core = self._number, task.kernel.core
-            self._number += 1
-            if number >= 0 and ("CORE" in core or core.startswith("MIX")):
-                victims = _victim_rate(task.kernel.work)
-                lines.append(f"{self._lead}{task.stream},{task.task},N/A,{victims},{cell(task.kernel.name)}")
-        self._file.add(lines)
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._write([], 1 << 63)
-        self._file.close()
+    def _line(self, task: Task) -> str:
+        core, is_first, self._is_first = task.kernel.core, self._is_first, False
+        if is_first or not ("CORE" in core or core.startswith("MIX")):
+            return ""
+        return f"{task.stream},{task.task},N/A,{_victim_rate(task.kernel.work)},{cell(task.kernel.name)}"
 
 
 def _victim_rate(work: Work) -> float:
@@ -100,28 +82,17 @@ def _victim_rate(work: Work) -> float:
     return round(0.25 * (work.main_read + work.main_written) / moved + 0.00004, 6) if moved else 0.0
 
 
-class TaskTime:
+class TaskTime(_TaskFile):
     """task_time.csv: every device task."""
 
     def __init__(self, output: Output) -> None:
-        self._lead = f"{output.process.device},"
-        self._dur = output.dur
-        self._file = output.csv(schema.TASK_TIME, tuple(column.key for column in schema.TASK_TIME.columns))
-        self._sorted = _Sorted()
+        keys = [column.key for column in schema.TASK_TIME.columns if column.key != "device_id"]
+        super().__init__(output, schema.TASK_TIME, tuple(keys))
 
-    def add(self, segment: Segment) -> None:
-        """Write the tasks of one segment."""
-        self._write(list(segment.tasks), segment.until)
+    def _is_listed(self, task: Task) -> bool:
+        return True
 
-    def _write(self, tasks: list[Task], before: int) -> None:
-        lines = []
-        for task in self._sorted.take(tasks, before):
-            kernel = task.kernel
-            front = f"{self._lead}{cell(kernel.name)},{kernel.core or kernel.hardware},{task.stream},{task.task}"
-            lines.append(f"{front},{self._dur(task.dur)},{time_text(task.start)},{time_text(task.end)}")
-        self._file.add(lines)
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._write([], 1 << 63)
-        self._file.close()
+    def _line(self, task: Task) -> str:
+        kernel = task.kernel
+        front = f"{cell(kernel.name)},{kernel.core or kernel.hardware},{task.stream},{task.task}"
+        return f"{front},{self._output.dur(task.dur)},{time_text(task.start)},{time_text(task.end)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,7 +50,7 @@ class StepSums:
                     self._bubbles[found[0]] = self._bubbles.get(found[0], 0) + op.dur / 1000
                     self._bubbles_ns[found[0]] = self._bubbles_ns.get(found[0], 0) + op.dur
 
-    def overlap(self, rows: OverlapRows) -> None:
+    def overlap(self, rows: OverlapRows, before: int) -> None:
         """Take overlap rows in file order."""
         starts, ends, kinds = rows.T
         at = 0
@@ -87,46 +89,38 @@ class StepSums:
         found = finder.window(at)
         return None if found is None else (found[2].id, found[2].start, found[1])
 
-    def texts(self) -> list[dict[str, str]]:
-        """Cells of step_trace_time.csv by key, in us."""
-        return [self._figures(key, sums) for key, sums in self._sums.items()]
+    def rounded(self) -> list[tuple[int | None, dict[str, float]]]:
+        """Figures of step_trace_time.csv in us by step: through float64 us, as the vendor works them out."""
+        out = []
+        for key, sums in self._sums.items():
+            facts = [ns / 1000 for ns in self._facts[key]]
+            out.append((key, self._figures(key, sums, facts, self._bubbles.get(key, 0), 0.0)))
+        return out
 
-    def _figures(self, key: int | None, sums: list[float]) -> dict[str, str]:
-        host_start, first, last, busy = self._facts[key]
-        bubble, alone, whole = self._bubbles.get(key, 0), sums[ALONE], sums[COMMUNICATION]
-        figures = {
+    def exact(self) -> list[tuple[int | None, dict[str, float]]]:
+        """Figures of StepTraceTime in us by step: worked out in ns."""
+        out = []
+        for key, sums in self._whole.items():
+            found = self._figures(key, sums, self._facts[key], self._bubbles_ns.get(key, 0), 0)
+            out.append((key, {name: ns / 1000 for name, ns in found.items()}))
+        return out
+
+    def _figures(
+        self, key: int | None, sums: Sequence[float], facts: Sequence[float], bubble: float, zero: float
+    ) -> dict[str, float]:
+        host_start, first, last, busy = facts
+        alone, whole = sums[ALONE], sums[COMMUNICATION]
+        return {
             "computing": sums[COMPUTING],
             "communication_not_overlapped": alone,
             "overlapped": whole - alone,
             "communication": whole,
             "free": sums[FREE],
-            # through float64 us, as the vendor does: multiples of 0.25
-            "stage": last / 1000 - first / 1000 - bubble,
+            "stage": last - first - bubble,
             "bubble": bubble,
             "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
-            "preparing": 0.0 if busy == _NOTHING else busy / 1000 - host_start / 1000,
+            "preparing": zero if self._facts[key][3] == _NOTHING else busy - host_start,
         }
-        return {"step": "" if key is None else str(key), **{name: str(value) for name, value in figures.items()}}
-
-    def exact(self) -> list[tuple[int | None, dict[str, float]]]:
-        """Figures of StepTraceTime in us by step: worked out in ns."""
-        out = []
-        for key, whole in self._whole.items():
-            host_start, first, last, busy = self._facts[key]
-            bubble, alone, communication = self._bubbles_ns.get(key, 0), whole[ALONE], whole[COMMUNICATION]
-            figures = {
-                "computing": whole[COMPUTING],
-                "communication_not_overlapped": alone,
-                "overlapped": communication - alone,
-                "communication": communication,
-                "free": whole[FREE],
-                "stage": last - first - bubble,
-                "bubble": bubble,
-                "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
-                "preparing": 0 if busy == _NOTHING else busy - host_start,
-            }
-            out.append((key, {name: ns / 1000 for name, ns in figures.items()}))
-        return out
 
 
 class StepTrace(StepSums):
@@ -140,7 +134,7 @@ class StepTrace(StepSums):
         if not self._output.dialect.preparing:
             keys.remove("preparing")
         file = self._output.csv(schema.STEP_TRACE, tuple(keys))
-        for texts in self.texts():
-            cells = {**texts, "device_id": str(self._output.process.device)}
-            file.write([",".join(cells[name] for name in keys)])
+        for step, figures in self.rounded():
+            cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
+            file.write([",".join(str(cells[name]) for name in keys)])
         file.close()

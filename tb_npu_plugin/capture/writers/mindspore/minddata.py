@@ -4,12 +4,11 @@ Source: docs/facts/ascend_ms.md, Data pipeline files."""
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.capture.simulation.data_pipeline import BATCH, DEVICE_QUEUE, LONG_WAIT, OPERATORS, Operator, Pipeline
-from tb_npu_plugin.capture.simulation.records import Process, Segment
-from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.mindspore.minddata_summary import summary
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
 from tb_npu_plugin.capture.writers.text import CsvFile, cell
@@ -24,8 +23,8 @@ _NEWLINE = "\r\n"
 class MindData:
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
-    def __init__(self, root: Path, process: Process, options: Options) -> None:
-        self._root, self._process, self._options = root, process, options
+    def __init__(self, output: Output) -> None:
+        self._root, self._process, self._options = output.folder.parent, output.process, output.options
         self._waits: list[tuple[int, int]] = []
 
     def add(self, segment: Segment) -> None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
-from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task
 from tb_npu_plugin.capture.writers.communication import Communication, Steps
-from tb_npu_plugin.capture.writers.communication_figures import Json, Moved, links_of, total_of
-from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
+from tb_npu_plugin.capture.writers.communication_figures import Moved
+from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.framework import Framework, Share, TextFiles
+from tb_npu_plugin.capture.writers.framework import Framework, OverlapWriter
 from tb_npu_plugin.capture.writers.host_csv import Apis
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
 from tb_npu_plugin.capture.writers.links import link_writers
 from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.mindspore.database import MsprofDatabases
+from tb_npu_plugin.capture.writers.mindspore.database import CommunicationDatabase
 from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder
@@ -25,11 +25,12 @@ from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
 from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache
 from tb_npu_plugin.capture.writers.overlap import Windows
+from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
 from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
-from tb_npu_plugin.schema.torch_npu_json import OP_NAME
+from tb_npu_plugin.schema.torch_npu_db import TABLES
 
 
 class LaunchedKernels(Kernels):
@@ -80,7 +81,7 @@ _TYPES = re.compile("invalid|broadcast|allreduce|reduce|allgather|reducescatter|
 class MarkedSteps(Steps):
     """p2p is recognised by case-sensitive words, so that hcom_send_ is a collective without a known type."""
 
-    WHOLE = names.WHOLE_STEP
+    WHOLE, NAME = names.WHOLE_STEP, names.OP_NAME
 
     @staticmethod
     def is_p2p(op: CommOp) -> bool:
@@ -88,34 +89,20 @@ class MarkedSteps(Steps):
         return any(word in op.name for word in names.P2P_WORDS)
 
     @staticmethod
-    def matrix_of(ops: list[CommOp]) -> Json:
-        """Contents of one kind of communication_matrix.json; all statistics are there, however few operators."""
-        by_type: dict[tuple[str, str], dict[tuple[int, int], list[Moved]]] = {}
-        for op in ops:
-            links = by_type.setdefault((_type(op), op.group.id), {})
-            for link, moved in links_of(op).items():
-                links.setdefault(link, []).append(moved)
-        out: Json = {}
-        for (type_, group), links in by_type.items():
-            for link, each in links.items():
-                each.sort(key=lambda moved: -moved.speed)
-                picks = {"top1": each[0], "middle": each[len(each) // 2]}
-                picks.update({f"bottom{n}": each[-min(n, len(each))] for n in (1, 2, 3)})
-                label = f"{link[0]}-{link[1]}"
-                for stat, moved in picks.items():
-                    out.setdefault(f"{type_}-{stat}@{group}", {})[label] = _rename_keys(moved.entry(moved.name))
-                out.setdefault(f"{type_}-total@{group}", {})[label] = total_of(each).entry(None)
-        return out
+    def type_of(op: CommOp) -> str:
+        """Type by the name; where that holds none, the name itself with its group."""
+        found = _TYPES.search(op.name.lower())
+        return found.group() if found else f"{op.name.lower()}@{op.group.id}"
 
+    @staticmethod
+    def order(links: Iterable[tuple[int, int]]) -> Iterable[tuple[int, int]]:
+        """Links in the order in which they were first used."""
+        return links
 
-def _type(op: CommOp) -> str:
-    """Type by the name; where that holds none, the name itself with its group."""
-    found = _TYPES.search(op.name.lower())
-    return found.group() if found else f"{op.name.lower()}@{op.group.id}"
-
-
-def _rename_keys(entry: Json) -> Json:
-    return {names.OP_NAME if key == OP_NAME else key: value for key, value in entry.items()}
+    @staticmethod
+    def lowest(each: list[Moved]) -> dict[str, Moved]:
+        """All are there, however few operators."""
+        return {f"bottom{n}": each[-min(n, len(each))] for n in (2, 3)}
 
 
 #: MindSpore 2.7 with CANN 8.2: its parser looks for communication under HCCL.
@@ -135,16 +122,31 @@ DIALECT = replace(
 )
 
 
-def _writers(output: Output, windows: Windows) -> list[Writer]:
+def _writers(output: Output, windows: Windows) -> tuple[list[Writer], list[OverlapWriter]]:
+    options = output.options
+    writers: list[Writer] = [MindData(output)]
+    overlapped: list[OverlapWriter] = []
+    if "text" in options.export:
+        writers += _text_writers(output, windows)
+        overlapped += [StepTrace(output)] if options.device else []
+        overlapped += [LaunchedTrace(output)]
+    if "db" in options.export:
+        tables = {table: columns for table, columns in TABLES.items() if table in names.DB_TABLES}
+        name = f"{names.PROFILER_DB}_{output.process.rank}.db"
+        writers.append(ProfilerDatabase(output, name, tables, with_framework=False))
+        writers += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
+    return writers, overlapped
+
+
+def _text_writers(output: Output, windows: Windows) -> list[Writer]:
     """Writers of the text files but the trace and the steps; one without rows is not made."""
     options = output.options
-    device = options.npu and options.kernels
     writers: list[Writer] = []
-    if device:
+    if options.device:
         writers.append(LaunchedKernels(output, windows))
         writers += [L2Cache(output)] if options.l2_cache else []
     writers += link_writers(output)
-    if device and options.level >= 1:
+    if options.device and options.level >= 1:
         writers += [Communication(output, windows, MarkedSteps), Apis(output)]
         writers += [AiCpu(output)] if options.level >= 2 else []
     if options.memory:
@@ -155,19 +157,4 @@ def _writers(output: Output, windows: Windows) -> list[Writer]:
     return writers
 
 
-def _databases(folder: Path, process: Process, options: Options, dialect: Dialect, share: Share) -> list[Writer]:
-    return [] if share == "trace" else [MsprofDatabases(folder, process, options, dialect)]
-
-
-_TEXT = TextFiles(HostWindows, LaunchedTrace, lambda output, windows: StepTrace(output), _writers)
-MINDSPORE = Framework(
-    SUFFIX,
-    DIALECT,
-    _TEXT,
-    _databases,
-    info,
-    metadata,
-    Recorder,
-    lambda folder, process, options: [MindData(folder, process, options)],
-    host_tables=False,
-)
+MINDSPORE = Framework(SUFFIX, DIALECT, HostWindows, _writers, info, metadata, Recorder)

@@ -42,8 +42,8 @@ class StepTrace:
     """step_trace_time.csv: events count whole in the step in which they begin; only Free is clipped."""
 
     def __init__(self, output: Output) -> None:
-        self._output, self._marks = output, output.process.marks
-        self._steps: list[_Sums] = [] if self._marks else [_Sums(0, 0, _EVER)]
+        self._output = output
+        self._steps: list[_Sums] = [] if output.process.marks else [_Sums(0, 0, _EVER)]
         self._pending: list[Event] = []
         self._first_event: int | None = None
 
@@ -69,7 +69,7 @@ class StepTrace:
     def _step_at(self, start: int) -> _Sums | None:
         return next((step for step in reversed(self._steps) if step.start <= start <= step.end), None)
 
-    def overlap(self, rows: OverlapRows) -> None:
+    def overlap(self, rows: OverlapRows, before: int) -> None:
         """Take overlap rows in file order."""
         for start, end, kind in rows.tolist():
             if kind == FREE:

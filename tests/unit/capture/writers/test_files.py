@@ -18,11 +18,10 @@ from tb_npu_plugin.capture.simulation import step
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Process, Segment, Step, Task
-from tb_npu_plugin.capture.writers.analysis_db import Analysis
 from tb_npu_plugin.capture.writers.dialect import NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.result import TextResult
-from tb_npu_plugin.capture.writers.result_db import DatabaseResult
+from tb_npu_plugin.capture.writers.framework import Files
+from tb_npu_plugin.capture.writers.result import TORCH
 from tb_npu_plugin.capture.writers.text import CsvFile, cell, mb_text, shapes_cell, time_text, us_text
 from tests.oracle.raw import Raw
 from tests.support.invariants import query
@@ -96,7 +95,7 @@ def process(rank: int = 0) -> Process:
 
 @pytest.mark.parametrize(("numbered", "file", "rank"), [(True, "_5.db", 5), (False, ".db", -1)])
 def test_an_unknown_rank_is_minus_one(tmp_path: Path, numbered: bool, file: str, rank: int) -> None:
-    DatabaseResult(tmp_path, process(5), Options(), NEW, numbered).close()
+    Files(Output(tmp_path, process(5), Options(export=("db",)), NEW, numbered), TORCH).close()
     assert rows(tmp_path / f"ascend_pytorch_profiler{file}", "SELECT rankId, deviceId FROM RANK_DEVICE_MAP") == [
         (rank, 3)
     ]
@@ -122,14 +121,10 @@ def test_a_step_that_only_copies(tmp_path: Path) -> None:
         task(COPIES[False], 12_000, 9_000, 11_000, 2),
         task(kernel, 35_000, 1_000, 31_000, 3),
     ]
-    output = Output(tmp_path, process(), Options(), NEW)
-    text, database = TextResult(tmp_path, output.process, output.options, NEW), Analysis(output)
+    files = Files(Output(tmp_path, process(), Options(export=("text", "db")), NEW), TORCH)
     for number, (one, start, end) in enumerate(zip(tasks, (0, 10_000, 30_000), (10_000, 30_000, 50_000)), start=1):
-        segment = Segment(Step(number, T + start, T + end), T + end, tasks=[one])
-        text.add(segment)
-        database.add(segment)
-    text.close()
-    database.close()
+        files.add(Segment(Step(number, T + start, T + end), T + end, tasks=[one]))
+    files.close()
     with (tmp_path / "step_trace_time.csv").open(newline="") as file:
         found = [(row["Step"], float(row["Free"]), float(row["Preparing"])) for row in csv.DictReader(file)]
     assert found == [("1", 0, 8), ("2", 15, 0), ("3", 0, 5)]
