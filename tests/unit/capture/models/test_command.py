@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,9 @@ def test_a_signal_leaves_complete_results_only(
 def test_a_killed_writing_process_leaves_no_partial_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for lack of memory. What is patched here is so in forked processes, too."""
 
-    def dying(recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path) -> None:
+    def dying(
+        recipe: Recipe, cluster: Cluster, table: Timetable, rank: int, out: Path, report: Callable[[float], None]
+    ) -> None:
         write_rank(
             recipe, cluster, table, rank, out, lambda share: os.kill(os.getpid(), signal.SIGKILL) if rank == 5 else None
         )
