@@ -59,7 +59,7 @@ def formats_page() -> str:
 
 def _versions(format: str) -> list[str]:
     """A Markdown table of the versions of a kind of result."""
-    lines = ["| version | told by | backed by |", "|---|---|---|"]
+    lines = ["| version | recognised by | backed by |", "|---|---|---|"]
     for version in VERSIONS[format]:
         backed = f"a recorded sample, `{version.sample}`" if version.sample else "from documentation"
         lines.append(f"| {version.name} | {version.marker} | {backed} |")

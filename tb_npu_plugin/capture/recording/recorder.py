@@ -27,7 +27,7 @@ _NO_DEVICE = (
     "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it one, and so does "
     "`from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script"
 )
-_told: list[bool] = []
+_warned: list[bool] = []
 
 
 class MockRecorder:
@@ -45,7 +45,7 @@ class MockRecorder:
 
     def prepare(self, folder: Path, settings: Settings) -> None:
         """Make FRAMEWORK."""
-        torch_profiler.refuse_second()  # imports PyTorch: that it is missing shall be told now
+        torch_profiler.refuse_second()  # imports PyTorch: say now that it is missing
         (folder / RAW_FOLDER).mkdir(mode=0o750)
         self._folder, self._settings = folder, settings
         self._data = HostData(settings, os.getpid(), _device(settings.rank), time.time_ns())
@@ -95,8 +95,8 @@ class MockRecorder:
         if not self._settings.simulates and not self._settings.host.profile_memory:
             return
         if "torch_npu" not in sys.modules:
-            if not _told:
-                _told.append(True)
+            if not _warned:
+                _warned.append(True)
                 print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
             return
         from tb_npu_plugin.capture.device import records

@@ -58,7 +58,7 @@ class Faults:
 @dataclass(frozen=True)
 class Figure:
     """How bad a fault is: `what` may stand on the command line, from `low` to `high`; kept `scale` times as a whole number,
-    or as it is (0), and told as `key`."""
+    or as it is (0), and reported as `key`."""
 
     default: float
     what: str

@@ -48,7 +48,7 @@ class Graphs:
 
     def gradients(self, image: Tensor, weight: Tensor, result: Tensor) -> list[Launch]:
         """Two graphs: the gradients of the input and of the weight."""
-        sizes = Tensor((4,), "int", "NCHW")  # what is asked for is told by its four sizes
+        sizes = Tensor((4,), "int", "NCHW")  # four sizes say what is asked for
         before, after, filters = _stored(result, _IMAGE), _stored(image, _IMAGE), _stored(weight, _FILTER)
         return [
             self._transfer(weight, "NCHW", _FILTER),

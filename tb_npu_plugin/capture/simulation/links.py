@@ -25,7 +25,7 @@ from tb_npu_plugin.capture.simulation.samples import LinkSample, Moved
 from tb_npu_plugin.schema.link_files import SYS_INTERCONNECTION_EVERY, SYS_IO_EVERY
 from tb_npu_plugin.schema.trace_events import HCCS, NIC, PCIE, ROCE
 
-#: ns of the pieces of time of which the quietest and the busiest are told.
+#: ns of the pieces of time of which the quietest and the busiest are given.
 PIECE = 2_000_000
 REQUEST, LATENCY = 32, 1_000
 #: Chips without RDMA over Ethernet: not among those of which the vendor's reference says that it can be sampled.
