@@ -38,11 +38,6 @@ class Pattern:
         self.tasks = tuple(tasks)
 
     @cached_property
-    def moves(self) -> list[int]:
-        """Places of the tasks that move something."""
-        return [place for place, task in enumerate(self.tasks) if task.size]
-
-    @cached_property
     def size(self) -> int:
         """Bytes that all tasks move."""
         return sum(map(_SIZE, self.tasks))

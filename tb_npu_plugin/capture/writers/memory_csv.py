@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
 from tb_npu_plugin.capture.writers.files import Output
@@ -10,6 +12,8 @@ from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 
 #: Address of the stream, as old releases write it.
 STREAM = 897357296
+#: Component of the rows of the whole process.
+APP = "APP"
 _OLD_HAS_NOT = (
     "active_release_ns",
     "active_dur_ns",
@@ -76,41 +80,23 @@ class Allocations:
         return f"{text},{mb_text(totals.active)}" if self._active else text
 
 
-class MemoryRecord:
-    """memory_record.csv: the process first, then PTA and GE each with their sum, then the workspace."""
+class TotalsByTime:
+    """The totals of the components by time."""
 
-    def __init__(self, output: Output) -> None:
-        self._output, self._active = output, output.dialect.active
-        keys = [c.key for c in schema.MEMORY_RECORD.columns if self._active or c.key not in _OLD_HAS_NOT]
-        self._file = output.csv(schema.MEMORY_RECORD, tuple(keys))
-        self._rows = self._file.part()
-        self._workspace = self._file.part()
+    def __init__(self, sum_name: str) -> None:
+        self._sum_name = sum_name
         self._pending: list[Totals] = []
         self._known: dict[str, Totals] = {}
-        self._device = output.device
 
-    def add(self, segment: Segment) -> None:
-        """Take the totals of one segment."""
-        if self._output.options.npu:
-            app = [
-                self._line("APP", time_text(s.at), None, s.size, None)
-                for s in segment.modules
-                if s.component == "PROCESS"
-            ]
-            self._file.add(app)
+    def add(self, segment: Segment) -> Iterator[Totals]:
+        """What no later segment can come before: each totals, and behind it the sum of all components but workspaces."""
         self._pending += segment.totals
         self._pending.sort(key=lambda totals: totals.at)
-        self._write(segment.until)
-
-    def _write(self, before: int) -> None:
-        ready = [totals for totals in self._pending if totals.at < before]
+        ready = [totals for totals in self._pending if totals.at < segment.until]
         del self._pending[: len(ready)]
-        lines: list[str] = []
         for now in ready:
-            at = time_text(now.at)
-            line = self._line(now.component, at, now.allocated, now.reserved, now.active)
+            yield now
             if now.component == WORKSPACE:
-                self._workspace.add([line])
                 continue
             self._known[now.component] = now
             allocated = reserved = active = 0
@@ -118,22 +104,60 @@ class MemoryRecord:
                 allocated += known.allocated
                 reserved += known.reserved
                 active += known.active or 0
-            lines.append(line)
-            lines.append(self._line("PTA+GE", at, allocated, reserved, active))
+            yield Totals(self._sum_name, now.at, allocated, reserved, active)
+
+    def close(self) -> Iterator[Totals]:
+        """The rest."""
+        return self.add(Segment(until=1 << 63))
+
+
+class MemoryRecord:
+    """memory_record.csv: the process first, then PTA and GE each with their sum, then the workspace."""
+
+    SUM = "PTA+GE"
+
+    def __init__(self, output: Output) -> None:
+        self._output, self._device, self._active = output, output.device, output.dialect.active
+        self._file = output.csv(schema.MEMORY_RECORD, self._keys())
+        self._app, self._rows, self._workspace = (self._file.part() for _ in range(3))
+        self._totals = TotalsByTime(self.SUM)
+
+    def add(self, segment: Segment) -> None:
+        """Take the totals of one segment."""
+        if self._output.options.npu:
+            app = [self._line(APP, s.at, None, s.size, None) for s in segment.modules if s.component == "PROCESS"]
+            self._app.add(app)
+        self._write(self._totals.add(segment))
+
+    def _write(self, events: Iterable[Totals]) -> None:
+        lines: list[str] = []
+        workspace: list[str] = []
+        for now in events:
+            line = self._line(now.component, now.at, now.allocated, now.reserved, now.active)
+            (workspace if now.component == WORKSPACE else lines).append(line)
         self._rows.add(lines)
+        self._workspace.add(workspace)
 
     def close(self) -> None:
         """Put the parts together."""
-        self._write(1 << 63)
-        self._file.append(self._rows)
-        self._file.append(self._workspace)
+        self._write(self._totals.close())
+        for part in self._parts():
+            self._file.append(part)
         self._file.close()
 
-    def _line(self, component: str, at: str, allocated: int | None, reserved: int, active: int | None) -> str:
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(c.key for c in schema.MEMORY_RECORD.columns if self._active or c.key not in _OLD_HAS_NOT)
+
+    def _parts(self) -> tuple[Rows, ...]:
+        """In file order."""
+        return self._app, self._rows, self._workspace
+
+    def _line(self, component: str, at: int, allocated: int | None, reserved: int, active: int | None) -> str:
+        front = f"{component},{time_text(at)},{mb_text(allocated)},{mb_text(reserved)}"
         if not self._active:
-            return f"{component},{at},{mb_text(allocated)},{mb_text(reserved)},{self._device}"
-        stream = "" if component in ("APP", "GE") else str(STREAM)
-        return f"{component},{at},{mb_text(allocated)},{mb_text(reserved)},{mb_text(active)},{stream},{self._device}"
+            return f"{front},{self._device}"
+        stream = "" if component in (APP, "GE") else str(STREAM)
+        return f"{front},{mb_text(active)},{stream},{self._device}"
 
 
 class Modules:

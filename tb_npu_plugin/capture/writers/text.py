@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 
+def decimals(ns: int) -> str:
+    """us with three decimals."""
+    sign = "-" if ns < 0 else ""
+    return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
+
+
 def time_text(ns: int | None) -> str:
     """An absolute time or a long duration: us with three decimals and the TAB that guards it; empty for None."""
-    if ns is None:
-        return ""
-    if ns < 1000:
-        return f"0.{ns:03d}\t"
-    digits = str(ns)
-    return f"{digits[:-3]}.{digits[-3:]}\t"
+    return "" if ns is None else f"{decimals(ns)}\t"
 
 
 def us_text(ns: float) -> str:

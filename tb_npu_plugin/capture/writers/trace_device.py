@@ -7,6 +7,7 @@ from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Gro
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OVERLAP, OverlapRows
+from tb_npu_plugin.capture.writers.text import us_text
 from tb_npu_plugin.capture.writers.trace_planes import PlaneEvents
 from tb_npu_plugin.capture.writers.trace_text import Clock, quote
 from tb_npu_plugin.schema import trace_events
@@ -108,7 +109,7 @@ class DeviceEvents:
             out.append(
                 (
                     start,
-                    f'{text}{stream}, "ts": {ts(start)}, "dur": {task.dur / 1000}, "args": {args[:-1]}{size}'
+                    f'{text}{stream}, "ts": {ts(start)}, "dur": {us_text(task.dur)}, "args": {args[:-1]}{size}'
                     f'{linked(task)}}}, "ph": "X"}}',
                 )
             )

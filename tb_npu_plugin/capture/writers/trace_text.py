@@ -14,9 +14,8 @@ Clock = Callable[[int], str]
 
 
 def text_ts(ns: int) -> str:
-    """A time as JSON text of us with three decimals."""
-    digits = str(ns)
-    return f'"{digits[:-3]}.{digits[-3:]}"'
+    """A time, or a duration, as JSON text of us with three decimals."""
+    return f'"{ns // 1000}.{ns % 1000:03d}"'
 
 
 def numeric_ts(ns: int) -> str:

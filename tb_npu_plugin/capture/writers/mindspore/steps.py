@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import COMMUNICATION, COMPUTING, FREE, OverlapRows, Windows
+from tb_npu_plugin.capture.writers.text import decimals
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
@@ -115,10 +116,4 @@ class StepTrace:
             "communication_not_overlapped_and_exclude_receive": alone - bubble,
             "preparing": (step.busy or 0) - host if known else 0,
         }
-        return {"step": str(step.id), **{key: _us_text(ns) for key, ns in figures.items()}}
-
-
-def _us_text(ns: int) -> str:
-    """A signed duration with three decimals."""
-    sign = "-" if ns < 0 else ""
-    return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
+        return {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}

@@ -13,10 +13,6 @@ from tb_npu_plugin.schema import mindspore as names
 _PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
 
 
-def _us_text(ns: int) -> str:
-    return f'"{ns // 1000}.{ns % 1000:03d}"'
-
-
 class LaunchedTrace(Trace):
     """The list of events."""
 
@@ -57,7 +53,7 @@ class FrameworkEvents:
         front = self._fronts.get(op.info)
         if front is None:
             front = self._fronts[op.info] = f'{{"name": {quote(op.info.name)}, "ph": "X", "pid": {_PID}, "tid": '
-        return f'{front}{op.tid}, "ts": {self._ts(op.start)}, "dur": {_us_text(op.end - op.start)}, "args": {{}}}}'
+        return f'{front}{op.tid}, "ts": {self._ts(op.start)}, "dur": {text_ts(op.end - op.start)}, "args": {{}}}}'
 
     def flows(self, segment: Segment) -> list[str]:
         """From the event on the main thread to the launch."""
@@ -75,7 +71,7 @@ class FrameworkEvents:
             return []
         return [
             f'{{"name": {quote(call.name)}, "ph": "X", "pid": {_PID}, "tid": {call.tid}, "ts": {self._ts(call.start)}, '
-            f'"dur": {_us_text(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
+            f'"dur": {text_ts(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
             for call in segment.python
         ]
 
@@ -104,7 +100,7 @@ class FrameworkEvents:
             self._depth = max(self._depth, depth)
             out.append(
                 f'{{"name": {quote(name)}, "ph": "X", "pid": {_SCOPE_PID}, "tid": {depth}, "ts": {self._ts(start)}, '
-                f'"dur": {_us_text(end - start)}, "args": {{}}}}'
+                f'"dur": {text_ts(end - start)}, "args": {{}}}}'
             )
         del open_[keep:]
         return out
