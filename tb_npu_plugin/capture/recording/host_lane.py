@@ -74,8 +74,8 @@ class _Args(Struct, frozen=True, gc=False):
 
     sequence: int = field(name="Sequence number", default=-1)
     forward: int = field(name="Fwd thread id", default=0)
-    dims: Raw = field(name="Input Dims", default=Raw(b""))
-    types: Raw = field(name="Input type", default=Raw(b""))
+    dims: Raw = field(name="Input Dims", default=Raw(b"[]"))
+    types: Raw = field(name="Input type", default=Raw(b"[]"))
     id: int = field(name="Python id", default=0)
     parent: Optional[int] = field(name="Python parent id", default=None)
     module: Optional[int] = field(name="Python module id", default=None)
@@ -94,7 +94,6 @@ class _Event(Struct, gc=False):
 
 
 _EVENTS = msgspec.json.Decoder(list[_Event])
-_NONE = (b"", b"[]", b"null")
 
 
 class Reader:
@@ -143,28 +142,20 @@ class Reader:
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
-                if event.ph == "X":
+                if event.ph == "X" and not event.name.startswith(_WORK):
                     signature = self._signature(event.name, args)
-                    call = Call(start, start + dur, event.tid, signature, args.sequence, args.forward)
-                    if not event.name.startswith(_WORK):
-                        calls.append(call)
+                    calls.append(Call(start, start + dur, event.tid, signature, args.sequence, args.forward))
             elif category == "python_function":
                 name = names.setdefault(event.name, event.name)
                 functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
 
     def _signature(self, name: str, args: _Args) -> Signature:
-        dims = bytes(args.dims)
-        key = (name, b"", b"") if dims in _NONE else (name, dims, bytes(args.types))
+        key = (name, bytes(args.dims), bytes(args.types))
         found = self._signatures.get(key)
         if found is None:
-            parts = (_list(text) for text in (args.dims, args.types))
-            found = self._signatures[key] = signature_of(name, *parts)
+            dims, types = (msgspec.json.decode(text) or [] for text in key[1:])
+            found = self._signatures[key] = signature_of(name, dims, types)
         return found
-
-
-def _list(text: Raw) -> list[Any]:
-    found: list[Any] = (msgspec.json.decode(text) if bytes(text) else None) or []
-    return found
 
 
 def signature_of(name: str, dims: Sequence[Any], types: Sequence[str]) -> Signature:
