@@ -4,7 +4,7 @@ Recording: the same training on the simulated NPU in one process, in turn with a
 process, all threads, from the making of the profile until what was recorded is on the disk; it is parsed later. Bars hold for
 models whose operators take 20 us and more, without switches; stacks, shapes and memory cost what PyTorch's profiler takes for
 them: those figures and those of tiny operators are reported without a limit.
-Analyse: raw data of so many operators of the host, one in three of which runs on the device, parsed in a process of its own.
+Analyse: a separate process parses raw data of that many operators of the host. One in three runs on the device.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ def _clear_abandoned(folder: Path) -> None:
 
 
 def _build(torch: Any, path: Path, tell: Callable[[str], None]) -> None:
-    """Compile into a folder of its own, try it in a process of its own, then rename: a file at `path` is complete."""
+    """Compile into a temporary folder, load the result in a separate process, then rename it to `path`: a file there is complete."""
     compiler = _compiler()
     tell(f"Building the simulated NPU for PyTorch {torch.__version__}: half a minute, once.")
     try:

@@ -51,7 +51,7 @@ _DATA_TYPES = {
 }
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
-#: ns by which ranks arrive apart, at most, where nothing tells.
+#: ns by which ranks arrive apart, at most, where nothing was recorded of it.
 _SKEW = 120_000
 
 

@@ -1,4 +1,4 @@
-// scaled_dot_product_attention as one operator forward and one backward, instead of the ten that PyTorch takes it apart into.
+// scaled_dot_product_attention as one operator forward and one backward, instead of the ten that PyTorch runs otherwise.
 // PyTorch 2.4 has no such operators for other devices.
 #include "npu.h"
 
@@ -48,7 +48,7 @@ TORCH_LIBRARY_IMPL(aten, CPU, m) {
   m.impl("_scaled_dot_product_fused_attention_overrideable_backward", attention_backward);
 }
 
-// The host's kernel knows neither dropout nor the gradient of a mask; those cases are taken apart.
+// The host's kernel knows neither dropout nor the gradient of a mask; those cases run as several operators.
 bool can_fuse(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& mask, double dropout) {
   const bool is_dense = !query.is_nested() && query.dim() == 4 && key.dim() == 4 && value.dim() == 4;
   if (!is_dense || !at::isFloatingType(query.scalar_type())) return false;

@@ -218,7 +218,7 @@ void Call::run(DispatchKey host_key) {
 
 void sparse_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(DispatchKey::SparseCPU); }
 
-// Registers the fallback for the operators of `host` that PyTorch would take apart on a device without own kernels.
+// Registers the fallback for the operators of `host` that PyTorch would run as several others on a device without own kernels.
 void take(DispatchKey key, DispatchKey host, torch::CppFunction (*function)()) {
   auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
   auto& dispatcher = c10::Dispatcher::singleton();

@@ -1,4 +1,4 @@
-// Random numbers: each device has a generator of its own, which draws from one of the CPU.
+// Random numbers: each device has a separate generator, which draws from one of the CPU.
 #include "npu.h"
 
 #include <ATen/CPUGeneratorImpl.h>
