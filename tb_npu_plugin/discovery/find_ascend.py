@@ -13,9 +13,10 @@ from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of,
 from tb_npu_plugin.discovery.identity import fold, identify, read_info
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema import mindspore
-from tb_npu_plugin.schema.formats import MINDSPORE, MSPROF, TORCH_NPU, Format
+from tb_npu_plugin.schema import mindspore, mindspore_cpu
+from tb_npu_plugin.schema.formats import MINDSPORE, MINDSPORE_CPU, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
 from tb_npu_plugin.schema.torch_npu_json import ANALYSE_MOCK, MOCK_CAPTURE, MOCK_TRACE, OUTPUT_FOLDER
 
@@ -28,6 +29,8 @@ def find_ascend(folder: Folder) -> FinderResult | None:
         return FinderResult(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
     format = _format(folder)
+    if format is MINDSPORE and _is_of_cpu(folder, raw):
+        return _cpu_result(folder, raw)
     if OUTPUT_FOLDER not in names and any(_belongs_in_output(entry) for entry in folder.entries):
         taken = _result(folder, format, raw, "")
         taken.closed = raw
@@ -130,6 +133,47 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
                 unread=unread_of(output, prefix, format),
             )
         ]
+    )
+
+
+def _is_of_cpu(folder: Folder, raw: frozenset[str]) -> bool:
+    """Whether MindSpore recorded without an NPU: it writes files of the CPU, no settings, and no raw data of a device."""
+    if layout.RAW_FRAMEWORK not in raw or any(name.startswith(layout.RAW_PREFIX) for name in raw):
+        return False
+    if any(layout.INFO_NAME.fullmatch(entry.name) for entry in folder.entries):
+        return False
+    names = [entry.name for entry in _listed_or_none(folder.path / layout.RAW_FRAMEWORK)]
+    return MOCK_CAPTURE not in names and any(map(mindspore_cpu.RANK.fullmatch, names))
+
+
+def _cpu_result(folder: Folder, raw: frozenset[str]) -> FinderResult:
+    """Take the files of the CPU and the trace."""
+    notes: list[Problem] = []
+    files: list[FoundFile] = []
+    unread: list[Unread] = []
+    for prefix in ("", f"{OUTPUT_FOLDER}/", f"{layout.RAW_FRAMEWORK}/"):
+        entries = _listed_or_none(folder.path / prefix)
+        files += files_of(entries, prefix, MINDSPORE_CPU, notes)
+        unread.append(unread_of(entries, prefix, MINDSPORE_CPU))
+    identity = identify(folder.path, folder.parts or (folder.path.name,), [])
+    rank, source = mindspore_cpu.rank_in(file.name for file in files)
+    if rank is not None:
+        identity = replace(identity, rank=rank, rank_source=source)
+    label = report.decode_name(folder.path.name)
+    own = Unread(tuple(file for one in unread for file in one.files), sum(one.more for one in unread))
+    found = Found(
+        MINDSPORE_CPU.id,
+        folder.path,
+        folder.parts,
+        fold(folder.parts),
+        identity,
+        tuple(files),
+        tuple(notes),
+        label,
+        unread=own,
+    )
+    return FinderResult(
+        [found], closed=layout.CLOSED_FOLDERS | raw, skips_subfolders=layout.is_result_name(folder.name)
     )
 
 

@@ -17,8 +17,8 @@ from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FI
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema.formats import MINDINSIGHT
-from tb_npu_plugin.schema.minddata import LEGACY_FILES
+from tb_npu_plugin.schema.formats import MINDDATA, MINDINSIGHT, Format
+from tb_npu_plugin.schema.minddata import LEGACY_FILES, PIPELINE_PROFILING
 from tb_npu_plugin.texts import natural_key
 
 #: Prefix of the profiler's folder names.
@@ -35,21 +35,24 @@ def find_mindinsight(folder: Folder) -> FinderResult | None:
         return _cluster(folder)
     by_rank = _declared_files(folder.entries)
     ids = {spec.id for spec in map(MINDINSIGHT.file, _names(by_rank)) if spec is not None}
-    if not ids - (set() if folder.name.startswith(FOLDER) else COMMON):
+    is_whole = bool(ids if folder.name.startswith(FOLDER) else ids - COMMON)
+    if not is_whole and PIPELINE_PROFILING.id not in ids:
         return None
-    unread = unread_of(folder.entries, "", MINDINSIGHT)
-    found = [_find_in_flat_folder(folder, rank, entries, unread) for rank, entries in sorted(by_rank.items())]
+    # MindSpore's dataset module writes the samples of a data pipeline without a profiler, too
+    format = MINDINSIGHT if is_whole else MINDDATA
+    unread = unread_of(folder.entries, "", format)
+    found = [_find_in_flat_folder(folder, format, rank, entries, unread) for rank, entries in sorted(by_rank.items())]
     return FinderResult([one for one in found if one.files])
 
 
-def _find_in_flat_folder(folder: Folder, rank: int, entries: Entries, unread: Unread) -> Found:
+def _find_in_flat_folder(folder: Folder, format: Format, rank: int, entries: Entries, unread: Unread) -> Found:
     notes: list[Problem] = []
     files = _files(entries, "", notes)
     identity = _identity(rank, FILE_NAMES)
     label = report.decode_name(folder.path.name)
     parts = (*folder.parts, f"rank_{rank}")
     return Found(
-        MINDINSIGHT.id,
+        format.id,
         folder.path,
         parts,
         fold(folder.parts),

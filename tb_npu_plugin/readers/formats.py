@@ -18,6 +18,7 @@ from tb_npu_plugin.readers.kineto import tables as kineto_tables
 from tb_npu_plugin.readers.mindinsight import capture as mindinsight_capture
 from tb_npu_plugin.readers.mindinsight import reader as mindinsight
 from tb_npu_plugin.readers.mindspore import capture as mindspore_capture
+from tb_npu_plugin.readers.mindspore import cpu as mindspore_cpu
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
@@ -28,7 +29,16 @@ from tb_npu_plugin.readers.text.steps import with_known_times
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.schema.core import DATABASE_SUFFIX
-from tb_npu_plugin.schema.formats import CLUSTER, KINETO, MINDINSIGHT, MINDSPORE, MSPROF, TORCH_NPU
+from tb_npu_plugin.schema.formats import (
+    CLUSTER,
+    KINETO,
+    MINDDATA,
+    MINDINSIGHT,
+    MINDSPORE,
+    MINDSPORE_CPU,
+    MSPROF,
+    TORCH_NPU,
+)
 from tb_npu_plugin.schema.settings import PROFILE_MEMORY
 from tb_npu_plugin.schema.torch_npu_db_reading import APP_COMPONENT
 
@@ -94,8 +104,14 @@ READERS: dict[str, Reader] = {
     MINDINSIGHT.id: Reader(
         mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish, parts=mindinsight.PARTS
     ),
+    MINDDATA.id: Reader(
+        mindinsight_capture.read_capture, mindinsight.read_file, mindinsight.finish, parts=mindinsight.PARTS
+    ),
     MINDSPORE.id: Reader(
         mindspore_capture.read_capture, mindspore.read_file, mindspore.finish, _scan, parts=minddata.PARTS
+    ),
+    MINDSPORE_CPU.id: Reader(
+        mindspore_cpu.read_capture, mindspore_cpu.read_file, mindspore_cpu.finish, parts=mindspore_cpu.PARTS
     ),
     MSPROF.id: Reader(msprof.read_capture, msprof.read_file, msprof.finish, msprof.scan),
     CLUSTER.id: Reader(cluster.read_capture, cluster.read_file, select=cluster.select),

@@ -12,6 +12,7 @@ from tb_npu_plugin.schema import (
     minddata,
     mindinsight_ops,
     mindinsight_steps,
+    mindspore_cpu,
     mindspore_files,
     msprof,
     torch_npu_csv,
@@ -82,12 +83,22 @@ MINDSPORE = Format(
     framework="MindSpore",
 )
 
+MINDSPORE_CPU = Format(
+    "mindspore_cpu",
+    Message("format.mindspore_cpu"),
+    mindspore_cpu.CPU_FILES,
+    device=mindspore_cpu.CPU,
+    framework="MindSpore",
+)
+
 MINDINSIGHT = Format(
     "mindinsight",
     Message("format.mindinsight"),
     (*mindinsight_steps.STEP_FILES, *mindinsight_ops.OP_FILES, *minddata.LEGACY_FILES),
     framework="MindSpore",
 )
+
+MINDDATA = Format("minddata", Message("format.minddata"), minddata.LEGACY_FILES, device="", framework="MindSpore")
 
 MSPROF = Format("msprof", Message("format.msprof"), msprof.MSPROF_FILES, msprof.EXPORT)
 
@@ -96,5 +107,6 @@ CLUSTER = Format("cluster", Message("format.cluster"), cluster.CLUSTER_FILES)
 KINETO = Format("kineto", Message("format.kineto"), (kineto.KINETO_TRACE,), device="GPU", framework="PyTorch")
 
 FORMATS: dict[str, Format] = {
-    format.id: format for format in (TORCH_NPU, MINDSPORE, MINDINSIGHT, MSPROF, CLUSTER, KINETO)
+    format.id: format
+    for format in (TORCH_NPU, MINDSPORE, MINDSPORE_CPU, MINDINSIGHT, MINDDATA, MSPROF, CLUSTER, KINETO)
 }

@@ -53,6 +53,16 @@ VERSIONS: dict[str, tuple[Version, ...]] = {
         Version("2.3 and 2.4", "`rank-<id>_<time>_ascend_ms` with `PROF_*` beside it, in a `profiler` folder"),
         Version("2.5 and later", "`<worker>_<pid>_<time>_ascend_ms` with `profiler_info_<rank>.json`"),
     ),
+    "mindspore_cpu": (
+        Version("2.10 on a CPU", "`FRAMEWORK/cpu_*_<rank>.txt` and no `PROF_*`", "mindspore_cpu/cpu_graph"),
+    ),
+    "minddata": (
+        Version(
+            "2.10, without a profiler",
+            "`pipeline_profiling_<rank>.json` in a folder of any name",
+            "mindspore_cpu/cpu_minddata",
+        ),
+    ),
     "mindinsight": (
         Version("1.x", "device ids in file names, a rank table beside `cluster_profiler`, four figures a batch"),
         Version("2.0 to 2.2, one device", "flat `profiler` folder", "mindinsight_single"),

@@ -95,9 +95,10 @@ def unusable_tables(
     troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems}
     for name in (path.rsplit("/", 1)[-1] for path in files):
         file = format.file(name)
-        # a database need not contain every table: what it lacks was not recorded
-        sound = name not in troubled or any(name in read for read in sources.values())
-        if file is not None and not (file.fallback and sound):
+        is_sound, is_used = name not in troubled, any(name in read for read in sources.values())
+        # what a sound file with several tables lacks was not recorded; a database may have no table that is used
+        is_partial = (is_sound or is_used) if file is not None and file.fallback else (is_sound and is_used)
+        if file is not None and not is_partial:
             unusable.update((table, name) for table in file.tables if table not in sources and table != "trace")
     if has_timeline:  # what a readable trace lacks was not recorded
         unusable = {table: name for table, name in unusable.items() if table not in _in_trace(format)}

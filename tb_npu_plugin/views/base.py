@@ -234,5 +234,5 @@ class View:
 
 
 def device_kind(span: SpanData) -> str:
-    """ "NPU" or "GPU"; "" for a torch.profiler trace without GPU work."""
+    """ "NPU", "GPU" or "CPU"; "" for a data pipeline alone and for a torch.profiler trace without GPU work."""
     return "" if span.format == KINETO.id and span.table("kernels") is None else FORMATS[span.format].device

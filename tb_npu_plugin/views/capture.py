@@ -48,7 +48,7 @@ class CaptureJson(TypedDict):
     device_ids: list[int]
     """Ids of the devices in the files."""
     device_kind: str
-    """ "NPU", "GPU", or "" where no device was recorded."""
+    """ "NPU", "GPU", "CPU", or "" where no device was recorded."""
     rank: Optional[int]
     """Rank in the job."""
     rank_source: str

@@ -88,7 +88,7 @@ export interface CaptureJson {
   device: string | null;
   /** Ids of the devices in the files. */
   device_ids: number[];
-  /** "NPU", "GPU", or "" where no device was recorded. */
+  /** "NPU", "GPU", "CPU", or "" where no device was recorded. */
   device_kind: string;
   /** Rank in the job. */
   rank: number | null;

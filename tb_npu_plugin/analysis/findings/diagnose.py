@@ -40,7 +40,8 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     run = RunData(spans)
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
-    for rule in RULES:
+    rules = () if run.is_of_cpu else RULES
+    for rule in rules:
         try:
             missing = rule.missing(run)
             found += rule.find(run) if missing is None else ()
@@ -57,7 +58,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         verdict_of(findings, run),
         findings,
         unchecked,
-        len(RULES) - len(unchecked),
+        len(rules) - len(unchecked),
     )
 
 

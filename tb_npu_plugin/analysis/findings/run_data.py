@@ -24,6 +24,7 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.mindspore_cpu import CPU
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
 _NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for", "parts")
@@ -114,6 +115,11 @@ class RunData:
     def has_npu(self) -> bool:
         """False for profiles of a GPU or a CPU alone."""
         return any(device_kind_of(span) == "NPU" for span in self.spans)
+
+    @property
+    def is_of_cpu(self) -> bool:
+        """All ranks ran on a CPU."""
+        return bool(self.spans) and all(device_kind_of(span) == CPU for span in self.spans)
 
     @property
     def is_torch(self) -> bool:
@@ -236,7 +242,7 @@ class RunData:
 
 
 def device_kind_of(span: SpanData) -> str:
-    """ "NPU" or "GPU", by the format of a span."""
+    """ "NPU", "GPU" or "CPU", by the format of a span; "" for a data pipeline alone."""
     return FORMATS[span.format].device
 
 

@@ -38,7 +38,7 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The verdict of the costliest finding that is not low and has no cause among the others. findings: the highest cost
     first."""
     if not run.step_ns:
-        return RunVerdict("unknown", Message("verdict.unknown"), 0, None)
+        return RunVerdict("unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None)
     step = duration(run.step_ns)
     costly = next((one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"), None)
     if costly is None:

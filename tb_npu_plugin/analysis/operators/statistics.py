@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, group_rows, known_sum, ratio, text_key
 from tb_npu_plugin.analysis.operators.nesting import SAME_NAME, SAME_SHAPES
+from tb_npu_plugin.schema.mindspore_cpu import is_collective
 from tb_npu_plugin.schema.torch_npu_csv import NESTED as NESTED_COLUMN
 from tb_npu_plugin.tables import (
     Column,
@@ -93,9 +94,9 @@ class Totals:
 
 
 def is_communication(operators: Table) -> NDArray[np.bool_]:
-    """Mask of the operators that only communicate, by name (COMMUNICATION_NAME)."""
+    """Mask of the operators that only communicate, by name (COMMUNICATION_NAME; MindSpore's collectives)."""
     names = operators.text("name")
-    return names.isin(name for name in names.values if COMMUNICATION_NAME.match(name))
+    return names.isin(name for name in names.values if COMMUNICATION_NAME.match(name) or is_collective(name))
 
 
 def by_name(operators: Table) -> Table:

@@ -76,4 +76,12 @@ class _Samples:
             )
 
     def _series(self, info: dict[str, Any]) -> dict[str, list[Any]]:
-        return {key: member(self._report, info, name, list) for key, name in files.CPU_FIGURES.items()}
+        series = {key: member(self._report, info, name, list) for key, name in files.CPU_FIGURES.items()}
+        count = len(self._stamps)
+        is_padded = max(map(len, series.values())) == 2 * count and not any(
+            float_or_none(one) for values in series.values() for one in values[1::2] if isinstance(one, str)
+        )
+        # MindSpore 2.10 writes a 0 after each figure of the machine, and cuts some series to the number of stamps.
+        if not is_padded:
+            return series
+        return {key: [*values[::2], *[None] * count][:count] if values else [] for key, values in series.items()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tb_npu_plugin.analysis import data_pipeline as analysis
@@ -445,6 +446,22 @@ def test_machine_is_not_busy_in_the_first_sample(tmp_path: Path) -> None:
     """MindSpore writes zeros for it, idle included."""
     tables, problems = read(tmp_path, *cpu([0, 80, 60], [0, 50, 70]).items())
     assert analysis.analyse_pipeline(None, None, tables["minddata_cpu"]).machine_cpu == 30.0 and problems == []
+
+
+def test_placeholders_between_figures_of_the_machine_are_left_out(tmp_path: Path) -> None:
+    """MindSpore 2.10 writes a 0 after each; user and sys are cut to the number of stamps."""
+    content = json.loads(cpu([0, 80, 60, 70], [0, 5, 5, 5])[CPU])
+    content["device_info"] = {
+        "idle_utilization": [0, 0, 80, 0, 60, 0, 70, 0],
+        "user_utilization": [0, 0, 12, 0],
+        "sys_utilization": [0, 0, 8, 0],
+    }
+    tables, problems = read(tmp_path, (CPU, json.dumps(content)))
+    table = tables["minddata_cpu"]
+    machine = table.take(table.text("scope").equals("machine"))
+    assert machine.floats("idle").tolist() == [80.0, 60.0, 70.0]
+    assert np.array_equal(machine.floats("user"), [12, np.nan, np.nan], equal_nan=True)
+    assert problems == []
 
 
 def test_list_of_other_operators_is_reported(tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""Files that MindSpore's profiler writes without an NPU: operators that ran on the CPU, and the host's memory.
+Source: docs/facts/ascend_ms.md, Results of a CPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json
+from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.mindspore import MEMORY_RECORD_KEYS
+from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD
+
+#: Name of the device in `Capture.device_name` and in the memory record.
+CPU = "CPU"
+#: Rank in the file names: the only place that has it.
+RANK = re.compile(r"cpu_\w+_(?P<rank>\d{1,9})\.(?:txt|csv)")
+
+_HOST = Condition("activities=[ProfilerActivity.CPU, ...]", Message("written.host"))
+_MEMORY = Condition("profile_memory=True", Message("written.memory"))
+
+#: Separators in the file of executions: between fields, executions, and figures of an execution.
+FIELD, EXECUTION, FIGURE = ";", " ", ","
+#: An input in the file of launches: "input_1:[8, 64]"; one without a shape is "input_3:NoShape".
+INPUT = re.compile(r"input_\d+:(?:\[(?P<shape>[\d, -]*)\]|\w+)")
+#: End of an operator's name in a graph, and of the names of its scopes: "Default/fc1-Dense/MatMul-op0".
+NUMBER = re.compile(r"-op\d+$")
+SCOPE = "/"
+#: Types of operators that communicate.
+COLLECTIVE = re.compile(
+    r"(?:Inner|Dist)?(?:Comm)?(?:All(?:Reduce|Gather|to(?:all|AllV?))|ReduceScatter|Broadcast|Barrier|CollectiveScatter"
+    r"|CollectiveGather|NeighborExchange)(?:V2?)?"
+)
+POINT_TO_POINT = re.compile(r"(?:Inner|Dist)?(?:Comm)?(?:Send|Receive|Isend|Irecv|BatchISendIRecv)")
+
+EXECUTIONS = ResultFile(
+    id="operators",
+    name="cpu_op_execute_timestamp_0.txt",
+    pattern=re.compile(r"cpu_op_execute_timestamp_(\d{1,9})\.txt"),
+    title="Operators",
+    condition=_HOST,
+    columns=(),
+    fills=("operators", "comm_ops"),
+    doc="Each execution of each operator on the CPU: start in ns, duration in ms.",
+)
+LAUNCHES = ResultFile(
+    id="operator_shapes",
+    name="cpu_framework_0.txt",
+    pattern=re.compile(r"cpu_framework_(\d{1,9})\.txt"),
+    title="Operator shapes",
+    condition=_HOST,
+    columns=(),
+    fills=("operators",),
+    doc="Operators in the order of their launches, with the shapes of their inputs. Operators of PyNative mode are empty.",
+)
+HOST_MEMORY = ResultFile(
+    id=MEMORY_RECORD.id,
+    name="cpu_ms_memory_record_0.txt",
+    pattern=re.compile(r"cpu_ms_memory_record_(\d{1,9})\.txt"),
+    title=MEMORY_RECORD.title,
+    condition=_MEMORY,
+    columns=tuple(MEMORY_RECORD.column(key) for key in MEMORY_RECORD_KEYS if key not in ("component", "device")),
+    doc="Memory that MindSpore allocated on the host over time, in bytes.",
+)
+TRACE = ResultFile(
+    id="trace",
+    name=torch_npu_json.TRACE_VIEW.name,
+    title=torch_npu_json.TRACE_VIEW.title,
+    condition=_HOST,
+    columns=(),
+    stages=("trace",),
+    doc="Chrome trace events of the operators and their scopes.",
+)
+
+CPU_FILES = (EXECUTIONS, LAUNCHES, HOST_MEMORY, TRACE, torch_npu_json.PROFILER_METADATA)
+#: Columns of the operators: nothing ran on a device.
+OPERATOR_COLUMNS = tuple(
+    torch_npu_csv.OPERATORS.column(key)
+    for key in ("name", "input_shapes", "call_stack", "host_self_ns", "host_total_ns")
+)
+#: Columns of the collectives: how long they waited was not recorded.
+COLLECTIVE_COLUMNS = tuple(
+    column
+    for column in torch_npu_json.COMM_OPS_COLUMNS
+    if column.key in ("step", "kind", "name", "group", "start_ns", "elapse_ns")
+)
+
+
+def rank_in(names: Iterable[str]) -> tuple[int | None, str]:
+    """Return the rank in the file names and the first name that has it; (None, "") if none does."""
+    found = next((found for name in names if (found := RANK.fullmatch(name))), None)
+    return (None, "") if found is None else (int(found.group("rank")), found.string)
+
+
+def is_collective(type_: str) -> bool:
+    """Whether operators of this type only communicate."""
+    return bool(COLLECTIVE.fullmatch(type_) or POINT_TO_POINT.fullmatch(type_))
