@@ -171,6 +171,7 @@ setup(
         "msgspec>=0.18.5",
         "click>=8.0",
         "rich>=12.3",
+        "pyyaml>=6.0",
     ],
     extras_require={
         # PyTorch is not among them: tools/ensure_torch.sh installs a CPU build where one can be had.
@@ -184,7 +185,7 @@ setup(
             "websockets>=13",  # Firefox in tests/e2e
             "matplotlib>=3.5",  # the picture of export_memory_timeline
         ],
-        "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2"],
+        "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2", "types-PyYAML"],
     },
     entry_points={
         "tensorboard_plugins": ["npu_profiler = tb_npu_plugin.plugin:NpuPlugin"],

@@ -19,6 +19,7 @@ from tb_npu_plugin.errors import BadRequest, NpuPluginError
 #: Module and function of each command.
 COMMANDS = {
     "build-device": ("tb_npu_plugin.capture.device.build", "build_device"),
+    "check-config": ("tb_npu_plugin.cli_config", "check_config"),
     "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
     "diff": ("tb_npu_plugin.cli_diff", "diff"),
     "doctor": ("tb_npu_plugin.cli_show", "doctor"),

@@ -1,0 +1,1 @@
+"""Says what a profiler configuration records before the training runs: `tb-npu check-config`."""
