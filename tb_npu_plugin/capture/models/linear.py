@@ -72,7 +72,7 @@ class Linear:
         with p.op("aten::to", [_X], [F32]), p.op("aten::copy_", [_X, _X], [F32, F32]):
             data = p.allocate(512)
             p.copy(512, parts=2)
-            p.aside("aten::pin_memory", [_X], [F32], 5_000)
+            p.run_on_other_thread("aten::pin_memory", [_X], [F32], 5_000)
         p.leak(self._faults.leak)
         return data
 
@@ -82,7 +82,7 @@ class Linear:
         sequence = p.next_sequence()
         with p.frame("nn.Module: Linear_0", 0), p.op("aten::linear", [_X, _WEIGHT, _BIAS], types):
             out = p.run("aten::addmm", (_BIAS, _X, _WEIGHT), types, sequence)
-            p.instructions.append(("engine_block", "MatMul", 1 << 20, 18_000))
+            p.use_graph_engine("MatMul", 1 << 20, 18_000)
         p.free(p.run("npu::npu_fusion_attention", (_HEADS,) * 3, types))
         with p.op("aten::dropout", [_OUT], [F32]):
             p.free(p.run("aten::_fused_dropout", (_OUT,), (F32,)))

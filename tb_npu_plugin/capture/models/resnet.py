@@ -110,7 +110,7 @@ class _Builder:
         out = (x[0], 1000)
         self._op("aten::_log_softmax", "LogSoftmax", (out,))
         self._op("aten::nll_loss_forward", "NllLoss", (out, (x[0],)), types=(F32, "long int"))
-        self._p.instructions.append(("engine_block", "ReduceSum7_in_1", 65_536, 8_000))
+        self._p.use_graph_engine("ReduceSum7_in_1", 65_536, 8_000)
 
     def _module(self, kind: str) -> AbstractContextManager[None]:
         number = self._modules[kind] = self._modules.get(kind, -1) + 1

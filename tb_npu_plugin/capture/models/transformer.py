@@ -187,7 +187,7 @@ class _Stage:
             self._linear(kept, self._tokens, (self._shape.hidden, self._vocabulary), "lm_head")
             self._op(kept, "aten::_log_softmax", (out,))
             self._op(kept, "aten::nll_loss_forward", (out, (self._tokens[0],)), (), BF16, "long int")
-            p.instructions.append(("engine_block", "LogSoftmaxV2", 1 << 20, 8_000))
+            p.use_graph_engine("LogSoftmaxV2", 1 << 20, 8_000)
         if number == 0:  # each stage has a first one, and communicates behind it
             p.collect()
             p.map_memory()
@@ -227,7 +227,7 @@ class _Stage:
                 p.free(p.run("aten::_to_copy", (x,), (BF16,)))
             if self._faults.synchronizing:
                 p.read_loss(2, BF16, _READ)
-                p.think(self._faults.synchronizing)
+                p.spend(self._faults.synchronizing)
 
     def _plain_attention(self, kept: list[_Kept], heads: Shape) -> None:
         """The forward pass of attention, one kernel for each term of its formula."""

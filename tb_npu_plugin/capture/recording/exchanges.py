@@ -11,6 +11,7 @@ from typing import Any
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo
 from tb_npu_plugin.capture.recording.operations import CPP_TYPES
+from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
@@ -62,9 +63,6 @@ class Exchanges:
         self._topology, self._npu = Topology(chip), settings.npu
         self._named: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
-        self._launched: list[
-            tuple[int, list[Item]]
-        ] = []  # collectives that the host has not come to, with items of batches
         self._counts: Counter[tuple[int, str]] = Counter()
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
         arrivals = log.of(Kind.ARRIVAL)
@@ -118,43 +116,25 @@ class Exchanges:
             group = self._named[two]
         return type_, group
 
-    def transfer(self, signature: Signature, number: int) -> Transfer | None:
-        """What the collective of this number moves; None: it is none."""
+    def run(self, host: RecordedHost, signature: Signature, number: int) -> None:
+        """Launch the collective of this number, and work out when it is done."""
         found = self._of(signature)
         if found is None:
-            return None
+            return
         type_, group = found
-        tensors = (*signature.inputs, *signature.outputs)
-        element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float32"
-        item = TYPES.get(CPP_TYPES.get(element, ""), ("", 4))[1]
-        size = max(item, *(item * _elements(side) for side in (signature.inputs, signature.outputs)))
-        if signature.name in ("hccl::gather", "hccl::scatter"):  # of the root alone the whole is known
-            own = signature.inputs if signature.name == "hccl::gather" else signature.outputs
-            size = max(item, item * _elements(own) * len(group.ranks))
-        items = _items(signature, item) if type_ == BATCH else []
-        if items:
-            size = max(item, sum(each.size for each in items))
-        self._launched.append((number, items))
-        return Transfer(group.name, type_, size, item, _DATA_TYPES.get(element, "FP32"))
-
-    def communicate(self, host: Any, transfer: Transfer) -> None:
-        """The host has stopped at the next collective: work out when it is done."""
-        group = self._named[transfer.group]
-        exchange, number = self._exchange(transfer, group)
+        transfer, items = _transfer(signature, type_, group)
+        host.communicate(transfer)
+        exchange, count = self._exchange(transfer, group)
         member = exchange.members.index(group.ranks[group.rank])
-        collective, items = self._launched.pop(0)
-        later = {
-            group.ranks[peer]: by for peer, by in self._later.get(collective, {}).items() if peer < len(group.ranks)
-        }
-        arrivals = _arrivals(exchange, member, host.arrival.at, later)
+        later = {group.ranks[peer]: by for peer, by in self._later.get(number, {}).items() if peer < len(group.ranks)}
+        arrivals = _arrivals(exchange, member, host.arrival, later)
         if items:
-            end, found = batch(items, exchange, arrivals, self._topology, member)
+            end, tasks = batch(items, exchange, arrivals, self._topology, member)
         else:
-            ends, tasks = schedule(exchange, arrivals, self._topology, member)
-            end, found = ends[member], in_group(tasks, exchange, group.ranks)
-        name = f"{transfer.type}_{group.id[-3:]}_{number}_1"
-        host.communicated(name, transfer, exchange, group, end, found)
-        host.done[collective] = end
+            ends, moves = schedule(exchange, arrivals, self._topology, member)
+            end, tasks = ends[member], in_group(moves, exchange, group.ranks)
+        host.communicated(f"{transfer.type}_{group.id[-3:]}_{count}_1", transfer, exchange, group, end, tasks)
+        host.done[number] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
         """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the
@@ -167,6 +147,21 @@ class Exchanges:
             first = group.rank if transfer.type == SEND else 1 - group.rank
             members, type_, seed = (members[first], members[1 - first]), SEND, f"{group.id}/{first}/{number}"
         return Exchange(type_, transfer.size, members, seed), number
+
+
+def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[Item]]:
+    """What a collective moves, and the items of a batch."""
+    tensors = (*signature.inputs, *signature.outputs)
+    element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float32"
+    item = TYPES.get(CPP_TYPES.get(element, ""), ("", 4))[1]
+    elements = max(_elements(signature.inputs), _elements(signature.outputs))
+    if signature.name == "hccl::gather":  # only the root knows the whole
+        elements = _elements(signature.inputs) * len(group.ranks)
+    elif signature.name == "hccl::scatter":
+        elements = _elements(signature.outputs) * len(group.ranks)
+    items = _items(signature, item) if type_ == BATCH else []
+    size = sum(each.size for each in items) if items else item * elements
+    return Transfer(group.name, type_, max(item, size), item, _DATA_TYPES.get(element, "FP32")), items
 
 
 def _elements(tensors: tuple[TensorInfo, ...]) -> int:

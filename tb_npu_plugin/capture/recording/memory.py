@@ -1,69 +1,37 @@
-"""The allocations that the device's log tells, as blocks of the caching allocator."""
+"""The allocations of the device's log, as blocks of the caching allocator."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
-from tb_npu_plugin.capture.simulation.allocator import Block, CachingAllocator
-from tb_npu_plugin.capture.simulation.records import Segment
-from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
+from tb_npu_plugin.capture.device.records import Kind
+from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
+from tb_npu_plugin.capture.simulation.memory import Held, Memory
 
 #: Name of a block that no recorded operator allocated (the buckets of DistributedDataParallel, say).
 _NO_OPERATOR = "unknown"
 
 
-class Change(NamedTuple):
-    """Memory that comes (size > 0) or goes."""
+class Addresses:
+    """Blocks by address. log: records of the device; what is freed without having been allocated was there before."""
 
-    at: int
-    tid: int
-    address: int
-    size: int
-
-
-class Memory:
-    """Blocks by address; changes: by time. What is given back without having come was there before the capture."""
-
-    def __init__(self, capacity: int, changes: list[Change]) -> None:
-        self._allocator = CachingAllocator(capacity)
-        self._blocks: dict[int, tuple[Block, Allocation | None]] = {}
+    def __init__(self, memory: Memory, allocator: CachingAllocator, log: Any) -> None:
+        self._memory = memory
+        self._blocks: dict[int, Held] = {}
         seen: set[int] = set()
-        for change in changes:
-            if change.size < 0 and change.address not in seen:
-                self._blocks[change.address] = self._allocator.allocate(-change.size), None
-            seen.add(change.address)
+        rows = log[(log["kind"] == Kind.ALLOCATE) | (log["kind"] == Kind.FREE)]
+        for kind, address, size in zip(*(rows[name].tolist() for name in ("kind", "id", "bytes"))):
+            if kind == Kind.FREE and size > 0 and address not in seen:
+                self._blocks[address] = allocator.allocate(size), None
+            seen.add(address)
 
-    @property
-    def reserved(self) -> int:
-        """Bytes of all segments of the allocator."""
-        return self._allocator.reserved
+    def allocate(self, address: int, size: int, operator: str, now: int) -> None:
+        """Allocate. operator: its name, empty if none is known."""
+        if size > 0:
+            self._blocks[address] = self._memory.allocate(operator or _NO_OPERATOR, size, now)
 
-    def write(self, changes: list[tuple[Change, str]], segment: Segment) -> None:
-        """Carry out changes, each with the operator that made it ("": none is known)."""
-        for change, holder in changes:
-            if change.size > 0:
-                self._allocate(change, holder or _NO_OPERATOR, change.at, segment)
-            elif change.size < 0:
-                self._release(change, change.at, segment)
-
-    def _allocate(self, change: Change, name: str, now: int, segment: Segment) -> None:
-        block = self._allocator.allocate(change.size)
-        totals = self._totals(now)
-        allocation = Allocation(name, block.size, now, totals)
-        segment.memory.append(allocation)
-        segment.totals.append(totals)
-        self._blocks[change.address] = block, allocation
-
-    def _release(self, change: Change, now: int, segment: Segment) -> None:
-        block, allocation = self._blocks.pop(change.address, (None, None))
-        if block is None:
-            return
-        self._allocator.release(block)
-        totals = self._totals(now)
-        segment.totals.append(totals)
-        if allocation is not None:
-            allocation.active_release, allocation.release, allocation.after = now, now, totals
-
-    def _totals(self, now: int) -> Totals:
-        allocator = self._allocator
-        return Totals("PTA", now, allocator.allocated, allocator.reserved, allocator.allocated)
+    def free(self, address: int, size: int, now: int) -> None:
+        """Give a block back."""
+        held = self._blocks.pop(address, None) if size > 0 else None
+        if held is not None:
+            self._memory.release(held, now, now)

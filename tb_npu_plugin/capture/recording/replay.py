@@ -1,14 +1,14 @@
 """A capture on the device: what PyTorch ran on the simulated NPU, with the times that the host took and the model's device.
 
 The host's operators are those of PyTorch's profiler, the device's work is that of the device's log. Both are put in order
-of time, cut into steps, and each step becomes a plan that the simulation carries out. The computation of the stand-in
-kernels on the CPU is no time of the host: its clock stands still meanwhile. It waits where a host with an NPU would: for a
-value that it reads, for a synchronisation, and at the end of a step; what comes after a wait is later by it.
+of time, and the simulated host does the same. The computation of the stand-in kernels on the CPU is no time of the host: its
+clock stands still during it. It waits where a host with an NPU would: for a value that it reads, for a synchronisation, and
+at the end of a step; everything after a wait is shown later by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -17,18 +17,26 @@ import numpy as np
 from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
-from tb_npu_plugin.capture.recording.marks import Marks
-from tb_npu_plugin.capture.recording.memory import Change, Memory
+from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
+from tb_npu_plugin.capture.recording.memory import Addresses
 from tb_npu_plugin.capture.recording.operations import Operations
 from tb_npu_plugin.capture.recording.raw_data import HostData
-from tb_npu_plugin.capture.recording.recorded_host import RecordedHost, RecordedPlanner
+from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.columns import Ints
 from tb_npu_plugin.capture.simulation.host import Place
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
-from tb_npu_plugin.capture.simulation.plan import Circumstances
-from tb_npu_plugin.capture.simulation.records import GcPause, OpInfo, Process, PyCall, Segment, outer_first
-from tb_npu_plugin.capture.simulation.step import STEP_MARK
+from tb_npu_plugin.capture.simulation.records import (
+    GcPause,
+    HostOp,
+    OpInfo,
+    Process,
+    PyCall,
+    Segment,
+    Step,
+    outer_first,
+)
+from tb_npu_plugin.capture.simulation.segment_builder import STEP_MARK
 
 #: ns of host time that the last launch takes at most beyond what was recorded.
 _ROOM = 8_000
@@ -82,24 +90,6 @@ class Record(NamedTuple):
     detail: int
 
 
-class StepPlan:
-    """The plan of one segment in the making.
-
-    step         its mark; None: the capture has no steps
-    rows         operators that are open: call -> row
-    began, ended Python functions: number -> tick
-    changes      of memory, each with the row of the operator that makes it (-1: none) and its tick
-    """
-
-    def __init__(self, step: Call | None, planner: RecordedPlanner) -> None:
-        self.step, self.planner = step, planner
-        self.step_row = -1
-        self.rows: dict[int, int] = {}
-        self.began: dict[int, int] = {}
-        self.ended: dict[int, int] = {}
-        self.changes: list[tuple[Change, int, int]] = []
-
-
 class Replay:
     """One capture. `segments` may be taken once. log: what the device did."""
 
@@ -120,11 +110,8 @@ class Replay:
         self._stacks = stacks_of(self._calls, self._functions) if settings.host.with_stack else []
         tids = sorted({data.tid, *(call.tid for call in self._calls)})
         dequeue = max([*tids, *autograd]) + 1
-        main, backward = data.tid, next(iter(sorted(autograd)), 0)
-        others = [tid for tid in tids if tid not in (main, backward)]
-        #: By plan.Thread; others behind.
-        self._threads = (main, backward, dequeue, *others)
-        self._thread_places = {tid: place for place, tid in enumerate(self._threads)}
+        #: Threads of the host; what others did counts for the main one.
+        self._tids = {*tids, dequeue, *sorted(autograd)[:1]}
         start, end = data.start, data.end or data.start
         self.process = Process(data.pid, data.device, settings.rank or 0, settings.world, start, end, settings.npu)
         self.process.soc, self.process.split = chip.soc, chip.split
@@ -138,20 +125,24 @@ class Replay:
             0,
             runtime=settings.level == "Level2",
             task_queue=settings.task_queue,
-            threads=self._threads,
         )
         self._host = RecordedHost(place)
         launching = [dequeue] if settings.npu and settings.task_queue else []
         self.process.threads[:] = [*tids, *launching]
-        self._around = Circumstances(False, True, settings.level == "Level2", 0, 0, 0, task_queue=settings.task_queue)
         self._operations = Operations(KernelFactory(chip))
         self._exchanges = Exchanges(settings, chip, log)
         self.process.groups = self._exchanges.groups
         self._host.groups = {group.name: group.index for group in self.process.groups}
         self._host.device.meters.communicators = len(self._exchanges.groups)
-        self._memory = Memory(chip.memory, _changes(self._rows))
+        self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
         self._infos: dict[tuple[Any, tuple[str, ...]], OpInfo] = {}
         self._gc_from = 0
+        #: Of the segment in the making: its mark, operators that are open by number of their call, Python functions by
+        #: number, and marks that streams have passed.
+        self._step: HostOp | None = None
+        self._open: dict[int, HostOp] = {}
+        self._python: dict[int, PyCall] = {}
+        self._moments: list[StreamMoment] = []
 
     def _is_shown(self, tid: int, at: int) -> bool:
         """The thread that started the capture, those of the backward pass, and those that asked for it while they did."""
@@ -202,90 +193,74 @@ class Replay:
 
     def _segment(self, step: Call | None, until: int, events: Ints) -> Segment:
         """The segment of a step, with what begins before `until` (recorded time)."""
+        host, data = self._host, self._data
         ats, kinds, numbers = events.T
         times: list[int] = self._host_time(ats).tolist()
-        planner = RecordedPlanner(self._around, times[0] if times else int(self._host_time(self._data.start)))
-        made = StepPlan(step, planner)
         rows = self._rows[numbers[kinds == EventKind.RECORD]]
         records = map(Record._make, zip(*(rows[name].tolist() for name in Record._fields)))
         limits = [*times[1:], times[-1] + _ROOM] if times else []
+        self._step, self._python, self._moments = None, {}, []
+        host.begin(times[0] if times else int(self._host_time(data.start)))
         for now, limit, kind, number in zip(times, limits, kinds.tolist(), numbers.tolist()):
-            planner.move_to(now, limit)
+            host.move_to(now, limit)
             if kind == EventKind.RECORD:
-                self._plan_record(next(records), made)
+                self._replay(next(records))
+            elif kind == EventKind.CALL_BEGINS:
+                self._begin_call(number, step)
+            elif kind == EventKind.CALL_ENDS:
+                self._end_call(number, step)
             elif kind == EventKind.FUNCTION_BEGINS:
-                made.began[number] = planner.tick
-            elif kind == EventKind.FUNCTION_ENDS:
-                made.ended[number] = planner.tick
+                item = self._functions[number]
+                self._python[number] = PyCall(item.name, item.tid, host.now, 0, item.id, item.parent, item.module)
             else:
-                self._plan_call(number, kind == EventKind.CALL_BEGINS, made)
+                self._python[number].end = host.now
         if step is None:
-            planner.rest()
-        segment = self._host.carry_out(
-            planner, int(step.signature.name[len(STEP_MARK) :]) if step else 0, self._exchanges.communicate
-        )
-        if step is None:
-            segment.step = None
-        clock = self._shown_clock(planner.times)
-        segment.until = _END if until == _END else int(clock(until))
-        self.process.end = max(
-            self.process.end, int(clock(self._data.end or self._data.start)), self._host.device.busy_until()
-        )
-        self._add_host_events(until, made, clock, segment)
+            host.wait_for_device()
+        segment = host.records.take()
+        segment.memory, segment.totals = host.memory.take()
+        if step is not None and self._step is not None:
+            number = int(step.signature.name[len(STEP_MARK) :])
+            segment.step = Step(number, self._step.start, self._step.end)
+        segment.until = _END if until == _END else self._shown(until)
+        self.process.end = max(self.process.end, self._shown(data.end or data.start), host.device.busy_until())
+        self._add_host_events(until, segment)
         if self._npu:
-            self._host.device.meters.sample(segment, min(segment.until, self.process.end), self._memory.reserved)
+            host.device.meters.sample(segment, min(segment.until, self.process.end), host.allocator.reserved)
         return segment
 
-    def _plan_call(self, number: int, begins: bool, made: StepPlan) -> None:
-        """Plan the begin or the end of an operator call."""
-        planner, call = made.planner, self._calls[number]
-        thread = self._thread_places.get(call.tid, 0)
-        planner.use(thread, 0)
-        if begins:
-            row = made.rows[number] = planner.begin_operator(self._info(number), thread, call.sequence, call.forward)
-            mark = self._marks.launches.get(call.signature)
-            if mark is not None:
-                planner.mark(call.signature.name, mark)
-            if call is made.step:
-                planner.plan.step, made.step_row = (planner.tick, 0), row
-        else:
-            if call is made.step:
-                planner.rest()
-                planner.plan.step = planner.plan.step[0], planner.tick
-            planner.end_operator(made.rows.pop(number))
+    def _begin_call(self, number: int, step: Call | None) -> None:
+        host, call = self._host, self._calls[number]
+        host.use(call.tid, 0)
+        op = self._open[number] = host.begin_operator(self._info(number), call.tid, call.sequence, call.forward)
+        mark = self._marks.launches.get(call.signature)
+        if mark is not None:
+            self._moments.append(host.mark(call.signature.name, mark))
+        if call is step:
+            self._step = op
 
-    def _shown_clock(self, times: list[int]) -> Callable[[Any], Any]:
-        """From recorded time to the time that results show, as the last segment has it."""
-        planned, late = np.array(times, dtype=np.int64), self._host.shown - np.array(times, dtype=np.int64)
+    def _end_call(self, number: int, step: Call | None) -> None:
+        host, call = self._host, self._calls[number]
+        host.use(call.tid, 0)
+        if call is step:
+            host.wait_for_device()
+        host.end_operator(self._open.pop(number))
 
-        def clock(at: Any) -> Any:
-            now = self._host_time(at)
-            return np.asarray(now + late[np.maximum(np.searchsorted(planned, now, "right") - 1, 0)])
+    def _shown(self, at: int) -> int:
+        """From recorded time to the time that results show, in the last segment."""
+        return self._host.shown(int(self._host_time(at)))
 
-        return clock
-
-    def _add_host_events(self, until: int, made: StepPlan, clock: Callable[[Any], Any], segment: Segment) -> None:
-        """Add what is on the host beside operators: Python, collections, marks, memory."""
-        host, shown = self._data.settings.host, self._host.shown
-        for number, begin in made.began.items():
-            item = self._functions[number]
-            if host.with_stack or item.module is not None:
-                start, end = int(shown[begin]), int(shown[made.ended[number]])
-                segment.python.append(PyCall(item.name, item.tid, start, end, item.id, item.parent, item.module))
+    def _add_host_events(self, until: int, segment: Segment) -> None:
+        """Add what is on the host beside operators: Python, collections, marks."""
+        with_stack = self._data.settings.host.with_stack
+        segment.python = [call for call in self._python.values() if with_stack or call.module is not None]
         segment.gc = [
-            GcPause(tid, int(clock(start)), int(clock(end)))
+            GcPause(tid, self._shown(start), self._shown(end))
             for start, end, tid in self._data.collections
             if self._gc_from <= start < until
         ]
         self._gc_from = until
-        segment.tasks += self._marks.tasks(self._host.take_marks())
-        self._marks.take(until, lambda at: int(clock(at)), segment)
-        infos = [op.info or OpInfo("") for op in made.planner.plan.ops]
-        changes = [
-            (change._replace(at=int(shown[tick])), infos[row].name if row >= 0 else "")
-            for change, row, tick in made.changes
-        ]
-        self._memory.write(changes, segment)
+        segment.tasks += self._marks.tasks(self._moments)
+        self._marks.take(until, self._shown, segment)
 
     def _info(self, number: int) -> OpInfo:
         signature, stack = self._calls[number].signature, self._stacks[number] if self._stacks else ()
@@ -295,54 +270,42 @@ class Replay:
         return found
 
     # -- records ------------------------------------------------------------------------------------
-    def _plan_record(self, record: Record, made: StepPlan) -> None:
-        """Plan what a record of the device says."""
-        planner, kind, thread = made.planner, record.kind, record.thread
+    def _replay(self, record: Record) -> None:
+        """Do what a record of the device says."""
+        host, kind = self._host, record.kind
         if kind in (Kind.VIEW, Kind.ARRIVAL):
             return
-        place = self._thread_places.get(thread, 0)
-        planner.use(place, record.stream)
-        if kind in (Kind.ALLOCATE, Kind.FREE):
-            size = record.bytes if kind == Kind.ALLOCATE else -record.bytes
-            made.changes.append((Change(0, thread, record.id, size), planner.innermost, planner.tick))
-            return
-        if not self._npu or not self._is_shown(thread, record.entry):
-            return
-        signature = self._log.signatures[record.signature] if record.signature >= 0 else None
-        is_unseen = planner.innermost in (-1, made.step_row)  # PyTorch's profiler has no operator here
-        if is_unseen:
-            planner.begin_operator(OpInfo(signature.name.partition(".")[0] if signature is not None else "npu"), place)
-        self._plan_work(planner, record, signature)
-        if is_unseen:
-            planner.end_operator(planner.innermost)
+        tid = record.thread if record.thread in self._tids else self._data.tid
+        host.use(tid, record.stream)
+        if kind == Kind.ALLOCATE:
+            self._addresses.allocate(record.id, record.bytes, host.records.op.name, host.now)
+        elif kind == Kind.FREE:
+            self._addresses.free(record.id, record.bytes, host.now)
+        elif self._npu and self._is_shown(record.thread, record.entry):
+            signature = self._log.signatures[record.signature] if record.signature >= 0 else None
+            if host.records.open and host.records.open[-1] is not self._step:
+                self._launch(record, signature)
+            else:  # PyTorch's profiler has no operator here
+                name = signature.name.partition(".")[0] if signature is not None else "npu"
+                op = host.begin_operator(OpInfo(name), tid)
+                self._launch(record, signature)
+                host.end_operator(op)
 
-    def _plan_work(self, planner: RecordedPlanner, record: Record, signature: Signature | None) -> None:
-        kind = record.kind
-        if kind == Kind.OPERATOR and signature is not None:
-            planner.run(self._operations.launches(record.signature, signature))
+    def _launch(self, record: Record, signature: Signature | None) -> None:
+        """Launch what a record says."""
+        host, kind = self._host, record.kind
+        is_kernel = kind == Kind.OPERATOR or (kind == Kind.COPY and record.detail == Copy.DEVICE_TO_DEVICE)
+        if is_kernel and signature is not None:
+            host.launch_all(self._operations.launches(record.signature, signature))
         elif kind == Kind.COPY:
-            if record.detail == Copy.DEVICE_TO_DEVICE and signature is not None:
-                planner.run(self._operations.launches(record.signature, signature))
-            else:
-                planner.copy(record.bytes, record.detail == Copy.DEVICE_TO_HOST, 1)
+            host.copy(record.bytes, record.detail == Copy.DEVICE_TO_HOST, 1)
         elif kind == Kind.SYNC:
-            planner.synchronize()
+            host.synchronize()
         elif kind == Kind.EVENT_RECORD:
-            planner.record_event(record.id)
+            host.record_event(record.id)
         elif kind == Kind.STREAM_WAIT:
-            planner.wait_for(("event", record.id))
+            host.wait_for_event(record.id)
         elif kind == Kind.COLLECTIVE_WAIT:
-            planner.wait_for(("collective", record.id))
+            host.wait_for_collective(record.id)
         elif kind == Kind.COLLECTIVE and signature is not None:
-            transfer = self._exchanges.transfer(signature, record.id)
-            if transfer is not None:
-                planner.communicate(transfer)
-
-
-def _changes(rows: Any) -> list[Change]:
-    """What is allocated and freed."""
-    kinds = rows["kind"]
-    found = rows[(kinds == Kind.ALLOCATE) | (kinds == Kind.FREE)]
-    signs = np.where(found["kind"] == Kind.ALLOCATE, 1, -1)
-    columns = (found["entry"], found["thread"], found["id"], found["bytes"] * signs)
-    return [Change(*row) for row in zip(*(column.tolist() for column in columns))]
+            self._exchanges.run(host, signature, record.id)

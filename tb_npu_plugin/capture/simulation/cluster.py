@@ -16,7 +16,7 @@ from typing import Protocol
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.faults import Faults
-from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.host import AUTOGRAD, Host, HostFaults, Place
 from tb_npu_plugin.capture.simulation.layout import Communicator, Layout
 from tb_npu_plugin.capture.simulation.planes import NO_PLANES, Planes
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
@@ -107,6 +107,8 @@ class Cluster:
             clock=round(chip.clock / self.faults.low_clocks.get(rank, 1.0)),
         )
         process.dequeue_tid = process.pid + 57
+        launching = [process.dequeue_tid] if self.npu and self.task_queue else []
+        process.threads = [process.pid, *launching, process.pid + AUTOGRAD]
         return process
 
     def communicator_name(self, communicator: Communicator) -> str:
@@ -173,7 +175,7 @@ class Cluster:
             raise RuntimeError(f"ranks {communicator.ranks} do not fit each other: {sorted(kinds)}")
         exchange = _exchange(key, communicator, next(iter(there.values())), senders[0] if senders else None)
         members = [runs[rank] for rank in exchange.members]
-        arrivals = tuple(run.host.arrival.at for run in members)
+        arrivals = tuple(run.host.arrival for run in members)
         table.setdefault(communicator.key, array("q")).extend(arrivals)
         ends, _ = schedule(exchange, arrivals, topology)
         last = max(arrivals)
@@ -304,7 +306,7 @@ class _Run:
         assert self._table is not None
         arrivals = tuple(self._table[communicator.key][key[1] * len(ranks) : (key[1] + 1) * len(ranks)])
         member = exchange.members.index(self.rank)
-        assert arrivals[member] == self.host.arrival.at, "the recorded run is not the one whose times are known"
+        assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
         ends, tasks = schedule(exchange, arrivals, topology, member)
         self.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, ranks))
 

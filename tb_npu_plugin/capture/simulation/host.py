@@ -1,4 +1,4 @@
-"""The host of one rank: carries out programs on its device, step by step, and leaves records.
+"""The host of one rank: carries out the instructions of a program one by one, while time passes.
 
 The clock is shared by the main and the autograd thread, one of which always waits. Host times lie on a 10 ns grid as on
 real ARM hosts. The same seed gives the same times, whether records are kept or not: the times of a whole cluster are worked
@@ -9,52 +9,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice, repeat
 from random import Random
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
 from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
-from tb_npu_plugin.capture.simulation.columns import Ints
-from tb_npu_plugin.capture.simulation.cost import COMPILE, COMPILED
+from tb_npu_plugin.capture.simulation.collectives import CALLS, PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.device import (
-    ARRIVE,
-    COMMUNICATE,
-    TAKE_WORKSPACE,
+    LAST,
+    LEAST,
+    LEVEL_2,
+    RISE,
+    STREAM,
     WORKSPACE_SIZE,
     Device,
-    Floats,
-    launch_times,
-    skewed,
-    vary,
-    whole,
+    stream_of,
 )
-from tb_npu_plugin.capture.simulation.plan import Action, Circumstances, Plan
+from tb_npu_plugin.capture.simulation.launch import Launch
+from tb_npu_plugin.capture.simulation.memory import Held, Memory
 from tb_npu_plugin.capture.simulation.planes import Planes
-from tb_npu_plugin.capture.simulation.planner import plan_of
 from tb_npu_plugin.capture.simulation.program import Program, Transfer
-from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, GcPause, Group, Process, Segment
-from tb_npu_plugin.capture.simulation.step import Counters, Recording, Step
+from tb_npu_plugin.capture.simulation.records import BATCH, CommOp, Group, Kernel, OpInfo, Process, Segment
+from tb_npu_plugin.capture.simulation.segment_builder import SegmentBuilder
 
+#: ns that the host takes: before an operator, at its begin and end; before and in an enqueue; around a frame.
+_BEFORE_OP, _BEGIN_OP, _END_OP, _BEFORE_ENQUEUE, _ENQUEUE, _FRAME = 1_800, 4_000, 2_500, 1_200, 5_000, 1_500
+#: ns. Shorter times are those of the host's own work and vary much; longer ones are waits for data, pauses and the like,
+#: known figures give or take a tenth.
+_SHORT = 50_000
 #: Launches from one that is preempted to the next one.
 PREEMPTED = 40
-
-
-class RandomStream:
-    """Numbers from 0 to 1, the same that Random(seed).random() gives one by one: both are the Mersenne Twister."""
-
-    def __init__(self, seed: str) -> None:
-        *key, place = Random(seed).getstate()[1]
-        self._twister = np.random.RandomState()
-        self._twister.set_state(("MT19937", np.array(key, dtype=np.uint32), place, 0, 0.0))
-
-    def take(self, count: int) -> Floats:
-        """The next numbers."""
-        return self._twister.random_sample(count)
+#: Instructions that a host without an NPU leaves out.
+_OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "use_graph_engine", "map_memory"))
+_FIGURES = ("computing", "slowed", "ai_cpu", "compiles", "compile", "pauses", "loading")
+#: Thread ids, counted from that of the main thread.
+AUTOGRAD, OTHER = 91, 133
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,6 @@ class Place:
     slow        factor of the kernels' durations
     task_queue  TASK_QUEUE_ENABLE
     fragmented  bytes of the allocator's segments that are in pieces before the capture
-    threads     ids by plan.Thread; without: those of a simulated process
     """
 
     process: Process
@@ -90,253 +78,292 @@ class Place:
     slow: float = 1.0
     task_queue: int = 1
     fragmented: int = 0
-    threads: tuple[int, ...] = ()
-
-
-class Arrival(NamedTuple):
-    """A rank at a communication operator: when, and by which launch."""
-
-    at: int
-    connection: int
-    acl: int
-    tid: int
 
 
 class Host:
-    """Runs programs. `run` stops at each communication and is resumed when its end is known."""
+    """Runs programs: each instruction is a method.
 
-    #: Role of a group -> its index on this rank; set by the cluster.
+    now      time of the host
+    groups   role of a group -> its index on this rank; set by the cluster
+    arrival  when this rank arrived at the communication where it has stopped
+    figures  of the last step, as cluster.Truth has them
+    """
+
     groups: dict[str, int]
-    #: This rank at the communication where it has stopped.
-    arrival: Arrival
-    #: Of the last step, as cluster.Truth has them.
-    figures: dict[str, int]
+    arrival: int
 
     def __init__(self, place: Place, faults: HostFaults) -> None:
         process = place.process
         self.process, self._place, self._faults = process, place, faults
-        self._random = RandomStream(f"{place.seed}/{process.rank}")
-        self.device = Device(place.chip, process.start, place.slow, place.task_queue)
+        self._random = Random(f"{place.seed}/{process.rank}").random
+        self.device = Device(place.chip, process.start, self._random, place.slow, place.task_queue)
         self.allocator = CachingAllocator(place.chip.memory)
         self.allocator.hold(place.held)
         if place.fragmented:
             self.allocator.fragment(place.fragmented)
+        self.memory = Memory(self.allocator, place.keep)
+        self.records = SegmentBuilder(process, self.device.meters, place.keep, place.task_queue > 0, place.runtime)
         self.now = process.start
-        main, autograd = process.pid, process.pid + 91
-        #: By plan.Thread.
-        self._threads = place.threads or (main, autograd, process.dequeue_tid, main + 133)
-        if not place.threads:
-            launching = [process.dequeue_tid] if process.npu and place.task_queue else []
-            process.threads[:] = [main, *launching, autograd]
-        self._recording = (
-            Recording(process, self._threads, self.device.meters, place.task_queue > 0) if place.keep else None
-        )
-        self._counters = Counters()
-        self._workspaces: tuple[tuple[int, int], ...] = ()
-        self._step: Step | None = None
-
-    def _plan(self, program: Program) -> Plan:
-        """Of the next step. Most steps run the program of the step before."""
-        faults, place = self._faults, self._place
-        around = Circumstances(
-            self.process.marks,
-            self.process.npu,
-            place.runtime,
-            faults.gc,
-            faults.loader,
-            faults.allocator,
-            place.task_queue,
-            self._workspaces,
-        )
-        plan, device = program.plans.get(around), self.device
-        if plan is None or not plan.compiled <= device.compiled:
-            plan = plan_of(program, around, device.compiled)
-            if not plan.once:
-                program.plans[around] = plan
-        device.compiled |= plan.compiled
-        self._workspaces = plan.workspaces
-        return plan
+        self._acl = 0  # when the last communication passed through CANN
+        self._slow = faults.slow
+        self._sequences = 0  # links of operators before this step
+        self._blocks: dict[int, Held] = {}  # by slot
+        self._launches = 0  # of this step
+        self.figures = dict.fromkeys(_FIGURES, 0)
+        self._fault_number = 0.0
 
     # -- a step -------------------------------------------------------------------------------------
     def run(self, program: Program, number: int) -> Iterator[Transfer]:
-        """One step, in a segment of its own. Stops at each communication, with `arrival` set."""
-        plan = self._plan(program)
-        step = self._step = self._begin(plan, number)
-        if plan.aside and self._threads[-1] not in self.process.threads:
-            self.process.threads.append(self._threads[-1])
-        self._draw(step)
-        yield from self._carry_out(step)
-        step.apply_host_delay()
-        self.now = int(step.clock[-1])
-        step.memory = self.allocator.carry_out(plan.events)
-        step.pauses = [GcPause(self._threads[0], *step.clock[list(ticks)].tolist()) for ticks in plan.pauses]
-        self.figures["pauses"] = sum(pause.end - pause.start for pause in step.pauses)
-        self.figures["loading"] = sum(int(step.clock[end] - step.clock[start]) for start, end in plan.loads)
+        """One step. Stops at each communication, with `arrival` set, and is resumed after `communicated`."""
+        self.figures, self._launches = dict.fromkeys(_FIGURES, 0), 0
+        self._fault_number = self._random()
+        self.spend(_FRAME, self._fault_number)
+        self.records.enter_frame("pretrain.py(88): main", None, self.now)
+        self.enter_frame("pretrain.py(61): train_step")
+        self.spend(3_000)
+        start = self.now
+        skipped = frozenset() if self.process.npu else _OF_THE_DEVICE
+        for name, arguments in program.instructions:
+            if name not in skipped:
+                getattr(self, name)(*arguments)
+                if name == "communicate":
+                    yield arguments[0]
+        self.spend(5_000)
+        if self.process.marks:
+            self.records.add_step(number, start, self.now)
+        self.leave_frame()
+        self.leave_frame()
+        self._sequences += program.sequences
         self.figures["allocated"], self.figures["reserved"] = self.allocator.allocated, self.allocator.reserved
-        self._counters = self._counters.behind(plan)
 
-    def _begin(self, plan: Plan, number: int) -> Step:
-        step = Step(plan, number, self._counters)
-        if self._recording is not None:
-            self._recording.begin(step)
-        return step
+    def take(self) -> Segment:
+        """The segment of the step that has just been run, complete."""
+        segment = self.records.take()
+        segment.memory, segment.totals = self.memory.take()
+        segment.until = self.now
+        if self.process.npu:
+            segment.until = min(self.now, self.device.free_at)
+            self.device.meters.sample(segment, segment.until, self.allocator.reserved)
+        return segment
 
-    def _draw(self, step: Step) -> None:
-        """How long everything takes: of the host's work, which moves the clock, and of launches."""
-        plan, device = step.plan, self.device
-        arrays = plan.arrays
-        draws = self._random.take(plan.draws)
-        step.clock = self._clock(plan, draws)
-        compiling = np.where(arrays.compiles, COMPILED, 0)
-        compiling[arrays.new] = vary(COMPILE, draws[arrays.launch_draws[arrays.new] + 1])
-        firsts, others = arrays.launch_draws, arrays.launch_draws + arrays.is_new
-        columns = (draws[firsts], *(draws[others + more] for more in range(1, 6)))
-        times = launch_times(columns, arrays.ns, device.slow)
-        if self._faults.preempted:
-            is_hit = np.arange(len(arrays.ns)) % PREEMPTED == PREEMPTED - 1
-            times = times._replace(inner=times.inner + np.where(is_hit, self._faults.preempted, 0))
-        step.launches = times
-        sized = vary(WORKSPACE_SIZE, draws[arrays.prepare_draws])
-        taken = vary(TAKE_WORKSPACE, draws[arrays.prepare_draws + 1])
-        step.sized, step.prepared = sized * arrays.prepares, sized * arrays.prepares + taken * arrays.takes
-        step.compiling = compiling
-        step.copies = vary(ARRIVE, draws[arrays.copy_draws])
-        step.exchanges = vary(COMMUNICATE, draws[arrays.exchange_draws])
-        self.figures = {
-            "computing": int(times.dur.sum()),
-            "slowed": int(times.slowed.sum()),
-            "ai_cpu": int(times.dur[arrays.ai_cpu].sum()),
-            "compiles": len(arrays.new),
-            "compile": int(compiling[arrays.new].sum()),
-        }
+    def stopped(self) -> int:
+        """When the profiler has stopped, if it does so now: it waits for the device first."""
+        return max(self.now, self.device.busy_until()) if self.process.npu else self.now
 
-    def _clock(self, plan: Plan, draws: Floats) -> Ints:
-        """Time of each tick of a plan, as long as the host waits for nothing."""
-        arrays = plan.arrays
-        lot = draws[arrays.lots]
-        shares: Floats = np.where(arrays.short, skewed(lot) * self._faults.slow, 0.9 + 0.2 * lot)
-        spells = whole(arrays.spells * shares) // 10 * 10 + 10
-        clock = np.empty(len(spells) + 1, dtype=np.int64)
-        clock[0] = 0
-        np.cumsum(spells * arrays.works, out=clock[1:])
-        return clock + self.now
+    # -- time ---------------------------------------------------------------------------------------
+    def spend(self, ns: int, number: float | None = None) -> None:
+        """Work for `ns` on average. number: random, from 0 to 1; the next one without."""
+        if number is None:
+            number = self._random()
+        # as device.vary
+        share = (LEAST + RISE * number / (LAST - number)) * self._slow if ns < _SHORT else 0.9 + 0.2 * number
+        self.now += int(ns * share) // 10 * 10 + 10
 
-    def _awaited(self, argument: Any) -> int:
-        """When what a stream waits for is done. argument: of the action."""
-        return self.device.communication_until(self.groups[argument])
+    def wait_until(self, now: int) -> None:
+        """Wait for the device."""
+        self.now = now
 
-    def _carry_out(self, step: Step) -> Iterator[Transfer]:
-        """Ask the device, in order."""
-        device, plan, times = self.device, step.plan, step.launches
-        ticks, late = plan.arrays.queue_ticks.tolist(), 0
-        starts = step.clock[plan.arrays.queue_ticks].tolist()
-        before = step.prepared + times.before + step.compiling
-        launches = zip(*(column.tolist() for column in (plan.arrays.streams, before, *times[1:6])))
-        calls = {
-            Action.COPY: iter(step.copies.tolist()),
-            Action.COMMUNICATE: iter(step.exchanges.tolist()),
-            Action.MARK: repeat(0),
-        }
-        for action, place, argument in plan.actions:
-            if action is Action.LAUNCH:
-                found, lates, late = device.run(starts[place : place + argument], islice(launches, argument), late)
-                step.queue += found
-                step.lates += [(ticks[place + behind] + 1, by) for behind, by in lates]
-            elif action is Action.WAIT:
-                stream = plan.tasks[plan.waits[place]].stream
-                step.waits.append(device.hold(self._awaited(argument), stream))
-            elif action is Action.RECORD_EVENT:
-                self._record_event(argument)
-            elif action is Action.SYNCHRONIZE:
-                late = self._synchronize(step, place, late)
-            else:
-                start = starts[place] + late
-                resumes = device.room_at(start)
-                begin = self._call(step, action, argument, start, next(calls[action]))
-                step.queue.append((begin, 0, 0))
-                if not device.task_queue:  # the operator has launched by itself
-                    resumes = device.free_at
-                if resumes > start:
-                    by = -(-resumes // 10) * 10 - start
-                    late += by
-                    step.lates.append((ticks[place] + 1, by))
-                if action is Action.COMMUNICATE:
-                    yield argument
-                    step.exchanged += 1
+    # -- operators and frames -----------------------------------------------------------------------
+    def enter_frame(self, name: str, module: int | None = None) -> None:
+        """Begin a Python function or module."""
+        self.spend(_FRAME)
+        self.records.enter_frame(name, module, self.now)
 
-    def _call(self, step: Step, action: Action, argument: Any, start: int, took: int) -> int:
-        """A mark, copy or communication is enqueued at `start`; gives when its call begins, which takes `took`."""
-        device = self.device
-        if action is Action.MARK:
-            return self._mark(argument, start)
-        if action is Action.COPY:
-            begin, rows, dur = device.move(start, took, *argument)
-            step.copied += [(row, dur) for row in rows]
-            return begin
-        begin, at = device.meet(start, took, self.groups[argument.group])
-        self._arrive(step, at, begin + took // 20 * 10)
-        return begin
+    def leave_frame(self) -> None:
+        """End the innermost Python function."""
+        self.spend(_FRAME)
+        self.records.leave_frame(self.now)
 
-    def _mark(self, argument: Any, start: int) -> int:
-        """A mark is put on a stream; gives when its call begins. Programs put none."""
+    def enter(self, info: OpInfo, sequence: int, backward: bool) -> None:
+        """Begin an operator."""
+        self.spend(_BEFORE_OP)
+        tid = self.process.pid + AUTOGRAD if backward else self.process.pid
+        sequence = self._sequences + sequence if sequence >= 0 else -1
+        self.records.enter(info, tid, self.now, sequence, int(backward))
+        self.spend(_BEGIN_OP)
+
+    def leave(self) -> None:
+        """End the innermost operator."""
+        self.spend(_END_OP)
+        self.records.leave(self.now)
+
+    def run_on_other_thread(self, info: OpInfo, ns: int) -> None:
+        """Another thread runs an operator of `ns`."""
+        tid = self.process.pid + OTHER
+        if tid not in self.process.threads:
+            self.process.threads.append(tid)
+        self.spend(1_500)
+        start = self.now
+        self.spend(ns)
+        self.records.add_op(info, tid, start, self.now)
+        self.spend(2_000)
+
+    # -- launches -----------------------------------------------------------------------------------
+    @property
+    def tid(self) -> int:
+        """Thread that prepares kernels and waits for the device."""
+        return self.process.pid
+
+    def _enqueue(self) -> int:
+        """Put an element on the task queue, if there is one. Returns when this began."""
+        self.spend(_BEFORE_ENQUEUE)
+        start = self.now
+        if self._place.task_queue:
+            self.spend(_ENQUEUE)
         return start
 
-    def _record_event(self, argument: Any) -> None:
-        """An event is recorded on a stream. Programs record none."""
+    def _resume(self, start: int) -> None:
+        """Go on after what was enqueued at `start`: when the queue has had room, without a queue when CANN has returned."""
+        resumes = self.device.resumes
+        if resumes > start:
+            self.wait_until(self.now + -(-resumes // 10) * 10 - start)
 
-    def _arrive(self, step: Step, at: int, acl: int) -> None:
-        """This rank is at the next communication of its step."""
-        place, call = step.plan.exchanges[step.exchanged]
-        thread = step.plan.queue[place].thread
-        self.arrival = Arrival(at, self._counters.connection + call + 3, acl, self._threads[thread])
+    def launch(self, launch: Launch) -> None:
+        """Launch a kernel, which this thread prepares unless the launching thread does."""
+        prepares = self._place.task_queue != LEVEL_2
+        if prepares and launch.workspace:
+            self._use_workspace(launch.workspace)
+        if prepares and not launch.compiled:
+            start = self.now
+            self.spend(WORKSPACE_SIZE)
+            self.records.prepare(launch, self.tid, start, self.now)
+        start, stream = self._enqueue(), self._stream_of(launch.kernel)
+        self._launches += 1
+        preempted = 0 if self._launches % PREEMPTED else self._faults.preempted
+        launched = self.device.launch(launch, stream, start, preempted)
+        self._resume(start)
+        self.records.launch(launch, stream, start, self.now, launched)
+        if launched.prepared > launched.sized:
+            self.memory.use_workspace(stream, launch.workspace, launched.sized, launched.prepared)
+        figures = self.figures
+        figures["computing"] += launched.dur
+        figures["slowed"] += launched.slowed
+        if launch.kernel.core == "AI_CPU":
+            figures["ai_cpu"] += launched.dur
+        if launched.compiling:
+            figures["compiles"] += 1
+            figures["compile"] += launched.compiling
 
-    def _synchronize(self, step: Step, tick: int, late: int) -> int:
-        """Wait on the main thread until the device has done everything; gives how late the host is then."""
-        device, planned = self.device, int(step.clock[tick])
-        start = max(planned + late, -(-device.free_at // 10) * 10 + 10)
-        end = (max(device.busy_until(), start) + 15_000) // 10 * 10
-        step.lates += [(tick, start - planned - late), (tick + 1, end - start)]
-        return end - planned
+    def _stream_of(self, kernel: Kernel) -> int:
+        """Stream that a kernel is launched on."""
+        return stream_of(kernel)
+
+    def copy(self, size: int, to_host: bool, parts: int) -> None:
+        """Launch a copy between host and device."""
+        start = self._enqueue()
+        begin, end, tasks, dur = self.device.copy(start, size, parts)
+        self._resume(start)
+        name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
+        self.records.copy(name, to_host, size, start, self.now, (begin, end), tasks, dur)
+
+    def communicate(self, transfer: Transfer) -> None:
+        """Launch a communication operator. When it is done is known later."""
+        start = self._enqueue()
+        begin, end, self.arrival = self.device.communicate(start, self.groups[transfer.group])
+        self._resume(start)
+        self._acl = begin + (end - begin) // 20 * 10
+        self.records.communicate(transfer.type, CALLS[transfer.type], start, self.now, (begin, end))
 
     def communicated(
         self, name: str, transfer: Transfer, exchange: Exchange, group: Group, end: int, planes: Planes
     ) -> None:
         """The communication where this rank has stopped is done at `end`."""
-        self.device.part(group.index, end)
-        if self._recording is None or self._step is None:
+        self.device.communicated(group.index, end)
+        if not self._place.keep:
             return
-        step, arrival, type_ = self._step, self.arrival, transfer.type
+        records, type_ = self.records, transfer.type
         is_mesh = group.planes > 1 and exchange.type in PHASES
         receives = type_ == BATCH and any(task.plane == RECEIVED for task in planes.pattern.tasks)
         op = CommOp(
             name,
             type_,
             group,
-            arrival.at,
-            end - arrival.at,
-            arrival.connection,
-            arrival.acl,
-            arrival.tid,
+            self.arrival,
+            end - self.arrival,
+            records.connection,
+            self._acl,
+            records.launching_tid,
             count_of(type_, exchange.size // transfer.item, len(group.ranks)),
             planes,
-            step.ops[step.plan.queue[step.plan.exchanges[step.exchanged][0]].op],
+            records.open[-1],
             main=1 if is_mesh or receives else 0,
             data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
             algorithm="MESH-RING" if is_mesh else "RING",
         )
-        step.comm.append(op)
-        self.device.meters.count_communication(op)
+        records.add_communication(op)
 
-    def stopped(self) -> int:
-        """When the profiler has stopped, if it does so now: it waits for the device first."""
-        return max(self.now, self.device.busy_until()) if self.process.npu else self.now
+    def wait(self, group: str) -> None:
+        """Let the compute stream wait for a group."""
+        waited = self.device.wait(self.device.communication_until(self.groups[group]))
+        if waited is not None:
+            self.records.wait(*waited, STREAM)
 
-    def take(self) -> Segment:
-        """The segment of the step that has just been run, complete."""
-        step, self._step = self._step, None
-        assert step is not None and self._recording is not None
-        npu, device = self.process.npu, self.device
-        segment = self._recording.segment(step, min(self.now, device.free_at) if npu else self.now)
-        if npu:
-            device.meters.sample(segment, segment.until, self.allocator.reserved)
-        return segment
+    def synchronize(self) -> None:
+        """Wait until the device has done everything."""
+        start = self.wait_for_device()
+        self.records.call("acl", "aclrtSynchronizeStreamWithTimeout", "0", "ACL_RTS", self.tid, start, self.now)
+        self.spend(1_000)
+
+    def wait_for_device(self) -> int:
+        """Wait until the device has done everything, without a call. Returns when the wait began: launches come first."""
+        start = max(self.now, -(-self.device.free_at // 10) * 10 + 10)
+        self.wait_until((max(self.device.busy_until(), start) + 15_000) // 10 * 10)
+        return start
+
+    # -- memory -------------------------------------------------------------------------------------
+    def allocate(self, slot: int, size: int) -> None:
+        """Allocate a block and remember it as `slot`."""
+        self._blocks[slot] = self._allocate(size)
+
+    def _allocate(self, size: int) -> Held:
+        self.spend(400)
+        held = self.memory.allocate(self.records.op.name, size, self.now)
+        self.spend(300)
+        return held
+
+    def leak(self, size: int) -> None:
+        """Allocate a block that nothing gives back."""
+        self._allocate(size)
+
+    def release(self, slot: int) -> None:
+        """Give a block back. It can be used again 200 ns before the release is recorded."""
+        self.spend(300)
+        active = self.now
+        self.spend(200)
+        self.memory.release(self._blocks.pop(slot), self.now, active)
+        self.spend(200)
+
+    def _use_workspace(self, size: int) -> None:
+        """Workspace of one kernel, from the caching allocator: what follows on the stream may have it as well."""
+        self.spend(300)
+        held = self.memory.allocate(self.records.op.name, size, self.now)
+        self.spend(2_000)
+        self.memory.release(held, self.now, self.now)
+
+    def use_graph_engine(self, name: str, size: int, dur: int) -> None:
+        """CANN's graph engine holds a block for one operator, for `dur` ns of host time."""
+        self.spend(300)
+        self.memory.use_graph_engine(name, size, self.now, dur)
+        self.spend(dur + 1_000)
+
+    # -- data and faults ----------------------------------------------------------------------------
+    def load(self, ns: int) -> None:
+        """Wait for the data loader."""
+        start = self.now
+        self.spend(ns + self._faults.loader)
+        self.figures["loading"] += self.now - start
+
+    def map_memory(self) -> None:
+        """Map device memory, if the allocator has none left."""
+        if self._faults.allocator:
+            start = self.now
+            self.spend(self._faults.allocator, self._fault_number)
+            self.records.call("acl", "aclrtMallocPhysical", "0", "ACL_RTS", self.process.pid, start, self.now)
+
+    def collect(self) -> None:
+        """Let the garbage collector run, if it does."""
+        if self._faults.gc:
+            start = self.now
+            self.spend(self._faults.gc, self._fault_number)
+            self.records.add_pause(self.process.pid, start, self.now)
+            self.figures["pauses"] += self.now - start

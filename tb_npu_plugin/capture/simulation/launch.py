@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.cost import kernel_ns, speed_of, unit_times
@@ -30,17 +31,17 @@ class Launch:
     compiled: bool = False
     workspace: int = 0
 
-    @property
+    @cached_property
     def is_graph(self) -> bool:
         """CANN runs it as a graph of its own (aclop), not as an operator of the aclnn library."""
         return self.api.startswith("aclop")
 
-    @property
+    @cached_property
     def queued(self) -> str:
         """Name of its element of the task queue."""
         return self.kernel.type if self.is_graph else self.api
 
-    @property
+    @cached_property
     def prepared(self) -> tuple[str, str]:
         """The API that prepares it, and its mode."""
         return ("aclCreateTensorDesc", "ACL_OP") if self.is_graph else (f"{self.api}GetWorkspaceSize", "ACL_NN")

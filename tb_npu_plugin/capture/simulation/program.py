@@ -2,7 +2,7 @@
 
 A program is built once from a model and run for every step and by every rank that has the same place in the model, so
 that what instructions share (names, shapes, stacks, kernels) exists once. Instructions are tuples; the first item is
-the name of the method of the planner (planner.py) that reads them.
+the name of the method of the host (host.py) that carries them out.
 """
 
 from __future__ import annotations
@@ -10,16 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, NO_TROUBLE, Trouble
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.launch import Launch
-from tb_npu_plugin.capture.simulation.plan import Circumstances, Plan
 from tb_npu_plugin.capture.simulation.records import OpInfo
 from tb_npu_plugin.capture.simulation.work import Shape, Tensor
 
-Instruction = tuple[Any, ...]
+
+class Instruction(NamedTuple):
+    """name: of the method of the host (host.py) that carries it out."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
 _SEPARATOR = ";\r\n"
 
 
@@ -45,8 +51,6 @@ class Program:
         self.instructions: list[Instruction] = []
         self.sequences = 0
         self.slots = 0
-        #: What hosts have made of it.
-        self.plans: dict[Circumstances, Plan] = {}
         self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
         self._frames: list[str] = []
 
@@ -58,17 +62,20 @@ class Program:
             info = self._infos[key] = OpInfo(name, shapes, types, stack)
         return info
 
+    def _add(self, name: str, *arguments: Any) -> None:
+        self.instructions.append(Instruction(name, arguments))
+
     # -- structure ----------------------------------------------------------------------------------
     @contextmanager
     def frame(self, name: str, module: int | None = None) -> Iterator[None]:
         """A Python function, or a module with its number, around what runs inside."""
-        self.instructions.append(("enter_frame", name, module))
+        self._add("enter_frame", name, module)
         if module is None:
             self._frames.append(name)
         yield
         if module is None:
             self._frames.pop()
-        self.instructions.append(("leave_frame",))
+        self._add("leave_frame")
 
     @contextmanager
     def op(
@@ -81,9 +88,9 @@ class Program:
     ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
         texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
-        self.instructions.append(("enter", self._info(name, *texts, not backward), sequence, backward))
+        self._add("enter", self._info(name, *texts, not backward), sequence, backward)
         yield
-        self.instructions.append(("leave",))
+        self._add("leave")
 
     def run(
         self,
@@ -114,40 +121,40 @@ class Program:
     # -- what happens -------------------------------------------------------------------------------
     def launch(self, launch: Launch) -> None:
         """Launch a kernel from the open operator."""
-        self.instructions.append(("launch", launch))
+        self._add("launch", launch)
 
     def copy(self, size: int, to_host: bool = False, parts: int = 1) -> None:
         """Launch a copy between host and device from the open operator; `parts`: tasks that it takes."""
-        self.instructions.append(("copy", size, to_host, parts))
+        self._add("copy", size, to_host, parts)
 
     def communicate(self, transfer: Transfer, backward: bool = False, wait: bool = True) -> None:
         """Communicate; `wait`: the compute stream goes on when it is done."""
         type_ = "c10::BFloat16" if transfer.item == 2 else "float"
         with self.op(CALLS[transfer.type], ((transfer.size // transfer.item,),), (type_,), backward=backward):
-            self.instructions.append(("communicate", transfer))
+            self._add("communicate", transfer)
         if wait:
             self.wait(transfer.group)
 
     def wait(self, group: str) -> None:
         """Let the compute stream wait for the communication of a group."""
-        self.instructions.append(("wait", group))
+        self._add("wait", group)
 
     def allocate(self, size: int) -> int:
         """Allocate in the open operator; gives the slot."""
         self.slots += 1
-        self.instructions.append(("allocate", self.slots, size))
+        self._add("allocate", self.slots, size)
         return self.slots
 
     def free(self, slot: int) -> None:
         """Give the block of a slot back."""
         if slot >= 0:
-            self.instructions.append(("release", slot))
+            self._add("release", slot)
 
     def leak(self, size: int) -> None:
         """Keep a block of `size` bytes, if any, that nothing gives back."""
         if size:
             with self.op("aten::cat", [(size // 4,)], ["float"]):
-                self.instructions.append(("leak", size))
+                self._add("leak", size)
 
     def read_loss(self, size: int, type_: str, names: Sequence[str] = ("aten::item",)) -> None:
         """Copy the loss to the host, inside operators of these names, unless the training never reads it."""
@@ -161,20 +168,24 @@ class Program:
 
     def synchronize(self) -> None:
         """Wait until the device has done everything."""
-        self.instructions.append(("synchronize",))
+        self._add("synchronize")
 
-    def think(self, ns: int) -> None:
-        """Let the host compute."""
-        self.instructions.append(("spend", ns))
+    def spend(self, ns: int) -> None:
+        """Let the host work."""
+        self._add("spend", ns)
 
-    def aside(self, name: str, shapes: Sequence[Shape], types: Sequence[str], ns: int) -> None:
+    def run_on_other_thread(self, name: str, shapes: Sequence[Shape], types: Sequence[str], ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
         texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
-        self.instructions.append(("aside", self._info(name, *texts, False), ns))
+        self._add("run_on_other_thread", self._info(name, *texts, False), ns)
+
+    def use_graph_engine(self, name: str, size: int, ns: int) -> None:
+        """Let CANN's graph engine hold `size` bytes for `ns`."""
+        self._add("use_graph_engine", name, size, ns)
 
     def load(self, ns: int) -> None:
         """Let the host wait for the data loader, which a fault may slow down."""
-        self.instructions.append(("load", ns))
+        self._add("load", ns)
 
     def load_batch(self, shape: Shape, type_: str, ns: int) -> int:
         """Let the host wait `ns` for a batch of PyTorch's data loader and copy it to the device; gives its slot."""
@@ -191,16 +202,16 @@ class Program:
 
     def map_memory(self) -> None:
         """A place where the allocator may map device memory."""
-        self.instructions.append(("map_memory",))
+        self._add("map_memory")
 
     def collect(self) -> None:
         """A place where the garbage collector may run."""
-        self.instructions.append(("collect",))
+        self._add("collect")
 
     def peak(self) -> int:
         """Most bytes that are allocated at once, without workspaces."""
         sizes, now, most = dict[int, int](), 0, 0
-        for name, *arguments in self.instructions:
+        for name, arguments in self.instructions:
             if name == "allocate":
                 sizes[arguments[0]] = arguments[1]
                 now += arguments[1]
@@ -211,8 +222,8 @@ class Program:
 
     def roles(self) -> set[str]:
         """Groups that communicate."""
-        return {instruction[1].group for instruction in self.instructions if instruction[0] == "communicate"}
+        return {arguments[0].group for name, arguments in self.instructions if name == "communicate"}
 
     def launches(self) -> list[Launch]:
         """All launches of kernels."""
-        return [instruction[1] for instruction in self.instructions if instruction[0] == "launch"]
+        return [arguments[0] for name, arguments in self.instructions if name == "launch"]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.capture.simulation import step
+from tb_npu_plugin.capture.simulation import segment_builder
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 from tb_npu_plugin.capture.simulation.device import COPIES
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo, Process, Segment, Step, Task
@@ -147,7 +147,7 @@ def test_each_plane_of_a_group_has_a_stream_whose_tasks_follow_each_other() -> N
 def test_numbers_of_tasks_come_again_in_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have 16 bits in CANN, in each stream."""
     last = (1 << 16) - 1
-    monkeypatch.setattr(step, "FIRST_TASK", last - 5)
+    monkeypatch.setattr(segment_builder, "FIRST_TASK", last - 5)
     write_run(Recipe("linear", steps=2), tmp_path, jobs=1)
     raw = Raw(next(tmp_path.glob("*_ascend_pt")))
     numbers = [int(row["Task ID"]) for row in raw.csv("kernel_details.csv") if row["Stream ID"] == "2"]
