@@ -1,10 +1,11 @@
 #!/bin/sh
-# ensure_programs.sh PYTHON: other programs that read Ascend profiles, for the tests of tests/programs: msprof-analyze, and
-# the plugin that ours replaces. Each gets an environment of its own beside the packages of PYTHON (what they need is none
+# ensure_programs.sh PYTHON: other programs, for the tests of tests/programs: msprof-analyze and the plugin that ours
+# replaces, which read Ascend profiles, and MindSpore, which is profiled. Each gets an environment of its own beside the packages of PYTHON (what they need is none
 # of our business), made once. Where one cannot be had, say so: its tests then skip with the reason.
 set -u
 MSPROF_ANALYZE=${MSPROF_ANALYZE:-msprof-analyze==26.2.0}
 OLD_PLUGIN=${OLD_PLUGIN:-torch-tb-profiler-ascend==0.4.0.11}
+MINDSPORE=${MINDSPORE:-mindspore==2.10.0}
 PREFIX=$("$1" -c 'import sys; print(sys.prefix)')
 TENSORBOARD=$("$1" -c 'from importlib.metadata import version; print("tensorboard==" + version("tensorboard"))')
 
@@ -24,5 +25,7 @@ ensure() {
   fi
 }
 
+# with numpy 2, MindSpore's own code fails; the others are what capture/ imports
+ensure program-mindspore "$MINDSPORE" "numpy<2" "scipy<1.16" click msgspec rich
 ensure program-msprof-analyze "$MSPROF_ANALYZE"
 ensure program-old-plugin "$OLD_PLUGIN" "$TENSORBOARD"

@@ -85,9 +85,13 @@ def _never_parsed(folder: Folder, format: Format) -> report.Skipped:
         return report.never_exported(folder.label, format.analyse, folder.path)
     framework = folder.path / layout.RAW_FRAMEWORK
     if (framework / MOCK_CAPTURE).is_file():
-        if not (framework / MOCK_TRACE).is_file():
+        is_mindspore = format is MINDSPORE
+        ended, analyse = (
+            (mindspore.SIMULATED_HOST, mindspore.ANALYSE_SIMULATED) if is_mindspore else (MOCK_TRACE, ANALYSE_MOCK)
+        )
+        if not (framework / ended).is_file():
             return report.interrupted_capture(folder.label)
-        return report.never_parsed(folder.label, ANALYSE_MOCK, folder.path, needs_cann=False)
+        return report.never_parsed(folder.label, analyse, folder.path, needs_cann=False)
     return report.never_parsed(folder.label, format.analyse, folder.path)
 
 

@@ -13,6 +13,10 @@ ONLY_MINDSPORE = re.compile(
     r"ascend_mindspore_profiler(_\d+)?\.db|dataset\.csv|minddata_|mindspore\.|cpu_ms_memory_record"
 )
 
+#: In raw data of the simulated NPU: what is there once the capture has ended, and the code that parses them.
+SIMULATED_HOST = "host.json"
+ANALYSE_SIMULATED = 'from tb_npu_plugin.capture.mindspore.parse import parse_folder; parse_folder("{path}")'
+
 #: Keys of profiler_info_{rank}.json. A file of MindSpore before 2.3 has the same name and no PARAMETERS.
 PARAMETERS = "profiler_parameters"
 MS_INFO = "ms_profiler_info"
@@ -85,6 +89,7 @@ DB_TABLES = (
     "COMMUNICATION_TASK_INFO",
     "CANN_API",
     "TASK_PMU_INFO",
+    "MSTX_EVENTS",
     "NIC",
     "ROCE",
     "PCIE",

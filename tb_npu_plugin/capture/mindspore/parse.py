@@ -1,0 +1,258 @@
+"""A capture of MindSpore on the CPU becomes the result of a run on an NPU: the host as MindSpore recorded it, without the time
+for which the CPU computed, and a simulated device. Needs no MindSpore."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tb_npu_plugin.capture.mindspore.operators import OPERATORS
+from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, read
+from tb_npu_plugin.capture.recording.host_clock import HostClock
+from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
+from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
+from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
+from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
+from tb_npu_plugin.capture.simulation.host import Place
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
+from tb_npu_plugin.capture.simulation.program import Transfer
+from tb_npu_plugin.capture.simulation.records import Group, HostOp, OpInfo, Process, PyCall, Segment, UserMark
+from tb_npu_plugin.capture.simulation.samples import Totals
+from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.capture.writers.dialect import Options
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.framework import Files
+from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH
+from tb_npu_plugin.capture.writers.mindspore.result import MINDSPORE
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.gc_pause import gc_paused
+from tb_npu_plugin.schema import mindspore as names
+from tb_npu_plugin.schema.communicators import group_hash
+from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
+from tb_npu_plugin.schema.settings import AIC_METRICS
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+
+_END = 1 << 62
+#: ns of host time that the last launch of a capture takes at most.
+_ROOM = 8_000
+_INFO = re.compile(r"profiler_info_\d+\.json")
+#: Types of MindSpore -> C++ names, as the kernels' tables have them.
+_TYPES = {
+    "Float32": "float",
+    "Float16": "c10::Half",
+    "BFloat16": "c10::BFloat16",
+    "Float64": "double",
+    "Int64": "long int",
+    "Int32": "int",
+    "Bool": "bool",
+    "UInt8": "unsigned char",
+}
+#: Types of operators that communicate -> those of HCCL.
+_COLLECTIVES = {
+    "AllReduce": "hcom_allReduce_",
+    "AllGather": "hcom_allGather_",
+    "ReduceScatter": "hcom_reduceScatter_",
+    "Broadcast": "hcom_broadcast_",
+    "AlltoAll": "hcom_alltoall_",
+}
+_WORLD = "hccl_world_group"
+
+
+def parse_folder(path: str | Path) -> None:
+    """Write ASCEND_PROFILER_OUTPUT anew. TB_NPU_CHIP chooses the chip. Raises BadFile and OSError."""
+    folder = Path(path)
+    data, options = read(folder), _options(folder)
+    name = os.environ.get(CHIP_VARIABLE) or DEFAULT_CHIP
+    if name not in CHIPS:
+        raise BadFile(f"{CHIP_VARIABLE}: there is no chip {name!r}", f"Chips are: {', '.join(CHIPS)}.")
+    out = folder / OUTPUT_FOLDER
+    shutil.rmtree(out, ignore_errors=True)
+    with gc_paused():
+        replay = Replay(data, CHIPS[name], options)
+        files = Files(Output(out, replay.process, options, MINDSPORE.dialect), MINDSPORE)
+        for segment in replay.segments():
+            files.add(segment)
+        files.close()
+
+
+def _options(folder: Path) -> Options:
+    """The settings, from profiler_info_<rank>.json."""
+    path = next((path for path in sorted(folder.iterdir()) if _INFO.fullmatch(path.name)), None)
+    try:
+        found = json.loads((path or folder / "profiler_info_0.json").read_bytes())[names.PARAMETERS]
+        level = {"LevelNone": -1, "Level0": 0, "Level1": 1, "Level2": 2}[found["profiler_level"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{folder} has no settings: {error}", "Record it again.") from error
+    metrics = {shown: stored for stored, shown in AIC_METRICS.items()}
+    metric = found.get("aic_metrics", "")
+    return Options(
+        level=level,
+        metrics=metrics.get(metric, "ACL_AICORE_NONE"),
+        shapes=bool(found.get("record_shapes")),
+        memory=bool(found.get("profile_memory")),
+        stack=bool(found.get("with_stack")),
+        l2_cache=bool(found.get("l2_cache")),
+        cpu="CPU" in found.get("activities", ()),
+        npu="NPU" in found.get("activities", ()),
+        export=tuple(found.get("export_type") or ("text",)),
+        schedule=found.get(names.SCHEDULE) if found.get(names.IS_SET_SCHEDULE) else None,
+        sys_io=bool(found.get("sys_io")),
+        sys_interconnection=bool(found.get("sys_interconnection")),
+    )
+
+
+class _Step(NamedTuple):
+    """A part of the capture: its mark, None without steps, and where it ends (recorded time)."""
+
+    mark: Event | None
+    until: int
+
+
+class Replay:
+    """One capture. `segments` may be taken once."""
+
+    def __init__(self, data: RawData, chip: Chip, options: Options) -> None:
+        capture = data.capture
+        self._data, self._options, self._kernels = data, options, KernelFactory(chip)
+        self._clock = HostClock(*np.array(data.executions or [(0, 0)], dtype=np.int64).T)
+        start = int(self._clock(capture["start"]))
+        self.process = Process(
+            capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start, options.npu
+        )
+        process = self.process
+        process.soc, process.split, process.cube_cores, process.clock = (
+            chip.soc,
+            chip.split,
+            chip.cube_cores,
+            chip.clock,
+        )
+        process.marks = bool(data.steps)
+        tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
+        process.threads[:] = sorted({process.pid, *tids} - {0})
+        self._topology = Topology(chip)
+        self._group = self._world_group()
+        process.groups = [self._group] if self._group is not None else []
+        place = Place(process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0)
+        self._host = RecordedHost(place)
+        self._host.groups = {_WORLD: 0}
+        self._host.device.meters.communicators = len(process.groups)
+        self._collectives = 0
+        self._infos: dict[tuple[str, str], OpInfo] = {}
+
+    def _world_group(self) -> Group | None:
+        process = self.process
+        if process.world < 2:
+            return None
+        ranks = tuple(range(process.world))
+        rows = planes("hcom_allReduce_", ranks, self._topology)
+        return Group(0, group_hash(_WORLD), ranks, process.rank, rows, _WORLD, _WORLD)
+
+    def segments(self) -> Iterator[Segment]:
+        """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
+        steps = [_Step(mark, mark.end) for mark in self._data.steps] or [_Step(None, _END)]
+        steps[-1] = steps[-1]._replace(until=_END)
+        since = 0
+        for step in steps:
+            yield self._segment(step, since)
+            since = step.until
+
+    def _segment(self, step: _Step, since: int) -> Segment:
+        host, clock = self._host, self._clock
+        launches = [one for one in self._data.launches if since <= one.start < step.until]
+        times: list[int] = [int(time) for time in clock(np.array([one.start for one in launches], dtype=np.int64))]
+        first = step.mark.start if step.mark is not None else self._data.capture["start"]
+        host.begin(max(int(clock(first)), host.recorded))
+        for launch, now, limit in zip(launches, times, [*times[1:], *times[-1:]]):
+            host.move_to(now, max(limit, now + _ROOM))
+            self._launch(launch)
+        end = int(clock(step.mark.end if step.mark is not None else self._data.capture["end"] or first))
+        host.move_to(end, end)
+        if self._options.npu:
+            host.wait_for_device()
+        segment = host.take()
+        self._add_host_events(segment, step, since)
+        self.process.end = max(self.process.end, host.stopped())
+        segment.until = _END if step.until == _END else min(segment.until, host.shown(int(clock(step.until))))
+        return segment
+
+    def _launch(self, launch: Launch) -> None:
+        host, tid = self._host, launch.tid or self.process.pid
+        host.use(tid, 0)
+        text = SHAPE_SEPARATOR.join(",".join(map(str, shape)) for shape in launch.shapes or ())
+        op = host.begin_operator(self._info(LAUNCH + launch.node, text), tid)
+        if self._options.npu:
+            type_ = _COLLECTIVES.get(launch.type)
+            if type_ is not None and self._group is not None:
+                self._communicate(launch, type_, self._group)
+            elif type_ is None:
+                host.launch_all(self._kernels_of(launch))
+        host.end_operator(op)
+
+    def _kernels_of(self, launch: Launch) -> tuple[KernelLaunch, ...]:
+        """Kernels of an operator. Inputs without a known type are FLOAT; without known shapes, one element."""
+        shapes = launch.shapes or ((1,),)
+        types = tuple(_TYPES.get(one, "float") for one in launch.types)
+        types = types if len(types) == len(shapes) else ("float",) * len(shapes)
+        return self._kernels.launches(OPERATORS.get(launch.type, f"mindspore::{launch.type}"), shapes, types)
+
+    def _communicate(self, launch: Launch, type_: str, group: Group) -> None:
+        """A collective: the other ranks are assumed to arrive with this one."""
+        host, number = self._host, self._collectives
+        self._collectives += 1
+        size = 4 * sum(prod(shape) for shape in launch.shapes or ((1,),))
+        transfer = Transfer(_WORLD, type_, max(4, size), 4)
+        host.communicate(transfer)
+        exchange = Exchange(type_, transfer.size, group.ranks, f"{group.id}/{number}")
+        ends, tasks = schedule(exchange, (host.arrival,) * len(group.ranks), self._topology, group.rank)
+        name = f"{type_}_{group.id[-3:]}_{number}_1"
+        host.communicated(name, transfer, exchange, group, ends[group.rank], in_group(tasks, exchange, group.ranks))
+        host.wait(_WORLD)
+
+    def _add_host_events(self, segment: Segment, step: _Step, since: int) -> None:
+        """Add the framework's events, the mark of the step and the memory."""
+        clock, shown = self._clock, self._host.shown
+
+        def at(recorded: int) -> int:
+            return shown(int(clock(recorded)))
+
+        events = [one for one in self._data.events if since <= one.start < step.until]
+        ops = [HostOp(self._info(one.name), one.tid, at(one.start), at(one.end)) for one in events]
+        if step.mark is not None:
+            number = int(step.mark.name.rpartition(STEP_MARK)[2])
+            self._host.records.add_step(number, at(step.mark.start), self._host.now)
+        mark = self._host.records.take()
+        segment.step = mark.step
+        if not self._options.cpu:
+            ops = []
+        segment.ops = sorted([*mark.ops, *segment.ops, *ops], key=lambda op: (op.start, -op.end))
+        segment.totals = [
+            Totals(names.MINDSPORE, at(when), allocated, reserved, allocated)
+            for when, allocated, reserved in self._data.memory
+            if since <= when < step.until
+        ]
+        segment.memory = []
+        segment.marks = [
+            UserMark(message, domain, tid, at(start), at(end))
+            for start, end, tid, message, domain in self._data.marks
+            if since <= start < step.until
+        ]
+        segment.python = [
+            PyCall(name, self.process.pid, at(start), at(end), number, caller)
+            for name, start, end, number, caller in sorted(self._data.stacks, key=lambda call: call[1])
+            if since <= start < step.until
+        ]
+
+    def _info(self, name: str, shapes: str = "") -> OpInfo:
+        found = self._infos.get((name, shapes))
+        if found is None:
+            found = self._infos[name, shapes] = OpInfo(name, shapes)
+        return found

@@ -1,0 +1,207 @@
+"""The simulated NPU behind MindSpore's own profiler API.
+
+MindSpore's profiler keeps its device side in a registry of platforms. On a machine without an NPU this module puts its own
+platform there: names, checks, messages, schedule and folders stay MindSpore's; what is recorded comes from here. The CPU
+executes the operators; MindSpore's CPU profiler and its runtime profiler write when and on which thread (raw_data.py), and
+parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mindspore import _c_dataengine as data_engine
+from mindspore import _c_expression as native
+from mindspore import log
+from mindspore.profiler.common.profiler_context import ProfilerContext
+from mindspore.profiler.common.profiler_info import ProfilerInfo
+from mindspore.profiler.common.profiler_meta_data import ProfilerMetaData
+from mindspore.profiler.common.registry import PROFILERS
+from mindspore.profiler.platform import npu_profiler
+from mindspore.profiler.platform.base_profiler import BaseProfiler
+from mindspore.profiler.profiler_interface import ProfilerInterface
+
+from tb_npu_plugin.capture.mindspore.marks import Marks
+from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
+from tb_npu_plugin.capture.mindspore.shapes import DispatchedShapes
+from tb_npu_plugin.capture.mindspore.stacks import PythonStacks
+from tb_npu_plugin.schema.torch_npu_json import SIMULATED
+
+CPU = "CPU"
+
+
+#: Folder in which the runtime profiler writes.
+_SAVE_PATH = "MS_DEV_SAVE_GRAPHS_PATH"
+
+
+class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
+    """Records one capture; MindSpore makes an instance for each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._context = ProfilerContext()
+        self._folder = Path(self._context.ascend_ms_dir)
+        self._framework = Path(self._context.framework_path)
+        self._cpu = native.Profiler.get_instance(CPU)
+        self._shapes, self._stacks = DispatchedShapes(), PythonStacks()
+        settings = self._context.npu_profiler_params
+        self._marks = Marks(settings.get("mstx_domain_include", []), settings.get("mstx_domain_exclude", []))
+        self._has_marks, self._has_stacks = bool(settings.get("mstx")), bool(settings.get("with_stack"))
+        self._pipeline = data_engine.GlobalContext.profiling_manager() if self._context.data_process else None
+        if self._pipeline is not None:
+            self._pipeline.init()
+        self._saved_path: str | None = None
+        self._started = 0
+
+    def start(self) -> None:
+        """Record from now."""
+        self._cpu.init(str(self._framework))
+        self._cpu.step_profiling_enable(True)
+        self._cpu.enable_op_time()
+        if self._context.profile_memory:
+            self._cpu.enable_profile_memory()
+        self._saved_path = os.environ.get(_SAVE_PATH)
+        os.environ[_SAVE_PATH] = str(self._framework / RUNTIME_FOLDER)
+        self._started = time.time_ns()
+        self._write(self._capture(None))
+        if self._pipeline is not None:
+            self._pipeline.start()
+        if self._has_marks:
+            self._marks.start()
+        native._framework_profiler_step_start()
+        atexit.register(self._detach)  # a script may end while it is profiled
+        self._shapes.start()
+        if self._has_stacks:
+            self._stacks.start()
+
+    def stop(self) -> None:
+        """Stop recording, and write what was recorded."""
+        atexit.unregister(self._detach)
+        self._detach()
+        native._framework_profiler_step_end()
+        stopped = time.time_ns()
+        if self._has_marks:
+            self._marks.stop()
+        self._cpu.stop()
+        if self._pipeline is not None:
+            self._pipeline.stop()
+            self._pipeline.save(str(self._framework))
+        with _silent():  # it prints a summary
+            native._framework_profiler_clear()
+        if self._saved_path is None:
+            del os.environ[_SAVE_PATH]
+        else:
+            os.environ[_SAVE_PATH] = self._saved_path
+        self._write(self._capture(stopped))
+        host = {"dispatched": self._shapes.calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
+        (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
+        info = ProfilerInfo()
+        info.profiler_parameters = self._context.original_params
+        info.ms_profiler_info = {"rank_id": self._context.rank_id, "device_id": self._context.device_id}
+        info.jit_level = self._context.jit_level or ""
+        info.save(str(self._folder), self._context.rank_id)
+        ProfilerMetaData.metadata[SIMULATED] = True  # written when the capture is finalized
+
+    def record_shapes(self) -> None:
+        """Record shapes, if that could not begin with the capture."""
+        if self._started:
+            self._shapes.start()
+
+    def _detach(self) -> None:
+        """Leave Python and MindSpore as they were."""
+        if self._has_stacks:
+            self._stacks.stop()
+        self._shapes.stop()
+
+    def finalize(self) -> None:
+        """Nothing is left to write."""
+
+    def analyse(self, **kwargs: Any) -> None:
+        """Parse the capture."""
+        analyse_folder(str(self._folder))
+
+    def _capture(self, stopped: int | None) -> dict[str, Any]:
+        return {
+            "version": SETTINGS_VERSION,
+            "framework": "mindspore",
+            "pid": os.getpid(),
+            "rank": int(self._context.rank_id),
+            "world": int(os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or 1),
+            "start": self._started,
+            "end": stopped,
+        }
+
+    def _write(self, capture: dict[str, Any]) -> None:
+        (self._framework / CAPTURE).write_text(json.dumps(capture), encoding="utf-8")
+
+
+def analyse_folder(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:
+    """Parse one result folder. A failure is one ERROR line: the training goes on."""
+    from tb_npu_plugin.capture.mindspore.parse import parse_folder
+
+    try:
+        parse_folder(path)
+    except Exception as error:  # whatever it is
+        log.error(f"Parsing {path} failed: {error}")
+
+
+@contextlib.contextmanager
+def simulated() -> Iterator[None]:
+    """Captures that begin here are those of the simulated NPU."""
+    platforms, offline = PROFILERS.modules, npu_profiler.NPUProfilerAnalysis.offline_analyse
+    own = platforms[CPU]
+    platforms[CPU] = SimulatedPlatform
+    npu_profiler.NPUProfilerAnalysis.offline_analyse = staticmethod(analyse_folder)
+    try:
+        yield
+    finally:
+        platforms[CPU] = own
+        npu_profiler.NPUProfilerAnalysis.offline_analyse = offline
+
+
+def activate() -> None:
+    """From now on all captures of this process are those of the simulated NPU (`tb-npu run`)."""
+    PROFILERS.modules[CPU] = SimulatedPlatform
+    npu_profiler.NPUProfilerAnalysis.offline_analyse = staticmethod(analyse_folder)
+
+
+def resume() -> None:
+    """MindSpore is imported: captures that began before (MS_PROFILER_OPTIONS) record shapes from now."""
+    for platform in ProfilerInterface.platform_profilers_set:
+        if isinstance(platform, SimulatedPlatform):
+            platform.record_shapes()
+
+
+def is_recording() -> bool:
+    """A capture is in progress in this process."""
+    return bool(ProfilerInterface.is_initialized)
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """What native code prints on stdout goes nowhere."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        native_flush()
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def native_flush() -> None:
+    """Write out what C++ has buffered for stdout."""
+    import ctypes
+
+    ctypes.CDLL(None).fflush(None)

@@ -1,0 +1,209 @@
+"""What a capture leaves in FRAMEWORK, and its reader. Needs no MindSpore.
+Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tb_npu_plugin.capture.backend import RAW_FOLDER
+from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.schema import mindspore_cpu as cpu
+from tb_npu_plugin.schema.mindspore import SIMULATED_HOST
+from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE
+from tb_npu_plugin.units import TIME_UNITS, scale_decimal
+
+CAPTURE, HOST = MOCK_CAPTURE, SIMULATED_HOST
+RUNTIME_FOLDER = "runtime"
+SETTINGS_VERSION = 1
+_DETAIL = re.compile(
+    r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
+    r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
+)
+_LAUNCHES = ("KernelLaunch", "LaunchTask")
+STEP_MARK = "ProfilerStep#"
+#: Operators that are dispatched under another name than they are launched with.
+_ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
+
+
+class Event(NamedTuple):
+    """An event of the framework: times in ns since the epoch, name as MindSpore's lane of an NPU shows it."""
+
+    start: int
+    end: int
+    tid: int
+    name: str
+
+
+class Launch(NamedTuple):
+    """A launch of an operator. node: with its scopes; shapes: of the inputs, None: unknown; types: those of MindSpore."""
+
+    start: int
+    end: int
+    tid: int
+    node: str
+    type: str
+    shapes: tuple[tuple[int, ...], ...] | None
+    types: tuple[str, ...]
+
+
+@dataclass
+class RawData:
+    """One capture. executions: (start, end) of what the CPU computed; steps: marks; events: of the framework without launches
+    and marks; memory: (ns, allocated, reserved); marks: as marks.Marks has them; stacks: as stacks.PythonStacks has them."""
+
+    capture: dict[str, Any]
+    executions: list[tuple[int, int]] = field(default_factory=list)
+    launches: list[Launch] = field(default_factory=list)
+    steps: list[Event] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    memory: list[tuple[int, int, int]] = field(default_factory=list)
+    marks: list[tuple[int, int, int, str, str]] = field(default_factory=list)
+    stacks: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+
+
+class _Execution(NamedTuple):
+    start: int
+    end: int
+    node: str
+
+
+def read(folder: Path) -> RawData:
+    """Read a result folder. Raises BadFile without a capture of the simulated NPU in it."""
+    framework = folder / RAW_FOLDER
+    try:
+        capture = json.loads((framework / CAPTURE).read_bytes())
+        if capture["framework"] != "mindspore":
+            raise KeyError("framework")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
+    data = RawData(capture)
+    events = [event for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv")) for event in _events(path)]
+    launched = sorted(event for event in events if _is_launch(event.name))
+    data.steps = sorted(event for event in events if _mark_of(event.name))
+    data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
+    executions = sorted(_executions(framework))
+    data.executions = [(one.start, one.end) for one in executions]
+    host = _host(framework)
+    data.marks, data.stacks = host.get("marks", []), host.get("stacks", [])
+    data.launches = _joined(executions, launched, _rows(framework), _dispatched(host.get("dispatched", [])))
+    data.memory = _memory(framework)
+    return data
+
+
+def _is_launch(name: str) -> bool:
+    return name.split("::")[1:2] in ([one] for one in _LAUNCHES)
+
+
+def _mark_of(name: str) -> str:
+    mark = name.rpartition("::")[2]
+    return mark if mark.startswith(STEP_MARK) else ""
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+
+
+def _events(path: Path) -> list[Event]:
+    found = (match for line in _lines(path) if (match := _DETAIL.match(line)))
+    return [
+        Event(
+            int(one["start"]),
+            int(one["end"]),
+            int(one["tid"]),
+            "::".join(filter(None, (one["module"], one["event"], one["op"]))) if one["module"] else one["stage"],
+        )
+        for one in found
+        if one["module"] != "Default"
+    ]
+
+
+def _executions(framework: Path) -> list[_Execution]:
+    """Executions on the CPU, in the order in which operators were launched."""
+    out = []
+    for path in framework.glob("cpu_op_execute_timestamp_*.txt"):
+        for line in _lines(path):
+            node, _, rest = line.partition(cpu.FIELD)
+            for text in rest.partition(cpu.FIELD)[2].split():
+                figures = text.split(cpu.FIGURE)
+                start = scale_decimal(figures[0], 1)
+                dur = scale_decimal(figures[1], TIME_UNITS["ms"]) if len(figures) > 1 else None
+                if start is not None and dur is not None:
+                    out.append(_Execution(start, start + dur, node))
+    return out
+
+
+def _rows(framework: Path) -> list[tuple[str, tuple[tuple[int, ...], ...] | None]]:
+    """(node, shapes) of each launch in MindSpore's list; ("", None) for operators of PyNative mode."""
+    out = []
+    for path in framework.glob("cpu_framework_*.txt"):
+        for line in _lines(path):
+            cells = line.split(cpu.FIELD)
+            found = [cpu.INPUT.fullmatch(text.strip()) for text in cells[3:] if text.strip()]
+            shapes = tuple(
+                _dims(one.group("shape")) for one in found if one is not None and one.group("shape") is not None
+            )
+            out.append((cells[1] if len(cells) > 1 else "", shapes if found else None))
+    return out
+
+
+def _dims(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.replace(" ", "").split(",") if part)
+
+
+def _host(framework: Path) -> dict[str, Any]:
+    """What this package recorded beside MindSpore; {} where the process ended before."""
+    try:
+        found = json.loads((framework / HOST).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _dispatched(calls: list[Any]) -> dict[str, deque[tuple[list[list[int]], list[str]]]]:
+    """Shapes and types of dispatched operators by name, in order."""
+    out: dict[str, deque[tuple[list[list[int]], list[str]]]] = defaultdict(deque)
+    for name, shapes, types in calls:
+        out[_ALIASES.get(name, name)].append((shapes, types))
+    return out
+
+
+def _joined(
+    executions: list[_Execution],
+    launched: list[Event],
+    rows: list[tuple[str, tuple[tuple[int, ...], ...] | None]],
+    dispatched: dict[str, deque[tuple[list[list[int]], list[str]]]],
+) -> list[Launch]:
+    """Launches with nodes from the executions, times and threads from the runtime profiler, and shapes: joined by order,
+    where the lists are equally long; otherwise by the executions alone."""
+    has_threads, has_rows = len(launched) == len(executions), len(rows) == len(executions)
+    out = []
+    for number, execution in enumerate(executions):
+        where = launched[number] if has_threads else Event(execution.start, execution.end, 0, "")
+        type_ = cpu.NUMBER.sub("", execution.node.rpartition(cpu.SCOPE)[2])
+        shapes = rows[number][1] if has_rows else None
+        types: tuple[str, ...] = ()
+        if dispatched.get(type_):
+            seen, named = dispatched[type_].popleft()
+            if shapes is None:
+                shapes, types = tuple(map(tuple, seen)), tuple(named)
+        out.append(Launch(where.start, where.end, where.tid, execution.node, type_, shapes, types))
+    return out
+
+
+def _memory(framework: Path) -> list[tuple[int, int, int]]:
+    """(ns, allocated, reserved) over time."""
+    out = []
+    for path in framework.glob("cpu_ms_memory_record_*.txt"):
+        for line in _lines(path)[1:]:
+            cells = line.split(",")
+            if len(cells) >= 3 and all(cell.isdecimal() for cell in cells[:3]):
+                out.append((int(cells[0]), int(cells[1]), int(cells[2])))
+    return sorted(out)

@@ -1,0 +1,79 @@
+"""Captures of MindSpore with the simulated NPU become results of an NPU."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tb_npu_plugin.capture.mindspore.parse import parse_folder
+from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.errors import BadFile
+from tests.support.invariants import check_all, query
+from tests.support.span import found_spans
+from tests.unit.capture.mindspore.captures import COMPUTED_US, LAUNCHING, NODES, STEP_US, STEPS, write_capture
+
+
+def rows(folder: Path, name: str) -> list[dict[str, str]]:
+    with (folder / "ASCEND_PROFILER_OUTPUT" / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_each_launch_is_one_kernel_in_order(tmp_path: Path) -> None:
+    folder = write_capture(tmp_path)
+    parse_folder(folder)
+    kernels = rows(folder, "kernel_details.csv")
+    assert [row["Name"].rpartition("/")[0] for row in kernels] == [
+        f"Kernel::KernelLaunch::{node}" for node in NODES
+    ] * STEPS
+    assert [row["Step ID"] for row in kernels] == ["1"] * 4 + ["2"] * 4
+    assert kernels[0]["Input Shapes"].strip('"') == "8,64;128,64"
+    assert [row["Input Shapes"] for row in rows(folder, "operator_details.csv")][:2] == ["8,64;128,64", "8,128;128"]
+    assert check_all(folder) == {"05", "06", "07", "08", "11", "14"}
+    (span,) = found_spans(tmp_path)
+    assert span.capture.simulated and not [one for one in span.problems if one.severity != "info"]
+
+
+def test_computation_of_the_cpu_is_no_time_of_the_host(tmp_path: Path) -> None:
+    folder = write_capture(tmp_path)
+    parse_folder(folder)
+    trace = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_bytes())
+    launches = [one for one in trace if one["name"].startswith("Kernel::KernelLaunch::") and one["ph"] == "X"]
+    assert {one["tid"] for one in launches} == {LAUNCHING}
+    starts = [float(one["ts"]) for one in launches]
+    between = [later - earlier for earlier, later in zip(starts[:3], starts[1:4])]
+    assert between == pytest.approx([400 - COMPUTED_US] * 3, abs=15)  # CANN takes some time for a launch
+    first, second = (float(one["ts"]) for one in trace if one["name"] in ("ProfilerStep#1", "ProfilerStep#2"))
+    assert second - first >= STEP_US - 4 * COMPUTED_US
+
+
+def test_database_holds_the_same_kernels_and_the_marks(tmp_path: Path) -> None:
+    folder = write_capture(tmp_path, export_type=["text", "db"], mstx=True)
+    parse_folder(folder)
+    database = "ascend_mindspore_profiler_0.db"
+    assert query(folder, "select count(*) from COMPUTE_TASK_INFO", database) == [(8,)]
+    assert query(folder, "select count(*) from MSTX_EVENTS", database) == [(1,)]
+
+
+def test_executions_alone_are_enough(tmp_path: Path) -> None:
+    """Without the runtime profiler there are no threads and no steps."""
+    folder = write_capture(tmp_path, runtime=False)
+    parse_folder(folder)
+    assert len(rows(folder, "kernel_details.csv")) == 8
+    assert len(rows(folder, "step_trace_time.csv")) == 1
+
+
+def test_capture_that_was_not_parsed_says_how(tmp_path: Path) -> None:
+    folder = write_capture(tmp_path)
+    (skipped,) = scan({"": tmp_path}).skipped
+    assert "tb_npu_plugin.capture.mindspore.parse" in str(skipped) and "CANN" not in skipped.action
+    (folder / "FRAMEWORK" / "host.json").unlink()
+    (skipped,) = scan({"": tmp_path}).skipped
+    assert "parse_folder" not in str(skipped)
+
+
+def test_other_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile):
+        parse_folder(tmp_path)
