@@ -10,8 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tb_npu_plugin.capture.device.build import NotBuilt
-from tb_npu_plugin.capture.device.extension import extension, say
+from tb_npu_plugin.capture.device.build import NotBuilt, extension, say
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 
 #: The folder with the stand-in package torch_npu: on the path, `import torch_npu` finds it.

@@ -11,7 +11,7 @@ from typing import Any, Callable, Union
 import torch
 
 from tb_npu_plugin.capture.api.mstx import mstx as mstx
-from tb_npu_plugin.capture.device.extension import extension
+from tb_npu_plugin.capture.device.build import extension
 from tb_npu_plugin.capture.device.unsupported import raise_for
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 

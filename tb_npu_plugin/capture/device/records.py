@@ -11,7 +11,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from tb_npu_plugin.capture.device.extension import extension
+from tb_npu_plugin.capture.device.build import extension
 
 #: One record; the fields are explained in native/npu.h.
 RECORD = np.dtype(
