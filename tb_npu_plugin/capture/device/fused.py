@@ -332,19 +332,18 @@ def _fusion_attention(
 
 def _to_heads(tensor: Any, layout: str, heads: int, query: Any) -> Any:
     """batch, head, sequence, width of a head; keys and values may have fewer heads than the query."""
-    if layout in ("BSH", "SBH"):
+    if layout not in ("BSH", "SBH", "BSND", "BNSD"):
+        raise ValueError(f"input_layout must be BSH, SBH, BSND, BNSD or TND, and is {layout!r}")
+    if "H" in layout:
         width = query.shape[-1] // heads
         tensor = tensor.unflatten(-1, (tensor.shape[-1] // width, width))
-        return tensor.permute(0, 2, 1, 3) if layout == "BSH" else tensor.permute(1, 2, 0, 3)
-    if layout not in ("BSND", "BNSD"):
-        raise ValueError(f"input_layout must be BSH, SBH, BSND, BNSD or TND, and is {layout!r}")
-    return tensor.transpose(1, 2) if layout == "BSND" else tensor
+    return tensor.permute([layout.replace("H", "ND").index(axis) for axis in "BNSD"])
 
 
 def _from_heads(tensor: Any, layout: str) -> Any:
-    if layout in ("BSH", "SBH"):
-        return (tensor.permute(0, 2, 1, 3) if layout == "BSH" else tensor.permute(2, 0, 1, 3)).flatten(2)
-    return tensor.transpose(1, 2).contiguous() if layout == "BSND" else tensor
+    """The reverse of _to_heads."""
+    out = tensor.permute(["BNSD".index(axis) for axis in layout.replace("H", "ND")]).contiguous()
+    return out.flatten(2) if "H" in layout else out
 
 
 def _hidden(mask: Any, sparse_mode: int, rows: int, columns: int, before: int, after: int) -> Any:

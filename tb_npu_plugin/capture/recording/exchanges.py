@@ -10,7 +10,6 @@ from typing import Any
 
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo
-from tb_npu_plugin.capture.recording.operations import CPP_TYPES
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
 from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
@@ -36,19 +35,8 @@ _TYPES = {
     "hccl::send": SEND,
     "hccl::recv": RECEIVE,
 }
-#: Types of elements as HCCL names them; torch_npu reduces booleans as bytes.
-_DATA_TYPES = {
-    "float16": "FP16",
-    "bfloat16": "BFP16",
-    "float32": "FP32",
-    "float64": "FP64",
-    "int64": "INT64",
-    "int32": "INT32",
-    "int16": "INT16",
-    "int8": "INT8",
-    "uint8": "UINT8",
-    "bool": "UINT8",
-}
+#: Types of elements of CANN -> as HCCL names them, where it differs; torch_npu reduces booleans as bytes.
+_DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
 #: ns by which ranks arrive apart, at most, where nothing was recorded of it.
@@ -62,9 +50,8 @@ class Exchanges:
         self._topology, self._npu = Topology(chip), settings.npu
         self._named: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
-        self._launched: list[
-            tuple[int, list[Item]]
-        ] = []  # collectives that the host has not come to, with items of batches
+        #: Collectives that the host has not reached, with the items of batches.
+        self._launched: list[tuple[int, list[Item]]] = []
         self._counts: Counter[tuple[int, str]] = Counter()
         self._later: dict[int, dict[int, int]] = {}  # collective -> peer -> ns by which it came later
         arrivals = log.of(Kind.ARRIVAL)
@@ -75,14 +62,12 @@ class Exchanges:
                 self._by_id[name.rpartition("_")[2]] = name
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
         self._default = next((g.name for g in self._named.values() if len(g.ranks) == settings.world), "")
-        rows: Counter[str] = Counter()
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
             found = self._of(log.signatures[number])
             if found is not None:
                 type_, group = found
                 count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
-                rows[group.name] = max(rows[group.name], count)
-        self._named = {name: replace(group, planes=rows[name]) for name, group in self._named.items()}
+                self._named[group.name] = replace(group, planes=max(group.planes, count))
 
     def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
         self._named[name] = Group(len(self._named), group_hash(name), ranks, rank, 0, name, role)
@@ -125,8 +110,8 @@ class Exchanges:
             return None
         type_, group = found
         tensors = (*signature.inputs, *signature.outputs)
-        element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float32"
-        item = TYPES.get(CPP_TYPES.get(element, ""), ("", 4))[1]
+        element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float"
+        data_type, item = TYPES.get(element, ("FLOAT", 4))
         size = max(item, *(item * _elements(side) for side in (signature.inputs, signature.outputs)))
         if signature.name in ("hccl::gather", "hccl::scatter"):  # of the root alone the whole is known
             own = signature.inputs if signature.name == "hccl::gather" else signature.outputs
@@ -135,7 +120,7 @@ class Exchanges:
         if items:
             size = max(item, sum(each.size for each in items))
         self._launched.append((number, items))
-        return Transfer(group.name, type_, size, item, _DATA_TYPES.get(element, "FP32"))
+        return Transfer(group.name, type_, size, item, _DATA_TYPES.get(data_type, data_type))
 
     def communicate(self, host: Any, transfer: Transfer) -> None:
         """The host has stopped at the next collective: work out when it is done."""

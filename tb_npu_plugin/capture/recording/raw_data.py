@@ -1,7 +1,7 @@
 """The raw data of a capture: what the recorder leaves in FRAMEWORK/, and how parsing reads it.
 
     capture.json   written when the recorder is prepared, and again when the capture is complete:
-        format        3
+        format        4
         settings      backend.Settings
         pid, device   of the process; device: index of the NPU that it stands for
         start, end    ns since the epoch; end null: the capture was interrupted
@@ -27,7 +27,7 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
-FORMAT = 3
+FORMAT = 4
 CAPTURE, TRACE, DEVICE = MOCK_CAPTURE, MOCK_TRACE, "device.npz"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]

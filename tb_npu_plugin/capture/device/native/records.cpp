@@ -1,8 +1,8 @@
 // The log: records of fixed size, and a table of signatures. device/records.py reads both.
 //
-// A signature is a JSON text: [name, [argument, ...], [result, ...]]. A tensor is {"shape": [2, 3], "dtype": "Float",
-// "device": 0}, with "is_contiguous": false and "is_number": true (a number of Python) where they are; dtype is the name
-// of a c10::ScalarType, device -1 the host. {} is a number whose value does not matter to the kernel.
+// A signature is a JSON text: [name, [argument, ...], [result, ...]]. A tensor is {"shape": [2, 3], "dtype": "float",
+// "device": 0}, with "is_number": true where it is a number of Python; dtype is the C++ name of the type, as in traces of
+// PyTorch's profiler, device -1 the host. {} is a number whose value does not matter to the kernel.
 #include "npu.h"
 
 #include <pthread.h>
@@ -132,17 +132,16 @@ void Signature::add_number(int64_t number) {
 }
 
 void Signature::add_tensor(const at::Tensor& tensor) {
-  const bool is_contiguous = tensor.layout() == at::kStrided && tensor.is_contiguous();
   text_ += "{\"shape\":[";
   for (const int64_t size : tensor.sizes()) {
     if (text_.back() != '[') text_ += ',';
     add_number(size);
   }
   text_ += "],\"dtype\":\"";
-  text_ += c10::toString(tensor.scalar_type());
+  const auto type = tensor.dtype().name();
+  text_.append(type.data(), type.size());
   text_ += "\",\"device\":";
   add_number(on_device(tensor) ? tensor.device().index() : -1);
-  if (!is_contiguous) text_ += ",\"is_contiguous\":false";
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) text_ += ",\"is_number\":true";
   text_ += '}';
 }
@@ -193,17 +192,22 @@ void start_recording(int64_t ceiling) {
 
 void stop_recording() { recording = false; }
 
-// The records since the last call, all signatures, and how many records had no room.
-std::tuple<pybind11::bytes, std::vector<std::string>, int64_t> take_records() {
+// The records since the last call, all signatures as a JSON list, and how many records had no room.
+std::tuple<pybind11::bytes, std::string, int64_t> take_records() {
   auto& from = log();
   std::lock_guard<std::mutex> lock(from.mutex);
   std::string records;
   records.reserve(from.records.size() * sizeof(Record));
   for (const auto& record : from.records) records.append(reinterpret_cast<const char*>(&record), sizeof(Record));
   from.records.clear();
-  std::vector<std::string> signatures(from.signatures.size());
-  for (const auto& [text, number] : from.signatures) signatures[static_cast<size_t>(number)] = text;
-  return {pybind11::bytes(records), std::move(signatures), from.lost};
+  std::vector<const std::string*> texts(from.signatures.size());
+  for (const auto& [text, number] : from.signatures) texts[static_cast<size_t>(number)] = &text;
+  std::string signatures = "[";
+  for (const auto* text : texts) {
+    if (signatures.back() != '[') signatures += ',';
+    signatures += *text;
+  }
+  return {pybind11::bytes(records), signatures + "]", from.lost};
 }
 
 }  // namespace npu
