@@ -111,8 +111,7 @@ class _ProfInterface:
             self._temporary.append(folder)
         self.prof_path = str(folder)
         try:
-            active = getattr(self.schedule, "active", None)
-            self._settings = settings.make(self.experimental_config, self.activities, self.host, active)
+            self._settings = settings.make(self.experimental_config, self.activities, self.host)
             recorder = backend.current_backend().recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too

@@ -57,11 +57,8 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
     return checked
 
 
-def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches, active: Any) -> Settings:
-    """The settings of a capture that begins now, with the current ranks, groups and environment.
-
-    active: recorded steps of the schedule; ignored unless it is an int.
-    """
+def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches) -> Settings:
+    """The settings of a capture that begins now, with the current ranks, groups and environment."""
     cpu, rank = ProfilerActivity.CPU in activities, ranks.rank_id()
     return Settings(
         cpu=cpu,
@@ -71,19 +68,14 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         aic_metrics=config._aic_metrics,
         l2_cache=config._l2_cache,
         mstx=config._mstx or config._msprof_tx,
-        op_attr=config._op_attr,
-        record_op_args=config.record_op_args,
-        data_simplification=config._data_simplification is not False,
         gc_threshold=config._gc_detect_threshold if cpu else None,
         export_types=tuple(config._export_type),
-        host_sys=tuple(config._host_sys),
         sys_io=config._sys_io,
         sys_interconnection=config._sys_interconnection,
         rank=None if rank is None else int(rank),
         world=ranks.world_size(),
         groups=ranks.groups(),
         environment=side_files.environment(),
-        active=active if isinstance(active, int) else None,
         task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
         mstx_exclude=tuple(config._mstx_domain_exclude),

@@ -85,6 +85,6 @@ def _settings(content: Mapping[str, Any]) -> Settings:
     known = {item.name for item in fields(Settings)}
     values = {key: value for key, value in content.items() if key in known}
     values["host"] = HostSwitches(**values["host"])
-    for key in ("export_types", "host_sys", "mstx_include", "mstx_exclude"):
+    for key in ("export_types", "mstx_include", "mstx_exclude"):
         values[key] = tuple(values.get(key, ()))
     return Settings(**values)

@@ -92,7 +92,7 @@ class MockRecorder:
 
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
-        if not self._settings.simulates and not self._settings.host.profile_memory:
+        if not self._settings.npu and not self._settings.host.profile_memory:
             return
         if "torch_npu" not in sys.modules:
             if not _warned:
