@@ -72,20 +72,6 @@ class Settings:
         return not self.mstx_include or domain in self.mstx_include
 
 
-class MemoryAction(NamedTuple):
-    """One event of the memory timeline.
-
-    time: ns since the epoch; -1 for PREEXISTING. action: PREEXISTING, CREATE, INCREMENT_VERSION or DESTROY. size: bytes
-    that come (> 0) or go (< 0); INCREMENT_VERSION is two actions: it goes in the old category, comes in the new one.
-    category: PARAMETER, OPTIMIZER_STATE, INPUT, TEMPORARY, ACTIVATION, GRADIENT, AUTOGRAD_DETAIL or UNKNOWN.
-    """
-
-    time: int
-    action: str
-    size: int
-    category: str
-
-
 class Recorder(Protocol):
     """Records one capture into <folder>/FRAMEWORK."""
 
@@ -134,8 +120,12 @@ class Recorder(Protocol):
     def discard(self) -> None:
         """Instead of finalize: give up; the API deletes the folder."""
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
-        """After finalize: the memory of `device` ("npu:0", "cpu") by time; empty where it was not recorded."""
+    def memory_timeline(self, device: str, raw: bool) -> Json:
+        """After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it.
+
+        [times, sizes]: us, and at each time a 0 and then the bytes of each category, in the order of exports.CATEGORIES.
+        raw: a list of [ns, number of the action, bytes, number of the category]. Both empty where nothing was recorded.
+        """
 
 
 class Progress(NamedTuple):

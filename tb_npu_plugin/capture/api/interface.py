@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable
@@ -17,7 +16,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
 from tb_npu_plugin.capture.api.mstx import AutomaticMarks, Session, set_session
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction, Recorder, Settings
+from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
@@ -262,9 +261,9 @@ class _ProfInterface:
             return Path(self.prof_path)
         return None
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
-        """The memory of a device in the last capture."""
-        return self._recorded.memory_actions(device) if self._recorded else ()
+    def memory_timeline(self, device: str, raw: bool) -> Json:
+        """The memory of a device in the last capture (backend.Recorder.memory_timeline)."""
+        return self._recorded.memory_timeline(device, raw) if self._recorded else []
 
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""

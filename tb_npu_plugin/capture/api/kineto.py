@@ -193,7 +193,7 @@ class _KinetoProfile:
         has_npu = ProfilerActivity.NPU in self.prof_if.activities
         device = device or (exports.DEFAULT_DEVICE if has_npu else "cpu")
         if self.prof_if.finished_folder() is not None:
-            exports.export_memory_timeline(self.prof_if.memory_actions(device), str(output_path), device)
+            exports.export_memory_timeline(self.prof_if.memory_timeline, str(output_path), device)
 
     @never_raises()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:

@@ -84,7 +84,7 @@ def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
 def _open(message: str, stream: Any, domain: str) -> int:
     number, found = next(_range_ids), current_session()
     if found is not None and found.settings.records_domain(domain):
-        found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
+        found.recorder.range_start(number, message, domain, _stream_id(stream))
     return number
 
 
@@ -111,7 +111,7 @@ class mstx:
         """A point in time."""
         found = current_session()
         if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
-            found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
+            found.recorder.mark(message, domain, _stream_id(stream))
 
     @staticmethod
     @never_raises(int)

@@ -24,7 +24,7 @@ def functions() -> dict[str, Function]:
     return dict(_functions)
 
 
-def _fused(schema: str, is_differentiable: bool = True) -> Callable[[Function], Function]:
+def _fused(schema: str) -> Callable[[Function], Function]:
     """Register what the function computes as the operator with this schema."""
 
     def register(function: Function) -> Function:
@@ -33,8 +33,7 @@ def _fused(schema: str, is_differentiable: bool = True) -> Callable[[Function], 
         _library.define(schema)
         operator = getattr(torch.ops.npu, name).default
         _library.impl(name, lambda *values, **options: function(*_complete(operator, values, options)), "CPU")
-        if is_differentiable:
-            _differentiate(name, arguments.replace("*, ", ""), function, operator)
+        _differentiate(name, arguments.replace("*, ", ""), function, operator)
         _functions[name] = operator
         return function
 

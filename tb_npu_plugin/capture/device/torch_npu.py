@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from tb_npu_plugin.capture.backend import current_backend
-from tb_npu_plugin.capture.device import fused, npu, optim
+from tb_npu_plugin.capture.device import fused, npu
 from tb_npu_plugin.capture.device.unsupported import raise_for
 
 #: What npu_format_cast and get_npu_format call the plain format.
@@ -22,7 +22,9 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
         "SIMULATED": True,
         "__version__": current_backend().versions.get("torch_npu_version", ""),
         "npu": npu,
-        "optim": optim,
+        "optim": _module(
+            "torch_npu.optim", NpuFusedAdamW=NpuFusedAdamW, NpuFusedAdam=NpuFusedAdam, NpuFusedSGD=NpuFusedSGD
+        ),
         "profiler": profiler,
         "get_npu_format": get_npu_format,
         "empty_with_format": empty_with_format,
@@ -37,9 +39,7 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
     utils = _module("torch_npu.utils", get_part_combined_tensor=None)
     vars(module)["utils"] = utils
-    sys.modules.update(
-        {"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.optim": optim, "torch_npu.profiler": profiler}
-    )
+    sys.modules.update({"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.profiler": profiler})
     for name in ("profiler", "dynamic_profile"):
         sys.modules[f"torch_npu.profiler.{name}"] = getattr(profiler, name)
 
@@ -71,6 +71,26 @@ class _GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
         enabled: bool = True,
     ) -> None:
         super().__init__("npu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+class _FusedOptimizer:
+    """In front of an optimizer of PyTorch, whose arguments come in the same order as torch_npu's: it steps in one operator
+    for all parameters of a group."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, fused=True, **options)  # type: ignore[call-arg]
+
+
+class NpuFusedAdamW(_FusedOptimizer, torch.optim.AdamW):  # type: ignore[misc]
+    """AdamW, fused."""
+
+
+class NpuFusedAdam(_FusedOptimizer, torch.optim.Adam):  # type: ignore[misc]
+    """Adam, fused."""
+
+
+class NpuFusedSGD(_FusedOptimizer, torch.optim.SGD):  # type: ignore[misc]
+    """SGD, fused."""
 
 
 def _custom_functions() -> dict[str, Any]:

@@ -6,12 +6,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Json, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
@@ -192,9 +192,9 @@ class MockRecorder:
                 self._device.stop()
                 self._device = None
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
+    def memory_timeline(self, device: str, raw: bool) -> Json:
         """The memory of a device, as PyTorch's profiler has it."""
-        return torch_profiler.memory_actions(self._profiler, device) if self._profiler is not None else ()
+        return torch_profiler.memory_timeline(self._profiler, device, raw) if self._profiler is not None else []
 
 
 def _device(rank: int | None) -> int:

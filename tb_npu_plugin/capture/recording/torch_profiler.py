@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction
+from tb_npu_plugin.capture.backend import HostSwitches, Json
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
@@ -21,7 +23,6 @@ _MISSING = (
 )
 #: Of a PyTorch whose profiler does not tell nanoseconds.
 OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
-_ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
 
 
 def make(host: HostSwitches, shapes: bool, all_threads: bool = True) -> Any:
@@ -133,27 +134,22 @@ def _is_whole(trace: Path) -> bool:
     return _LAST_KEY in end and end.endswith(b"}")
 
 
-def memory_actions(profiler: Any, device: str) -> list[MemoryAction]:
-    """The timeline of a device that PyTorch works out of shapes, stacks and allocations."""
-    found = profiler._memory_profile()
-    out: list[MemoryAction] = []
-    for at, action, (key, version), size in found.timeline:
-        name = action.name
-        if str(key.device) != device:
-            continue
-        if name == "INCREMENT_VERSION":
-            out.append(MemoryAction(at, name, -size, _category(found, key, version)))
-            out.append(MemoryAction(at, name, size, _category(found, key, version + 1)))
-        else:
-            out.append(MemoryAction(at, name, size * _ACTIONS[name], _category(found, key, version)))
-    return out
+def memory_timeline(profiler: Any, device: str, raw: bool) -> Json:
+    """What PyTorch works out of shapes, stacks and allocations (backend.Recorder.memory_timeline)."""
+    from torch.profiler._memory_profiler import MemoryProfileTimeline
+
+    timeline = MemoryProfileTimeline(profiler._memory_profile())
+    export = timeline.export_memory_timeline_raw if raw else timeline.export_memory_timeline
+    with NamedTemporaryFile() as file:
+        export(file.name, device)
+        return json.load(file)
 
 
 def _config(torch: Any, host: HostSwitches, all_threads: bool) -> Any:
     """What this version of PyTorch offers of what we would like; None: nothing.
 
     profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
-    for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_actions
+    for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_timeline
     alone needs; PyTorch has it without stacks only.
     """
     stacks = host.with_stack or host.with_modules
@@ -164,8 +160,3 @@ def _config(torch: Any, host: HostSwitches, all_threads: bool) -> Any:
         except TypeError:  # an older version: without the newest
             wanted.popitem()
     return None
-
-
-def _category(found: Any, key: Any, version: int) -> str:
-    category = found._categories.get(key, version)
-    return "UNKNOWN" if category is None else str(category.name)

@@ -152,7 +152,6 @@ class HostViews {
   void finish();  // takes over what the host computation resized
   DeviceIndex index() const { return index_ < 0 ? current_device() : index_; }
   void set_index(DeviceIndex index) { index_ = index; }
-  bool has_index() const { return index_ >= 0; }
 
  private:
   at::Tensor sparse_host(const at::Tensor& device_tensor);
@@ -165,9 +164,5 @@ class HostViews {
   DeviceIndex index_ = -1;
   bool any_device_;
 };
-
-// ---- fallback.cpp
-
-void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace npu

@@ -37,17 +37,16 @@ struct Log {
   bool has_room(int64_t bytes) const {
     return static_cast<int64_t>(records.size() * sizeof(Record)) + signature_bytes + bytes <= ceiling;
   }
-  int32_t number_of(const std::string& signature);  // -1: no room is left
+  // -1: no room is left.
+  int32_t number_of(const std::string& signature) {
+    const auto found = signatures.find(signature);
+    if (found != signatures.end()) return found->second;
+    const auto bytes = static_cast<int64_t>(signature.size() + 100);
+    if (!has_room(bytes)) return -1;
+    signature_bytes += bytes;
+    return signatures.emplace(signature, static_cast<int32_t>(signatures.size())).first->second;
+  }
 };
-
-int32_t Log::number_of(const std::string& signature) {
-  const auto found = signatures.find(signature);
-  if (found != signatures.end()) return found->second;
-  const auto bytes = static_cast<int64_t>(signature.size() + 100);
-  if (!has_room(bytes)) return -1;
-  signature_bytes += bytes;
-  return signatures.emplace(signature, static_cast<int32_t>(signatures.size())).first->second;
-}
 
 Log& log() {
   static Log* one = new Log;  // never destroyed: threads may write while the process ends

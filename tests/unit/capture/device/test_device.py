@@ -78,7 +78,12 @@ def check(found: list[Any], expected: list[Any], tolerance: float) -> None:
 
 def test_inside(tmp_path: Path) -> None:
     """All tests of the folder `inside`, in a process that has the device."""
-    out, _ = run([*RUN, "-m", "pytest", "-p", "no:cacheprovider", HERE / "inside"], ROOT, PYTEST_ADDOPTS="")
+    out, _ = run(
+        [*RUN, "-m", "pytest", "-p", "no:cacheprovider", HERE / "inside"],
+        ROOT,
+        PYTEST_ADDOPTS="",
+        PYTHONDONTWRITEBYTECODE="",
+    )
     assert "100%" in out and "s" not in out.partition("[100%]")[0]  # none is skipped
 
 
