@@ -105,8 +105,8 @@ class Recorder(Protocol):
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
 
-    def enable_child_thread(self, switches: HostSwitches) -> None:
-        """Record the calling thread as well."""
+    def enable_child_thread(self) -> None:
+        """Record the calling thread as well, with the switches of the capture."""
 
     def disable_child_thread(self) -> None:
         """Stop recording the calling thread."""

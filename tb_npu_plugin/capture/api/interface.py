@@ -225,21 +225,14 @@ class _ProfInterface:
         return self._recorder
 
     # -- steps and threads ---------------------------------------------------------------------------
-    def step_begin(self, number: int) -> None:
-        """Open the mark of a step, if a capture runs."""
-        self._mark_step("step_begin", number)
-
-    def step_end(self, number: int) -> None:
-        """Close it."""
-        self._mark_step("step_end", number)
-
-    def _mark_step(self, method: str, number: int) -> None:
-        """Report a failed mark once per capture, and go on."""
+    def mark_step(self, method: str, number: int) -> None:
+        """Open or close (step_begin, step_end) the mark of a step, if a capture runs. A failure is reported once per
+        capture, and the training goes on."""
         if self._recorder is None:
             return
         try:
             getattr(self._recorder, method)(number)
-        except Exception as problem:  # whatever it is, the training goes on
+        except Exception as problem:  # whatever it is
             if not self._marks_failed:
                 self._marks_failed = True
                 error(f"The mark of step {number} is not recorded: {reason(problem)}")

@@ -26,41 +26,16 @@ RECORD = np.dtype(
 assert RECORD.itemsize == 80
 
 
-class Kind(IntEnum):
-    """Of a record."""
-
-    OPERATOR = 0
-    VIEW = 1
-    COPY = 2
-    SYNC = 3
-    EVENT_RECORD = 4
-    STREAM_WAIT = 5
-    ALLOCATE = 6
-    FREE = 7
-    COLLECTIVE = 8
-    COLLECTIVE_WAIT = 9
-    ARRIVAL = 10
-
-
-class Copy(IntEnum):
-    """`detail` of a copy."""
-
-    HOST_TO_DEVICE = 0
-    DEVICE_TO_HOST = 1
-    DEVICE_TO_DEVICE = 2
-
-
-class Sync(IntEnum):
-    """`detail` of a synchronisation: what the host waits for."""
-
-    EVENT = 0
-    STREAM = 1
-    DEVICE = 2
-    SCALAR = 3
-    COPY = 4
-    SHAPE = 5
-
-
+#: Of a record.
+Kind = IntEnum(
+    "Kind",
+    "OPERATOR VIEW COPY SYNC EVENT_RECORD STREAM_WAIT ALLOCATE FREE COLLECTIVE COLLECTIVE_WAIT ARRIVAL",
+    start=0,
+)
+#: `detail` of a copy.
+Copy = IntEnum("Copy", "HOST_TO_DEVICE DEVICE_TO_HOST DEVICE_TO_DEVICE", start=0)
+#: `detail` of a synchronization: what the host waits for.
+Sync = IntEnum("Sync", "EVENT STREAM DEVICE SCALAR COPY SHAPE", start=0)
 #: Bits of `flags`.
 PINNED, NON_BLOCKING, BACKWARD = 1, 2, 4
 #: Memory that a recording may take, in bytes.

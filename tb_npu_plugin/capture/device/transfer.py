@@ -73,9 +73,8 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in _KEYWORDS:
             if name in options:
                 options[name] = _swap(options[name])
-        return function(
-            *(_swap(value) if isinstance(value, (str, _device)) else value for value in arguments), **options
-        )
+        swapped = (_swap(value) if isinstance(value, (str, _device)) else value for value in arguments)
+        return function(*swapped, **options)
 
     return call
 
@@ -87,10 +86,8 @@ def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **options: Any) -> Any:
         wrapped = {name: getattr(torch, name) for name in _FACTORIES if hasattr(torch, name)}
         try:
-            for name, function in wrapped.items():
-                setattr(
-                    torch, name, getattr(function, "__wrapped__", function)
-                )  # not wrapped: one script calls another
+            for name, function in wrapped.items():  # without __wrapped__: one script calls another
+                setattr(torch, name, getattr(function, "__wrapped__", function))
             return script(*arguments, **options, _frames_up=options.pop("_frames_up", 0) + 1)
         finally:
             for name, function in wrapped.items():

@@ -42,27 +42,19 @@ class Memory:
         """Carry out changes, each with the operator that made it ("": none is known)."""
         for change, holder in changes:
             if change.size > 0:
-                self._allocate(change, holder or _NO_OPERATOR, change.at, segment)
-            elif change.size < 0:
-                self._release(change, change.at, segment)
-
-    def _allocate(self, change: Change, name: str, now: int, segment: Segment) -> None:
-        block = self._allocator.allocate(change.size)
-        totals = self._totals(now)
-        allocation = Allocation(name, block.size, now, totals)
-        segment.memory.append(allocation)
-        segment.totals.append(totals)
-        self._blocks[change.address] = block, allocation
-
-    def _release(self, change: Change, now: int, segment: Segment) -> None:
-        block, allocation = self._blocks.pop(change.address, (None, None))
-        if block is None:
-            return
-        self._allocator.release(block)
-        totals = self._totals(now)
-        segment.totals.append(totals)
-        if allocation is not None:
-            allocation.active_release, allocation.release, allocation.after = now, now, totals
+                block = self._allocator.allocate(change.size)
+                totals = self._totals(change.at)
+                allocation = Allocation(holder or _NO_OPERATOR, block.size, change.at, totals)
+                self._blocks[change.address] = block, allocation
+                segment.memory.append(allocation)
+                segment.totals.append(totals)
+            elif change.size < 0 and change.address in self._blocks:
+                block, released = self._blocks.pop(change.address)
+                self._allocator.release(block)
+                totals = self._totals(change.at)
+                segment.totals.append(totals)
+                if released is not None:
+                    released.active_release, released.release, released.after = change.at, change.at, totals
 
     def _totals(self, now: int) -> Totals:
         allocator = self._allocator

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Json, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Json, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
@@ -53,8 +53,7 @@ class MockRecorder:
 
     def warmup(self) -> None:
         """Get PyTorch's profiler ready."""
-        host = self._settings.host
-        self._profiler = torch_profiler.make(host, host.record_shapes)
+        self._profiler = torch_profiler.make(self._settings.host)
         self._profiler.prepare_trace()
         self._warm = True
 
@@ -148,8 +147,8 @@ class MockRecorder:
         """A garbage collection."""
         self._data.collections.append((start, end, threading.get_native_id()))
 
-    def enable_child_thread(self, switches: HostSwitches) -> None:
-        """Keep what the calling thread does. The switches are those of the capture."""
+    def enable_child_thread(self) -> None:
+        """Keep what the calling thread does."""
         if self._settings.host.profile_memory:
             raise RuntimeError("PyTorch does not record child threads together with profile_memory=True")
         with self._lock:

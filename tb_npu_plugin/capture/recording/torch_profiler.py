@@ -21,50 +21,39 @@ _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
 )
-#: Of a PyTorch whose profiler does not tell nanoseconds.
-OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
+#: Of a PyTorch whose profiler counts microseconds, which is longer than many operators take.
+_OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
 
 
-def make(host: HostSwitches, shapes: bool, all_threads: bool = True) -> Any:
-    """A profiler with these switches, but for the shapes. all_threads: where PyTorch offers it, see _config."""
+def make(host: HostSwitches) -> Any:
+    """A profiler with these switches."""
     import torch
 
     return torch.profiler._KinetoProfile(
         activities=[torch.profiler.ProfilerActivity.CPU],
-        record_shapes=shapes,
+        record_shapes=host.record_shapes,
         profile_memory=host.profile_memory,
         # PyTorch tells the modules of a call with the stacks only
         with_stack=host.with_stack or host.with_modules,
         with_flops=host.with_flops,
         with_modules=host.with_modules,
-        experimental_config=_config(torch, host, all_threads),
+        experimental_config=_config(torch, host),
     )
 
 
 def refuse_second() -> None:
     """RuntimeError where a profiler of PyTorch records in this process already, or PyTorch is too old;
     ModuleNotFoundError without PyTorch."""
-    _require()
-    if is_running():
-        raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
-
-
-def _require() -> None:
     try:
         import torch
     except ModuleNotFoundError as problem:
         if problem.name != "torch":
             raise
         raise ModuleNotFoundError(_MISSING, name="torch") from None
-    if not tells_nanoseconds():
-        raise RuntimeError(f"{OLD}, and this one is {torch.__version__}: install a newer one")
-
-
-def tells_nanoseconds() -> bool:
-    """Whether the profiler of this PyTorch does: from 2.4 on. Operators take less than the microseconds of older ones."""
-    from torch._C._autograd import _ProfilerResult
-
-    return hasattr(_ProfilerResult, "trace_start_ns")
+    if not hasattr(torch._C._autograd._ProfilerResult, "trace_start_ns"):
+        raise RuntimeError(f"{_OLD}, and this one is {torch.__version__}: install a newer one")
+    if is_running():
+        raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
 
 
 def stop(profiler: Any) -> None:
@@ -145,7 +134,7 @@ def memory_timeline(profiler: Any, device: str, raw: bool) -> Json:
         return json.load(file)
 
 
-def _config(torch: Any, host: HostSwitches, all_threads: bool) -> Any:
+def _config(torch: Any, host: HostSwitches) -> Any:
     """What this version of PyTorch offers of what we would like; None: nothing.
 
     profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
@@ -153,7 +142,7 @@ def _config(torch: Any, host: HostSwitches, all_threads: bool) -> Any:
     alone needs; PyTorch has it without stacks only.
     """
     stacks = host.with_stack or host.with_modules
-    wanted = {"profile_all_threads": all_threads and not host.profile_memory, "trace_only": not stacks}
+    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not stacks}
     while wanted:
         try:
             return torch.profiler._ExperimentalConfig(**wanted)
