@@ -9,6 +9,7 @@ import math
 import sys
 import threading
 import warnings
+from collections import defaultdict
 from types import TracebackType
 from typing import Any, Callable, NamedTuple, TypeVar, cast
 
@@ -49,7 +50,16 @@ class _CurrentStream:
 
 
 CURRENT_STREAM = _CurrentStream()
-_stacks = threading.local()
+
+
+class _OpenRanges(threading.local):
+    """Open ranges of each thread by domain."""
+
+    def __init__(self) -> None:
+        self.by_domain: defaultdict[str, list[int]] = defaultdict(list)
+
+
+_open_ranges = _OpenRanges()
 
 
 def current_stream(device: Any = None) -> _CurrentStream:
@@ -94,14 +104,6 @@ def _close(number: int) -> None:
         found.recorder.range_end(number)
 
 
-def _open_ranges(domain: str) -> list[int]:
-    """Open ranges of this thread and domain."""
-    if not hasattr(_stacks, "open"):
-        _stacks.open = {}
-    stack: list[int] = _stacks.open.setdefault(domain, [])
-    return stack
-
-
 class mstx:
     """Marks and ranges. With a stream they are made on the host and on the device."""
 
@@ -137,7 +139,7 @@ class mstx:
         """Open a range inside those of this thread; its depth from 0, or -1: wrong arguments."""
         if not _are_valid("range_push", message, stream, domain):
             return -1
-        stack = _open_ranges(domain)
+        stack = _open_ranges.by_domain[domain]
         stack.append(_open(message, stream, domain))
         return len(stack) - 1
 
@@ -148,7 +150,7 @@ class mstx:
         if not isinstance(domain, str) or not domain:
             warnings.warn("Invalid domain for mstx.range_pop func. Please input valid domain string.", stacklevel=3)
             return -1
-        stack = _open_ranges(domain)
+        stack = _open_ranges.by_domain[domain]
         if not stack:
             return -1
         _close(stack.pop())

@@ -83,7 +83,6 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
 
 
 TASK_QUEUE_VARIABLE, BLOCKING_VARIABLE = "TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING"
-_QUEUE_LEVELS = {"0": 0, "1": 1, "2": 2}
 _DEFAULT_QUEUE = "1"
 
 
@@ -92,12 +91,12 @@ def task_queue_level() -> int:
 
     Source: docs/facts/torch_npu_api.md, Environment variables."""
     if os.environ.get(BLOCKING_VARIABLE) == "1":  # torch_npu closes the queue
-        return _QUEUE_LEVELS["0"]
+        return 0
     text = os.environ.get(TASK_QUEUE_VARIABLE, _DEFAULT_QUEUE).strip()
-    if text not in _QUEUE_LEVELS:
+    if text not in ("0", "1", "2"):
         warn(f"Invalid {TASK_QUEUE_VARIABLE} {text!r}, which should be 0, 1 or 2. Reset it to {_DEFAULT_QUEUE}.")
-        return _QUEUE_LEVELS[_DEFAULT_QUEUE]
-    return _QUEUE_LEVELS[text]
+        text = _DEFAULT_QUEUE
+    return int(text)
 
 
 _LONGEST_TRACE_ID = 1024

@@ -16,12 +16,8 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 Function = Callable[..., Any]
 _library = torch.library.Library("npu", "FRAGMENT")
-_functions: dict[str, Function] = {}
-
-
-def functions() -> dict[str, Function]:
-    """Name in torch_npu -> function."""
-    return dict(_functions)
+#: Name in torch_npu -> function.
+FUNCTIONS: dict[str, Function] = {}
 
 
 def _fused(schema: str) -> Callable[[Function], Function]:
@@ -34,7 +30,7 @@ def _fused(schema: str) -> Callable[[Function], Function]:
         operator = getattr(torch.ops.npu, name).default
         _library.impl(name, lambda *values, **options: function(*_complete(operator, values, options)), "CPU")
         _differentiate(name, arguments.replace("*, ", ""), function, operator)
-        _functions[name] = operator
+        FUNCTIONS[name] = operator
         return function
 
     return register
@@ -176,7 +172,7 @@ def _fast_gelu(x: Any) -> Any:
     return x * torch.sigmoid(1.702 * x)
 
 
-_functions["npu_fast_gelu"] = _functions["fast_gelu"]
+FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
 
 
 @_fused("npu_silu(Tensor self) -> Tensor")
@@ -267,7 +263,7 @@ def npu_grouped_matmul(
     return out
 
 
-_functions["npu_grouped_matmul"] = npu_grouped_matmul
+FUNCTIONS["npu_grouped_matmul"] = npu_grouped_matmul
 
 
 @_fused(
@@ -413,4 +409,4 @@ def _draw(generator: Any) -> int:
     return seed
 
 
-_functions["npu_fusion_attention"] = npu_fusion_attention
+FUNCTIONS["npu_fusion_attention"] = npu_fusion_attention

@@ -101,10 +101,10 @@ def _register_hccl(torch: Any, native: Any) -> None:
         if _is_fake(options.store):  # this rank runs alone
             from torch._C._distributed_c10d import FakeProcessGroup
 
-            make = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)
-            return native.hccl(make(rank, size), options.group_id or "", rank, size)
-        gloo = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
-        return native.hccl(gloo, options.group_id or "", rank, size)
+            inner = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)(rank, size)
+        else:
+            inner = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
+        return native.hccl(inner, options.group_id or "", rank, size)
 
     dist.Backend.register_backend("hccl", create, extended_api=True, devices=["npu"])
     dist.is_hccl_available = lambda: True

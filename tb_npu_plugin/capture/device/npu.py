@@ -133,10 +133,8 @@ class Stream(torch.Stream):  # type: ignore[misc]
 
     def __new__(cls, device: DeviceLike = None, priority: int = 0, **kept: Any) -> Stream:
         """A new stream; stream_id, device_index and device_type name an existing one."""
-        if kept:
-            kept.setdefault("device_type", _DEVICE_TYPE)
-            return super().__new__(cls, priority=priority, **kept)  # type: ignore[no-any-return]
-        return super().__new__(cls, device=torch.device("npu", _index(device)), priority=priority)  # type: ignore[no-any-return]
+        named = {"device_type": _DEVICE_TYPE, **kept} if kept else {"device": torch.device("npu", _index(device))}
+        return super().__new__(cls, priority=priority, **named)  # type: ignore[no-any-return]
 
     @property
     def npu_stream(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -30,10 +31,16 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
         "empty_with_format": empty_with_format,
         "erase_stream": erase_stream,
         "__getattr__": raise_for("torch_npu"),
-        **fused.functions(),
+        **fused.FUNCTIONS,
     }
     vars(module).update(names)
-    amp = _module("torch_npu.npu.amp", autocast=_Autocast, GradScaler=_GradScaler, **_custom_functions())
+    amp = _module(
+        "torch_npu.npu.amp",
+        autocast=_Autocast,
+        GradScaler=_GradScaler,
+        custom_fwd=partial(torch.amp.custom_fwd, device_type="npu"),
+        custom_bwd=partial(torch.amp.custom_bwd, device_type="npu"),
+    )
     vars(npu)["amp"] = amp
     _module("torch_npu.npu.amp.autocast_mode", autocast=_Autocast)
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
@@ -91,13 +98,6 @@ class NpuFusedAdam(_FusedOptimizer, torch.optim.Adam):  # type: ignore[misc]
 
 class NpuFusedSGD(_FusedOptimizer, torch.optim.SGD):  # type: ignore[misc]
     """SGD, fused."""
-
-
-def _custom_functions() -> dict[str, Any]:
-    return {
-        "custom_fwd": lambda *arguments, **options: torch.amp.custom_fwd(*arguments, device_type="npu", **options),
-        "custom_bwd": lambda *arguments, **options: torch.amp.custom_bwd(*arguments, device_type="npu", **options),
-    }
 
 
 def get_npu_format(tensor: Any) -> int:

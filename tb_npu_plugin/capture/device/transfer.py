@@ -25,14 +25,11 @@ _METHODS = (
 )
 #: Keyword arguments that hold a device or a dict of them.
 _KEYWORDS = ("device", "device_type", "map_location", "device_id")
-_done: list[bool] = []
 
 
+@functools.cache
 def transfer() -> None:
     """Patch PyTorch; further calls change nothing."""
-    if _done:
-        return
-    _done.append(True)
     _patch_cuda()
     _patch_classes()
     for name in _FACTORIES:

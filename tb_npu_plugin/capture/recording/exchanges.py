@@ -47,7 +47,7 @@ class Exchanges:
     """The groups of this rank, and its collectives."""
 
     def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
-        self._topology, self._npu = Topology(chip), settings.npu
+        self._topology = Topology(chip)
         self._named: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
         #: Collectives that the host has not reached, with the items of batches.
@@ -112,15 +112,14 @@ class Exchanges:
         tensors = (*signature.inputs, *signature.outputs)
         element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float"
         data_type, item = TYPES.get(element, ("FLOAT", 4))
-        size = max(item, *(item * _elements(side) for side in (signature.inputs, signature.outputs)))
-        if signature.name in ("hccl::gather", "hccl::scatter"):  # of the root alone the whole is known
-            own = signature.inputs if signature.name == "hccl::gather" else signature.outputs
-            size = max(item, item * _elements(own) * len(group.ranks))
-        items = _items(signature, item) if type_ == BATCH else []
-        if items:
-            size = max(item, sum(each.size for each in items))
-        self._launched.append((number, items))
-        return Transfer(group.name, type_, size, item, _DATA_TYPES.get(data_type, data_type))
+        sent, received = (item * _elements(side) for side in (signature.inputs, signature.outputs))
+        size = {
+            "hccl::gather": sent * len(group.ranks),  # only the root has the whole
+            "hccl::scatter": received * len(group.ranks),
+            "hccl::batch_isend_irecv": sent + received,
+        }.get(signature.name, max(sent, received))
+        self._launched.append((number, _items(signature, item) if type_ == BATCH else []))
+        return Transfer(group.name, type_, max(item, size), item, _DATA_TYPES.get(data_type, data_type))
 
     def communicate(self, host: Any, transfer: Transfer) -> None:
         """The host has stopped at the next collective: work out when it is done."""
@@ -128,9 +127,8 @@ class Exchanges:
         exchange, number = self._exchange(transfer, group)
         member = exchange.members.index(group.ranks[group.rank])
         collective, items = self._launched.pop(0)
-        later = {
-            group.ranks[peer]: by for peer, by in self._later.get(collective, {}).items() if peer < len(group.ranks)
-        }
+        recorded = self._later.get(collective, {})
+        later = {group.ranks[peer]: by for peer, by in recorded.items() if peer < len(group.ranks)}
         arrivals = _arrivals(exchange, member, host.arrival.at, later)
         if items:
             end, found = batch(items, exchange, arrivals, self._topology, member)

@@ -103,7 +103,6 @@ class Reader:
         self.recorded = HostLane()
         self._base = 0
         self._signatures: dict[tuple[str, bytes, bytes], Signature] = {}
-        self._names: dict[str, str] = {}
 
     def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
         """progress: bytes that are done. BadFile for what is no such trace."""
@@ -138,7 +137,7 @@ class Reader:
 
     def _take(self, events: list[_Event]) -> None:
         starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
-        calls, functions, names = self.recorded.calls, self.recorded.functions, self._names
+        calls, functions = self.recorded.calls, self.recorded.functions
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
@@ -146,26 +145,19 @@ class Reader:
                     signature = self._signature(event.name, args)
                     calls.append(Call(start, start + dur, event.tid, signature, args.sequence, args.forward))
             elif category == "python_function":
-                name = names.setdefault(event.name, event.name)
-                functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
+                name, parent = sys.intern(event.name), args.parent or 0
+                functions.append(Function(start, start + dur, event.tid, name, args.id, parent, args.module))
 
     def _signature(self, name: str, args: _Args) -> Signature:
         key = (name, bytes(args.dims), bytes(args.types))
-        found = self._signatures.get(key)
-        if found is None:
-            dims, types = (msgspec.json.decode(text) or [] for text in key[1:])
-            found = self._signatures[key] = signature_of(name, dims, types)
-        return found
-
-
-def signature_of(name: str, dims: Sequence[Any], types: Sequence[str]) -> Signature:
-    """A signature from what PyTorch tells of each argument."""
-    flat: list[tuple[Sequence[int], str]] = []
-    for shape, type_ in zip(dims, types):
-        nested = shape and isinstance(shape[0], list)
-        flat += [(inner, type_) for inner in shape] if nested else [(shape, type_)]
-    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
-    return Signature(name, shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))
+        if key not in self._signatures:
+            flat: list[tuple[Sequence[int], str]] = []
+            for shape, type_ in zip(*(msgspec.json.decode(text) or [] for text in key[1:])):
+                is_list = shape and isinstance(shape[0], list)
+                flat += [(inner, type_ or "None") for inner in (shape if is_list else [shape])]
+            shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
+            self._signatures[key] = Signature(name, shapes, _SEPARATOR.join(type_ for _, type_ in flat))
+        return self._signatures[key]
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:
@@ -173,9 +165,8 @@ def _ns(us: Sequence[float], base: int = 0) -> list[int]:
     a quarter of a year."""
     exact = np.array(us, dtype=np.float64)
     whole = np.floor(exact)
-    found: list[int] = (
-        whole.astype(np.int64) * 1000 + np.rint((exact - whole) * 1000).astype(np.int64) + base
-    ).tolist()
+    thousandths = np.rint((exact - whole) * 1000)
+    found: list[int] = (whole.astype(np.int64) * 1000 + thousandths.astype(np.int64) + base).tolist()
     return found
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,6 @@ _NO_DEVICE = (
     "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it one, and so does "
     "`from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script"
 )
-_warned: list[bool] = []
 
 
 class MockRecorder:
@@ -94,9 +94,7 @@ class MockRecorder:
         if not self._settings.npu and not self._settings.host.profile_memory:
             return
         if "torch_npu" not in sys.modules:
-            if not _warned:
-                _warned.append(True)
-                print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
+            _say_no_device()
             return
         from tb_npu_plugin.capture.device import records
 
@@ -194,6 +192,12 @@ class MockRecorder:
     def memory_timeline(self, device: str, raw: bool) -> Json:
         """The memory of a device, as PyTorch's profiler has it."""
         return torch_profiler.memory_timeline(self._profiler, device, raw) if self._profiler is not None else []
+
+
+@cache
+def _say_no_device() -> None:
+    """Once a process."""
+    print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
 
 
 def _device(rank: int | None) -> int:
