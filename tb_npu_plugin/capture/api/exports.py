@@ -10,7 +10,7 @@ import json
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 
 from tb_npu_plugin.capture import side_files
@@ -75,16 +75,9 @@ def _stack_lines(operators: Path, key: str) -> Iterator[str]:
     with operators.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             frames = [frame.strip() for frame in row[headers["call_stack"]].split(";")]
-            value = _microseconds(row[headers[key]])
+            value = int(Decimal(row[headers[key]].strip() or 0))  # us
             if value > 0 and any(frames):
                 yield f"{';'.join(frame for frame in reversed(frames) if frame)} {value}"
-
-
-def _microseconds(text: str) -> int:
-    try:
-        return int(Decimal(text.strip()))
-    except InvalidOperation:
-        return 0
 
 
 def export_memory_timeline(timeline: Callable[[str, bool], Json], output_path: str, device: str) -> None:

@@ -10,7 +10,7 @@ import sys
 import threading
 import warnings
 from collections import defaultdict
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, Callable, NamedTuple, TypeVar, cast
 
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
@@ -43,13 +43,8 @@ def current_session() -> Session | None:
     return found[0] if found else None
 
 
-class _CurrentStream:
-    """The stream that operators run on."""
-
-    npu_stream = 0
-
-
-CURRENT_STREAM = _CurrentStream()
+#: The stream that operators run on.
+CURRENT_STREAM = SimpleNamespace(npu_stream=0)
 
 
 class _OpenRanges(threading.local):
@@ -62,7 +57,7 @@ class _OpenRanges(threading.local):
 _open_ranges = _OpenRanges()
 
 
-def current_stream(device: Any = None) -> _CurrentStream:
+def current_stream(device: Any = None) -> SimpleNamespace:
     """torch_npu.npu.current_stream: what scripts pass as `stream`. The mock device runs operators on one stream."""
     return CURRENT_STREAM
 

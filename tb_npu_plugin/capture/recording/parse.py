@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -77,7 +76,7 @@ def _user_metadata(folder: Path) -> dict[str, Any]:
 
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host = settings.host
-    options = Options(
+    return Options(
         level=LEVELS.get(settings.level, 0),
         metrics=settings.aic_metrics,
         shapes=host.record_shapes,
@@ -91,5 +90,5 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         sys_io=settings.sys_io,
         sys_interconnection=settings.sys_interconnection,
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),
+        metadata={**metadata, ENVIRONMENT: dict(settings.environment)},
     )
-    return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment)})
