@@ -83,7 +83,7 @@ class _ProfInterface:
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
-        self._began = False  # the capture has come to record
+        self._began = False  # recording has begun
 
     @property
     def recording(self) -> bool:

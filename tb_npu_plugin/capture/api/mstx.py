@@ -73,17 +73,17 @@ def _stream_id(stream: Any) -> int | None:
 
 def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
     """The arguments are fine; otherwise warns."""
-    wrong = ""
     if not isinstance(message, str) or not message:
-        wrong = "message"
+        wrong = "message string"
     elif not isinstance(domain, str) or not domain:
-        wrong = "domain"
+        wrong = "domain string"
     elif stream is not None and _stream_id(stream) is None:
         wrong = "stream"
-    if wrong:
-        what = {"message": "message string", "domain": "domain string", "stream": "stream"}[wrong]
-        warnings.warn(f"Invalid {wrong} for mstx.{function} func. Please input valid {what}.", stacklevel=4)
-    return not wrong
+    else:
+        return True
+    name = wrong.split()[0]
+    warnings.warn(f"Invalid {name} for mstx.{function} func. Please input valid {wrong}.", stacklevel=4)
+    return False
 
 
 def _open(message: str, stream: Any, domain: str) -> int:

@@ -162,7 +162,7 @@ class profile(_KinetoProfile):
 
 
 def _callable(name: str, value: Any) -> Any:
-    """The value where it can be called, else None; a warning for one that stands for something."""
+    """The value if it is callable, else None, with a warning if it is true."""
     if callable(value):
         return value
     if truth_of(value):

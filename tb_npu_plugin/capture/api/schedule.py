@@ -61,7 +61,7 @@ def default_schedule(_: int) -> ProfilerAction:
 
 
 def as_action(found: Any) -> ProfilerAction:
-    """What a schedule returned. TypeError if it is no action."""
+    """What a schedule returned. TypeError if it is not an action."""
     if isinstance(found, ProfilerAction):
         return found
     name: Any = getattr(found, "name", None)  # torch.profiler's schedule returns another enumeration

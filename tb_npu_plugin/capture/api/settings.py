@@ -21,7 +21,7 @@ _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
 def checked_switches(**switches: Any) -> HostSwitches:
-    """The switches; one that is no bool is off (and a warning)."""
+    """The switches; one that is not a bool is off (and a warning)."""
     for name, value in switches.items():
         if not isinstance(value, bool):
             warn(f"Parameter {name} is of boolean type, reset it to False.")
@@ -130,7 +130,7 @@ def new_trace_id(callback: Callable[[], Any] | None) -> str:
 # -- metadata --------------------------------------------------------------------------------------------
 #: Characters of a key or a value.
 LONGEST_TEXT = 4096
-#: Bytes of all of it, as sys.getsizeof counts.
+#: Bytes of all metadata, as sys.getsizeof counts.
 LARGEST_METADATA = 50 * 1024
 
 

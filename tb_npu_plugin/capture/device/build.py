@@ -40,7 +40,7 @@ class NotBuilt(NpuPluginError):
     code = "not_built"
 
 
-def say(line: str) -> None:
+def say_to_user(line: str) -> None:
     """Print a line for the user, away from what the script prints."""
     print(f"tb-npu: {line}", file=sys.stderr, flush=True)
 
@@ -49,20 +49,20 @@ def say(line: str) -> None:
 def extension() -> Any:
     """The extension module, loaded once a process and built at the first need. Raises NotBuilt, and ImportError where it
     does not load."""
-    spec = spec_from_file_location(MODULE, library(say))
+    spec = spec_from_file_location(MODULE, library(say_to_user))
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def library(tell: Callable[[str], None]) -> Path:
+def library(say: Callable[[str], None]) -> Path:
     """Path of the extension for this PyTorch; builds it first where it is missing.
 
-    tell takes one line for the user when a build starts. Raises NotBuilt.
+    say takes one line for the user when a build starts. Raises NotBuilt.
     """
     torch = _torch()
-    folder = _folder(tell)
+    folder = _folder(say)
     path = folder / f"{_key(torch)}.so"
     if path.is_file():
         return path
@@ -71,7 +71,7 @@ def library(tell: Callable[[str], None]) -> Path:
         if not path.is_file():  # another process may have built it meanwhile
             for left in folder.glob(f"{_BUILDING}*"):  # of killed builds
                 shutil.rmtree(left, ignore_errors=True)
-            _build(torch, path, tell)
+            _build(torch, path, say)
     return path
 
 
@@ -85,7 +85,7 @@ def _torch() -> Any:
     return torch
 
 
-def _folder(tell: Callable[[str], None]) -> Path:
+def _folder(say: Callable[[str], None]) -> Path:
     """A folder of this user alone that can be written: in the cache directory, else among the temporary files."""
     problem: object = None
     for root in (cache_root, _temporary):
@@ -98,7 +98,7 @@ def _folder(tell: Callable[[str], None]) -> Path:
             if not os.access(folder, os.W_OK):
                 raise PermissionError(f"{folder} is read-only")
             if problem:
-                tell(f"The cache directory cannot be used ({problem}). The simulated NPU is kept in {folder}.")
+                say(f"The cache directory cannot be used ({problem}). The simulated NPU is kept in {folder}.")
             return folder
         except (OSError, RuntimeError) as error:
             problem = error
@@ -119,10 +119,10 @@ def _key(torch: Any) -> str:
     return f"torch-{torch.__version__}-{sysconfig.get_config_var('SOABI')}-{digest.hexdigest()}"
 
 
-def _build(torch: Any, path: Path, tell: Callable[[str], None]) -> None:
+def _build(torch: Any, path: Path, say: Callable[[str], None]) -> None:
     """Compile into a temporary folder, load the result in a separate process, then rename it to `path`: a file there is complete."""
     compiler = _compiler()
-    tell(f"Building the simulated NPU for PyTorch {torch.__version__}: half a minute, once.")
+    say(f"Building the simulated NPU for PyTorch {torch.__version__}: half a minute, once.")
     try:
         with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=path.parent) as name:
             out = Path(name) / path.name

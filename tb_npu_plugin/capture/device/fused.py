@@ -46,7 +46,7 @@ def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> 
 def _differentiate(name: str, arguments: str, function: Function, operator: Any) -> None:
     """Define `name`_backward(grads, the arguments, wanted) and link it with the operator.
 
-    wanted: tensors whose gradients it gives, numbers of leaves (pytree) of the arguments.
+    wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
     _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]

@@ -131,9 +131,11 @@ class device_of(device):
 class Stream(torch.Stream):  # type: ignore[misc]
     """A stream of the simulated device."""
 
-    def __new__(cls, device: DeviceLike = None, priority: int = 0, **kept: Any) -> Stream:
+    def __new__(cls, device: DeviceLike = None, priority: int = 0, **existing: Any) -> Stream:
         """A new stream; stream_id, device_index and device_type name an existing one."""
-        named = {"device_type": _DEVICE_TYPE, **kept} if kept else {"device": torch.device("npu", _index(device))}
+        named = (
+            {"device_type": _DEVICE_TYPE, **existing} if existing else {"device": torch.device("npu", _index(device))}
+        )
         return super().__new__(cls, priority=priority, **named)  # type: ignore[no-any-return]
 
     @property

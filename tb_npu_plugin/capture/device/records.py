@@ -53,7 +53,7 @@ class TensorInfo:
     is_number: bool = False
 
 
-#: What an operator takes or gives; Ellipsis: a number whose value no kernel depends on.
+#: An argument or result of an operator; Ellipsis: a number whose value no kernel depends on.
 Value = Union[TensorInfo, tuple["Value", ...], int, float, bool, str, None, Any]
 
 
@@ -103,7 +103,7 @@ def start(ceiling: int = CEILING) -> None:
 
 
 def stop() -> Recording:
-    """Record no longer, and give what there is."""
+    """Stop recording and return what was recorded."""
     extension().stop_recording()
     return take()
 
@@ -114,7 +114,7 @@ def take() -> Recording:
 
 
 def save(path: Path) -> Recording:
-    """Record no longer, write what there is, and give it."""
+    """Stop recording; write and return what was recorded."""
     extension().stop_recording()
     records, signatures, lost = extension().take_records()
     columns = {"records": np.frombuffer(records, "u1"), "signatures": np.frombuffer(signatures.encode(), "u1")}

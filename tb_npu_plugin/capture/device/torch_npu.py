@@ -81,8 +81,8 @@ class _GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
 
 
 class _FusedOptimizer:
-    """In front of an optimizer of PyTorch, whose arguments come in the same order as torch_npu's: it steps in one operator
-    for all parameters of a group."""
+    """Base before an optimizer of PyTorch, whose arguments have torch_npu's order: one operator steps all parameters of
+    a group."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, fused=True, **options)  # type: ignore[call-arg]

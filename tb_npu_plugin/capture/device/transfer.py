@@ -77,7 +77,7 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.jit.script, which compiles PyTorch's own functions but none that are wrapped."""
+    """torch.jit.script; it compiles PyTorch's own functions but no wrapped ones."""
 
     @functools.wraps(script)
     def call(*arguments: Any, **options: Any) -> Any:

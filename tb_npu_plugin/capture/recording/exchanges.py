@@ -1,4 +1,4 @@
-"""The communication of torch.distributed on the device: this rank is recorded, of the others only how much later they came."""
+"""The communication of torch.distributed on the device: all of this rank, and how much later the other ranks arrived."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _TYPES = {
 _DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
-#: ns by which ranks arrive apart, at most, where nothing was recorded of it.
+#: Largest difference in ns between the arrivals of ranks, where they were not recorded.
 _SKEW = 120_000
 
 

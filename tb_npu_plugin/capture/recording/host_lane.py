@@ -22,9 +22,9 @@ _HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
 _CLOSED = b"\n  }"
 _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
-#: Works of gloo, which stands for HCCL: a host with a device would not have them.
+#: Works of gloo, which computes for HCCL here: a host with a device does not have them.
 _WORK = "gloo:"
-#: Begin of the names of what is no frame: modules, functions of C.
+#: Prefixes of names that are not stack frames: modules, functions of C.
 _MODULE, _BUILT_IN = "nn.Module: ", "<"
 
 
@@ -66,7 +66,7 @@ class HostLane:
 
     calls: list[Call] = dataclasses.field(default_factory=list)
     functions: list[Function] = dataclasses.field(default_factory=list)
-    lost: int = 0  # events that are no JSON
+    lost: int = 0  # events that are not JSON
 
 
 class _Args(Struct, frozen=True, gc=False):
@@ -88,7 +88,7 @@ class _Event(Struct, gc=False):
     name: str = ""
     ph: str = ""
     cat: str = ""
-    tid: Any = 0  # events that are no calls have texts
+    tid: Any = 0  # a text for events that are not calls
     dur: float = 0.0
     args: _Args = _Args()
 
@@ -105,10 +105,10 @@ class Reader:
         self._signatures: dict[tuple[str, bytes, bytes], Signature] = {}
 
     def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
-        """progress: bytes that are done. BadFile for what is no such trace."""
+        """progress: takes the bytes read so far. BadFile if it is not such a trace."""
         for piece, done in _pieces(path):
             if not self._base:
-                base = _BASE.search(piece) or _BASE.search(_tail(path))  # up to PyTorch 2.4 it stands last
+                base = _BASE.search(piece) or _BASE.search(_tail(path))  # the last key up to PyTorch 2.4
                 start = piece.find(_HEAD)
                 if base is None or start < 0:
                     raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
@@ -161,7 +161,7 @@ class Reader:
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:
-    """us with three decimals, from a base in ns. A float tells those up to 2**43 us; PyTorch counts from the beginning of
+    """us with three decimals, from a base in ns. A float is exact up to 2**43 us; PyTorch counts from the beginning of
     a quarter of a year."""
     exact = np.array(us, dtype=np.float64)
     whole = np.floor(exact)

@@ -1,4 +1,4 @@
-"""The allocations that the device's log tells, as blocks of the caching allocator."""
+"""The allocations in the device's log, as blocks of the caching allocator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_OPERATOR = "unknown"
 
 
 class Change(NamedTuple):
-    """Memory that comes (size > 0) or goes."""
+    """An allocation (size > 0) or a release (size < 0)."""
 
     at: int
     tid: int
@@ -22,7 +22,8 @@ class Change(NamedTuple):
 
 
 class Memory:
-    """Blocks by address; changes: by time. What is given back without having come was there before the capture."""
+    """Blocks by address; changes: by time. What is released without an allocation was allocated before the
+    capture."""
 
     def __init__(self, capacity: int, changes: list[Change]) -> None:
         self._allocator = CachingAllocator(capacity)

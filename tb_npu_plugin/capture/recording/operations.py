@@ -78,7 +78,7 @@ def operator_of(name: str) -> str:
 
 
 def describe(log: Recording) -> dict[str, Any]:
-    """What a result says of its device in profiler_metadata.json. An operator without a rule is one kernel of its own name."""
+    """The entry of profiler_metadata.json on the simulation. An operator without a rule is one kernel with the operator's name."""
     numbers = {int(number) for number in log.of(Kind.OPERATOR)["signature"]}
     names = {operator_of(log.signatures[number].name) for number in numbers}
     return {

@@ -42,7 +42,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         replay = Replay(data, lane, log, CHIPS[name])
         metadata = {**_user_metadata(folder), SIMULATED: describe(log)}
         options = _options(data.settings, tuple(export_types), metadata)
-        # first of all, since it says of the process whether there are steps
+        # first, since it decides whether the process has steps
         record = with_links(recording(replay.process, options), replay.process, options)
         files = Files(Output(out, replay.process, options, NEW, data.settings.rank is not None), TORCH)
         whole = (data.end or 0) - data.start

@@ -15,7 +15,7 @@ from tb_npu_plugin.capture.backend import HostSwitches, Json
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
-#: Key that stands last in a trace, and the most bytes from it to the end: a path.
+#: The last key of a trace, and the most bytes from it to the end: a path.
 _LAST_KEY, _END = b'"traceName"', 8192
 _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
@@ -33,7 +33,7 @@ def make(host: HostSwitches) -> Any:
         activities=[torch.profiler.ProfilerActivity.CPU],
         record_shapes=host.record_shapes,
         profile_memory=host.profile_memory,
-        # PyTorch tells the modules of a call with the stacks only
+        # PyTorch records the modules of a call with the stacks only
         with_stack=host.with_stack or host.with_modules,
         with_flops=host.with_flops,
         with_modules=host.with_modules,
@@ -59,7 +59,7 @@ def refuse_second() -> None:
 def stop(profiler: Any) -> None:
     """Stop a profiler that runs. RuntimeError where it has no results: they must not be touched.
 
-    The arrows from forward to backward are left out: sequence numbers tell the same.
+    The arrows from forward to backward are left out: sequence numbers give the same links.
     """
     if not is_running():
         raise RuntimeError(f"{_ONE}, and another one has ended this recording")
@@ -100,8 +100,8 @@ def save(profiler: Any, target: Path) -> None:
 
 @contextmanager
 def _plain_path(target: Path) -> Iterator[str]:
-    """A path of the file that PyTorch takes as it is: it drops control characters, turns backslashes and refuses what is
-    no UTF-8. So the folder is named by its descriptor, where the system offers that."""
+    """A path of the file that PyTorch uses unchanged: it drops control characters, turns backslashes and refuses invalid
+    UTF-8. So the folder is named by its descriptor, where the system offers that."""
     if "\\" not in str(target) and str(target).isprintable():
         yield str(target)
         return
@@ -135,7 +135,7 @@ def memory_timeline(profiler: Any, device: str, raw: bool) -> Json:
 
 
 def _config(torch: Any, host: HostSwitches) -> Any:
-    """What this version of PyTorch offers of what we would like; None: nothing.
+    """The options of this list that this version of PyTorch has; None: it has none of them.
 
     profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
     for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_timeline
