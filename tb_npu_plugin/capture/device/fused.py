@@ -247,7 +247,7 @@ def npu_grouped_matmul(
     group_type: Optional[int] = -1,
     group_list_type: Optional[int] = 0,
     **others: Any,
-) -> list[Any]:
+) -> Any:
     """torch_npu.npu_grouped_matmul for floating-point weights. group_list: ends of the groups (group_list_type 0) or
     their sizes (1), as numbers or as a tensor, which the host reads."""
     unknown = [name for name, value in others.items() if value not in (None, [], 0)]
@@ -257,10 +257,8 @@ def npu_grouped_matmul(
     if ends and group_list_type == 1:
         ends = torch.tensor(ends).cumsum(0).tolist()
     kind = -1 if group_type is None else group_type
-    out: list[Any] = torch.ops.npu.npu_grouped_matmul(
-        x, weight, bias=bias, group_list=ends, split_item=split_item or 0, group_type=kind
-    )
-    return out
+    options = {"bias": bias, "group_list": ends, "split_item": split_item or 0, "group_type": kind}
+    return torch.ops.npu.npu_grouped_matmul(x, weight, **options)
 
 
 FUNCTIONS["npu_grouped_matmul"] = npu_grouped_matmul
@@ -386,7 +384,7 @@ def _attend(
 
 def npu_fusion_attention(
     query: Any, key: Any, value: Any, head_num: int, input_layout: str, *values: Any, **options: Any
-) -> tuple[Any, ...]:
+) -> Any:
     """torch_npu.npu_fusion_attention; with keep_prob below 1 the dropout comes from the device's generator."""
     keep = values[4] if len(values) > 4 else options.get("keep_prob", 1.0)
     if keep < 1 and query.device.type == "npu":
@@ -394,10 +392,7 @@ def npu_fusion_attention(
     for name in ("actual_seq_qlen", "actual_seq_kvlen"):
         if isinstance(options.get(name), torch.Tensor):
             options[name] = options[name].tolist()
-    out: tuple[Any, ...] = torch.ops.npu.npu_fusion_attention(
-        query, key, value, head_num, input_layout, *values, **options
-    )
-    return out
+    return torch.ops.npu.npu_fusion_attention(query, key, value, head_num, input_layout, *values, **options)
 
 
 def _draw(generator: Any) -> int:

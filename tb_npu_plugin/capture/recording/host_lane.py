@@ -181,19 +181,12 @@ def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
     """The text in pieces that end behind an event, each with the bytes that are done."""
     rest, done = b"", 0
     with path.open("rb") as file:
-        while True:
-            more = file.read(_PIECE)
+        while more := file.read(_PIECE):
             done += len(more)
-            text = rest + more
-            if not more:
-                yield text[: text.rfind(_END)] if _END in text else text, done
-                return
-            end = text.rfind(_BETWEEN)
-            if end < 0:
-                rest = text
-                continue
-            yield text[: end + len(_BETWEEN)], done
-            rest = text[end + len(_BETWEEN) :]
+            piece, between, rest = (rest + more).rpartition(_BETWEEN)
+            if between:
+                yield piece + between, done
+    yield rest[: rest.rfind(_END)] if _END in rest else rest, done
 
 
 def stacks_of(calls: Sequence[Call], functions: Sequence[Function]) -> list[tuple[str, ...]]:
