@@ -1,4 +1,4 @@
-// Every operator without a kernel of its own: the host computes it on views of the device's memory, and one record says so.
+// Operators without a kernel for the device: the host computes them on views of the device's memory; each is one record.
 #include "npu.h"
 
 #include <ATen/SequenceNumber.h>
@@ -20,7 +20,7 @@ struct Operator {
   std::vector<bool> is_written;    // by argument
   std::vector<bool> is_number;     // by argument: a Scalar, whose value changes no kernel
   int generator = -1;              // the argument that is a Generator
-  int output_size = -1;            // the argument that spares the host the question how long the result is
+  int output_size = -1;            // the argument that names the length of the result, so that the host need not wait for it
   bool is_view = false;            // launches nothing
   bool has_dynamic_shape = false;  // the host must wait for the length of the result
   bool takes_mask = false;         // only where an index is a mask
@@ -198,7 +198,7 @@ torch::CppFunction fallback_to() {
   return torch::CppFunction::makeFromBoxedFunction<&fallback<host>>();
 }
 
-// Registers the fallback for the operators of `host` that PyTorch would run as several others on a device without own kernels.
+// Registers the fallback for the operators of `host` that PyTorch would run as several others on a device without kernels.
 template <DispatchKey key, DispatchKey host>
 void take() {
   auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);

@@ -260,7 +260,7 @@ class Hccl final : public Backend {
     to.copy_(whole.narrow(0, getRank() * to.numel(), to.numel()));
   }
 
-  // Tells the others how much time this host took since the last operation of the group, and records how much later each
+  // Sends the others the time that this host took since the last operation of the group, and records how much later each
   // of them came. What it computed for the device does not count: a host with a device would not have taken that time.
   void note_arrivals(int64_t number) {
     const int64_t took = now() - last_exit_ - (computed() - computed_at_exit_);
@@ -276,7 +276,7 @@ class Hccl final : public Backend {
     }
   }
 
-  // peer: its number in the group, -1: none; of a batch a list. start: takes the operation's number, gives what still runs.
+  // peer: its number in the group, -1: none; of a batch a list. start: takes the operation's number, returns what still runs.
   template <class Start>
   WorkPtr record(const char* name, const Tensors& inputs, const Tensors& results, const c10::IValue& peer, Start&& start) {
     CallRecord record(Kind::kCollective);

@@ -172,7 +172,7 @@ void Signature::add(const c10::IValue& value, bool with_numbers) {
   }
 }
 
-// ---- what module.cpp hands out
+// ---- functions of the Python module
 
 void start_recording(int64_t ceiling) {
   static const bool registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
