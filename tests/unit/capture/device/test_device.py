@@ -43,7 +43,8 @@ WORDS = {
 
 
 def start(arguments: list[Any], folder: Path, **variables: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    # with bytecode: without it each process compiles the sources of PyTorch
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "", **variables}
     environment.pop("TB_NPU_CACHE_DIR", None)
     if CACHE:
         environment["TB_NPU_CACHE_DIR"] = CACHE

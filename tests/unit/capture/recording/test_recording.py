@@ -35,7 +35,7 @@ FRAME = '{"schemaVersion": 1,\n"baseTimeNanoseconds": 1000000000000000000,\n"tra
 def test_inside(which: str) -> None:
     """All tests of the folder `inside`, in a process that has the device."""
     inside = [*RUN, "-m", "pytest", "-p", "no:cacheprovider", "-m", which, HERE / "inside"]
-    out, _ = run(inside, ROOT, PYTEST_ADDOPTS="", PYTHONDONTWRITEBYTECODE="")
+    out, _ = run(inside, ROOT, PYTEST_ADDOPTS="")
     assert "100%" in out and "s" not in out.partition("[100%]")[0]  # none is skipped
 
 
