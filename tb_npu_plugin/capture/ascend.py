@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-from collections.abc import Iterable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -16,7 +15,7 @@ from tb_npu_plugin.capture.api.messages import warn
 VARIABLE = "TB_NPU_BACKEND"
 ASCEND, MOCK = "ascend", "mock"
 #: Exported names that are modules of torch_npu.profiler.
-_MODULES = ("dynamic_profile", "profiler")
+SUBMODULES = ("dynamic_profile", "profiler")
 #: Exported name -> module below torch_npu that has it; the others are in torch_npu.profiler.
 _ELSEWHERE = {"analyse": "profiler.profiler", "mstx": "npu"}
 
@@ -54,19 +53,11 @@ def _is_stand_in(spec: ModuleSpec) -> bool:
     return str(spec.origin).startswith(str(Path(__file__).parent))
 
 
-def names(torch_npu: ModuleType, requested: Iterable[str]) -> dict[str, Any]:
-    """torch_npu's objects by name, without names that its release does not have."""
-    out: dict[str, Any] = {}
-    for name in requested:
-        module: Any = torch_npu
-        place = _ELSEWHERE.get(name, "profiler")
-        try:
-            importlib.import_module(f"torch_npu.{place}")
-            if name in _MODULES:
-                importlib.import_module(f"torch_npu.{place}.{name}")
-            for part in place.split("."):
-                module = getattr(module, part)
-            out[name] = getattr(module, name)
-        except (ImportError, AttributeError):
-            continue
-    return out
+def attribute(torch_npu: ModuleType, name: str) -> Any:
+    """The object of torch_npu that capture/pytorch.py has under this name. AttributeError where its release has none."""
+    try:
+        if name in SUBMODULES:
+            return importlib.import_module(f"torch_npu.profiler.{name}")
+        return getattr(importlib.import_module(f"torch_npu.{_ELSEWHERE.get(name, 'profiler')}"), name)
+    except ImportError as problem:
+        raise AttributeError(str(problem)) from problem

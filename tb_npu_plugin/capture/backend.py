@@ -42,8 +42,8 @@ class Settings:
     level and aic_metrics are the strings of profiler_info ("Level1", "ACL_AICORE_PIPE_UTILIZATION"); gc_threshold is ms
     or None; export_types is part of {"text", "db"}; rank None: not known, world is then 1; groups are those of
     profiler_metadata.json (communicator → group_name, group_rank, global_ranks); environment are the variables of
-    ENV_VARIABLES, which the database export stores in META_DATA; active: steps that a capture records, None: not known;
-    task_queue: what TASK_QUEUE_ENABLE says, 0 to 2; mstx_include or mstx_exclude choose among the domains of marks.
+    ENV_VARIABLES, which the database export stores in META_DATA; task_queue: what TASK_QUEUE_ENABLE says, 0 to 2;
+    mstx_include or mstx_exclude choose among the domains of marks.
     """
 
     cpu: bool = True
@@ -53,19 +53,14 @@ class Settings:
     aic_metrics: str = "ACL_AICORE_NONE"
     l2_cache: bool = False
     mstx: bool = False
-    op_attr: bool = False
-    record_op_args: bool = False
-    data_simplification: bool = True
     gc_threshold: float | None = None
     export_types: tuple[str, ...] = ("text",)
-    host_sys: tuple[str, ...] = ()
     sys_io: bool = False
     sys_interconnection: bool = False
     rank: int | None = None
     world: int = 1
     groups: Mapping[str, Json] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    active: int | None = None
     task_queue: int = 1
     mstx_include: tuple[str, ...] = ()
     mstx_exclude: tuple[str, ...] = ()
@@ -75,25 +70,6 @@ class Settings:
         if not self.mstx or domain in self.mstx_exclude:
             return False
         return not self.mstx_include or domain in self.mstx_include
-
-    @property
-    def simulates(self) -> bool:
-        """There is a device: at Level_none, too, where its tasks are not recorded, but the queue in front of it is."""
-        return self.npu
-
-
-class MemoryAction(NamedTuple):
-    """One event of the memory timeline.
-
-    time: ns since the epoch; -1 for PREEXISTING. action: PREEXISTING, CREATE, INCREMENT_VERSION or DESTROY. size: bytes
-    that come (> 0) or go (< 0); INCREMENT_VERSION is two actions: it goes in the old category, comes in the new one.
-    category: PARAMETER, OPTIMIZER_STATE, INPUT, TEMPORARY, ACTIVATION, GRADIENT, AUTOGRAD_DETAIL or UNKNOWN.
-    """
-
-    time: int
-    action: str
-    size: int
-    category: str
 
 
 class Recorder(Protocol):
@@ -129,8 +105,8 @@ class Recorder(Protocol):
     def collection(self, start: int, end: int) -> None:
         """A garbage collection of at least Settings.gc_threshold."""
 
-    def enable_child_thread(self, switches: HostSwitches) -> None:
-        """Record the calling thread as well."""
+    def enable_child_thread(self) -> None:
+        """Record the calling thread as well, with the switches of the capture."""
 
     def disable_child_thread(self) -> None:
         """Stop recording the calling thread."""
@@ -144,8 +120,12 @@ class Recorder(Protocol):
     def discard(self) -> None:
         """Instead of finalize: give up; the API deletes the folder."""
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
-        """After finalize: the memory of `device` ("npu:0", "cpu") by time; empty where it was not recorded."""
+    def memory_timeline(self, device: str, raw: bool) -> Json:
+        """After finalize: the memory of `device` ("npu:0", "cpu") as torch.profiler exports it.
+
+        [times, sizes]: us, and at each time a 0 and then the bytes of each category, in the order of exports.CATEGORIES.
+        raw: a list of [ns, number of the action, bytes, number of the category]. Both empty where nothing was recorded.
+        """
 
 
 class Progress(NamedTuple):

@@ -68,26 +68,20 @@ BACKEND = ascend.MOCK if _found is None else ascend.ASCEND
 if _found is None:
     profiler = sys.modules[__name__]  # torch_npu.profiler.profiler has analyse
     _NonIntrusiveProfile.init()
-
-    def __getattr__(name: str) -> Any:
-        """torch_npu: made when a script asks for it, since it loads PyTorch."""
-        if name == "torch_npu":
-            globals()[name] = _stand_in()
-            return globals()[name]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 else:
     torch_npu = _found
-    _names = [name for name in __all__ if name != "BACKEND"]
-    for _name in _names:
+    for _name in __all__[:-1]:
         del globals()[_name]
-    globals().update(ascend.names(_found, [*_names, "profiler"]))
-    __all__ = [name for name in __all__ if name in globals()]
 
-    def __getattr__(name: str) -> Any:
-        """What a release of torch_npu.profiler has beside the names above."""
-        if not name.startswith("__"):  # those are of modules
-            return getattr(_found.profiler, name)
+
+def __getattr__(name: str) -> Any:
+    """A name of torch_npu; torch_npu itself is made when a script asks for it, since it loads PyTorch."""
+    if _found is not None and not name.startswith("__"):  # those are of modules
+        return ascend.attribute(_found, name)
+    if name != "torch_npu":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = _stand_in()
+    return globals()[name]
 
 
 def _stand_in() -> Any:
@@ -106,6 +100,7 @@ def _stand_in() -> Any:
     return SimpleNamespace(profiler=profiler, npu=SimpleNamespace(mstx=mstx, current_stream=current_stream))
 
 
-for _name in ("profiler", "dynamic_profile"):  # they can be imported from, as those of torch_npu.profiler
-    if _name in globals():
-        sys.modules[f"{__name__}.{_name}"] = globals()[_name]
+__all__ = [_name for _name in __all__ if hasattr(sys.modules[__name__], _name)]
+for _name in ascend.SUBMODULES:  # they can be imported from, as those of torch_npu.profiler
+    if hasattr(sys.modules[__name__], _name):
+        sys.modules[f"{__name__}.{_name}"] = getattr(sys.modules[__name__], _name)

@@ -53,14 +53,10 @@ TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], Transition] = {
     (_S, None): Transition(_SAVE, _CYCLE),
 }
 
-_SPACE, _ACCESS = "Free some space or choose another dir_name.", "Choose a dir_name that can be written."
 #: What to do about a failure of the disk.
 _HINTS = {
-    errno.ENOSPC: _SPACE,
-    errno.EDQUOT: _SPACE,
-    errno.EACCES: _ACCESS,
-    errno.EPERM: _ACCESS,
-    errno.EROFS: _ACCESS,
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "Free some space or choose another dir_name."),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Choose a dir_name that can be written."),
 }
 
 

@@ -101,7 +101,7 @@ class _ExperimentalConfig:
             self._reset("_aic_metrics", AiCMetrics.AiCoreNone, message)
 
     def _check_bools(self, *attributes: str) -> None:
-        """Reset what is no bool. data_simplification may be None, and is True by default."""
+        """Reset values that are not bool. data_simplification may be None, and is True by default."""
         for attribute in attributes:
             name, value = attribute.lstrip("_"), getattr(self, attribute)
             fallback = name == "data_simplification"

@@ -8,18 +8,17 @@ import gzip
 import io
 import json
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
 from tb_npu_plugin.capture.api.parser_process import progress_bars, run_parser
-from tb_npu_plugin.capture.backend import MemoryAction
+from tb_npu_plugin.capture.backend import Json
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
@@ -27,7 +26,7 @@ CPU_TIME, NPU_TIME = "self_cpu_time_total", "self_npu_time_total"
 #: Metric → column of operator_details.csv.
 _METRICS = {CPU_TIME: "host_self_ns", NPU_TIME: "device_self_ns"}
 DEFAULT_DEVICE = "npu:0"
-#: Order of the numbers in the files of export_memory_timeline, with the colours of the picture.
+#: Categories of a memory timeline in their order, with the colours of the picture.
 CATEGORIES = {
     "PARAMETER": "darkgreen",
     "OPTIMIZER_STATE": "goldenrod",
@@ -38,8 +37,6 @@ CATEGORIES = {
     "AUTOGRAD_DETAIL": "royalblue",
     "UNKNOWN": "grey",
 }
-#: Numbers as torch.profiler writes them.
-ACTIONS = {"PREEXISTING": 1, "CREATE": 2, "INCREMENT_VERSION": 3, "DESTROY": 4}
 
 
 def export_chrome_trace(folder: Path, output_path: str) -> None:
@@ -78,50 +75,25 @@ def _stack_lines(operators: Path, key: str) -> Iterator[str]:
     with operators.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             frames = [frame.strip() for frame in row[headers["call_stack"]].split(";")]
-            value = _microseconds(row[headers[key]])
+            value = int(Decimal(row[headers[key]].strip() or 0))  # us
             if value > 0 and any(frames):
                 yield f"{';'.join(frame for frame in reversed(frames) if frame)} {value}"
 
 
-def _microseconds(text: str) -> int:
-    try:
-        return int(Decimal(text.strip()))
-    except InvalidOperation:
-        return 0
+def export_memory_timeline(timeline: Callable[[str, bool], Json], output_path: str, device: str) -> None:
+    """Write the memory of a device by category; the form by the suffix: .html, raw.json.gz, .json.gz, else JSON.
 
-
-def export_memory_timeline(actions: Sequence[MemoryAction], output_path: str, device: str) -> None:
-    """Write the memory of a device by category; the form by the suffix: .html, raw.json.gz, .json.gz, else JSON."""
-    if not actions:
+    timeline: Recorder.memory_timeline.
+    """
+    content = timeline(device, output_path.endswith("raw.json.gz"))
+    if not any(content):
         error(f"No memory timeline data of {device}.")
         return
-    target = Path(output_path).absolute()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if output_path.endswith(".html"):
-        page = _picture(*_timeline(actions))
-        if page is not None:
-            target.write_text(page, encoding="utf-8")
-    elif output_path.endswith("raw.json.gz"):
-        names = list(CATEGORIES)
-        rows = [[a.time, ACTIONS[a.action], a.size, names.index(a.category)] for a in actions]
-        _write_json(target, rows, gzipped=True)
-    else:
-        _write_json(target, list(_timeline(actions)), gzipped=output_path.endswith(".gz"))
-
-
-def _timeline(actions: Sequence[MemoryAction]) -> tuple[list[int], list[list[int]]]:
-    """Times in us, rising; at each the bytes of each category, after a 0 (so that running sums bound the areas)."""
-    first = min((action.time for action in actions if action.time >= 0), default=0) // 1000
-    column = {name: at for at, name in enumerate(CATEGORIES, start=1)}
-    times: list[int] = []
-    sizes: list[list[int]] = []
-    for action in sorted(actions, key=lambda action: action.time):
-        at = action.time // 1000 if action.time >= 0 else first
-        if not times or times[-1] != at:
-            times.append(at)
-            sizes.append(list(sizes[-1]) if sizes else [0] * (len(CATEGORIES) + 1))
-        sizes[-1][column[action.category]] += action.size
-    return times, sizes
+    text = _picture(*content) if output_path.endswith(".html") else json.dumps(content)
+    if text is not None:
+        target = Path(output_path).absolute()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(gzip.compress(text.encode()) if output_path.endswith(".gz") else text.encode())
 
 
 def _picture(times: list[int], sizes: list[list[int]]) -> str | None:
@@ -150,8 +122,3 @@ def _picture(times: list[int], sizes: list[list[int]]) -> str | None:
     encoded = base64.b64encode(picture.getvalue()).decode()
     head = '<head><meta charset="utf-8"><title>Memory Timeline</title></head>'
     return f'<html>{head}<body><img src="data:image/png;base64,{encoded}"></body></html>\n'
-
-
-def _write_json(target: Path, content: Any, gzipped: bool) -> None:
-    text = json.dumps(content).encode()
-    target.write_bytes(gzip.compress(text) if gzipped else text)

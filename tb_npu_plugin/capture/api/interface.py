@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 import weakref
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Callable
@@ -17,7 +16,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.messages import error, info, reason, warn
 from tb_npu_plugin.capture.api.mstx import AutomaticMarks, Session, set_session
 from tb_npu_plugin.capture.api.termination import Termination
-from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction, Recorder, Settings
+from tb_npu_plugin.capture.backend import HostSwitches, Json, Recorder, Settings
 
 #: Interfaces with a capture in progress: at most one in a process.
 _busy: weakref.WeakSet[_ProfInterface] = weakref.WeakSet()
@@ -84,7 +83,7 @@ class _ProfInterface:
         self._termination = Termination()
         self._start_info: dict[str, Any] = {}
         self._marks_failed = False
-        self._began = False  # the capture has come to record
+        self._began = False  # recording has begun
 
     @property
     def recording(self) -> bool:
@@ -111,8 +110,7 @@ class _ProfInterface:
             self._temporary.append(folder)
         self.prof_path = str(folder)
         try:
-            active = getattr(self.schedule, "active", None)
-            self._settings = settings.make(self.experimental_config, self.activities, self.host, active)
+            self._settings = settings.make(self.experimental_config, self.activities, self.host)
             recorder = backend.current_backend().recorder()
             recorder.prepare(folder, self._settings)
         except BaseException:  # Ctrl-C, too
@@ -227,21 +225,14 @@ class _ProfInterface:
         return self._recorder
 
     # -- steps and threads ---------------------------------------------------------------------------
-    def step_begin(self, number: int) -> None:
-        """Open the mark of a step, if a capture runs."""
-        self._mark_step("step_begin", number)
-
-    def step_end(self, number: int) -> None:
-        """Close it."""
-        self._mark_step("step_end", number)
-
-    def _mark_step(self, method: str, number: int) -> None:
-        """Report a failed mark once per capture, and go on."""
+    def mark_step(self, method: str, number: int) -> None:
+        """Open or close (step_begin, step_end) the mark of a step, if a capture runs. A failure is reported once per
+        capture, and the training goes on."""
         if self._recorder is None:
             return
         try:
             getattr(self._recorder, method)(number)
-        except Exception as problem:  # whatever it is, the training goes on
+        except Exception as problem:  # whatever it is
             if not self._marks_failed:
                 self._marks_failed = True
                 error(f"The mark of step {number} is not recorded: {reason(problem)}")
@@ -263,9 +254,9 @@ class _ProfInterface:
             return Path(self.prof_path)
         return None
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
-        """The memory of a device in the last capture."""
-        return self._recorded.memory_actions(device) if self._recorded else ()
+    def memory_timeline(self, device: str, raw: bool) -> Json:
+        """The memory of a device in the last capture (backend.Recorder.memory_timeline)."""
+        return self._recorded.memory_timeline(device, raw) if self._recorded else []
 
     def missing_for_memory_timeline(self) -> list[str]:
         """The settings that export_memory_timeline needs and that are off."""

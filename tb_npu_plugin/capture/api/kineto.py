@@ -21,7 +21,6 @@ from tb_npu_plugin.capture.api.interface import _ProfInterface
 from tb_npu_plugin.capture.api.messages import never_raises, warn
 from tb_npu_plugin.capture.api.mstx import current_session
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.backend import HostSwitches
 
 if sys.version_info >= (3, 11):
     from typing import Self
@@ -193,7 +192,7 @@ class _KinetoProfile:
         has_npu = ProfilerActivity.NPU in self.prof_if.activities
         device = device or (exports.DEFAULT_DEVICE if has_npu else "cpu")
         if self.prof_if.finished_folder() is not None:
-            exports.export_memory_timeline(self.prof_if.memory_actions(device), str(output_path), device)
+            exports.export_memory_timeline(self.prof_if.memory_timeline, str(output_path), device)
 
     @never_raises()
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
@@ -215,13 +214,12 @@ class _KinetoProfile:
         with_flops: bool = False,
         with_modules: bool = False,
     ) -> None:
-        """Record the calling thread as well; the profiler must be recording."""
+        """Record the calling thread as well; the profiler must be recording. The capture's switches hold, not these."""
         found = current_session()
         if found is None:
             warn("The profiler is not recording, enable_profiler_in_child_thread takes no effect.")
             return
-        switches = HostSwitches(record_shapes, profile_memory, with_stack, with_flops, with_modules)
-        found.recorder.enable_child_thread(switches)
+        found.recorder.enable_child_thread()
 
     @classmethod
     @never_raises()

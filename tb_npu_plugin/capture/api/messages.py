@@ -86,15 +86,11 @@ def never_raises(result: Callable[[], Any] = lambda: None) -> Callable[[F], F]:
     return decorate
 
 
-_warned_of_msprof: list[bool] = []
-
-
+@functools.cache
 def _warn_of_msprof() -> None:
     """Warn once that nothing is recorded."""
-    if not _warned_of_msprof:
-        _warned_of_msprof.append(True)
-        names = " or ".join(MSPROF_VARIABLES)
-        warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
+    names = " or ".join(MSPROF_VARIABLES)
+    warn(f"msprof is profiling this process ({names} is set), the profiler takes no effect.")
 
 
 def truth_of(value: Any) -> bool:

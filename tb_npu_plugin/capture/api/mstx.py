@@ -9,7 +9,8 @@ import math
 import sys
 import threading
 import warnings
-from types import TracebackType
+from collections import defaultdict
+from types import SimpleNamespace, TracebackType
 from typing import Any, Callable, NamedTuple, TypeVar, cast
 
 from tb_npu_plugin.capture.api.messages import never_raises, truth_of
@@ -42,17 +43,21 @@ def current_session() -> Session | None:
     return found[0] if found else None
 
 
-class _CurrentStream:
-    """The stream that operators run on."""
-
-    npu_stream = 0
+#: The stream that operators run on.
+CURRENT_STREAM = SimpleNamespace(npu_stream=0)
 
 
-CURRENT_STREAM = _CurrentStream()
-_stacks = threading.local()
+class _OpenRanges(threading.local):
+    """Open ranges of each thread by domain."""
+
+    def __init__(self) -> None:
+        self.by_domain: defaultdict[str, list[int]] = defaultdict(list)
 
 
-def current_stream(device: Any = None) -> _CurrentStream:
+_open_ranges = _OpenRanges()
+
+
+def current_stream(device: Any = None) -> SimpleNamespace:
     """torch_npu.npu.current_stream: what scripts pass as `stream`. The mock device runs operators on one stream."""
     return CURRENT_STREAM
 
@@ -68,23 +73,23 @@ def _stream_id(stream: Any) -> int | None:
 
 def _are_valid(function: str, message: Any, stream: Any, domain: Any) -> bool:
     """The arguments are fine; otherwise warns."""
-    wrong = ""
     if not isinstance(message, str) or not message:
-        wrong = "message"
+        wrong = "message string"
     elif not isinstance(domain, str) or not domain:
-        wrong = "domain"
+        wrong = "domain string"
     elif stream is not None and _stream_id(stream) is None:
         wrong = "stream"
-    if wrong:
-        what = {"message": "message string", "domain": "domain string", "stream": "stream"}[wrong]
-        warnings.warn(f"Invalid {wrong} for mstx.{function} func. Please input valid {what}.", stacklevel=4)
-    return not wrong
+    else:
+        return True
+    name = wrong.split()[0]
+    warnings.warn(f"Invalid {name} for mstx.{function} func. Please input valid {wrong}.", stacklevel=4)
+    return False
 
 
 def _open(message: str, stream: Any, domain: str) -> int:
     number, found = next(_range_ids), current_session()
     if found is not None and found.settings.records_domain(domain):
-        found.recorder.range_start(number, message, domain, None if stream is None else _stream_id(stream))
+        found.recorder.range_start(number, message, domain, _stream_id(stream))
     return number
 
 
@@ -92,14 +97,6 @@ def _close(number: int) -> None:
     found = current_session()
     if found is not None and found.settings.mstx:
         found.recorder.range_end(number)
-
-
-def _open_ranges(domain: str) -> list[int]:
-    """Open ranges of this thread and domain."""
-    if not hasattr(_stacks, "open"):
-        _stacks.open = {}
-    stack: list[int] = _stacks.open.setdefault(domain, [])
-    return stack
 
 
 class mstx:
@@ -111,7 +108,7 @@ class mstx:
         """A point in time."""
         found = current_session()
         if _are_valid("mark", message, stream, domain) and found is not None and found.settings.records_domain(domain):
-            found.recorder.mark(message, domain, None if stream is None else _stream_id(stream))
+            found.recorder.mark(message, domain, _stream_id(stream))
 
     @staticmethod
     @never_raises(int)
@@ -137,7 +134,7 @@ class mstx:
         """Open a range inside those of this thread; its depth from 0, or -1: wrong arguments."""
         if not _are_valid("range_push", message, stream, domain):
             return -1
-        stack = _open_ranges(domain)
+        stack = _open_ranges.by_domain[domain]
         stack.append(_open(message, stream, domain))
         return len(stack) - 1
 
@@ -148,7 +145,7 @@ class mstx:
         if not isinstance(domain, str) or not domain:
             warnings.warn("Invalid domain for mstx.range_pop func. Please input valid domain string.", stacklevel=3)
             return -1
-        stack = _open_ranges(domain)
+        stack = _open_ranges.by_domain[domain]
         if not stack:
             return -1
         _close(stack.pop())

@@ -81,7 +81,7 @@ def _end_of(status: int) -> str:
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str], Report]]:
-    """Progress bars on stderr, only their last state if it is no terminal. Yields the function that adds one: it returns
+    """Progress bars on stderr, only their last state if stderr is not a terminal. Yields the function that adds one: it returns
     the function that updates it."""
     # On first use: importing rich costs more than the rest of the capture API.
     from rich.console import Console

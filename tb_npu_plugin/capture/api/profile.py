@@ -148,7 +148,7 @@ class profile(_KinetoProfile):
         if not self.record_steps:
             return
         number = self.step_num + self._step_offset
-        self.prof_if.step_begin(number)
+        self.prof_if.mark_step("step_begin", number)
         if self._step_is_range:
             self._step_range = mstx.mstx.range_start(f"ProfilerStep#{number}", mstx.CURRENT_STREAM)
 
@@ -158,11 +158,11 @@ class profile(_KinetoProfile):
         if self._step_range:
             mstx.mstx.range_end(self._step_range)
             self._step_range = 0
-        self.prof_if.step_end(self.step_num + self._step_offset)
+        self.prof_if.mark_step("step_end", self.step_num + self._step_offset)
 
 
 def _callable(name: str, value: Any) -> Any:
-    """The value where it can be called, else None; a warning for one that stands for something."""
+    """The value if it is callable, else None, with a warning if it is true."""
     if callable(value):
         return value
     if truth_of(value):

@@ -47,9 +47,9 @@ def _is_count(text: str) -> bool:
 
 
 def groups() -> dict[str, Any]:
-    """Communicator → group_name, group_rank, global_ranks, for each group of torch.distributed that holds this rank.
+    """Communicator → group_name, group_rank, global_ranks, for each HCCL group of torch.distributed that holds this rank.
 
-    The name of a communicator is equal on all of its ranks.
+    The name of a communicator is equal on all of its ranks. Groups of other backends (gloo) are left out, as in torch_npu.
     """
     distributed = _initialized_distributed()
     if distributed is None:
@@ -59,7 +59,7 @@ def groups() -> dict[str, Any]:
     out: dict[str, Any] = {}
     for group, members in world.pg_group_ranks.items():
         name = world.pg_names.get(group)
-        if rank in members and name is not None:
+        if rank in members and name is not None and "hccl" in distributed.get_backend_config(group):
             out[f"{server}_{distributed.get_backend(group)}_{name}"] = {
                 "group_name": "default_group" if group is distributed.group.WORLD else str(name),
                 "group_rank": int(members[rank]),

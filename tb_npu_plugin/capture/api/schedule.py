@@ -7,15 +7,8 @@ from typing import Any
 from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.messages import warn
 
-#: Parameter → smallest allowed value, fallback. None: any int.
-_RULES: dict[str, tuple[int | None, int]] = {
-    "wait": (0, 0),
-    "warmup": (0, 0),
-    "active": (1, 1),
-    "repeat": (0, 0),
-    "skip_first": (0, 0),
-    "skip_first_wait": (None, 0),
-}
+#: Parameter → smallest allowed value, which replaces one that is not allowed. skip_first_wait may be any int.
+_LEAST = {"wait": 0, "warmup": 0, "active": 1, "repeat": 0, "skip_first": 0, "skip_first_wait": 0}
 
 
 class schedule:
@@ -34,11 +27,11 @@ class schedule:
         self.repeat = repeat
         self.skip_first = skip_first
         self.skip_first_wait = skip_first_wait
-        for name, (least, fallback) in _RULES.items():
+        for name, least in _LEAST.items():
             value: Any = getattr(self, name)
-            if not isinstance(value, int) or (least is not None and value < least):
-                warn(f"Invalid parameter {name}, reset it to {fallback}.")
-                setattr(self, name, fallback)
+            if not isinstance(value, int) or (value < least and name != "skip_first_wait"):
+                warn(f"Invalid parameter {name}, reset it to {least}.")
+                setattr(self, name, least)
         if self.warmup == 0:
             warn("Profiler won't be using warmup, this can skew profiler results")
 
@@ -68,7 +61,7 @@ def default_schedule(_: int) -> ProfilerAction:
 
 
 def as_action(found: Any) -> ProfilerAction:
-    """What a schedule returned. TypeError if it is no action."""
+    """What a schedule returned. TypeError if it is not an action."""
     if isinstance(found, ProfilerAction):
         return found
     name: Any = getattr(found, "name", None)  # torch.profiler's schedule returns another enumeration

@@ -21,7 +21,7 @@ _NOT_SIMULATED = ("record_op_args", "_op_attr", "_host_sys")
 
 
 def checked_switches(**switches: Any) -> HostSwitches:
-    """The switches; one that is no bool is off (and a warning)."""
+    """The switches; one that is not a bool is off (and a warning)."""
     for name, value in switches.items():
         if not isinstance(value, bool):
             warn(f"Parameter {name} is of boolean type, reset it to False.")
@@ -57,11 +57,8 @@ def checked_config(config: Any, activities: set[ProfilerActivity]) -> _Experimen
     return checked
 
 
-def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches, active: Any) -> Settings:
-    """The settings of a capture that begins now, with the current ranks, groups and environment.
-
-    active: recorded steps of the schedule; ignored unless it is an int.
-    """
+def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: HostSwitches) -> Settings:
+    """The settings of a capture that begins now, with the current ranks, groups and environment."""
     cpu, rank = ProfilerActivity.CPU in activities, ranks.rank_id()
     return Settings(
         cpu=cpu,
@@ -71,19 +68,14 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
         aic_metrics=config._aic_metrics,
         l2_cache=config._l2_cache,
         mstx=config._mstx or config._msprof_tx,
-        op_attr=config._op_attr,
-        record_op_args=config.record_op_args,
-        data_simplification=config._data_simplification is not False,
         gc_threshold=config._gc_detect_threshold if cpu else None,
         export_types=tuple(config._export_type),
-        host_sys=tuple(config._host_sys),
         sys_io=config._sys_io,
         sys_interconnection=config._sys_interconnection,
         rank=None if rank is None else int(rank),
         world=ranks.world_size(),
         groups=ranks.groups(),
         environment=side_files.environment(),
-        active=active if isinstance(active, int) else None,
         task_queue=task_queue_level(),
         mstx_include=tuple(config._mstx_domain_include),
         mstx_exclude=tuple(config._mstx_domain_exclude),
@@ -91,7 +83,6 @@ def make(config: _ExperimentalConfig, activities: set[ProfilerActivity], host: H
 
 
 TASK_QUEUE_VARIABLE, BLOCKING_VARIABLE = "TASK_QUEUE_ENABLE", "ASCEND_LAUNCH_BLOCKING"
-_QUEUE_LEVELS = {"0": 0, "1": 1, "2": 2}
 _DEFAULT_QUEUE = "1"
 
 
@@ -100,12 +91,12 @@ def task_queue_level() -> int:
 
     Source: docs/facts/torch_npu_api.md, Environment variables."""
     if os.environ.get(BLOCKING_VARIABLE) == "1":  # torch_npu closes the queue
-        return _QUEUE_LEVELS["0"]
+        return 0
     text = os.environ.get(TASK_QUEUE_VARIABLE, _DEFAULT_QUEUE).strip()
-    if text not in _QUEUE_LEVELS:
+    if text not in ("0", "1", "2"):
         warn(f"Invalid {TASK_QUEUE_VARIABLE} {text!r}, which should be 0, 1 or 2. Reset it to {_DEFAULT_QUEUE}.")
-        return _QUEUE_LEVELS[_DEFAULT_QUEUE]
-    return _QUEUE_LEVELS[text]
+        text = _DEFAULT_QUEUE
+    return int(text)
 
 
 _LONGEST_TRACE_ID = 1024
@@ -139,7 +130,7 @@ def new_trace_id(callback: Callable[[], Any] | None) -> str:
 # -- metadata --------------------------------------------------------------------------------------------
 #: Characters of a key or a value.
 LONGEST_TEXT = 4096
-#: Bytes of all of it, as sys.getsizeof counts.
+#: Bytes of all metadata, as sys.getsizeof counts.
 LARGEST_METADATA = 50 * 1024
 
 

@@ -1,6 +1,6 @@
 """The process that parses one result folder: `python -m tb_npu_plugin.capture.api.worker PARSER FOLDER OUT TYPE...`.
 
-Prints one JSON list a line on stdout: ["progress", done, total, what], then ["done"] or ["error", message].
+Prints one JSON list a line on stdout: ["progress", done, total, what], or ["error", message] at the end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ def main(arguments: list[str]) -> int:
     except Exception as problem:  # the parent process prints it
         say("error", describe_error(problem))
         return 1
-    say("done")
     return 0
 
 

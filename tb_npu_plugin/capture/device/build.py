@@ -1,4 +1,4 @@
-"""Builds the extension of the simulated device (native/) against the PyTorch of this Python, once, and keeps it."""
+"""Builds the extension of the simulated device (native/) against the PyTorch of this Python, once, keeps it and loads it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,6 @@ _STANDARDS = ("-std=c++20", "-std=c++17")
 _COMPILERS = ("c++", "g++", "clang++")
 _GET_COMPILER = "Install g++ 10 or later, or clang++ (CXX names one that is not in PATH), and Python's headers."
 _BUILDING = ".building-"
-#: Seconds after which the remains of a killed build are removed.
-_ABANDONED = 3600.0
 
 
 class NotBuilt(NpuPluginError):
@@ -42,20 +40,38 @@ class NotBuilt(NpuPluginError):
     code = "not_built"
 
 
-def library(tell: Callable[[str], None]) -> Path:
+def say_to_user(line: str) -> None:
+    """Print a line for the user, away from what the script prints."""
+    print(f"tb-npu: {line}", file=sys.stderr, flush=True)
+
+
+@cache
+def extension() -> Any:
+    """The extension module, loaded once a process and built at the first need. Raises NotBuilt, and ImportError where it
+    does not load."""
+    spec = spec_from_file_location(MODULE, library(say_to_user))
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def library(say: Callable[[str], None]) -> Path:
     """Path of the extension for this PyTorch; builds it first where it is missing.
 
-    tell takes one line for the user when a build starts. Raises NotBuilt.
+    say takes one line for the user when a build starts. Raises NotBuilt.
     """
     torch = _torch()
-    folder = _folder(tell)
+    folder = _folder(say)
     path = folder / f"{_key(torch)}.so"
     if path.is_file():
         return path
-    with _locked(folder / ".lock"):
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed: one process of this user builds at a time
         if not path.is_file():  # another process may have built it meanwhile
-            _clear_abandoned(folder)
-            _build(torch, path, tell)
+            for left in folder.glob(f"{_BUILDING}*"):  # of killed builds
+                shutil.rmtree(left, ignore_errors=True)
+            _build(torch, path, say)
     return path
 
 
@@ -69,26 +85,24 @@ def _torch() -> Any:
     return torch
 
 
-def _folder(tell: Callable[[str], None]) -> Path:
+def _folder(say: Callable[[str], None]) -> Path:
     """A folder of this user alone that can be written: in the cache directory, else among the temporary files."""
     problem: object = None
-    for root in (_cache, _temporary):
+    for root in (cache_root, _temporary):
         try:
-            (root() / "device").mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder = (root() / "device").resolve()
-            shared = open_to_others(folder)
-            if shared is None and os.access(folder, os.W_OK):
-                if root is _temporary:
-                    tell(f"The cache directory cannot be used ({problem}). The simulated NPU is kept in {folder}.")
-                return folder
-            problem = f"others can write to {shared}" if shared else f"{folder} is read-only"
+            folder = root() / "device"
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = folder.resolve()
+            if shared := open_to_others(folder):
+                raise PermissionError(f"others can write to {shared}")
+            if not os.access(folder, os.W_OK):
+                raise PermissionError(f"{folder} is read-only")
+            if problem:
+                say(f"The cache directory cannot be used ({problem}). The simulated NPU is kept in {folder}.")
+            return folder
         except (OSError, RuntimeError) as error:
             problem = error
     raise NotBuilt(f"no folder can be written: {problem}", "TB_NPU_CACHE_DIR names another one.")
-
-
-def _cache() -> Path:
-    return cache_root()
 
 
 def _temporary() -> Path:
@@ -105,40 +119,17 @@ def _key(torch: Any) -> str:
     return f"torch-{torch.__version__}-{sysconfig.get_config_var('SOABI')}-{digest.hexdigest()}"
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """One process of this user at a time; the lock ends with its process."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _clear_abandoned(folder: Path) -> None:
-    for left in folder.glob(f"{_BUILDING}*"):
-        with suppress(FileNotFoundError):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
-
-
-def _build(torch: Any, path: Path, tell: Callable[[str], None]) -> None:
+def _build(torch: Any, path: Path, say: Callable[[str], None]) -> None:
     """Compile into a temporary folder, load the result in a separate process, then rename it to `path`: a file there is complete."""
     compiler = _compiler()
-    tell(f"Building the simulated NPU for PyTorch {torch.__version__}: half a minute, once.")
+    say(f"Building the simulated NPU for PyTorch {torch.__version__}: half a minute, once.")
     try:
         with tempfile.TemporaryDirectory(prefix=_BUILDING, dir=path.parent) as name:
             out = Path(name) / path.name
-            _run(
-                [
-                    *compiler,
-                    *compiler_flags(torch, compiler),
-                    str(NATIVE / "module.cpp"),
-                    "-o",
-                    str(out),
-                    *linker_flags(torch),
-                ]
-            )
+            flags = compiler_flags(torch, compiler)
+            _run([*compiler, *flags, str(NATIVE / "module.cpp"), "-o", str(out), *linker_flags(torch)])
             out.chmod(0o700)
-            _run([sys.executable, "-c", _TRY.format(module=MODULE, path=str(out))], TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+            _run([sys.executable, "-c", _TRY, MODULE, str(out)], TORCH_DEVICE_BACKEND_AUTOLOAD="0")
             out.replace(path)
     except OSError as error:
         raise NotBuilt(f"it cannot be written: {error}", "TB_NPU_CACHE_DIR names another folder.") from error
@@ -146,12 +137,11 @@ def _build(torch: Any, path: Path, tell: Callable[[str], None]) -> None:
 
 #: Loads the extension; what does not fit PyTorch may end the process.
 _TRY = """
-import torch
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-loader = ExtensionFileLoader({module!r}, {path!r})
-module = module_from_spec(spec_from_loader(loader.name, loader))
-loader.exec_module(module)
+import sys, torch
+from importlib.util import module_from_spec, spec_from_file_location
+spec = spec_from_file_location(*sys.argv[1:])
+module = module_from_spec(spec)
+spec.loader.exec_module(module)
 module.take_operators()
 """
 

@@ -16,15 +16,11 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 Function = Callable[..., Any]
 _library = torch.library.Library("npu", "FRAGMENT")
-_functions: dict[str, Function] = {}
+#: Name in torch_npu -> function.
+FUNCTIONS: dict[str, Function] = {}
 
 
-def functions() -> dict[str, Function]:
-    """Name in torch_npu -> function."""
-    return dict(_functions)
-
-
-def _fused(schema: str, is_differentiable: bool = True) -> Callable[[Function], Function]:
+def _fused(schema: str) -> Callable[[Function], Function]:
     """Register what the function computes as the operator with this schema."""
 
     def register(function: Function) -> Function:
@@ -33,9 +29,8 @@ def _fused(schema: str, is_differentiable: bool = True) -> Callable[[Function], 
         _library.define(schema)
         operator = getattr(torch.ops.npu, name).default
         _library.impl(name, lambda *values, **options: function(*_complete(operator, values, options)), "CPU")
-        if is_differentiable:
-            _differentiate(name, arguments.replace("*, ", ""), function, operator)
-        _functions[name] = operator
+        _differentiate(name, arguments.replace("*, ", ""), function, operator)
+        FUNCTIONS[name] = operator
         return function
 
     return register
@@ -51,7 +46,7 @@ def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> 
 def _differentiate(name: str, arguments: str, function: Function, operator: Any) -> None:
     """Define `name`_backward(grads, the arguments, wanted) and link it with the operator.
 
-    wanted: tensors whose gradients it gives, numbers of leaves (pytree) of the arguments.
+    wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
     _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
@@ -177,7 +172,7 @@ def _fast_gelu(x: Any) -> Any:
     return x * torch.sigmoid(1.702 * x)
 
 
-_functions["npu_fast_gelu"] = _functions["fast_gelu"]
+FUNCTIONS["npu_fast_gelu"] = FUNCTIONS["fast_gelu"]
 
 
 @_fused("npu_silu(Tensor self) -> Tensor")
@@ -252,7 +247,7 @@ def npu_grouped_matmul(
     group_type: Optional[int] = -1,
     group_list_type: Optional[int] = 0,
     **others: Any,
-) -> list[Any]:
+) -> Any:
     """torch_npu.npu_grouped_matmul for floating-point weights. group_list: ends of the groups (group_list_type 0) or
     their sizes (1), as numbers or as a tensor, which the host reads."""
     unknown = [name for name, value in others.items() if value not in (None, [], 0)]
@@ -262,13 +257,11 @@ def npu_grouped_matmul(
     if ends and group_list_type == 1:
         ends = torch.tensor(ends).cumsum(0).tolist()
     kind = -1 if group_type is None else group_type
-    out: list[Any] = torch.ops.npu.npu_grouped_matmul(
-        x, weight, bias=bias, group_list=ends, split_item=split_item or 0, group_type=kind
-    )
-    return out
+    options = {"bias": bias, "group_list": ends, "split_item": split_item or 0, "group_type": kind}
+    return torch.ops.npu.npu_grouped_matmul(x, weight, **options)
 
 
-_functions["npu_grouped_matmul"] = npu_grouped_matmul
+FUNCTIONS["npu_grouped_matmul"] = npu_grouped_matmul
 
 
 @_fused(
@@ -332,19 +325,18 @@ def _fusion_attention(
 
 def _to_heads(tensor: Any, layout: str, heads: int, query: Any) -> Any:
     """batch, head, sequence, width of a head; keys and values may have fewer heads than the query."""
-    if layout in ("BSH", "SBH"):
+    if layout not in ("BSH", "SBH", "BSND", "BNSD"):
+        raise ValueError(f"input_layout must be BSH, SBH, BSND, BNSD or TND, and is {layout!r}")
+    if "H" in layout:
         width = query.shape[-1] // heads
         tensor = tensor.unflatten(-1, (tensor.shape[-1] // width, width))
-        return tensor.permute(0, 2, 1, 3) if layout == "BSH" else tensor.permute(1, 2, 0, 3)
-    if layout not in ("BSND", "BNSD"):
-        raise ValueError(f"input_layout must be BSH, SBH, BSND, BNSD or TND, and is {layout!r}")
-    return tensor.transpose(1, 2) if layout == "BSND" else tensor
+    return tensor.permute([layout.replace("H", "ND").index(axis) for axis in "BNSD"])
 
 
 def _from_heads(tensor: Any, layout: str) -> Any:
-    if layout in ("BSH", "SBH"):
-        return (tensor.permute(0, 2, 1, 3) if layout == "BSH" else tensor.permute(2, 0, 1, 3)).flatten(2)
-    return tensor.transpose(1, 2).contiguous() if layout == "BSND" else tensor
+    """The reverse of _to_heads."""
+    out = tensor.permute(["BNSD".index(axis) for axis in layout.replace("H", "ND")]).contiguous()
+    return out.flatten(2) if "H" in layout else out
 
 
 def _hidden(mask: Any, sparse_mode: int, rows: int, columns: int, before: int, after: int) -> Any:
@@ -392,7 +384,7 @@ def _attend(
 
 def npu_fusion_attention(
     query: Any, key: Any, value: Any, head_num: int, input_layout: str, *values: Any, **options: Any
-) -> tuple[Any, ...]:
+) -> Any:
     """torch_npu.npu_fusion_attention; with keep_prob below 1 the dropout comes from the device's generator."""
     keep = values[4] if len(values) > 4 else options.get("keep_prob", 1.0)
     if keep < 1 and query.device.type == "npu":
@@ -400,10 +392,7 @@ def npu_fusion_attention(
     for name in ("actual_seq_qlen", "actual_seq_kvlen"):
         if isinstance(options.get(name), torch.Tensor):
             options[name] = options[name].tolist()
-    out: tuple[Any, ...] = torch.ops.npu.npu_fusion_attention(
-        query, key, value, head_num, input_layout, *values, **options
-    )
-    return out
+    return torch.ops.npu.npu_fusion_attention(query, key, value, head_num, input_layout, *values, **options)
 
 
 def _draw(generator: Any) -> int:
@@ -415,4 +404,4 @@ def _draw(generator: Any) -> int:
     return seed
 
 
-_functions["npu_fusion_attention"] = npu_fusion_attention
+FUNCTIONS["npu_fusion_attention"] = npu_fusion_attention

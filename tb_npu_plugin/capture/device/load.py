@@ -10,14 +10,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tb_npu_plugin.capture.device.build import NotBuilt
-from tb_npu_plugin.capture.device.extension import extension, say
+from tb_npu_plugin.capture.device.build import NotBuilt, extension, say_to_user
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 
 #: The folder with the stand-in package torch_npu: on the path, `import torch_npu` finds it.
 SITE = Path(__file__).parent / "site"
-#: Set once the user has been told: child processes say nothing.
-_TOLD = "_TB_NPU_SIMULATION_TOLD"
+#: Set when the user was informed: child processes print nothing.
+_INFORMED = "_TB_NPU_SIMULATION_INFORMED"
 _MOST_DEVICES = 64
 
 
@@ -65,9 +64,9 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
         _pin_for_npu(torch)
     _register_hccl(torch, native)
     _run_eagerly(torch)
-    if _TOLD not in os.environ:
-        os.environ[_TOLD] = "1"
-        say(
+    if _INFORMED not in os.environ:
+        os.environ[_INFORMED] = "1"
+        say_to_user(
             f"the NPU is simulated ({count} devices, {chip.soc}): the CPU computes, and device times in profiles come "
             "from a model."
         )
@@ -102,10 +101,10 @@ def _register_hccl(torch: Any, native: Any) -> None:
         if _is_fake(options.store):  # this rank runs alone
             from torch._C._distributed_c10d import FakeProcessGroup
 
-            make = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)
-            return native.hccl(make(rank, size), options.group_id or "", rank, size)
-        gloo = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
-        return native.hccl(gloo, options.group_id or "", rank, size)
+            inner = getattr(FakeProcessGroup, "_create_internal", FakeProcessGroup)(rank, size)
+        else:
+            inner = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
+        return native.hccl(inner, options.group_id or "", rank, size)
 
     dist.Backend.register_backend("hccl", create, extended_api=True, devices=["npu"])
     dist.is_hccl_available = lambda: True
@@ -123,12 +122,12 @@ def _run_eagerly(torch: Any) -> None:
 
     @functools.wraps(torch.compile)
     def compile_nothing(model: Any = None, **options: Any) -> Any:
-        _tell_eager()
+        _say_eager()
         return model if model is not None else lambda decorated: decorated
 
     torch.compile = compile_nothing
 
 
 @functools.cache
-def _tell_eager() -> None:
-    say("torch.compile has no compiler for the simulated NPU: models run eagerly.")
+def _say_eager() -> None:
+    say_to_user("torch.compile has no compiler for the simulated NPU: models run eagerly.")

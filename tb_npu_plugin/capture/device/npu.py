@@ -11,7 +11,7 @@ from typing import Any, Callable, Union
 import torch
 
 from tb_npu_plugin.capture.api.mstx import mstx as mstx
-from tb_npu_plugin.capture.device.extension import extension
+from tb_npu_plugin.capture.device.build import extension
 from tb_npu_plugin.capture.device.unsupported import raise_for
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 
@@ -131,12 +131,12 @@ class device_of(device):
 class Stream(torch.Stream):  # type: ignore[misc]
     """A stream of the simulated device."""
 
-    def __new__(cls, device: DeviceLike = None, priority: int = 0, **kept: Any) -> Stream:
+    def __new__(cls, device: DeviceLike = None, priority: int = 0, **existing: Any) -> Stream:
         """A new stream; stream_id, device_index and device_type name an existing one."""
-        if kept:
-            kept.setdefault("device_type", _DEVICE_TYPE)
-            return super().__new__(cls, priority=priority, **kept)  # type: ignore[no-any-return]
-        return super().__new__(cls, device=torch.device("npu", _index(device)), priority=priority)  # type: ignore[no-any-return]
+        named = (
+            {"device_type": _DEVICE_TYPE, **existing} if existing else {"device": torch.device("npu", _index(device))}
+        )
+        return super().__new__(cls, priority=priority, **named)  # type: ignore[no-any-return]
 
     @property
     def npu_stream(self) -> int:
@@ -235,8 +235,6 @@ def reset_peak_memory_stats(device: DeviceLike = None) -> None:
 
 
 reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
-
-
 reset_accumulated_memory_stats = _always(None)  # totals go on
 
 
@@ -265,13 +263,12 @@ def get_per_process_memory_fraction(device: DeviceLike = None) -> float:
 def memory_stats(device: DeviceLike = None) -> dict[str, int]:
     """Counters by torch_npu's names; those of pools and of retries are left out or 0."""
     found = _memory(device)
-    count = found["allocations"] - found["frees"]
     out = {"num_alloc_retries": 0, "num_ooms": 0}
     for kind, key in (("allocated", "allocated"), ("active", "allocated"), ("reserved", "reserved")):
         out[f"{kind}_bytes.all.current"] = found[key]
         out[f"{kind}_bytes.all.peak"] = found[f"{key}_peak"]
     for kind in ("allocation", "active"):
-        out[f"{kind}.all.current"] = count
+        out[f"{kind}.all.current"] = found["allocations"] - found["frees"]
         out[f"{kind}.all.allocated"] = found["allocations"]
         out[f"{kind}.all.freed"] = found["frees"]
     return out
@@ -359,14 +356,10 @@ def set_rng_state_all(new_states: list[Any]) -> None:
 
 get_amp_supported_dtype = _always([torch.float16, torch.bfloat16, torch.float32])
 is_bf16_supported = _always(_chip.split)  # on all simulated chips but 910A and 310P
-is_autocast_enabled, set_autocast_enabled = (
-    partial(torch.is_autocast_enabled, "npu"),
-    partial(torch.set_autocast_enabled, "npu"),
-)
-get_autocast_dtype, set_autocast_dtype = (
-    partial(torch.get_autocast_dtype, "npu"),
-    partial(torch.set_autocast_dtype, "npu"),
-)
+is_autocast_enabled = partial(torch.is_autocast_enabled, "npu")
+set_autocast_enabled = partial(torch.set_autocast_enabled, "npu")
+get_autocast_dtype = partial(torch.get_autocast_dtype, "npu")
+set_autocast_dtype = partial(torch.set_autocast_dtype, "npu")
 
 
 # ---- switches of the vendor's compiler and queue, which change nothing here

@@ -11,7 +11,7 @@ from typing import Any, Union
 import numpy as np
 import numpy.typing as npt
 
-from tb_npu_plugin.capture.device.extension import extension
+from tb_npu_plugin.capture.device.build import extension
 
 #: One record; the fields are explained in native/npu.h.
 RECORD = np.dtype(
@@ -26,73 +26,34 @@ RECORD = np.dtype(
 assert RECORD.itemsize == 80
 
 
-class Kind(IntEnum):
-    """Of a record."""
-
-    OPERATOR = 0
-    VIEW = 1
-    COPY = 2
-    SYNC = 3
-    EVENT_RECORD = 4
-    STREAM_WAIT = 5
-    ALLOCATE = 6
-    FREE = 7
-    COLLECTIVE = 8
-    COLLECTIVE_WAIT = 9
-    ARRIVAL = 10
-
-
-class Copy(IntEnum):
-    """`detail` of a copy."""
-
-    HOST_TO_DEVICE = 0
-    DEVICE_TO_HOST = 1
-    DEVICE_TO_DEVICE = 2
-
-
-class Sync(IntEnum):
-    """`detail` of a synchronisation: what the host waits for."""
-
-    EVENT = 0
-    STREAM = 1
-    DEVICE = 2
-    SCALAR = 3
-    COPY = 4
-    SHAPE = 5
-
-
+#: Of a record.
+Kind = IntEnum(
+    "Kind",
+    "OPERATOR VIEW COPY SYNC EVENT_RECORD STREAM_WAIT ALLOCATE FREE COLLECTIVE COLLECTIVE_WAIT ARRIVAL",
+    start=0,
+)
+#: `detail` of a copy.
+Copy = IntEnum("Copy", "HOST_TO_DEVICE DEVICE_TO_HOST DEVICE_TO_DEVICE", start=0)
+#: `detail` of a synchronization: what the host waits for.
+Sync = IntEnum("Sync", "EVENT STREAM DEVICE SCALAR COPY SHAPE", start=0)
 #: Bits of `flags`.
 PINNED, NON_BLOCKING, BACKWARD = 1, 2, 4
-#: Names of c10::ScalarType -> those of torch.dtype, where they differ in more than capital letters.
-_DTYPES = {
-    "Byte": "uint8",
-    "Char": "int8",
-    "Short": "int16",
-    "Int": "int32",
-    "Long": "int64",
-    "Half": "float16",
-    "Float": "float32",
-    "Double": "float64",
-    "ComplexHalf": "complex32",
-    "ComplexFloat": "complex64",
-    "ComplexDouble": "complex128",
-}
 #: Memory that a recording may take, in bytes.
 CEILING = 1 << 30
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """A tensor of a signature. device: -1 for the host; is_number: a number of Python."""
+    """A tensor of a signature. dtype: C++ name of its type, as "c10::Half"; device: -1 for the host; is_number: a number of
+    Python."""
 
     shape: tuple[int, ...]
     dtype: str
     device: int
-    is_contiguous: bool = True
     is_number: bool = False
 
 
-#: What an operator takes or gives; Ellipsis: a number whose value no kernel depends on.
+#: An argument or result of an operator; Ellipsis: a number whose value no kernel depends on.
 Value = Union[TensorInfo, tuple["Value", ...], int, float, bool, str, None, Any]
 
 
@@ -142,33 +103,30 @@ def start(ceiling: int = CEILING) -> None:
 
 
 def stop() -> Recording:
-    """Record no longer, and give what there is."""
+    """Stop recording and return what was recorded."""
     extension().stop_recording()
     return take()
 
 
 def take() -> Recording:
     """What was recorded since the last call; recording goes on."""
-    records, signatures, lost = extension().take_records()
-    return Recording(np.frombuffer(records, RECORD), _signatures(f"[{','.join(signatures)}]"), lost)
+    return _recording(*extension().take_records())
 
 
 def save(path: Path) -> Recording:
-    """Record no longer, write what there is, and give it."""
+    """Stop recording; write and return what was recorded."""
     extension().stop_recording()
     records, signatures, lost = extension().take_records()
-    table = f"[{','.join(signatures)}]"
+    columns = {"records": np.frombuffer(records, "u1"), "signatures": np.frombuffer(signatures.encode(), "u1")}
     with path.open("wb") as file:
-        columns = {"records": np.frombuffer(records, "u1"), "signatures": np.frombuffer(table.encode(), "u1")}
         np.savez(file, allow_pickle=False, lost=lost, **columns)
-    return Recording(np.frombuffer(records, RECORD), _signatures(table), lost)
+    return _recording(records, signatures, lost)
 
 
 def load(path: Path) -> Recording:
     """What `save` wrote. Raises OSError, ValueError, KeyError."""
     with np.load(path, allow_pickle=False) as found:
-        signatures = _signatures(found["signatures"].tobytes().decode())
-        return Recording(found["records"].view(RECORD), signatures, int(found["lost"]))
+        return _recording(found["records"], found["signatures"].tobytes().decode(), int(found["lost"]))
 
 
 def tensors_in(values: tuple[Value, ...]) -> tuple[TensorInfo, ...]:
@@ -182,10 +140,11 @@ def tensors_in(values: tuple[Value, ...]) -> tuple[TensorInfo, ...]:
     return tuple(out)
 
 
-def _signatures(table: str) -> list[Signature]:
-    """Decode signatures (native/records.cpp), a JSON list."""
-    found = json.loads(table, strict=False)
-    return [Signature(name, _value(arguments), _value(results)) for name, arguments, results in found]
+def _recording(records: Any, signatures: str, lost: int) -> Recording:
+    """Decode the bytes of records, and signatures (native/records.cpp), a JSON list."""
+    found = json.loads(signatures, strict=False)
+    decoded = [Signature(name, _value(arguments), _value(results)) for name, arguments, results in found]
+    return Recording(np.frombuffer(records, RECORD), decoded, lost)
 
 
 def _value(found: Any) -> Any:
@@ -194,7 +153,4 @@ def _value(found: Any) -> Any:
         return tuple(map(_value, found))
     if not isinstance(found, dict):
         return found
-    if not found:
-        return ...
-    dtype = found["dtype"]
-    return TensorInfo(**{**found, "shape": tuple(found["shape"]), "dtype": _DTYPES.get(dtype, dtype.lower())})
+    return TensorInfo(**{**found, "shape": tuple(found["shape"])}) if found else ...

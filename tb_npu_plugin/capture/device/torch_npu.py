@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any
 
 import torch
 
 from tb_npu_plugin.capture.backend import current_backend
-from tb_npu_plugin.capture.device import fused, npu, optim
+from tb_npu_plugin.capture.device import fused, npu
 from tb_npu_plugin.capture.device.unsupported import raise_for
 
 #: What npu_format_cast and get_npu_format call the plain format.
@@ -22,24 +23,30 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
         "SIMULATED": True,
         "__version__": current_backend().versions.get("torch_npu_version", ""),
         "npu": npu,
-        "optim": optim,
+        "optim": _module(
+            "torch_npu.optim", NpuFusedAdamW=NpuFusedAdamW, NpuFusedAdam=NpuFusedAdam, NpuFusedSGD=NpuFusedSGD
+        ),
         "profiler": profiler,
         "get_npu_format": get_npu_format,
         "empty_with_format": empty_with_format,
         "erase_stream": erase_stream,
         "__getattr__": raise_for("torch_npu"),
-        **fused.functions(),
+        **fused.FUNCTIONS,
     }
     vars(module).update(names)
-    amp = _module("torch_npu.npu.amp", autocast=_Autocast, GradScaler=_GradScaler, **_custom_functions())
+    amp = _module(
+        "torch_npu.npu.amp",
+        autocast=_Autocast,
+        GradScaler=_GradScaler,
+        custom_fwd=partial(torch.amp.custom_fwd, device_type="npu"),
+        custom_bwd=partial(torch.amp.custom_bwd, device_type="npu"),
+    )
     vars(npu)["amp"] = amp
     _module("torch_npu.npu.amp.autocast_mode", autocast=_Autocast)
     _module("torch_npu.npu.amp.grad_scaler", GradScaler=_GradScaler)
     utils = _module("torch_npu.utils", get_part_combined_tensor=None)
     vars(module)["utils"] = utils
-    sys.modules.update(
-        {"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.optim": optim, "torch_npu.profiler": profiler}
-    )
+    sys.modules.update({"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.profiler": profiler})
     for name in ("profiler", "dynamic_profile"):
         sys.modules[f"torch_npu.profiler.{name}"] = getattr(profiler, name)
 
@@ -73,11 +80,24 @@ class _GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
         super().__init__("npu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
 
 
-def _custom_functions() -> dict[str, Any]:
-    return {
-        "custom_fwd": lambda *arguments, **options: torch.amp.custom_fwd(*arguments, device_type="npu", **options),
-        "custom_bwd": lambda *arguments, **options: torch.amp.custom_bwd(*arguments, device_type="npu", **options),
-    }
+class _FusedOptimizer:
+    """Base before an optimizer of PyTorch, whose arguments have torch_npu's order: one operator steps all parameters of
+    a group."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, fused=True, **options)  # type: ignore[call-arg]
+
+
+class NpuFusedAdamW(_FusedOptimizer, torch.optim.AdamW):  # type: ignore[misc]
+    """AdamW, fused."""
+
+
+class NpuFusedAdam(_FusedOptimizer, torch.optim.Adam):  # type: ignore[misc]
+    """Adam, fused."""
+
+
+class NpuFusedSGD(_FusedOptimizer, torch.optim.SGD):  # type: ignore[misc]
+    """SGD, fused."""
 
 
 def get_npu_format(tensor: Any) -> int:

@@ -25,14 +25,11 @@ _METHODS = (
 )
 #: Keyword arguments that hold a device or a dict of them.
 _KEYWORDS = ("device", "device_type", "map_location", "device_id")
-_done: list[bool] = []
 
 
+@functools.cache
 def transfer() -> None:
     """Patch PyTorch; further calls change nothing."""
-    if _done:
-        return
-    _done.append(True)
     _patch_cuda()
     _patch_classes()
     for name in _FACTORIES:
@@ -73,24 +70,21 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in _KEYWORDS:
             if name in options:
                 options[name] = _swap(options[name])
-        return function(
-            *(_swap(value) if isinstance(value, (str, _device)) else value for value in arguments), **options
-        )
+        swapped = (_swap(value) if isinstance(value, (str, _device)) else value for value in arguments)
+        return function(*swapped, **options)
 
     return call
 
 
 def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
-    """torch.jit.script, which compiles PyTorch's own functions but none that are wrapped."""
+    """torch.jit.script; it compiles PyTorch's own functions but no wrapped ones."""
 
     @functools.wraps(script)
     def call(*arguments: Any, **options: Any) -> Any:
         wrapped = {name: getattr(torch, name) for name in _FACTORIES if hasattr(torch, name)}
         try:
-            for name, function in wrapped.items():
-                setattr(
-                    torch, name, getattr(function, "__wrapped__", function)
-                )  # not wrapped: one script calls another
+            for name, function in wrapped.items():  # without __wrapped__: one script calls another
+                setattr(torch, name, getattr(function, "__wrapped__", function))
             return script(*arguments, **options, _frames_up=options.pop("_frames_up", 0) + 1)
         finally:
             for name, function in wrapped.items():

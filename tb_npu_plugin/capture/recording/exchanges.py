@@ -1,4 +1,4 @@
-"""The communication of torch.distributed on the device: this rank is recorded, of the others only how much later they came."""
+"""The communication of torch.distributed on the device: all of this rank, and how much later the other ranks arrived."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from tb_npu_plugin.capture.backend import Settings
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo
-from tb_npu_plugin.capture.recording.operations import CPP_TYPES
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.batch import PLANES, Item, batch
 from tb_npu_plugin.capture.simulation.chips import Chip
@@ -37,22 +36,11 @@ _TYPES = {
     "hccl::send": SEND,
     "hccl::recv": RECEIVE,
 }
-#: Types of elements as HCCL names them; torch_npu reduces booleans as bytes.
-_DATA_TYPES = {
-    "float16": "FP16",
-    "bfloat16": "BFP16",
-    "float32": "FP32",
-    "float64": "FP64",
-    "int64": "INT64",
-    "int32": "INT32",
-    "int16": "INT16",
-    "int8": "INT8",
-    "uint8": "UINT8",
-    "bool": "UINT8",
-}
+#: Types of elements of CANN -> as HCCL names them, where it differs; torch_npu reduces booleans as bytes.
+_DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
-#: ns by which ranks arrive apart, at most, where nothing was recorded of it.
+#: Largest difference in ns between the arrivals of ranks, where they were not recorded.
 _SKEW = 120_000
 
 
@@ -60,7 +48,7 @@ class Exchanges:
     """The groups of this rank, and its collectives."""
 
     def __init__(self, settings: Settings, chip: Chip, log: Recording) -> None:
-        self._topology, self._npu = Topology(chip), settings.npu
+        self._topology = Topology(chip)
         self._named: dict[str, Group] = {}
         self._by_id: dict[str, str] = {}  # group of the log -> communicator
         self._counts: Counter[tuple[int, str]] = Counter()
@@ -73,14 +61,12 @@ class Exchanges:
                 self._by_id[name.rpartition("_")[2]] = name
             self._add(name, str(group["group_name"]), tuple(group["global_ranks"]), int(group["group_rank"]))
         self._default = next((g.name for g in self._named.values() if len(g.ranks) == settings.world), "")
-        rows: Counter[str] = Counter()
         for number in {int(row) for row in log.of(Kind.COLLECTIVE)["signature"] if row >= 0}:
             found = self._of(log.signatures[number])
             if found is not None:
                 type_, group = found
                 count = PLANES if type_ == BATCH else planes(type_, group.ranks, self._topology)
-                rows[group.name] = max(rows[group.name], count)
-        self._named = {name: replace(group, planes=rows[name]) for name, group in self._named.items()}
+                self._named[group.name] = replace(group, planes=max(group.planes, count))
 
     def _add(self, name: str, role: str, ranks: tuple[int, ...], rank: int) -> None:
         self._named[name] = Group(len(self._named), group_hash(name), ranks, rank, 0, name, role)
@@ -152,16 +138,16 @@ class Exchanges:
 def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer, list[Item]]:
     """What a collective moves, and the items of a batch."""
     tensors = (*signature.inputs, *signature.outputs)
-    element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float32"
-    item = TYPES.get(CPP_TYPES.get(element, ""), ("", 4))[1]
-    elements = max(_elements(signature.inputs), _elements(signature.outputs))
-    if signature.name == "hccl::gather":  # only the root knows the whole
-        elements = _elements(signature.inputs) * len(group.ranks)
-    elif signature.name == "hccl::scatter":
-        elements = _elements(signature.outputs) * len(group.ranks)
+    element = tensors[0].dtype if tensors and signature.name != "hccl::barrier" else "float"
+    data_type, item = TYPES.get(element, ("FLOAT", 4))
+    sent, received = (item * _elements(side) for side in (signature.inputs, signature.outputs))
+    size = {
+        "hccl::gather": sent * len(group.ranks),  # only the root has the whole
+        "hccl::scatter": received * len(group.ranks),
+        "hccl::batch_isend_irecv": sent + received,
+    }.get(signature.name, max(sent, received))
     items = _items(signature, item) if type_ == BATCH else []
-    size = sum(each.size for each in items) if items else item * elements
-    return Transfer(group.name, type_, max(item, size), item, _DATA_TYPES.get(element, "FP32")), items
+    return Transfer(group.name, type_, max(item, size), item, _DATA_TYPES.get(data_type, data_type)), items
 
 
 def _elements(tensors: tuple[TensorInfo, ...]) -> int:

@@ -22,9 +22,9 @@ _HEAD, _BETWEEN, _END = b'"traceEvents": [', b"\n  },\n", b"\n  ],"
 _CLOSED = b"\n  }"
 _BASE = re.compile(rb'"baseTimeNanoseconds":\s*(\d+)')
 _SEPARATOR = ";\r\n"
-#: Works of gloo, which stands for HCCL: a host with a device would not have them.
+#: Works of gloo, which computes for HCCL here: a host with a device does not have them.
 _WORK = "gloo:"
-#: Begin of the names of what is no frame: modules, functions of C.
+#: Prefixes of names that are not stack frames: modules, functions of C.
 _MODULE, _BUILT_IN = "nn.Module: ", "<"
 
 
@@ -66,7 +66,7 @@ class HostLane:
 
     calls: list[Call] = dataclasses.field(default_factory=list)
     functions: list[Function] = dataclasses.field(default_factory=list)
-    lost: int = 0  # events that are no JSON
+    lost: int = 0  # events that are not JSON
 
 
 class _Args(Struct, frozen=True, gc=False):
@@ -88,7 +88,7 @@ class _Event(Struct, gc=False):
     name: str = ""
     ph: str = ""
     cat: str = ""
-    tid: Any = 0  # events that are no calls have texts
+    tid: Any = 0  # a text for events that are not calls
     dur: float = 0.0
     args: _Args = _Args()
 
@@ -103,13 +103,12 @@ class Reader:
         self.recorded = HostLane()
         self._base = 0
         self._signatures: dict[tuple[str, bytes, bytes], Signature] = {}
-        self._names: dict[str, str] = {}
 
     def read(self, path: Path, progress: Callable[[int], None]) -> HostLane:
-        """progress: bytes that are done. BadFile for what is no such trace."""
+        """progress: takes the bytes read so far. BadFile if it is not such a trace."""
         for piece, done in _pieces(path):
             if not self._base:
-                base = _BASE.search(piece) or _BASE.search(_tail(path))  # up to PyTorch 2.4 it stands last
+                base = _BASE.search(piece) or _BASE.search(_tail(path))  # the last key up to PyTorch 2.4
                 start = piece.find(_HEAD)
                 if base is None or start < 0:
                     raise BadFile(f"{path} is no trace of PyTorch's profiler", "Record it again.")
@@ -138,7 +137,7 @@ class Reader:
 
     def _take(self, events: list[_Event]) -> None:
         starts, durs = _ns([event.ts for event in events], self._base), _ns([event.dur for event in events])
-        calls, functions, names = self.recorded.calls, self.recorded.functions, self._names
+        calls, functions = self.recorded.calls, self.recorded.functions
         for event, start, dur in zip(events, starts, durs):
             category, args = event.cat, event.args
             if category in ("cpu_op", "user_annotation"):
@@ -146,36 +145,28 @@ class Reader:
                     signature = self._signature(event.name, args)
                     calls.append(Call(start, start + dur, event.tid, signature, args.sequence, args.forward))
             elif category == "python_function":
-                name = names.setdefault(event.name, event.name)
-                functions.append(Function(start, start + dur, event.tid, name, args.id, args.parent or 0, args.module))
+                name, parent = sys.intern(event.name), args.parent or 0
+                functions.append(Function(start, start + dur, event.tid, name, args.id, parent, args.module))
 
     def _signature(self, name: str, args: _Args) -> Signature:
         key = (name, bytes(args.dims), bytes(args.types))
-        found = self._signatures.get(key)
-        if found is None:
-            dims, types = (msgspec.json.decode(text) or [] for text in key[1:])
-            found = self._signatures[key] = signature_of(name, dims, types)
-        return found
-
-
-def signature_of(name: str, dims: Sequence[Any], types: Sequence[str]) -> Signature:
-    """A signature from what PyTorch tells of each argument."""
-    flat: list[tuple[Sequence[int], str]] = []
-    for shape, type_ in zip(dims, types):
-        nested = shape and isinstance(shape[0], list)
-        flat += [(inner, type_) for inner in shape] if nested else [(shape, type_)]
-    shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
-    return Signature(name, shapes, _SEPARATOR.join(type_ or "None" for _, type_ in flat))
+        if key not in self._signatures:
+            flat: list[tuple[Sequence[int], str]] = []
+            for shape, type_ in zip(*(msgspec.json.decode(text) or [] for text in key[1:])):
+                is_list = shape and isinstance(shape[0], list)
+                flat += [(inner, type_ or "None") for inner in (shape if is_list else [shape])]
+            shapes = _SEPARATOR.join(",".join(map(str, shape)) for shape, _ in flat)
+            self._signatures[key] = Signature(name, shapes, _SEPARATOR.join(type_ for _, type_ in flat))
+        return self._signatures[key]
 
 
 def _ns(us: Sequence[float], base: int = 0) -> list[int]:
-    """us with three decimals, from a base in ns. A float tells those up to 2**43 us; PyTorch counts from the beginning of
+    """us with three decimals, from a base in ns. A float is exact up to 2**43 us; PyTorch counts from the beginning of
     a quarter of a year."""
     exact = np.array(us, dtype=np.float64)
     whole = np.floor(exact)
-    found: list[int] = (
-        whole.astype(np.int64) * 1000 + np.rint((exact - whole) * 1000).astype(np.int64) + base
-    ).tolist()
+    thousandths = np.rint((exact - whole) * 1000)
+    found: list[int] = (whole.astype(np.int64) * 1000 + thousandths.astype(np.int64) + base).tolist()
     return found
 
 
@@ -190,19 +181,12 @@ def _pieces(path: Path) -> Iterator[tuple[bytes, int]]:
     """The text in pieces that end behind an event, each with the bytes that are done."""
     rest, done = b"", 0
     with path.open("rb") as file:
-        while True:
-            more = file.read(_PIECE)
+        while more := file.read(_PIECE):
             done += len(more)
-            text = rest + more
-            if not more:
-                yield text[: text.rfind(_END)] if _END in text else text, done
-                return
-            end = text.rfind(_BETWEEN)
-            if end < 0:
-                rest = text
-                continue
-            yield text[: end + len(_BETWEEN)], done
-            rest = text[end + len(_BETWEEN) :]
+            piece, between, rest = (rest + more).rpartition(_BETWEEN)
+            if between:
+                yield piece + between, done
+    yield rest[: rest.rfind(_END)] if _END in rest else rest, done
 
 
 def stacks_of(calls: Sequence[Call], functions: Sequence[Function]) -> list[tuple[str, ...]]:

@@ -35,7 +35,7 @@ class StreamMoment(NamedTuple):
 
 class Marks:
     """`calls` are the operators; `launches` those that put something on the stream, which is always the compute stream.
-    Marks whose message begins with `skipped` are left out: steps have a mark of their own."""
+    Marks whose message begins with `skipped` are left out: steps have another mark."""
 
     def __init__(self, data: HostData, simulates: bool, skipped: str) -> None:
         self.calls: list[Call] = []
@@ -55,18 +55,14 @@ class Marks:
             self.calls.append(Call(start, end, tid, Signature(message)))
             if stream is None or to is None or not simulates:
                 continue
+            operators = [("mstx_range_start_op", start, True, False), ("mstx_range_end_op", end, False, True)]
             if start == end:
-                self._add("mstx_mark_op", start, start + _OPERATOR, tid, StreamMark(number, True, True))
-            else:
-                self._add(
-                    "mstx_range_start_op", start, min(end, start + _OPERATOR), tid, StreamMark(number, True, False)
-                )
-                self._add("mstx_range_end_op", end, end + _OPERATOR, tid, StreamMark(number, False, True))
-
-    def _add(self, name: str, start: int, end: int, tid: int, mark: StreamMark) -> None:
-        signature = Signature(name)
-        self.launches[signature] = mark
-        self.calls.append(Call(start, end, tid, signature))
+                operators = [("mstx_mark_op", start, True, True)]
+            for name, at, begins, ends in operators:
+                signature = Signature(name)
+                self.launches[signature] = StreamMark(number, begins, ends)
+                until = at + _OPERATOR if ends else min(end, at + _OPERATOR)
+                self.calls.append(Call(at, until, tid, signature))
 
     def tasks(self, moments: Iterable[StreamMoment]) -> list[Task]:
         """Rows on the device of the marks that are complete."""

@@ -12,19 +12,6 @@ from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.rules import EACH, has_rule
 from tb_npu_plugin.capture.simulation.work import Tensor, Tensors
 
-#: Types of PyTorch -> their C++ names, as its profiler tells them.
-CPP_TYPES = {
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "float32": "float",
-    "float64": "double",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "bool": "bool",
-}
 #: Operators of PyTorch -> those with the same kernels (simulation/rules.py).
 _SAME = {
     "aten::convolution_overrideable": "aten::convolution",
@@ -91,7 +78,7 @@ def operator_of(name: str) -> str:
 
 
 def describe(log: Recording) -> dict[str, Any]:
-    """What a result says of its device in profiler_metadata.json. An operator without a rule is one kernel of its own name."""
+    """The entry of profiler_metadata.json on the simulation. An operator without a rule is one kernel with the operator's name."""
     numbers = {int(number) for number in log.of(Kind.OPERATOR)["signature"]}
     names = {operator_of(log.signatures[number].name) for number in numbers}
     return {
@@ -103,28 +90,21 @@ def describe(log: Recording) -> dict[str, Any]:
 
 def _tensors(tensors: tuple[TensorInfo, ...]) -> Tensors:
     """A number of Python counts as a scalar of the type of the tensors beside it."""
-    real = next((one.dtype for one in tensors if not one.is_number), "float32")
-    types = (real if one.is_number else one.dtype for one in tensors)
+    real = next((one.dtype for one in tensors if not one.is_number), "float")
     return tuple(
-        Tensor(one.shape, CPP_TYPES.get(type_, type_), "NCHW" if len(one.shape) == 4 else "FORMAT_ND")
-        for one, type_ in zip(tensors, types)
+        Tensor(one.shape, real if one.is_number else one.dtype, "NCHW" if len(one.shape) == 4 else "FORMAT_ND")
+        for one in tensors
     )
 
 
 def _heads(signature: Signature, inputs: Tensors) -> Tensors:
-    """Query, key and value as (batch, heads, sequence, size of a head)."""
+    """Query, key and value as batch, heads (N), sequence and width of a head (D)."""
     layout = next((value for value in signature.arguments if value in ("BSH", "SBH", "BSND", "TND", "BNSD")), "BNSD")
     heads = next((value for value in signature.arguments if isinstance(value, int) and not isinstance(value, bool)), 1)
     out = []
     for tensor in inputs:
-        shape = tensor.shape
-        if layout == "BSH":
-            shape = (shape[0], heads, shape[1], shape[2] // heads)
-        elif layout == "SBH":
-            shape = (shape[1], heads, shape[0], shape[2] // heads)
-        elif layout == "BSND":
-            shape = (shape[0], shape[2], shape[1], shape[3])
-        elif layout == "TND":
-            shape = (1, shape[1], shape[0], shape[2])
-        out.append(Tensor(shape, tensor.type, tensor.format))
+        sizes = {"B": 1, **dict(zip(layout.replace("T", "S"), tensor.shape))}
+        if "H" in sizes:
+            sizes |= {"N": heads, "D": sizes["H"] // heads}
+        out.append(tensor._replace(shape=tuple(sizes[axis] for axis in "BNSD")))
     return tuple(out)

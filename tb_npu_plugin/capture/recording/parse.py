@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -43,7 +42,7 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         replay = Replay(data, lane, log, CHIPS[name])
         metadata = {**_user_metadata(folder), SIMULATED: describe(log)}
         options = _options(data.settings, tuple(export_types), metadata)
-        # first of all, since it says of the process whether there are steps
+        # first, since it decides whether the process has steps
         record = with_links(recording(replay.process, options), replay.process, options)
         files = Files(Output(out, replay.process, options, NEW, data.settings.rank is not None), TORCH)
         whole = (data.end or 0) - data.start
@@ -77,7 +76,7 @@ def _user_metadata(folder: Path) -> dict[str, Any]:
 
 def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str, Any]) -> Options:
     host = settings.host
-    options = Options(
+    return Options(
         level=LEVELS.get(settings.level, 0),
         metrics=settings.aic_metrics,
         shapes=host.record_shapes,
@@ -91,5 +90,5 @@ def _options(settings: Settings, export: tuple[str, ...], metadata: Mapping[str,
         sys_io=settings.sys_io,
         sys_interconnection=settings.sys_interconnection,
         built_in_marks=(COMMUNICATION,) if settings.records_domain(COMMUNICATION) else (),
+        metadata={**metadata, ENVIRONMENT: dict(settings.environment)},
     )
-    return replace(options, metadata={**metadata, ENVIRONMENT: dict(settings.environment)})

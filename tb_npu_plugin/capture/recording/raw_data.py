@@ -1,9 +1,9 @@
 """The raw data of a capture: what the recorder leaves in FRAMEWORK/, and how parsing reads it.
 
     capture.json   written when the recorder is prepared, and again when the capture is complete:
-        format        3
+        format        4
         settings      backend.Settings
-        pid, device   of the process; device: index of the NPU that it stands for
+        pid, device   of the process; device: index of the simulated NPU
         start, end    ns since the epoch; end null: the capture was interrupted
         tid           thread that started the capture
         threads       [tid, from, to] of child threads that were recorded
@@ -27,7 +27,7 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, Settings
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.schema.torch_npu_json import MOCK_CAPTURE, MOCK_TRACE
 
-FORMAT = 3
+FORMAT = 4
 CAPTURE, TRACE, DEVICE = MOCK_CAPTURE, MOCK_TRACE, "device.npz"
 
 Mark = tuple[int, Optional[int], int, str, str, Optional[int]]
@@ -52,13 +52,13 @@ class HostData:
         target = folder / RAW_FOLDER / CAPTURE
         temporary = target.with_suffix(".part")
         content = {"format": FORMAT, **vars(self), "settings": asdict(self.settings)}  # no copy of the marks
-        # half of a surrogate pair (of a path that is no UTF-8, say), which no result file takes, costs the letter
+        # half of a surrogate pair (a path that is not UTF-8, say), which no result file takes, is replaced
         temporary.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8", errors="replace")
         temporary.replace(target)
 
 
 def read(folder: Path) -> HostData:
-    """The host data of a result folder. BadFile where there are none, or none that can be used."""
+    """The host data of a result folder. BadFile if they are missing or damaged."""
     path = folder / RAW_FOLDER / CAPTURE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -85,6 +85,6 @@ def _settings(content: Mapping[str, Any]) -> Settings:
     known = {item.name for item in fields(Settings)}
     values = {key: value for key, value in content.items() if key in known}
     values["host"] = HostSwitches(**values["host"])
-    for key in ("export_types", "host_sys", "mstx_include", "mstx_exclude"):
+    for key in ("export_types", "mstx_include", "mstx_exclude"):
         values[key] = tuple(values.get(key, ()))
     return Settings(**values)

@@ -6,12 +6,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.capture.backend import RAW_FOLDER, HostSwitches, MemoryAction, Settings
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Json, Settings
 from tb_npu_plugin.capture.device.records import NOTHING
 from tb_npu_plugin.capture.recording import torch_profiler
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
@@ -27,7 +28,6 @@ _NO_DEVICE = (
     "This process has no simulated NPU, so that the result shows the host alone. `tb-npu run SCRIPT` gives it one, and so does "
     "`from tb_npu_plugin.capture.pytorch import torch_npu` at the top of the script"
 )
-_warned: list[bool] = []
 
 
 class MockRecorder:
@@ -53,8 +53,7 @@ class MockRecorder:
 
     def warmup(self) -> None:
         """Get PyTorch's profiler ready."""
-        host = self._settings.host
-        self._profiler = torch_profiler.make(host, host.record_shapes)
+        self._profiler = torch_profiler.make(self._settings.host)
         self._profiler.prepare_trace()
         self._warm = True
 
@@ -92,12 +91,10 @@ class MockRecorder:
 
     def _start_device(self) -> None:
         """Let the device record, if there is one."""
-        if not self._settings.simulates and not self._settings.host.profile_memory:
+        if not self._settings.npu and not self._settings.host.profile_memory:
             return
         if "torch_npu" not in sys.modules:
-            if not _warned:
-                _warned.append(True)
-                print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
+            _say_no_device()
             return
         from tb_npu_plugin.capture.device import records
 
@@ -148,8 +145,8 @@ class MockRecorder:
         """A garbage collection."""
         self._data.collections.append((start, end, threading.get_native_id()))
 
-    def enable_child_thread(self, switches: HostSwitches) -> None:
-        """Keep what the calling thread does. The switches are those of the capture."""
+    def enable_child_thread(self) -> None:
+        """Keep what the calling thread does."""
         if self._settings.host.profile_memory:
             raise RuntimeError("PyTorch does not record child threads together with profile_memory=True")
         with self._lock:
@@ -192,9 +189,15 @@ class MockRecorder:
                 self._device.stop()
                 self._device = None
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
+    def memory_timeline(self, device: str, raw: bool) -> Json:
         """The memory of a device, as PyTorch's profiler has it."""
-        return torch_profiler.memory_actions(self._profiler, device) if self._profiler is not None else ()
+        return torch_profiler.memory_timeline(self._profiler, device, raw) if self._profiler is not None else []
+
+
+@cache
+def _say_no_device() -> None:
+    """Once a process."""
+    print(f"{_NO_DEVICE} (docs/capture.md)", file=sys.stderr)
 
 
 def _device(rank: int | None) -> int:

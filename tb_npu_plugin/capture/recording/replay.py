@@ -95,7 +95,7 @@ class Replay:
 
     def __init__(self, data: HostData, lane: HostLane, log: Recording, chip: Chip) -> None:
         settings = data.settings
-        self._data, self._npu, self._log = data, settings.simulates, log
+        self._data, self._npu, self._log = data, settings.npu, log
         self._host_time = HostClock(log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records

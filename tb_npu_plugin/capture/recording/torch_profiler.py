@@ -3,73 +3,63 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
-from tb_npu_plugin.capture.backend import HostSwitches, MemoryAction
+from tb_npu_plugin.capture.backend import HostSwitches, Json
 
 #: PyTorch has one profiler a process; a second one ends the first, whose results crash the process when they are read.
 _ONE = "PyTorch runs one profiler at a time in a process"
-#: Key that stands last in a trace, and the most bytes from it to the end: a path.
+#: The last key of a trace, and the most bytes from it to the end: a path.
 _LAST_KEY, _END = b'"traceName"', 8192
 _MISSING = (
     "PyTorch is not installed, and the mock device records what it runs: install it, a CPU build will do "
     "(docs/capture.md). `tb-npu mock` and analyse() do without"
 )
-#: Of a PyTorch whose profiler does not tell nanoseconds.
-OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
-_ACTIONS = {"PREEXISTING": 1, "CREATE": 1, "INCREMENT_VERSION": 0, "DESTROY": -1}
+#: Of a PyTorch whose profiler counts microseconds, which is longer than many operators take.
+_OLD = "The mock device records with PyTorch 2.4 or later, whose times are exact to the nanosecond"
 
 
-def make(host: HostSwitches, shapes: bool, all_threads: bool = True) -> Any:
-    """A profiler with these switches, but for the shapes. all_threads: where PyTorch offers it, see _config."""
+def make(host: HostSwitches) -> Any:
+    """A profiler with these switches."""
     import torch
 
     return torch.profiler._KinetoProfile(
         activities=[torch.profiler.ProfilerActivity.CPU],
-        record_shapes=shapes,
+        record_shapes=host.record_shapes,
         profile_memory=host.profile_memory,
-        # PyTorch tells the modules of a call with the stacks only
+        # PyTorch records the modules of a call with the stacks only
         with_stack=host.with_stack or host.with_modules,
         with_flops=host.with_flops,
         with_modules=host.with_modules,
-        experimental_config=_config(torch, host, all_threads),
+        experimental_config=_config(torch, host),
     )
 
 
 def refuse_second() -> None:
     """RuntimeError where a profiler of PyTorch records in this process already, or PyTorch is too old;
     ModuleNotFoundError without PyTorch."""
-    _require()
-    if is_running():
-        raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
-
-
-def _require() -> None:
     try:
         import torch
     except ModuleNotFoundError as problem:
         if problem.name != "torch":
             raise
         raise ModuleNotFoundError(_MISSING, name="torch") from None
-    if not tells_nanoseconds():
-        raise RuntimeError(f"{OLD}, and this one is {torch.__version__}: install a newer one")
-
-
-def tells_nanoseconds() -> bool:
-    """Whether the profiler of this PyTorch does: from 2.4 on. Operators take less than the microseconds of older ones."""
-    from torch._C._autograd import _ProfilerResult
-
-    return hasattr(_ProfilerResult, "trace_start_ns")
+    if not hasattr(torch._C._autograd._ProfilerResult, "trace_start_ns"):
+        raise RuntimeError(f"{_OLD}, and this one is {torch.__version__}: install a newer one")
+    if is_running():
+        raise RuntimeError(f"{_ONE}, and one is recording: torch.profiler, or another profile")
 
 
 def stop(profiler: Any) -> None:
     """Stop a profiler that runs. RuntimeError where it has no results: they must not be touched.
 
-    The arrows from forward to backward are left out: sequence numbers tell the same.
+    The arrows from forward to backward are left out: sequence numbers give the same links.
     """
     if not is_running():
         raise RuntimeError(f"{_ONE}, and another one has ended this recording")
@@ -110,8 +100,8 @@ def save(profiler: Any, target: Path) -> None:
 
 @contextmanager
 def _plain_path(target: Path) -> Iterator[str]:
-    """A path of the file that PyTorch takes as it is: it drops control characters, turns backslashes and refuses what is
-    no UTF-8. So the folder is named by its descriptor, where the system offers that."""
+    """A path of the file that PyTorch uses unchanged: it drops control characters, turns backslashes and refuses invalid
+    UTF-8. So the folder is named by its descriptor, where the system offers that."""
     if "\\" not in str(target) and str(target).isprintable():
         yield str(target)
         return
@@ -133,39 +123,29 @@ def _is_whole(trace: Path) -> bool:
     return _LAST_KEY in end and end.endswith(b"}")
 
 
-def memory_actions(profiler: Any, device: str) -> list[MemoryAction]:
-    """The timeline of a device that PyTorch works out of shapes, stacks and allocations."""
-    found = profiler._memory_profile()
-    out: list[MemoryAction] = []
-    for at, action, (key, version), size in found.timeline:
-        name = action.name
-        if str(key.device) != device:
-            continue
-        if name == "INCREMENT_VERSION":
-            out.append(MemoryAction(at, name, -size, _category(found, key, version)))
-            out.append(MemoryAction(at, name, size, _category(found, key, version + 1)))
-        else:
-            out.append(MemoryAction(at, name, size * _ACTIONS[name], _category(found, key, version)))
-    return out
+def memory_timeline(profiler: Any, device: str, raw: bool) -> Json:
+    """What PyTorch works out of shapes, stacks and allocations (backend.Recorder.memory_timeline)."""
+    from torch.profiler._memory_profiler import MemoryProfileTimeline
+
+    timeline = MemoryProfileTimeline(profiler._memory_profile())
+    export = timeline.export_memory_timeline_raw if raw else timeline.export_memory_timeline
+    with NamedTemporaryFile() as file:
+        export(file.name, device)
+        return json.load(file)
 
 
-def _config(torch: Any, host: HostSwitches, all_threads: bool) -> Any:
-    """What this version of PyTorch offers of what we would like; None: nothing.
+def _config(torch: Any, host: HostSwitches) -> Any:
+    """The options of this list that this version of PyTorch has; None: it has none of them.
 
     profile_all_threads: PyTorch cannot begin with a thread later, so that all are recorded and those that were not asked
-    for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_actions
+    for left out when parsing; it records no allocations then. trace_only: no objects of the events, which memory_timeline
     alone needs; PyTorch has it without stacks only.
     """
     stacks = host.with_stack or host.with_modules
-    wanted = {"profile_all_threads": all_threads and not host.profile_memory, "trace_only": not stacks}
+    wanted = {"profile_all_threads": not host.profile_memory, "trace_only": not stacks}
     while wanted:
         try:
             return torch.profiler._ExperimentalConfig(**wanted)
         except TypeError:  # an older version: without the newest
             wanted.popitem()
     return None
-
-
-def _category(found: Any, key: Any, version: int) -> str:
-    category = found._categories.get(key, version)
-    return "UNKNOWN" if category is None else str(category.name)

@@ -1,4 +1,4 @@
-// Every operator without a kernel of its own: the host computes it on views of the device's memory, and one record says so.
+// Operators without a kernel for the device: the host computes them on views of the device's memory; each is one record.
 #include "npu.h"
 
 #include <ATen/SequenceNumber.h>
@@ -7,8 +7,6 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,7 +20,7 @@ struct Operator {
   std::vector<bool> is_written;    // by argument
   std::vector<bool> is_number;     // by argument: a Scalar, whose value changes no kernel
   int generator = -1;              // the argument that is a Generator
-  int output_size = -1;            // the argument that spares the host the question how long the result is
+  int output_size = -1;            // the argument that names the length of the result, so that the host need not wait for it
   bool is_view = false;            // launches nothing
   bool has_dynamic_shape = false;  // the host must wait for the length of the result
   bool takes_mask = false;         // only where an index is a mask
@@ -55,17 +53,8 @@ Operator::Operator(const c10::OperatorHandle& op) : name(op.operator_name().name
 }
 
 const Operator& describe(const c10::OperatorHandle& op) {
-  static thread_local std::unordered_map<const void*, const Operator*> own;
-  static std::mutex mutex;
-  static auto* all = new std::unordered_map<const void*, std::unique_ptr<Operator>>;
-  auto& found = own[&op.operator_name()];
-  if (!found) {
-    std::lock_guard<std::mutex> lock(mutex);
-    auto& one = (*all)[&op.operator_name()];
-    if (!one) one = std::make_unique<Operator>(op);
-    found = one.get();
-  }
-  return *found;
+  static thread_local std::unordered_map<const void*, Operator> known;
+  return known.try_emplace(&op.operator_name(), op).first->second;
 }
 
 // The sequence number that links a forward operator with its backward ones, as torch.profiler shows it.
@@ -85,146 +74,138 @@ int64_t sequence_of(bool requires_grad, uint8_t& flags) {
 // The arguments and results of one call, on their way to the host and back.
 class Call {
  public:
-  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack) : op_(op), about_(describe(op)), stack_(stack) {}
-  void run(DispatchKey host_key);
+  Call(const c10::OperatorHandle& op, torch::jit::Stack* stack)
+      : op_(op), about_(describe(op)), stack_(*stack), first_(stack->size() - op.schema().arguments().size()) {}
+
+  void run(DispatchKey host_key) {
+    CallRecord record(about_.is_view ? Kind::kView : Kind::kOperator);
+    // The arguments are described before they become host tensors.
+    std::optional<Signature> signature;
+    if (record.is_recording) {
+      signature.emplace(about_.name);
+      for (size_t i = first_; i < stack_.size(); i++) signature->add(stack_[i], !about_.is_number[i - first_]);
+    }
+    for (size_t i = first_; i < stack_.size(); i++) to_host(stack_[i], i - first_);
+    TORCH_CHECK(!host_tensor_ || about_.takes_host_tensors,
+                "Expected all tensors to be on the same device, but found at least two devices, npu:",
+                static_cast<int>(views_.index()), " and cpu! (when checking the arguments of ", about_.name, ")");
+    TORCH_CHECK_NOT_IMPLEMENTED(op_.hasComputedKernelForDispatchKey(host_key), "The simulated NPU has no ", about_.name,
+                                ": PyTorch has no CPU kernel that could compute it.");
+    record.compute([&] { compute(host_key); });
+    views_.finish();
+    for (size_t i = first_; i < stack_.size(); i++) to_device(stack_[i]);
+    if (!signature) return;
+    signature->begin_results();
+    for (size_t i = first_; i < stack_.size(); i++) signature->add(stack_[i], false);
+    record.sequence = sequence_of(requires_grad_, record.flags);
+    record.write_for(views_.index(), *signature);
+    if (about_.has_dynamic_shape && !sized_ && (!about_.takes_mask || mask_)) record.write_sync(Sync::kShape);
+  }
 
  private:
-  at::Tensor to_host(const at::Tensor& tensor, size_t argument);
-  void to_host(c10::IValue& value, size_t argument);
-  void to_device(c10::IValue& value);
-  void require_one_device() const;
-  bool asks_for_shape() const;
-  void compute(DispatchKey host_key);
+  at::Tensor to_host(const at::Tensor& tensor, size_t argument) {
+    if (!tensor.defined()) return tensor;
+    if (on_device(tensor)) {
+      requires_grad_ |= tensor.requires_grad();
+      mask_ |= tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
+      return views_.host(tensor);
+    }
+    if (tensor.dim() > 0 || about_.is_written[argument]) host_tensor_ = true;
+    return tensor;
+  }
+
+  void to_host(c10::IValue& value, size_t argument) {
+    if (value.isTensor()) {
+      value = to_host(value.toTensor(), argument);
+    } else if (value.isTensorList()) {
+      auto tensors = value.toTensorVector();
+      for (auto& tensor : tensors) tensor = to_host(tensor, argument);
+      value = c10::IValue(std::move(tensors));
+    } else if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> out;
+      mask_ = false;  // only what follows: the indices
+      for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
+        out.push_back(tensor ? std::optional<at::Tensor>(to_host(*tensor, argument)) : std::nullopt);
+      }
+      value = std::move(out);
+    } else if (value.isDevice() && value.toDevice().type() == kNpu) {
+      views_.set_index(index_of(value.toDevice()));
+      value = Device(c10::kCPU);
+    } else if (static_cast<int>(argument) == about_.generator) {
+      if (value.isNone()) {
+        value = host_generator(default_generator(views_.index()));
+      } else if (value.toGenerator().device().type() == kNpu) {
+        value = host_generator(value.toGenerator());
+      }
+    } else if (static_cast<int>(argument) == about_.output_size) {
+      sized_ = !value.isNone();
+    }
+  }
+
+  void to_device(c10::IValue& value) {
+    if (value.isTensor()) {
+      value = views_.device(value.toTensor());
+    } else if (value.isTensorList()) {
+      auto tensors = value.toTensorVector();
+      for (auto& tensor : tensors) tensor = views_.device(tensor);
+      value = c10::IValue(std::move(tensors));
+    }
+  }
+
+  // Runs the CPU's kernel. It lacks a few types that devices have (histc of integers, pooling of half): those go through float.
+  void compute(DispatchKey host_key) {
+    const torch::jit::Stack arguments(stack_.begin() + static_cast<std::ptrdiff_t>(first_), stack_.end());
+    try {
+      op_.redispatchBoxed(DispatchKeySet(host_key), &stack_);
+    } catch (const c10::NotImplementedError&) {
+      const auto is = [](const c10::IValue& value, auto has_type) {
+        return value.isTensor() && value.toTensor().defined() && has_type(value.toTensor().scalar_type());
+      };
+      const auto any_is = [&](auto has_type) {
+        return std::any_of(arguments.begin(), arguments.end(), [&](const c10::IValue& value) { return is(value, has_type); });
+      };
+      const bool is_half = any_is(at::isReducedFloatingType);
+      const auto lacks = [&](at::ScalarType type) { return is_half ? at::isReducedFloatingType(type) : at::isIntegralType(type, true); };
+      if (op_.schema().is_mutable() || !any_is(lacks)) throw;
+      auto type = at::kFloat;
+      stack_.resize(first_);
+      for (const auto& value : arguments) {
+        if (is(value, lacks)) type = value.toTensor().scalar_type();
+        stack_.push_back(is(value, lacks) ? c10::IValue(value.toTensor().to(at::kFloat)) : value);
+      }
+      op_.redispatchBoxed(DispatchKeySet(host_key), &stack_);
+      for (size_t i = first_; i < stack_.size(); i++) {
+        if (is(stack_[i], [](at::ScalarType found) { return found == at::kFloat; })) stack_[i] = stack_[i].toTensor().to(type);
+      }
+    }
+  }
 
   const c10::OperatorHandle& op_;
   const Operator& about_;
-  torch::jit::Stack* stack_;
+  torch::jit::Stack& stack_;
+  const size_t first_;  // place of the first argument, then of the first result
   HostViews views_{false};
   bool host_tensor_ = false, mask_ = false, sized_ = false, requires_grad_ = false;
 };
 
-at::Tensor Call::to_host(const at::Tensor& tensor, size_t argument) {
-  if (!tensor.defined()) return tensor;
-  if (on_device(tensor)) {
-    requires_grad_ |= tensor.requires_grad();
-    mask_ |= tensor.scalar_type() == at::kBool || tensor.scalar_type() == at::kByte;
-    return views_.host(tensor);
-  }
-  if (tensor.dim() > 0 || about_.is_written[argument]) host_tensor_ = true;
-  return tensor;
+template <DispatchKey host>
+void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  Call(op, stack).run(host);
 }
 
-void Call::to_host(c10::IValue& value, size_t argument) {
-  if (value.isTensor()) {
-    value = to_host(value.toTensor(), argument);
-  } else if (value.isTensorList()) {
-    auto tensors = value.toTensorVector();
-    for (auto& tensor : tensors) tensor = to_host(tensor, argument);
-    value = c10::IValue(std::move(tensors));
-  } else if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> out;
-    mask_ = false;  // only what follows: the indices
-    for (const std::optional<at::Tensor> tensor : value.toOptionalTensorList()) {
-      out.push_back(tensor ? std::optional<at::Tensor>(to_host(*tensor, argument)) : std::nullopt);
-    }
-    value = std::move(out);
-  } else if (value.isDevice() && value.toDevice().type() == kNpu) {
-    views_.set_index(index_of(value.toDevice()));
-    value = Device(c10::kCPU);
-  } else if (static_cast<int>(argument) == about_.generator) {
-    if (value.isNone()) {
-      value = host_generator(default_generator(views_.index()));
-    } else if (value.toGenerator().device().type() == kNpu) {
-      value = host_generator(value.toGenerator());
-    }
-  } else if (static_cast<int>(argument) == about_.output_size) {
-    sized_ = !value.isNone();
-  }
+template <DispatchKey host>
+torch::CppFunction fallback_to() {
+  return torch::CppFunction::makeFromBoxedFunction<&fallback<host>>();
 }
 
-void Call::to_device(c10::IValue& value) {
-  if (value.isTensor()) {
-    value = views_.device(value.toTensor());
-  } else if (value.isTensorList()) {
-    auto tensors = value.toTensorVector();
-    for (auto& tensor : tensors) tensor = views_.device(tensor);
-    value = c10::IValue(std::move(tensors));
-  }
-}
-
-void Call::require_one_device() const {
-  TORCH_CHECK(!host_tensor_ || about_.takes_host_tensors,
-              "Expected all tensors to be on the same device, but found at least two devices, npu:",
-              static_cast<int>(views_.index()), " and cpu! (when checking the arguments of ", about_.name, ")");
-}
-
-bool Call::asks_for_shape() const { return about_.has_dynamic_shape && !sized_ && (!about_.takes_mask || mask_); }
-
-// Runs the CPU's kernel. It lacks a few types that devices have (histc of integers, pooling of half): those go through float.
-void Call::compute(DispatchKey host_key) {
-  const size_t first = stack_->size() - op_.schema().arguments().size();
-  const torch::jit::Stack arguments(stack_->begin() + static_cast<std::ptrdiff_t>(first), stack_->end());
-  try {
-    op_.redispatchBoxed(DispatchKeySet(host_key), stack_);
-  } catch (const c10::NotImplementedError&) {
-    const auto has = [&](auto is_type) {
-      return std::any_of(arguments.begin(), arguments.end(), [&](const c10::IValue& value) {
-        return value.isTensor() && value.toTensor().defined() && is_type(value.toTensor().scalar_type());
-      });
-    };
-    const bool is_half = has(at::isReducedFloatingType), writes = op_.schema().is_mutable();
-    const auto lacks = [&](at::ScalarType type) { return is_half ? at::isReducedFloatingType(type) : at::isIntegralType(type, true); };
-    if (writes || !has(lacks)) throw;
-    auto type = at::kFloat;
-    stack_->resize(first);
-    for (const auto& value : arguments) {
-      const bool changes = value.isTensor() && value.toTensor().defined() && lacks(value.toTensor().scalar_type());
-      if (changes) type = value.toTensor().scalar_type();
-      stack_->push_back(changes ? c10::IValue(value.toTensor().to(at::kFloat)) : value);
-    }
-    op_.redispatchBoxed(DispatchKeySet(host_key), stack_);
-    for (size_t i = first; i < stack_->size(); i++) {
-      auto& value = (*stack_)[i];
-      if (value.isTensor() && value.toTensor().scalar_type() == at::kFloat) value = value.toTensor().to(type);
-    }
-  }
-}
-
-void Call::run(DispatchKey host_key) {
-  CallRecord record(about_.is_view ? Kind::kView : Kind::kOperator);
-  const size_t arguments = op_.schema().arguments().size(), results = op_.schema().returns().size();
-  const size_t first = stack_->size() - arguments;
-  // The arguments are described before they become host tensors.
-  std::optional<Signature> signature;
-  if (record.is_recording) {
-    signature.emplace(about_.name);
-    for (size_t i = 0; i < arguments; i++) signature->add((*stack_)[first + i], !about_.is_number[i]);
-  }
-  for (size_t i = 0; i < arguments; i++) to_host((*stack_)[first + i], i);
-  require_one_device();
-  TORCH_CHECK_NOT_IMPLEMENTED(op_.hasComputedKernelForDispatchKey(host_key), "The simulated NPU has no ", about_.name,
-                              ": PyTorch has no CPU kernel that could compute it.");
-  record.compute([&] { compute(host_key); });
-  views_.finish();
-  const size_t last = stack_->size() - results;
-  for (size_t i = 0; i < results; i++) to_device((*stack_)[last + i]);
-  if (!signature) return;
-  signature->begin_results();
-  for (size_t i = 0; i < results; i++) signature->add((*stack_)[last + i], false);
-  record.sequence = sequence_of(requires_grad_, record.flags);
-  record.write_for(views_.index(), *signature);
-  if (asks_for_shape()) record.write_sync(Sync::kShape);
-}
-
-void sparse_fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(DispatchKey::SparseCPU); }
-
-// Registers the fallback for the operators of `host` that PyTorch would run as several others on a device without own kernels.
-void take(DispatchKey key, DispatchKey host, torch::CppFunction (*function)()) {
+// Registers the fallback for the operators of `host` that PyTorch would run as several others on a device without kernels.
+template <DispatchKey key, DispatchKey host>
+void take() {
   auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
   auto& dispatcher = c10::Dispatcher::singleton();
   const auto add = [&](const c10::OperatorName& name) {
     const auto full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-    library->impl(full.substr(6).c_str(), function());  // without "aten::"
+    library->impl(full.substr(6).c_str(), fallback_to<host>());  // without "aten::"
   };
   for (const auto& name : dispatcher.getRegistrationsForDispatchKey(host)) {
     if (name.name.rfind("aten::", 0) != 0) continue;
@@ -241,17 +222,14 @@ void take(DispatchKey key, DispatchKey host, torch::CppFunction (*function)()) {
   }
 }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&fallback>()); }
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&sparse_fallback>()); }
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(fallback_to<DispatchKey::CPU>()); }
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(fallback_to<DispatchKey::SparseCPU>()); }
 
 }  // namespace
 
-void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack) { Call(op, stack).run(DispatchKey::CPU); }
-
 void take_operators() {
-  take(DispatchKey::PrivateUse1, DispatchKey::CPU, [] { return torch::CppFunction::makeFromBoxedFunction<&fallback>(); });
-  take(DispatchKey::SparsePrivateUse1, DispatchKey::SparseCPU,
-       [] { return torch::CppFunction::makeFromBoxedFunction<&sparse_fallback>(); });
+  take<DispatchKey::PrivateUse1, DispatchKey::CPU>();
+  take<DispatchKey::SparsePrivateUse1, DispatchKey::SparseCPU>();
 }
 
 }  // namespace npu

@@ -1,4 +1,4 @@
-// Device memory: host memory with counters for each device. Pinned memory: host memory whose addresses are kept.
+// Device memory: host memory with counters for each device. Pinned memory: host memory whose addresses are remembered.
 #include "npu.h"
 
 #include <c10/core/Allocator.h>
@@ -69,7 +69,7 @@ void free_block(void* context) {
   delete block;
 }
 
-// The base of later releases lets torch.accelerator tell and reset the counters.
+// The base of later releases lets torch.accelerator read and reset the counters.
 #if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
 struct CountingAllocator : c10::DeviceAllocator {
   bool initialized() override { return true; }

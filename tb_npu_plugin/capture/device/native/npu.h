@@ -1,7 +1,7 @@
 // The simulated NPU: a device of PyTorch (PrivateUse1, renamed to "npu") whose memory is host memory.
 //
 // module.cpp includes the other files of this folder, so that the extension is one translation unit. What each file
-// gives to the others is declared here.
+// exports to the others is declared here.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -43,7 +43,7 @@ enum class Sync : uint8_t { kEvent, kStream, kDevice, kScalar, kCopy, kShape };
 constexpr uint8_t kPinned = 1, kNonBlocking = 2, kBackward = 4;
 
 // Moments: ns since the epoch. entry to begin and end to exit are what the call costs the host of a real device; begin
-// to end is the computation on the CPU that stands for the device's.
+// to end is the computation on the CPU, which replaces that of the device.
 struct Record {
   int64_t entry, begin, end, exit;
   int64_t stream;     // the stream's id; 0: the default stream
@@ -67,7 +67,7 @@ class Signature;
 void write(Record record, const Signature* signature = nullptr);
 void write_moment(Kind kind, uint8_t detail, DeviceIndex device, int64_t stream, int64_t id = 0, int64_t bytes = 0);
 
-// What an operator takes and gives, as a JSON text (records.cpp).
+// The arguments and results of an operator, as a JSON text (records.cpp).
 class Signature {
  public:
   explicit Signature(const std::string& name);
@@ -124,7 +124,7 @@ struct HostSection {
   c10::impl::ExcludeDispatchKeyGuard below;
 };
 
-// The record of one call in the making. A call inside the computation of another one is no call of the device.
+// The record of one call in the making. A call inside the computation of another one is not recorded.
 struct CallRecord : Record {
   explicit CallRecord(Kind kind);
   template <class Body>
@@ -152,7 +152,6 @@ class HostViews {
   void finish();  // takes over what the host computation resized
   DeviceIndex index() const { return index_ < 0 ? current_device() : index_; }
   void set_index(DeviceIndex index) { index_ = index; }
-  bool has_index() const { return index_ >= 0; }
 
  private:
   at::Tensor sparse_host(const at::Tensor& device_tensor);
@@ -165,9 +164,5 @@ class HostViews {
   DeviceIndex index_ = -1;
   bool any_device_;
 };
-
-// ---- fallback.cpp
-
-void fallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace npu

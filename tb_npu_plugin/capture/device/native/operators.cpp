@@ -30,7 +30,7 @@ Tensor empty_strided(c10::SymIntArrayRef size, c10::SymIntArrayRef stride, std::
                                            kKeys, c10::dtype_or_default(type));
 }
 
-// Forward-mode derivatives of what does not vary: no memory stands behind it.
+// Forward-mode derivatives of constants: zeros without memory.
 Tensor efficient_zero_tensor(c10::SymIntArrayRef size, std::optional<at::ScalarType> type, std::optional<at::Layout>,
                              std::optional<Device> device, std::optional<bool>) {
   c10::OptionalDeviceGuard guard(device);
@@ -201,7 +201,7 @@ std::tuple<Tensor, Tensor, Tensor> convolution_backward(const Tensor& grad, cons
                                   output_padding, groups, mask);
 }
 
-// ---- cells of recurrent networks: on a device one operator each. Gates come as columns, biases may be missing
+// ---- cells of recurrent networks: on a device one operator each. Gates are columns, biases may be missing
 
 Tensor with_bias(const Tensor& gates, const OptionalTensor& bias) { return bias && bias->defined() ? gates + *bias : gates; }
 

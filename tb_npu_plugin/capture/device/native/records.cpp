@@ -1,8 +1,8 @@
 // The log: records of fixed size, and a table of signatures. device/records.py reads both.
 //
-// A signature is a JSON text: [name, [argument, ...], [result, ...]]. A tensor is {"shape": [2, 3], "dtype": "Float",
-// "device": 0}, with "is_contiguous": false and "is_number": true (a number of Python) where they are; dtype is the name
-// of a c10::ScalarType, device -1 the host. {} is a number whose value does not matter to the kernel.
+// A signature is a JSON text: [name, [argument, ...], [result, ...]]. A tensor is {"shape": [2, 3], "dtype": "float",
+// "device": 0}, with "is_number": true where it is a number of Python; dtype is the C++ name of the type, as in traces of
+// PyTorch's profiler, device -1 the host. {} is a number whose value does not matter to the kernel.
 #include "npu.h"
 
 #include <pthread.h>
@@ -37,17 +37,16 @@ struct Log {
   bool has_room(int64_t bytes) const {
     return static_cast<int64_t>(records.size() * sizeof(Record)) + signature_bytes + bytes <= ceiling;
   }
-  int32_t number_of(const std::string& signature);  // -1: no room is left
+  // -1: no room is left.
+  int32_t number_of(const std::string& signature) {
+    const auto found = signatures.find(signature);
+    if (found != signatures.end()) return found->second;
+    const auto bytes = static_cast<int64_t>(signature.size() + 100);
+    if (!has_room(bytes)) return -1;
+    signature_bytes += bytes;
+    return signatures.emplace(signature, static_cast<int32_t>(signatures.size())).first->second;
+  }
 };
-
-int32_t Log::number_of(const std::string& signature) {
-  const auto found = signatures.find(signature);
-  if (found != signatures.end()) return found->second;
-  const auto bytes = static_cast<int64_t>(signature.size() + 100);
-  if (!has_room(bytes)) return -1;
-  signature_bytes += bytes;
-  return signatures.emplace(signature, static_cast<int32_t>(signatures.size())).first->second;
-}
 
 Log& log() {
   static Log* one = new Log;  // never destroyed: threads may write while the process ends
@@ -132,17 +131,16 @@ void Signature::add_number(int64_t number) {
 }
 
 void Signature::add_tensor(const at::Tensor& tensor) {
-  const bool is_contiguous = tensor.layout() == at::kStrided && tensor.is_contiguous();
   text_ += "{\"shape\":[";
   for (const int64_t size : tensor.sizes()) {
     if (text_.back() != '[') text_ += ',';
     add_number(size);
   }
   text_ += "],\"dtype\":\"";
-  text_ += c10::toString(tensor.scalar_type());
+  const auto type = tensor.dtype().name();
+  text_.append(type.data(), type.size());
   text_ += "\",\"device\":";
   add_number(on_device(tensor) ? tensor.device().index() : -1);
-  if (!is_contiguous) text_ += ",\"is_contiguous\":false";
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) text_ += ",\"is_number\":true";
   text_ += '}';
 }
@@ -174,7 +172,7 @@ void Signature::add(const c10::IValue& value, bool with_numbers) {
   }
 }
 
-// ---- what module.cpp hands out
+// ---- functions of the Python module
 
 void start_recording(int64_t ceiling) {
   static const bool registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0;
@@ -193,17 +191,22 @@ void start_recording(int64_t ceiling) {
 
 void stop_recording() { recording = false; }
 
-// The records since the last call, all signatures, and how many records had no room.
-std::tuple<pybind11::bytes, std::vector<std::string>, int64_t> take_records() {
+// The records since the last call, all signatures as a JSON list, and how many records had no room.
+std::tuple<pybind11::bytes, std::string, int64_t> take_records() {
   auto& from = log();
   std::lock_guard<std::mutex> lock(from.mutex);
   std::string records;
   records.reserve(from.records.size() * sizeof(Record));
   for (const auto& record : from.records) records.append(reinterpret_cast<const char*>(&record), sizeof(Record));
   from.records.clear();
-  std::vector<std::string> signatures(from.signatures.size());
-  for (const auto& [text, number] : from.signatures) signatures[static_cast<size_t>(number)] = text;
-  return {pybind11::bytes(records), std::move(signatures), from.lost};
+  std::vector<const std::string*> texts(from.signatures.size());
+  for (const auto& [text, number] : from.signatures) texts[static_cast<size_t>(number)] = &text;
+  std::string signatures = "[";
+  for (const auto* text : texts) {
+    if (signatures.back() != '[') signatures += ',';
+    signatures += *text;
+  }
+  return {pybind11::bytes(records), signatures + "]", from.lost};
 }
 
 }  // namespace npu

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from tb_npu_plugin.capture import backend
-from tb_npu_plugin.capture.backend import MemoryAction, Progress, Settings
+from tb_npu_plugin.capture.backend import Json, Progress, Settings
 
 RAW = "raw.json"
 #: The arguments of a call that the log shows; of others, none.
@@ -31,7 +31,7 @@ class FakeRecorder:
     def __init__(self, log: list[str], fail: Mapping[str, Exception], seen: list[FakeRecorder]) -> None:
         self.log = log
         self.fail = fail
-        self.actions: list[MemoryAction] = []
+        self.timeline: Json = []
         self.last: dict[str, tuple[Any, ...]] = {}
         seen.append(self)
 
@@ -62,8 +62,8 @@ class FakeRecorder:
         (self.folder / backend.RAW_FOLDER / RAW).write_text(json.dumps({"operators": 3}))
         return {"tb_npu_simulated": {"by": "fake"}}
 
-    def memory_actions(self, device: str) -> Sequence[MemoryAction]:
-        return self.actions
+    def memory_timeline(self, device: str, raw: bool) -> Json:
+        return self.timeline
 
 
 def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callable[[Progress], None]) -> None:

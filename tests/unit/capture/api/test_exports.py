@@ -11,7 +11,6 @@ import pytest
 
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
 from tb_npu_plugin.capture.api.profile import profile
-from tb_npu_plugin.capture.backend import MemoryAction
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile, quiet
 
 MEMORY = {"record_shapes": True, "profile_memory": True, "with_stack": True}
@@ -92,13 +91,6 @@ def test_before_and_while_it_records(export: str, recorded: Recorded, said: Said
     assert Path("trace.json").is_file()  # the capture itself is whole
 
 
-ACTIONS = [
-    MemoryAction(-1, "PREEXISTING", 100, "PARAMETER"),
-    MemoryAction(5_000_900, "CREATE", 10, "UNKNOWN"),
-    MemoryAction(5_001_200, "INCREMENT_VERSION", -10, "UNKNOWN"),
-    MemoryAction(5_001_200, "INCREMENT_VERSION", 10, "GRADIENT"),
-    MemoryAction(7_000_000, "DESTROY", -10, "GRADIENT"),
-]
 TIMELINE = [
     [5000, 5001, 7000],
     [[0, 100, 0, 0, 0, 0, 0, 0, 10], [0, 100, 0, 0, 0, 0, 10, 0, 0], [0, 100, 0, 0, 0, 0, 0, 0, 0]],
@@ -106,7 +98,7 @@ TIMELINE = [
 
 
 def test_a_memory_timeline_as_json(captured: profile, recorded: Recorded, said: Said) -> None:
-    recorded.recorders[0].actions = ACTIONS
+    recorded.recorders[0].timeline = TIMELINE
     captured.export_memory_timeline("memory.json")
     captured.export_memory_timeline("memory.json.gz", device="npu:0")
     assert json.loads(Path("memory.json").read_text()) == TIMELINE
@@ -118,7 +110,7 @@ def test_a_memory_timeline_as_json(captured: profile, recorded: Recorded, said: 
 def test_a_memory_timeline_as_a_picture(
     installed: bool, captured: profile, recorded: Recorded, said: Said, monkeypatch: Any
 ) -> None:
-    recorded.recorders[0].actions = ACTIONS
+    recorded.recorders[0].timeline = TIMELINE
     if installed:
         pytest.importorskip("matplotlib", reason="the picture of a memory timeline needs matplotlib")
     else:

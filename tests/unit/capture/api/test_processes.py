@@ -52,6 +52,21 @@ def test_a_signal_ends_the_process_during_a_capture(
     assert is_parsed(folder)
 
 
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_capture_is_stopped_waits_until_it_is_written(
+    sent: signal.Signals, tmp_path: Path, recorded: Recorded
+) -> None:
+    script = (
+        f"fake.FakeRecorder.stop = lambda self: os.kill(os.getpid(), {int(sent)})\n"
+        "with profile(on_trace_ready=tensorboard_trace_handler('result')): pass\n"
+    )
+    run_script(tmp_path, script, status=-sent)
+    [folder] = (tmp_path / "result").iterdir()
+    assert not is_parsed(folder)
+    analyse(str(folder))
+    assert is_parsed(folder)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("parser", "mode", "status", "parsed"),
@@ -162,10 +177,13 @@ def test_a_disk_that_takes_nothing(prepare: str, where: str, reason: str, tmp_pa
 
 
 RANK = """
+from tb_npu_plugin.capture.pytorch import torch_npu
 import torch.distributed as dist
 rank = int(os.environ["MY_RANK"])
-dist.init_process_group("gloo", init_method="file://" + os.path.abspath("meeting"), rank=rank, world_size=2)
+torch_npu.npu.set_device(rank)
+dist.init_process_group("hccl", init_method="file://" + os.path.abspath("meeting"), rank=rank, world_size=2)
 alone = [dist.new_group([member]) for member in range(2)][rank]
+on_the_host = dist.new_group(backend="gloo")  # is not listed
 with profile(on_trace_ready=tensorboard_trace_handler("result", analyse_flag=False)):
     dist.barrier()
 os._exit(0)  # to destroy the group may hang in PyTorch: leave() of recording/inside/test_distributed_run.py

@@ -15,6 +15,7 @@ from tb_npu_plugin.capture.api.enums import ProfilerAction
 from tb_npu_plugin.capture.api.profile import profile
 from tb_npu_plugin.capture.api.schedule import schedule
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile
+from tests.unit.capture.api.fake import FakeRecorder
 
 LETTERS = dict(zip(ProfilerAction, "NWRS"))
 N, W, R, S = ProfilerAction
@@ -220,6 +221,16 @@ def test_a_failing_mark_does_not_end_the_capture(call: str, recorded: Recorded, 
     _two_cycles(call, RuntimeError("broken"), recorded)
     assert said.errors() == ["The mark of step 0 is not recorded: broken"]
     assert recorded.log.count("ready") == 2
+
+
+@pytest.mark.parametrize("call", ["step_begin", "step_end"])
+def test_control_c_between_two_actions_discards_the_capture(
+    call: str, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeRecorder, call, Mock(side_effect=KeyboardInterrupt), raising=False)
+    with pytest.raises(KeyboardInterrupt), make_profile(schedule=schedule(0, 2)):
+        pass
+    assert recorded.take()[-1] == "discard"
 
 
 def test_a_handler_that_fails_does_not_cost_the_next_capture(recorded: Recorded, said: Said) -> None:

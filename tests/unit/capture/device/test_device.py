@@ -43,7 +43,8 @@ WORDS = {
 
 
 def start(arguments: list[Any], folder: Path, **variables: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    # with bytecode: without it each process compiles the sources of PyTorch
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "", **variables}
     environment.pop("TB_NPU_CACHE_DIR", None)
     if CACHE:
         environment["TB_NPU_CACHE_DIR"] = CACHE
@@ -78,7 +79,12 @@ def check(found: list[Any], expected: list[Any], tolerance: float) -> None:
 
 def test_inside(tmp_path: Path) -> None:
     """All tests of the folder `inside`, in a process that has the device."""
-    out, _ = run([*RUN, "-m", "pytest", "-p", "no:cacheprovider", HERE / "inside"], ROOT, PYTEST_ADDOPTS="")
+    out, _ = run(
+        [*RUN, "-m", "pytest", "-p", "no:cacheprovider", HERE / "inside"],
+        ROOT,
+        PYTEST_ADDOPTS="",
+        PYTHONDONTWRITEBYTECODE="",
+    )
     assert "100%" in out and "s" not in out.partition("[100%]")[0]  # none is skipped
 
 

@@ -54,7 +54,7 @@ def test_the_trace_keeps_nanoseconds_and_replaces_invalid_utf8_and_skips_a_bad_e
     assert signature.types == "float;\r\nTensorList;\r\nTensorList;\r\nScalar"
 
 
-@pytest.mark.parametrize("content", ["", "{}", '{"format": 3}', '{"format": 2}', "[[1]]"])
+@pytest.mark.parametrize("content", ["", "{}", '{"format": 4}', '{"format": 3}', "[[1]]"])
 def test_raw_data_of_another_format(tmp_path: Path, content: str) -> None:
     (tmp_path / RAW_FOLDER).mkdir()
     (tmp_path / RAW_FOLDER / raw_data.CAPTURE).write_text(content)

@@ -78,7 +78,7 @@ def capture(out: Path, step: Any, active: int = 1) -> None:
             profile.step()
 
 
-def one_of_eight(_: int, out: str) -> None:
+def one_of_eight(out: Path) -> None:
     """Rank 3 of eight, without the others (PyTorch's FakeStore): tensor parallel with 2, pipeline with 7."""
     import torch
     import torch.distributed as dist
@@ -103,7 +103,7 @@ def one_of_eight(_: int, out: str) -> None:
             dist.all_reduce(y, group=dist.new_group([3, 5]))
         _collectives(tensor_parallel)
 
-    capture(Path(out), step)
+    capture(out, step)
     dist.destroy_process_group()
 
 
@@ -255,7 +255,9 @@ def ranks_of(folder: Path) -> dict[int, Path]:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The result of rank 3 of eight."""
-    return ranks_of(spawned(one_of_eight, tmp_path_factory.mktemp("alone"), 1))[3]
+    out = tmp_path_factory.mktemp("alone")
+    one_of_eight(out)
+    return ranks_of(out)[3]
 
 
 def test_each_operator_has_its_group(alone: Path) -> None:

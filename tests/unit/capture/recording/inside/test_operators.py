@@ -18,8 +18,8 @@ from tests.unit.capture.device.inside.test_operators import TABLE, _tensors
 
 #: Operators of several kernels, or whose kernels have other tensors: convolutions change formats, dropout makes a mask.
 OTHERS = ("conv", "dropout")
-#: Types of PyTorch -> those of kernel_details.csv.
-TYPES = {"float32": "FLOAT", "bfloat16": "DT_BF16", "int64": "INT64", "bool": "BOOL", "float64": "DOUBLE"}
+#: C++ types -> those of kernel_details.csv.
+TYPES = {"float": "FLOAT", "c10::BFloat16": "DT_BF16", "long int": "INT64", "bool": "BOOL", "double": "DOUBLE"}
 #: In kernel names: the type of the kernel that an expression must be.
 OWN = {
     "a.max(1)": "ArgMaxWithValue",
