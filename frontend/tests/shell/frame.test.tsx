@@ -27,6 +27,7 @@ const CATALOG: CatalogJson = {
     { id: "r2", label: "real", workers: [worker("w2", [span("s2", false)])] },
   ],
   skipped: [],
+  summaries: [],
   scanner: "c",
   version: "",
 };
