@@ -100,7 +100,7 @@ export const en = {
     "It was moved or deleted, or belongs to another logdir. Choose a run; the URL does not change until then.",
   "missing.worker.choose": "It was moved or deleted. Choose a worker; the URL does not change until then.",
   "missing.span.choose": "It was moved or deleted. Choose a span; the URL does not change until then.",
-  "summaries.title": "Summary events of MindSpore",
+  "summaries.title": "MindSpore Summary",
   "summaries.found":
     "Folders with loss curves, histograms, images, graphs or lineage: {count}. TensorBoard shows them in its own dashboards if you start it with:",
   "none.title": "No parsed profiles found",
