@@ -1,5 +1,5 @@
 """Names of the Summary event files of MindSpore, and of the folders that hold them converted.
-Source: docs/facts/summary.md.
+Source: docs/facts/summary.md, File names.
 """
 
 from __future__ import annotations

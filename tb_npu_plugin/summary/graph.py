@@ -15,8 +15,8 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\\/-]")
 
 
 def graph_def(graph: Any) -> graph_pb2.GraphDef:
-    """The nodes named by their scope, with the shapes of their results; parameters and constants in groups of their
-    own. An input without a node of its name is left out."""
+    """The nodes named by their scope, with the shapes of their results; parameters and constants in groups. An
+    input without a node of its name is left out."""
     out = graph_pb2.GraphDef()
     out.versions.producer = _PRODUCER
     names: dict[str, str] = {}

@@ -1,5 +1,5 @@
 """The messages of Summary files, as classes of protobuf. Fields that nothing reads are left out.
-Source: docs/facts/summary.md.
+Source: docs/facts/summary.md, Messages.
 """
 
 from __future__ import annotations

@@ -260,6 +260,7 @@ def _start_anew(folder: Path, number: int) -> State:
     """Begin another file. A TensorBoard that runs drops the values of the earlier ones at its second session start.
 
     It goes on to the next file only if the one that it read exists, so that one is emptied and not removed.
+    Source: docs/facts/summary.md, TensorBoard.
     """
     for earlier in folder.glob(_TARGETS):
         os.truncate(earlier, 0)

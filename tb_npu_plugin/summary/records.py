@@ -1,5 +1,5 @@
 """Records of an event file: length, checksum of the length, data, checksum of the data (the framing of TFRecord).
-Source: docs/facts/summary.md.
+Source: docs/facts/summary.md, Framing.
 """
 
 from __future__ import annotations
