@@ -14,6 +14,7 @@ from tensorboard.util import tensor_util
 
 from tb_npu_plugin.summary.graph import graph_def
 from tb_npu_plugin.summary.lineage import LINEAGE
+from tb_npu_plugin.summary.values import scalar
 
 #: What one value becomes.
 Values = list[Any]
@@ -74,11 +75,6 @@ def _is_repeat(value: Any, step: int, memory: Memory) -> bool:
     is_repeat = memory.repeats.get(value.tag) == digest
     memory.repeats[value.tag] = digest
     return is_repeat
-
-
-def scalar(tag: str, value: float) -> summary_pb2.Summary.Value:
-    """A scalar; float32, as MindSpore records it."""
-    return summary_pb2.Summary.Value(tag=tag, simple_value=value)
 
 
 def _scalar(value: Any) -> Values:

@@ -10,8 +10,8 @@ import numpy as np
 from tensorboard.compat.proto import summary_pb2
 from tensorboard.plugins.hparams import metadata as hparams_metadata
 from tensorboard.plugins.hparams import plugin_data_pb2
-from tensorboard.plugins.text import metadata as text_metadata
-from tensorboard.util import tensor_util
+
+from tb_npu_plugin.summary.values import scalar, text
 
 #: Converts a lineage, with its time in seconds since the epoch and the hyperparameters of earlier events.
 Convert = Callable[[Any, float, "dict[str, Any]"], "list[Any]"]
@@ -22,25 +22,25 @@ _RESULTS = ("loss", "path", "size")
 def _train(lineage: Any, wall_time: float, hparams: dict[str, Any]) -> list[Any]:
     fields = plain(lineage)
     known = {name: value for group in fields.values() for name, value in group.items() if name not in _RESULTS}
-    return [_hparams({**known, **hparams}, wall_time), _text("lineage/train", fields)]
+    return [_hparams({**known, **hparams}, wall_time), _json("lineage/train", fields)]
 
 
 def _evaluation(lineage: Any, wall_time: float, hparams: dict[str, Any]) -> list[Any]:
     """Metrics as scalars, so that HParams shows them beside the hyperparameters."""
     metrics = _metrics(lineage.metric)
-    scalars = [summary_pb2.Summary.Value(tag=f"eval/{name}", simple_value=value) for name, value in metrics.items()]
-    return [*scalars, _text("lineage/evaluation", plain(lineage))]
+    scalars = [scalar(f"eval/{name}", value) for name, value in metrics.items()]
+    return [*scalars, _json("lineage/evaluation", plain(lineage))]
 
 
 def _dataset(graph: Any, wall_time: float, hparams: dict[str, Any]) -> list[Any]:
-    return [_text("lineage/dataset", _pipeline(graph))]
+    return [_json("lineage/dataset", _pipeline(graph))]
 
 
 def _user(info: Any, wall_time: float, hparams: dict[str, Any]) -> list[Any]:
     """Custom data are hyperparameters of the train lineage, which follows."""
     entries = _entries(info)
     hparams.update({name: value for name, value in entries.items() if not isinstance(value, dict)})
-    return [_text("lineage/custom", entries)]
+    return [_json("lineage/custom", entries)]
 
 
 #: By field of a lineage event.
@@ -65,10 +65,10 @@ def plain(message: Any) -> dict[str, Any]:
     return out
 
 
-def _metrics(text: str) -> dict[str, float]:
+def _metrics(recorded: str) -> dict[str, float]:
     """Metrics that are numbers; they are recorded as JSON."""
     try:
-        found = json.loads(text)
+        found = json.loads(recorded)
     except ValueError:
         return {}
     if not isinstance(found, dict):
@@ -115,13 +115,9 @@ def _pipeline(graph: Any) -> dict[str, Any]:
     return out
 
 
-def _text(tag: str, content: Mapping[str, Any]) -> Any:
-    """A value of the Text dashboard: the content as JSON."""
-    out = summary_pb2.Summary.Value(tag=tag)
-    out.metadata.CopyFrom(text_metadata.create_summary_metadata(display_name=None, description=""))
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    out.tensor.CopyFrom(tensor_util.make_tensor_proto(f"```json\n{text}\n```"))
-    return out
+def _json(tag: str, content: Mapping[str, Any]) -> Any:
+    """The content as a text."""
+    return text(tag, f"```json\n{json.dumps(content, indent=2, ensure_ascii=False)}\n```")
 
 
 def _hparams(hparams: Mapping[str, Any], wall_time: float) -> Any:

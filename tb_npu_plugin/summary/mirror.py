@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -27,6 +27,7 @@ from tb_npu_plugin.summary import messages
 from tb_npu_plugin.summary.convert import FILE_VERSION, Converted, Memory, convert_event, convert_lineage
 from tb_npu_plugin.summary.records import Record, read_records
 from tb_npu_plugin.summary.sources import SummaryRun, find_runs
+from tb_npu_plugin.summary.step_times import ProfileSteps, step_events
 
 STATE = "summary_state.json"
 _TARGETS = "events.out.tfevents.*.summary"
@@ -47,11 +48,13 @@ class Source:
 
 @dataclass
 class State:
-    """State of a run: number of the target file, its bytes, the sources by name, and what was met so far."""
+    """State of a run: number of the target file, its bytes, the sources by name, and what was met so far. content: hash
+    of the steps of a profile, which are written at once."""
 
     number: int = 0
     written: int = 0
     events: int = 0
+    content: str = ""
     sources: dict[str, Source] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
     problems: list[Problem] = field(default_factory=list)
@@ -71,9 +74,9 @@ class Report:
         return list(self.events), places
 
 
-def update(logdir: Path, out: Path) -> Optional[Report]:
-    """Convert what is new below `logdir` into `out`, and remove the runs whose sources are gone. None if another
-    process is writing there. Raises OSError if `out` cannot be written."""
+def update(logdir: Path, out: Path, profiles: Sequence[ProfileSteps] = ()) -> Optional[Report]:
+    """Convert what is new below `logdir` into `out`, add the steps of these profiles, and remove the runs whose sources
+    are gone. None if another process is writing there. Raises OSError if `out` cannot be written."""
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(out / LOCK_FILE) as is_mine:
         if not is_mine:
@@ -85,7 +88,10 @@ def update(logdir: Path, out: Path) -> Optional[Report]:
             state, unreadable = _update_run(run, logdir, out / run.name)
             events[run.name] = state.events
             problems += [*state.problems, *unreadable, *_unfinished(run, logdir, state)]
-        _remove_others(out, {out / run.name for run in runs})
+        if runs:
+            for profile in profiles:
+                _write_profile(profile, out / profile.run)
+        _remove_others(out, {out / name for name in (*events, *(profile.run for profile in profiles if runs))})
         return Report(events, problems)
 
 
@@ -118,6 +124,22 @@ def _update_run(run: SummaryRun, logdir: Path, folder: Path) -> tuple[State, lis
     if asdict(state) != before:
         _save(folder / STATE, state)
     return state, unreadable
+
+
+def _write_profile(profile: ProfileSteps, folder: Path) -> None:
+    content = hashlib.blake2b(repr(profile).encode(), digest_size=8).hexdigest()
+    state = _load(folder / STATE)
+    if state is not None and state.content == content and _is_whole(state, folder):
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    state = _start_anew(folder, 0 if state is None else state.number + 1)
+    with _target(folder, state).open("ab") as target:
+        writer = RecordWriter(target)
+        for event in step_events(profile):
+            writer.write(event.SerializeToString())
+        target.flush()
+        state.written, state.content = target.tell(), content
+    _save(folder / STATE, state)
 
 
 def _append(opened: BinaryIO, relative: str, target: BinaryIO, state: State) -> None:
@@ -228,14 +250,19 @@ def _open_file(file: Path) -> BinaryIO:
 
 def _is_continuation(state: State, run: SummaryRun, folder: Path) -> bool:
     """Whether the target is as it was left, and each source holds what was read of it."""
-    try:
-        if _target(folder, state).stat().st_size != state.written:
-            return False
-    except OSError:
+    if state.content or not _is_whole(state, folder):
         return False
     return set(state.sources) <= {file.name for file in run.files} and all(
         _is_same(file, state.sources[file.name]) for file in run.files if file.name in state.sources
     )
+
+
+def _is_whole(state: State, folder: Path) -> bool:
+    """Whether the target is as it was left."""
+    try:
+        return _target(folder, state).stat().st_size == state.written
+    except OSError:
+        return False
 
 
 def _is_same(file: Path, source: Source) -> bool:

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tb_npu_plugin.cli_summary import mirror_folder
+from tb_npu_plugin.cli_summary import mirror_folder, profile_steps
 from tb_npu_plugin.discovery.watch import Watcher, scan_once
 from tb_npu_plugin.service.catalog import SummariesJson, catalog
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tests.support import summary_files as files
 from tests.support.cli import run
+from tests.unit.store.results import NAME, settle, write_result
 from tests.unit.summary.shown import shown
 
 
@@ -71,3 +72,20 @@ def test_the_mirror_is_an_entry_of_the_cache_and_goes_with_it(tmp_path: Path, mo
     cache = Cache(limit=500)
     cache.shrink()
     assert not mirror.exists()
+
+
+def test_steps_of_a_profile_are_known_once_it_is_read(tmp_path: Path) -> None:
+    write_result(tmp_path / "run" / NAME, trace=None)
+    settle(tmp_path)
+    write_result(tmp_path / "dynamic" / "rank0_start2_stop5" / NAME, trace=None)
+    settle(tmp_path)
+    library = Library(scan_once({"": tmp_path}))
+    try:
+        assert profile_steps(library) == []
+        library.read(library.scan().places(), ("tables",), lambda: None)
+        (found,) = profile_steps(library)
+    finally:
+        library.close()
+    assert (found.run, found.steps) == (f"run/{NAME}", ((7, 15250),))
+    place = next(place for place in library.scan().places() if place.span.path == found.run)
+    assert place.span.token in found.link and found.link.endswith(".overview.step=")

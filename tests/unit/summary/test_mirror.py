@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tensorboard.backend.event_processing.plugin_event_multiplexer import EventM
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.summary_files import LOCK_FILE
 from tb_npu_plugin.summary.mirror import MAX_LISTED, STATE, Report, update
+from tb_npu_plugin.summary.step_times import LINK_TAG, TIME_TAG, ProfileSteps
 from tests.support import summary_files as files
 from tests.unit.summary.shown import shown
 
@@ -172,3 +174,20 @@ def test_tensorboard_that_runs_follows_growth_and_replacement(logs: Logs) -> Non
         runs.Reload()
         seen.append([item.step for item in runs.Tensors("run", "loss")])
     assert seen == [[1, 2], [1, 2, 3], [2]]
+
+
+def test_steps_of_profiles_are_runs_beside_the_events(logs: Logs) -> None:
+    profile = ProfileSteps("output/profile", 1.7e9, "#npu_profiler&step=", ((3, 1_250_000), (4, 2_000_000)))
+    other = replace(profile, run="other")
+    update(logs.logdir, logs.out, [profile, other])
+    found = shown(logs.out / "output/profile")
+    assert (found.steps(TIME_TAG), found.scalars(TIME_TAG)) == ([3, 4], [1.25, 2.0])
+    assert found.values[LINK_TAG][0][1].item() == b"[Step 3: 1.25 ms](#npu_profiler&step=3)"
+    before = {path: path.stat().st_mtime_ns for path in logs.out.rglob("*tfevents*")}
+    update(logs.logdir, logs.out, [profile, other])
+    assert {path: path.stat().st_mtime_ns for path in logs.out.rglob("*tfevents*")} == before
+    update(logs.logdir, logs.out, [replace(profile, steps=((3, 5_000_000),))])
+    assert shown(logs.out / "output/profile").scalars(TIME_TAG) == [5.0] and not (logs.out / "other").exists()
+    logs.file.unlink()
+    update(logs.logdir, logs.out, [profile])
+    assert not list(logs.out.rglob("*tfevents*")), "profiles alone need no mirror"
