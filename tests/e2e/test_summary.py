@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tb_npu_plugin.cli_summary import profile_steps
+from tb_npu_plugin.discovery.watch import scan_once
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.summary.mirror import update
 from tests.conftest import FIXTURES
 from tests.e2e.conftest import Open
@@ -47,10 +51,16 @@ def write_logs(logdir: Path) -> None:
 
 
 @pytest.mark.full
-def test_dashboards_and_the_profile_show_one_logdir(open_plugin: Open, cache: Path, tmp_path: Path) -> None:
+def test_dashboards_and_the_profile_show_one_logdir(
+    open_plugin: Open, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TB_NPU_CACHE_DIR", str(cache))
     logdir, out = tmp_path / "logs", tmp_path / "out"
     write_logs(logdir)
-    assert update(logdir, out) is not None
+    library = Library(scan_once({"": logdir}))
+    library.read(library.scan().places(), STAGES, lambda: None)
+    assert update(logdir, out, profile_steps(library)) is not None
+    library.close()
     with tensorboard(f"--logdir_spec={logdir},{out}", cache=cache) as url:
         plugin = open_plugin(url)
         plugin.open("overview")
@@ -69,4 +79,7 @@ def test_dashboards_and_the_profile_show_one_logdir(open_plugin: Open, cache: Pa
             page.goto(f"{url}#{tab}")
             found = page.get_by_text(shown).or_(page.locator("svg text", has_text=shown))
             expect(found.locator("visible=true").first, tab).to_be_visible()
+        page.goto(f"{url}#text")
+        page.get_by_role("link", name="Step 12: 107.75 ms").first.click()
+        expect(plugin.main).to_contain_text("107.75 ms on the device", timeout=20_000)
         plugin.close()
