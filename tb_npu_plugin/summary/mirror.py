@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Optional
 
@@ -20,10 +20,9 @@ from google.protobuf.message import DecodeError
 from tensorboard.compat.proto import event_pb2
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.summary_files import LOCK_FILE, parse_summary_name
-from tb_npu_plugin.summary import messages
+from tb_npu_plugin.summary import defects, protobuf
 from tb_npu_plugin.summary.convert import FILE_VERSION, Converted, Memory, convert_event, convert_lineage
 from tb_npu_plugin.summary.records import Record, read_records
 from tb_npu_plugin.summary.sources import SummaryRun, find_runs
@@ -33,8 +32,6 @@ STATE = "summary_state.json"
 _TARGETS = "events.out.tfevents.*.summary"
 #: Bytes before the place up to which a source was read, to recognise the source.
 _TAIL_BYTES = 16
-#: Problems of one kind that are listed for a file; further ones are counted.
-MAX_LISTED = 20
 
 
 @dataclass
@@ -115,10 +112,13 @@ def _update_run(run: SummaryRun, logdir: Path, folder: Path) -> tuple[State, lis
         for file in run.files:
             relative = str(file.relative_to(logdir))
             try:
-                with _open_file(file) as source:
-                    _append(source, relative, target, state)
+                opened = _open_file(file)
             except OSError as error:
-                unreadable.append(_unreadable(relative, error))
+                unreadable.append(defects.unreadable(relative, error))
+                continue
+            with opened:
+                errors = _append(opened, relative, target, state)
+            unreadable += [defects.unreadable(relative, error) for error in errors]
         target.flush()
         state.written = target.tell()
     if asdict(state) != before:
@@ -142,27 +142,38 @@ def _write_profile(profile: ProfileSteps, folder: Path) -> None:
     _save(folder / STATE, state)
 
 
-def _append(opened: BinaryIO, relative: str, target: BinaryIO, state: State) -> None:
-    """Append what is new in a source to the target. Raises OSError."""
+def _append(opened: BinaryIO, relative: str, target: BinaryIO, state: State) -> list[OSError]:
+    """Append what is new in a source to the target. Returns the error that ended reading. Raises OSError if the target
+    cannot be written."""
     name = relative.rpartition("/")[2]
     source = state.sources.setdefault(name, Source())
     size = os.fstat(opened.fileno()).st_size
     if size == source.size:
-        return
+        return []
+    errors: list[OSError] = []
     writer = RecordWriter(target)
-    for record in read_records(opened, source.end):
+    for record in _read(opened, source.end, errors):
         converted = _convert(record, name, state.memory)
         if converted is None:
-            _add_problem(state.problems, _damaged(relative, record))
+            defects.add_problem(state.problems, defects.damaged(relative, record))
         else:
             for kind in converted.unsupported:
-                _add_problem(state.problems, _unsupported(relative, record, kind))
+                defects.add_problem(state.problems, defects.unsupported(relative, record, kind))
             if converted.event is not None:
                 writer.write(converted.event.SerializeToString())
                 state.events += 1
         source.end = record.end
-    source.size = size
     source.tail = _tail(opened, source.end)
+    source.size = size if not errors else source.end
+    return errors
+
+
+def _read(opened: BinaryIO, start: int, errors: list[OSError]) -> Iterator[Record]:
+    """The records from a byte on. An error of the disk ends them and is added to `errors`."""
+    try:
+        yield from read_records(opened, start)
+    except OSError as error:
+        errors.append(error)
 
 
 def _convert(record: Record, name: str, memory: Memory) -> Converted | None:
@@ -172,56 +183,10 @@ def _convert(record: Record, name: str, memory: Memory) -> Converted | None:
     parsed = parse_summary_name(name)
     try:
         if parsed is not None and parsed.is_lineage:
-            return convert_lineage(messages.LineageEvent.FromString(record.data), memory)
-        return convert_event(messages.Event.FromString(record.data), memory)
+            return convert_lineage(protobuf.LineageEvent.FromString(record.data), memory)
+        return convert_event(protobuf.Event.FromString(record.data), memory)
     except (DecodeError, ValueError):  # UnicodeDecodeError is a ValueError
         return None
-
-
-def _add_problem(problems: list[Problem], problem: Problem) -> None:
-    """Add a problem. Beyond MAX_LISTED of one kind and file, only count it."""
-    same = [number for number, one in enumerate(problems) if (one.code, one.file) == (problem.code, problem.file)]
-    if len(same) < MAX_LISTED:
-        problems.append(problem)
-    else:
-        problems[same[-1]] = replace(problems[same[-1]], count=problems[same[-1]].count + 1)
-
-
-def _damaged(file: str, record: Record) -> Problem:
-    return Problem(
-        "summary_record",
-        file,
-        f"byte {record.start}",
-        Message("expected.summary_record"),
-        Message("found.damaged_record"),
-        Message("lost.summary_bytes", count=record.end - record.start),
-        Message("action.copy_again"),
-    )
-
-
-def _unsupported(file: str, record: Record, kind: str) -> Problem:
-    return Problem(
-        "summary_kind",
-        file,
-        f"byte {record.start}",
-        Message("expected.summary_kind"),
-        kind,
-        Message("lost.summary_value"),
-        Message("action.nothing"),
-        severity="info",
-    )
-
-
-def _unreadable(file: str, error: OSError) -> Problem:
-    return Problem(
-        "unreadable_file",
-        file,
-        "",
-        Message("expected.readable_file"),
-        error.strerror or str(error),
-        Message("lost.file_content"),
-        Message("action.restore_file"),
-    )
 
 
 def _unfinished(run: SummaryRun, logdir: Path, state: State) -> Iterator[Problem]:
@@ -229,16 +194,7 @@ def _unfinished(run: SummaryRun, logdir: Path, state: State) -> Iterator[Problem
     for file in run.files:
         source = state.sources.get(file.name)
         if source is not None and source.end < source.size:
-            yield Problem(
-                "summary_tail",
-                str(file.relative_to(logdir)),
-                f"byte {source.end}",
-                Message("expected.summary_record"),
-                Message("found.incomplete_record"),
-                Message("lost.summary_bytes", count=source.size - source.end),
-                Message("action.wait_if_written"),
-                severity="info",
-            )
+            yield defects.incomplete(str(file.relative_to(logdir)), source.end, source.size)
 
 
 def _open_file(file: Path) -> BinaryIO:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.summary.writer.record_writer import RecordWriter
 
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.summary_files import LOCK_FILE
-from tb_npu_plugin.summary.mirror import MAX_LISTED, STATE, Report, update
+from tb_npu_plugin.summary import mirror
+from tb_npu_plugin.summary.defects import MAX_LISTED
+from tb_npu_plugin.summary.mirror import STATE, Report, update
+from tb_npu_plugin.summary.records import Record, read_records
 from tb_npu_plugin.summary.step_times import LINK_TAG, TIME_TAG, ProfileSteps
 from tests.support import summary_files as files
 from tests.unit.summary.shown import shown
@@ -191,3 +199,32 @@ def test_steps_of_profiles_are_runs_beside_the_events(logs: Logs) -> None:
     logs.file.unlink()
     update(logs.logdir, logs.out, [profile])
     assert not list(logs.out.rglob("*tfevents*")), "profiles alone need no mirror"
+
+
+def test_an_error_of_the_disk_is_listed_and_reading_goes_on_later(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(file: BinaryIO, start: int) -> Iterator[Record]:
+        yield from islice(read_records(file, start), 2)
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirror, "read_records", failing)
+        report = logs.update()
+    assert [(problem.code, problem.found) for problem in report.problems] == [("unreadable_file", "Input/output error")]
+    assert logs.steps() == [1]
+    assert logs.update() == Report({"run": 2}, []) and logs.steps() == [1, 2]
+
+
+def test_a_full_disk_leaves_a_state_that_goes_on(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    logs.update()
+    files.append(logs.file, files.record(loss(3)))
+
+    class Full(RecordWriter):
+        def write(self, data: bytes) -> None:
+            self._writer.write(data[:5])
+            self._writer.flush()
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(mirror, "RecordWriter", Full)
+        logs.update()
+    assert logs.update() == Report({"run": 3}, []) and logs.steps() == [1, 2, 3]
