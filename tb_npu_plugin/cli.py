@@ -18,6 +18,7 @@ from tb_npu_plugin.errors import BadRequest, NpuPluginError
 
 #: Module and function of each command.
 COMMANDS = {
+    "board": ("tb_npu_plugin.cli_summary", "board"),
     "build-device": ("tb_npu_plugin.capture.device.build", "build_device"),
     "check-config": ("tb_npu_plugin.cli_config", "check_config"),
     "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
@@ -27,6 +28,7 @@ COMMANDS = {
     "mock": ("tb_npu_plugin.capture.command", "mock"),
     "run": ("tb_npu_plugin.capture.run", "run"),
     "show": ("tb_npu_plugin.cli_show", "show"),
+    "summary": ("tb_npu_plugin.cli_summary", "summary"),
 }
 #: Errors of a write to a full disk.
 _FULL = (errno.ENOSPC, errno.EDQUOT)

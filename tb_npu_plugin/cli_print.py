@@ -63,6 +63,9 @@ def doctor(listed: Mapping[str, Any]) -> None:
     for item in listed["skipped"]:
         console.print(f"[yellow]not taken[/yellow] {escape(item['path'])}: {escape(item['reason'])}")
         console.print(f"  {escape(' '.join(filter(None, (item['action'], item['command']))))}", soft_wrap=True)
+    for item in listed["summaries"]:
+        console.print(f"Summary events of MindSpore in {item['folders']} folders. TensorBoard shows them with:")
+        console.print(f"  {escape(item['command'])}", soft_wrap=True)
     console.print(f"Trace scanner: {describe_scanner()}")
     if defect := tensorboard_defect():
         console.print(f"[yellow]{escape(defect)}[/yellow]")

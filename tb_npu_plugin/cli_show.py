@@ -128,7 +128,7 @@ def open_library(paths: Sequence[Path]) -> Iterator[Library]:
     scan = watcher.current()
     library = Library(watcher)
     try:
-        if not scan.runs and not scan.skipped:
+        if not (scan.runs or scan.skipped or scan.summaries):
             raise NoResultsError(f"no NPU result below {', '.join(map(str, paths))}", OPENS)
         yield library
     finally:

@@ -44,10 +44,11 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         """The watcher of the logdirs, created on first use."""
         with self._lock:
             if self._watcher is None:
-                from tb_npu_plugin.discovery.logdirs import parse_logdirs
+                from tb_npu_plugin.discovery.logdirs import parse_logdirs, shows_summaries
                 from tb_npu_plugin.discovery.watch import Watcher
 
-                self._watcher = Watcher(parse_logdirs(self._logdir, self._logdir_spec))
+                logdirs = parse_logdirs(self._logdir, self._logdir_spec)
+                self._watcher = Watcher(logdirs, shows_summaries=shows_summaries(self._logdir_spec))
             return self._watcher
 
     def app(self) -> App:

@@ -138,10 +138,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Scan:
-    """Everything found below the logdirs in one scan."""
+    """Everything found below the logdirs in one scan. `summaries`: folders with Summary events of MindSpore, by name of
+    the logdir."""
 
     runs: tuple[FoundRun, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    summaries: tuple[tuple[str, int], ...] = ()
 
     def only(self, file: Path) -> Scan:
         """The scan reduced to the spans that read `file`; without such a span `skipped` is kept."""

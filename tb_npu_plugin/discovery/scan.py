@@ -32,6 +32,7 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
     """
     runs: list[FoundRun] = []
     skipped: list[Skipped] = []
+    summaries: list[tuple[str, int]] = []
     for name, folder in logdirs.items():
         if is_remote(folder):
             skipped.append(report.remote(name or str(folder)))
@@ -39,6 +40,8 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
         walk = Walk(name, seen)
         walk.start(folder)
         skipped += walk.skipped
+        if walk.summaries:
+            summaries.append((name, walk.summaries))
         by_run: dict[tuple[str, ...], list[FoundSpan]] = defaultdict(list)
         for found in _own_runs(walk.found):
             by_run[found.run].append(_span(name, found))
@@ -50,7 +53,7 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
             run = token("r", name, *parts)
             runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
     runs.sort(key=lambda run: natural_key(run.label))
-    return Scan(tuple(runs), tuple(skipped))
+    return Scan(tuple(runs), tuple(skipped), tuple(summaries))
 
 
 def _own_runs(found: Sequence[Found]) -> list[Found]:

@@ -15,6 +15,7 @@ from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
+from tb_npu_plugin.schema.summary_files import parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
 Node = tuple[int, int]  # device and inode: identity of a folder, whatever its path
@@ -22,13 +23,17 @@ Node = tuple[int, int]  # device and inode: identity of a folder, whatever its p
 
 @dataclass
 class Walk:
-    """One walk of one logdir. Calls `seen` for each folder with results; fills `found` and `skipped`."""
+    """One walk of one logdir. Calls `seen` for each folder with results; fills `found` and `skipped`.
+
+    summaries  number of folders with Summary events of MindSpore
+    """
 
     name: str
     seen: Callable[[], None]
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     folders: int = 0
+    summaries: int = 0
 
     def start(self, folder: Path) -> None:
         """Walk a logdir; for an ASCEND_PROFILER_OUTPUT folder, its parent."""
@@ -65,6 +70,7 @@ class Walk:
             self.skipped.append(report.unreadable(self._label(parts), error))
             return
         entries = here.entries
+        self.summaries += any(parse_summary_name(entry.name) for entry in entries)
         before = len(self.found) + len(self.skipped)
         closed: frozenset[str] = frozenset()
         for taken in all_taken:

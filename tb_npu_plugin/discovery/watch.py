@@ -28,7 +28,9 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
         scans = [scan({name: folder}, seen) for name, folder in folders.items()]
         scans = [found if path in folders.values() else found.only(path) for found, path in zip(scans, paths.values())]
         return Scan(
-            tuple(run for one in scans for run in one.runs), tuple(item for one in scans for item in one.skipped)
+            tuple(run for one in scans for run in one.runs),
+            tuple(item for one in scans for item in one.skipped),
+            tuple(item for one in scans for item in one.summaries),
         )
 
     folders = {name: path.parent if path.is_file() else path for name, path in paths.items()}
@@ -40,14 +42,20 @@ def scan_once(paths: Mapping[str, Path]) -> Watcher:
 class Watcher:
     """The latest scan of the logdirs. Thread-safe; the thread starts with the first request.
 
-    background   False: only `update` scans
-    generation   grows when a scan differs from the previous one
+    background       False: only `update` scans
+    shows_summaries  TensorBoard shows the Summary events below the logdirs
+    generation       grows when a scan differs from the previous one
     """
 
     def __init__(
-        self, logdirs: Mapping[str, Path], scanner: Callable[..., Scan] = scan, background: bool = True
+        self,
+        logdirs: Mapping[str, Path],
+        scanner: Callable[..., Scan] = scan,
+        background: bool = True,
+        shows_summaries: bool = False,
     ) -> None:
         self.logdirs = dict(logdirs)
+        self.shows_summaries = shows_summaries
         self._background = background
         self._scanner = scanner
         self._lock = threading.Lock()

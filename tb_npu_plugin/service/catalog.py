@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Literal, Optional, TypedDict
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place
+from tb_npu_plugin.discovery.model import FoundSpan, FoundWorker, Place, Scan
+from tb_npu_plugin.discovery.report import decode_name
+from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.installation import scanner_in_use
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.problems import Problem, merge_problems
@@ -93,6 +96,15 @@ class SkippedJson(TypedDict):
     """Code and parameters of `reason` and `action`."""
 
 
+class SummariesJson(TypedDict):
+    """Summary events of MindSpore below one logdir that TensorBoard does not show."""
+
+    folders: int
+    """Number of folders that hold some."""
+    command: str
+    """Shell command that shows them."""
+
+
 class CatalogJson(TypedDict):
     """Answer of /api/catalog."""
 
@@ -106,6 +118,8 @@ class CatalogJson(TypedDict):
     """In natural order of their labels."""
     skipped: list[SkippedJson]
     """Folders that were skipped."""
+    summaries: list[SummariesJson]
+    """By logdir."""
     scanner: Literal["c", "python"]
     """Implementation that reads traces; see installation.py."""
     version: str
@@ -148,9 +162,19 @@ def catalog(library: Library) -> CatalogJson:
             }
             for item in scan.skipped
         ],
+        "summaries": _summaries(library.watcher, scan),
         "scanner": scanner_in_use(),
         "version": __version__,
     }
+
+
+def _summaries(watcher: Watcher, scan: Scan) -> list[SummariesJson]:
+    if watcher.shows_summaries:
+        return []
+    return [
+        {"folders": folders, "command": f"tb-npu board {shlex.quote(decode_name(str(watcher.logdirs[name])))}"}
+        for name, folders in scan.summaries
+    ]
 
 
 def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:

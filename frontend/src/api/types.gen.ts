@@ -150,6 +150,8 @@ export interface CatalogJson {
   runs: RunJson[];
   /** Folders that were skipped. */
   skipped: SkippedJson[];
+  /** By logdir. */
+  summaries: SummariesJson[];
   /** Implementation that reads traces; see installation.py. */
   scanner: "c" | "python";
   /** Version of the plugin. */
@@ -1561,6 +1563,14 @@ export interface StreamQueue {
   queue_max: number;
   /** Share of tasks that found no such task, from 0 to 1: the host-bound share. */
   empty_share: number;
+}
+
+/** Summary events of MindSpore below one logdir that TensorBoard does not show. */
+export interface SummariesJson {
+  /** Number of folders that hold some. */
+  folders: number;
+  /** Shell command that shows them. */
+  command: string;
 }
 
 /** A table, or a page of one, by columns. */

@@ -100,6 +100,9 @@ export const en = {
     "It was moved or deleted, or belongs to another logdir. Choose a run; the URL does not change until then.",
   "missing.worker.choose": "It was moved or deleted. Choose a worker; the URL does not change until then.",
   "missing.span.choose": "It was moved or deleted. Choose a span; the URL does not change until then.",
+  "summaries.title": "MindSpore Summary",
+  "summaries.found":
+    "Folders with loss curves, histograms, images, graphs or lineage: {count}. TensorBoard shows them in its own dashboards if you start it with:",
   "none.title": "No parsed profiles found",
   "none.unparsed": "Found, but not parsed yet",
   "command.copy": "Copy the command",
@@ -257,6 +260,9 @@ export const zh: Record<keyof typeof en, string> = {
   "missing.run.choose": "它已被移动或删除，或属于其他 logdir。请选择一个运行；选择之前地址保持不变。",
   "missing.worker.choose": "它已被移动或删除。请选择一个 Worker；选择之前地址保持不变。",
   "missing.span.choose": "它已被移动或删除。请选择一个 Span；选择之前地址保持不变。",
+  "summaries.title": "MindSpore Summary 数据",
+  "summaries.found":
+    "含有 loss 曲线、直方图、图像、计算图或溯源数据的目录数：{count}。用下面的命令启动 TensorBoard，即可在其自带页面中查看：",
   "none.title": "没有找到已解析的采集结果",
   "none.unparsed": "已找到，但尚未解析",
   "command.copy": "复制命令",

@@ -4,6 +4,7 @@ import { loadCatalog } from "../state/catalog";
 import { Button } from "../widgets/button";
 import { ShellCommand, shellWord } from "../widgets/shell_command";
 import { SkippedItems } from "./skipped";
+import { Summaries } from "./summaries";
 
 /** Names of result folders and files. */
 const KINDS = [
@@ -17,7 +18,7 @@ const KINDS = [
 
 /** Shown without results: the expected names, the logdir, and skipped folders. */
 export function NoRuns({ catalog }: { catalog: CatalogJson }) {
-  const { logdirs, scanning, skipped } = catalog;
+  const { logdirs, scanning, skipped, summaries } = catalog;
   const logdir = logdirs.join(t("none.and"));
   if (scanning) {
     return (
@@ -35,6 +36,8 @@ export function NoRuns({ catalog }: { catalog: CatalogJson }) {
   );
   return (
     <section class="card panel">
+      {summaries.length > 0 && <h2>{t("summaries.title")}</h2>}
+      <Summaries summaries={summaries} />
       {isUnparsed && notOpened}
       <h2>{t("none.title")}</h2>
       <p>{t("none.where", { logdir })}</p>

@@ -6,6 +6,7 @@ import { chooseRun, chooseSpan, chooseWorker, openView, place, selection } from 
 import { CompareWith, DiffSides } from "./diff_sides";
 import { RunSelect, SpanSelect, WorkerSelect } from "./selects";
 import { SkippedList } from "./skipped";
+import { SummaryHint } from "./summaries";
 
 /** Run, views, worker, span, comparison, and skipped folders. */
 export function SideBar() {
@@ -31,6 +32,7 @@ export function SideBar() {
         </>
       )}
       <SkippedList skipped={found.skipped} />
+      <SummaryHint summaries={found.summaries} />
     </nav>
   );
 }

@@ -3,6 +3,7 @@ import { act } from "preact/test-utils";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import type { CatalogJson, SpanJson } from "../../src/api/types.gen";
 import { NoRuns } from "../../src/shell/no_runs";
+import { SummaryHint } from "../../src/shell/summaries";
 import { TopBar } from "../../src/shell/top_bar";
 import { catalog } from "../../src/state/catalog";
 import { setParams } from "../../src/state/params";
@@ -27,6 +28,7 @@ const CATALOG: CatalogJson = {
     { id: "r2", label: "real", workers: [worker("w2", [span("s2", false)])] },
   ],
   skipped: [],
+  summaries: [],
   scanner: "c",
   version: "",
 };
@@ -72,4 +74,16 @@ test("a logdir with a comma in its name is one folder, in the sentence and in th
   const both = drawn(<NoRuns catalog={{ ...CATALOG, runs: [], logdirs: ["/a", "/b"] }} />);
   expect(both.textContent).toContain("/a and /b");
   expect(both.textContent).toContain("tb-npu mock --out /a");
+});
+
+test("where Summary events are, the command that shows them is named, without results and in the side bar", () => {
+  const summaries = [{ folders: 8, command: "tb-npu board /logs" }];
+  const text = drawn(<NoRuns catalog={{ ...CATALOG, runs: [], summaries }} />).textContent;
+  expect(text).toContain("8");
+  expect(text).toContain("tb-npu board /logs");
+  const hint = drawn(<SummaryHint summaries={summaries} />);
+  expect(hint.textContent).not.toContain("tb-npu");
+  act(() => hint.querySelector("button")?.click());
+  expect(document.body.textContent + hint.textContent).toContain("tb-npu board /logs");
+  expect(drawn(<SummaryHint summaries={[]} />).textContent).toBe("");
 });

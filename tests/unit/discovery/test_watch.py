@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.discovery import watch
-from tb_npu_plugin.discovery.logdirs import parse_logdirs
+from tb_npu_plugin.discovery.logdirs import parse_logdirs, shows_summaries
 from tb_npu_plugin.discovery.model import Scan
 from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.schema.summary_files import LOCK_FILE
 from tests.unit.store.results import NAME, write_result
 
 
@@ -121,3 +122,14 @@ def test_logdir_goes_first_and_is_made_absolute(tmp_path: Path, monkeypatch: pyt
     assert parse_logdirs("logs", "a:/x") == {"": tmp_path / "logs"}
     assert parse_logdirs("~/logs", "") == {"": Path("/home/somebody/logs")}
     assert parse_logdirs("", "") == {}
+
+
+def test_converted_summary_events_are_no_profiles(tmp_path: Path) -> None:
+    logs, converted = tmp_path / "logs", tmp_path / "converted"
+    converted.mkdir()
+    spec = f"{logs},{converted}"
+    assert list(parse_logdirs("", spec)) == ["logs", "converted"] and not shows_summaries(spec)
+    (converted / LOCK_FILE).touch()
+    assert parse_logdirs("", spec) == {"": logs} and shows_summaries(spec)
+    assert parse_logdirs("", f"a:{logs},{converted}") == {"a": logs}
+    assert parse_logdirs("", f"{logs},{logs},{converted}") == {"logs": logs, "logs (2)": logs}

@@ -2,6 +2,7 @@ import type { DoctorJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { SkippedItems } from "../../shell/skipped";
+import { Summaries } from "../../shell/summaries";
 import { catalog } from "../../state/catalog";
 import { useView } from "../../state/use_view";
 import { ALL_FINDINGS, Card, DiagnosisCard, Empty, MissingList, ProblemList, ViewFrame } from "../../widgets";
@@ -24,6 +25,7 @@ function DoctorView({ selection }: ViewProps) {
 
 function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run: string }) {
   const skipped = catalog.value?.skipped ?? [];
+  const summaries = catalog.value?.summaries ?? [];
   const isFine = answer.problems.length === 0;
   return (
     <div class="grid">
@@ -50,6 +52,11 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
         <Card title={t("doctor.skipped")}>
           {skipped.length > 0 ? <SkippedItems skipped={skipped} /> : <Empty text={t("doctor.skipped.none")} />}
         </Card>
+        {summaries.length > 0 && (
+          <Card title={t("summaries.title")}>
+            <Summaries summaries={summaries} />
+          </Card>
+        )}
       </div>
     </div>
   );

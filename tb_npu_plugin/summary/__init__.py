@@ -1,0 +1,1 @@
+"""Summary events of MindSpore, converted into event files of TensorBoard."""

@@ -1,0 +1,85 @@
+"""Records of an event file: length, checksum of the length, data, checksum of the data (the framing of TFRecord).
+Source: docs/facts/summary.md, Framing.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple, Optional
+
+from tensorboard.summary.writer.record_writer import masked_crc32c
+
+#: Length and its checksum, before the data.
+HEADER = struct.Struct("<QI")
+#: Checksum of the data, after it.
+FOOTER = struct.Struct("<I")
+#: Bytes that are read at a time when the next header is looked for.
+_BLOCK = 1 << 20
+#: The upper half of the length of a record below 4 GiB.
+_ZEROS = b"\0\0\0\0"
+
+
+class Record(NamedTuple):
+    """A record and its bytes in the file: [start, end). data: None if it is damaged."""
+
+    start: int
+    end: int
+    data: Optional[bytes]
+
+
+def read_records(file: BinaryIO, start: int) -> Iterator[Record]:
+    """The records from a byte on. A damaged record ends where the next intact header begins.
+
+    Stops at an incomplete record at the end of the file: it may still be being written.
+    """
+    size = os.fstat(file.fileno()).st_size
+    while start < size:
+        length = _length_at(file, start)
+        end: int | None = None
+        data = None
+        if length is not None:
+            end = start + HEADER.size + length + FOOTER.size
+            if end > size:
+                return
+            data = _data_at(file, start, end)
+        if end is None or (data is None and end < size and _length_at(file, end) is None):
+            end = _next_header(file, start + 1, size)
+            if end is None:
+                return
+        yield Record(start, end, data)
+        start = end
+
+
+def _length_at(file: BinaryIO, start: int) -> int | None:
+    """Length of the data of the record that begins here; None if no intact header does."""
+    file.seek(start)
+    header = file.read(HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    length, checksum = HEADER.unpack(header)
+    return int(length) if masked_crc32c(header[:8]) == checksum else None
+
+
+def _data_at(file: BinaryIO, start: int, end: int) -> bytes | None:
+    """Data of the record at [start, end); None if its checksum is wrong."""
+    file.seek(start + HEADER.size)
+    data = file.read(end - start - HEADER.size - FOOTER.size)
+    footer = file.read(FOOTER.size)
+    is_intact = len(footer) == FOOTER.size and FOOTER.unpack(footer)[0] == masked_crc32c(data)
+    return data if is_intact else None
+
+
+def _next_header(file: BinaryIO, start: int, size: int) -> int | None:
+    """First byte from `start` on at which an intact header begins."""
+    while start + HEADER.size <= size:
+        file.seek(start)
+        block = file.read(_BLOCK)
+        at = block.find(_ZEROS, 4)
+        while at != -1:
+            if at + 8 <= len(block) and masked_crc32c(block[at - 4 : at + 4]) == FOOTER.unpack_from(block, at + 4)[0]:
+                return start + at - 4
+            at = block.find(_ZEROS, at + 1)
+        start += max(len(block) - HEADER.size + 1, 1)
+    return None
