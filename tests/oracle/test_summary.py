@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ from tensorboard.compat.proto import graph_pb2
 
 from tb_npu_plugin.summary.mirror import Report, update
 from tests.conftest import real_data
+from tests.programs import python_of
 from tests.support.summary_files import fields, records
 from tests.unit.summary.shown import Shown, shown
 
@@ -86,10 +85,7 @@ def test_recorded_values_are_shown(run: str, operators: int, tags: int, tmp_path
 @pytest.fixture(scope="session")
 def mindspore() -> str:
     """A Python with MindSpore."""
-    python = os.environ.get("NPU_MINDSPORE_PYTHON", sys.executable)
-    if subprocess.run([python, "-c", "import mindspore"], capture_output=True, check=False).returncode:
-        pytest.skip("no MindSpore: set NPU_MINDSPORE_PYTHON to a Python that has it")
-    return python
+    return str(python_of("mindspore"))
 
 
 #: Writes every kind of value; prints the scalars and says when half is written.
