@@ -9,16 +9,23 @@ class DispatchedShapes:
     """Records name, input shapes and types of each dispatched operator; nothing where MindSpore has no dispatch mode."""
 
     def __init__(self) -> None:
-        #: (name, shapes, types) by time.
-        self.calls: list[tuple[str, list[list[int]], list[str]]] = []
+        self._calls: list[tuple[str, list[tuple[Any, Any]]]] = []
         self._mode: Any = None
+
+    @property
+    def calls(self) -> list[tuple[str, list[list[int]], list[str]]]:
+        """(name, shapes, types) by time."""
+        return [
+            (str(name), [list(shape) for shape, _ in tensors], [str(type_) for _, type_ in tensors])
+            for name, tensors in self._calls
+        ]
 
     def start(self) -> None:
         """Record from now, on this thread. Does nothing while MindSpore is being imported."""
         if self._mode is not None:
             return
         try:
-            self._mode = _mode(self.calls)
+            self._mode = _mode(self._calls)
         except ImportError:  # before 2.10, or too early
             return
         self._mode.__enter__()
@@ -36,10 +43,13 @@ def _mode(calls: list[Any]) -> Any:
 
     class Recorded(MsDispatchMode):  # type: ignore[misc]
         def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
-            flat = [one for item in args for one in (item if isinstance(item, (list, tuple)) else (item,))]
-            tensors = [one for one in flat if isinstance(one, Tensor)]
-            shapes, types = [list(one.shape) for one in tensors], [str(one.dtype) for one in tensors]
-            calls.append((str(getattr(func, "name", func)), shapes, types))
-            return func(*args, **(kwargs or {}))
+            tensors = []
+            for item in args:
+                if isinstance(item, Tensor):
+                    tensors.append((item.shape, item.dtype))
+                elif isinstance(item, (list, tuple)):
+                    tensors += [(one.shape, one.dtype) for one in item if isinstance(one, Tensor)]
+            calls.append((func.name, tensors))
+            return func(*args, **kwargs) if kwargs else func(*args)
 
     return Recorded()
