@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.tables import NULL_INT
-
-Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Row = Sequence[Any]
 #: KiB of pages that are kept: rows are appended, so that the last pages of each table are enough; and those that SQLite takes
 #: by itself, which help to make an index.
@@ -34,40 +32,37 @@ class Database:
         self._connection.executescript(
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
         )
-        self._inserts: dict[str, str] = {}
+        self._widths: dict[str, int] = {}  # columns of the tables that are made
 
     def make(self, table: str) -> None:
         """Make a table, if it is not there."""
-        if table not in self._inserts:
+        if table not in self._widths:
             columns = self._tables[table]
             self._connection.execute(f"CREATE TABLE {table} ({columns})")
-            marks = ",".join("?" * (columns.count(",") + 1))
-            self._inserts[table] = f"INSERT INTO {table} VALUES ({marks})"
+            self._widths[table] = columns.count(",") + 1
 
-    def add(self, table: str, rows: Sequence[Row]) -> None:
-        """Append rows, if there are any."""
-        if rows:
-            self.make(table)
-            self._connection.executemany(self._inserts[table], rows)
-
-    def add_columns(self, table: str, *columns: Sequence[Any] | Ints | int | None, only: Sequence[str] = ()) -> None:
-        """Append rows that are given by columns, one of a value for all rows by that number or None. In arrays NULL_INT is an
-        empty cell. only: names of the columns that are given, the others are empty; all without. A statement of several rows
-        takes little longer than one of a single row."""
-        filled = [_list(column) for column in columns if column is not None and not isinstance(column, int)]
-        if not filled[0]:
+    def add(self, table: str, rows: Iterable[Row]) -> None:
+        """Append rows, if there are any. A statement of several rows takes little longer than one of a single row."""
+        values = list(chain.from_iterable(rows))
+        if not values:
             return
         self.make(table)
-        cells = ",".join(
-            "NULL" if column is None else str(column) if isinstance(column, int) else "?" for column in columns
-        )
-        names = f" ({', '.join(only)})" if only else ""
-        values, width = list(chain.from_iterable(zip(*filled))), len(filled)
+        width = self._widths[table]
+        row = f"({','.join('?' * width)})"
         whole = len(values) // (_TOGETHER * width) * _TOGETHER * width
         for first, last, together in ((0, whole, _TOGETHER), (whole, len(values), 1)):
-            statement = f"INSERT INTO {table}{names} VALUES {','.join([f'({cells})'] * together)}"
-            step = together * width
+            statement, step = f"INSERT INTO {table} VALUES {','.join([row] * together)}", together * width
             self._connection.executemany(statement, [values[at : at + step] for at in range(first, last, step)])
+
+    def add_figures(self, table: str, keys: Sequence[int], figures: Mapping[int, Floats]) -> None:
+        """Append rows (key, name, figure): of each key one for each name. figures: of all keys, by name. One statement for a
+        key takes a third of the time of one for a row."""
+        self.make(table)
+        rows = ",".join(f"(?1,{name},?{number})" for number, name in enumerate(figures, 2))
+        values = np.column_stack(
+            [keys, *figures.values()]
+        ).tolist()  # as floats; the column's type makes them whole again
+        self._connection.executemany(f"INSERT INTO {table} VALUES {rows}", values)
 
     def enumeration(self, table: str, names: Mapping[str, int]) -> None:
         """A table that explains numbers."""
@@ -77,7 +72,7 @@ class Database:
 
     def index(self, table: str, definition: str) -> None:
         """An index, if its table is there."""
-        if table in self._inserts:
+        if table in self._widths:
             self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")
             self._connection.execute(f"CREATE INDEX {definition}")
 
@@ -86,15 +81,6 @@ class Database:
         self._connection.commit()
         self._connection.close()
         self._part.replace(self._path)
-
-
-def _list(column: Sequence[Any] | Ints) -> Sequence[Any]:
-    if not isinstance(column, np.ndarray):
-        return column
-    values: list[Any] = column.tolist()
-    for place in np.flatnonzero(column == NULL_INT).tolist():
-        values[place] = None
-    return values
 
 
 class Strings(dict[str, int]):

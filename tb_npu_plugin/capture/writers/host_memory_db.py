@@ -3,13 +3,11 @@ Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime
+from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _ENGINE = "GE"
@@ -44,13 +42,12 @@ class MemoryTables:
         self._engine.flush()
         self._memory.flush()
 
-    def _records(self, events: Iterable[Totals]) -> None:
-        rows = []
-        for now in events:
-            stream = None if now.component == _ENGINE else STREAM
-            sizes = (now.allocated, now.reserved, now.active)
-            rows.append((self._memory[now.component], now.at, *sizes, stream, self._device))
-        self._database.add("MEMORY_RECORD", rows)
+    def _records(self, totals: list[TotalsRow]) -> None:
+        texts, device = self._memory, self._device
+        self._database.add(
+            "MEMORY_RECORD",
+            [(texts[row[0]], *row[1:], None if row[0] == _ENGINE else STREAM, device) for row in totals],
+        )
 
     def _allocations(self) -> None:
         ready = [block for block in self._last if block.release is not None]
@@ -62,12 +59,14 @@ class MemoryTables:
     def _blocks(self, blocks: list[Allocation]) -> None:
         rows = []
         for block in blocks:
-            strings = self._engine if block.graph_engine else self._memory
-            times = (block.at, block.release, block.active_release)
-            durs = [None if end is None else end - block.at for end in times[1:]]
+            at, release, active = block.at, block.release, block.active_release
+            durs = None if release is None else release - at, None if active is None else active - at
+            if block.graph_engine:
+                name, stream = self._engine[_name(block)], None
+            else:
+                name, stream = self._memory[block.name], STREAM
             sizes = (*_sizes(block.before), *_sizes(block.after))
-            stream = None if block.graph_engine else STREAM
-            rows.append((strings[_name(block)], block.size, *times, *durs, *sizes, stream, self._device))
+            rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
         self._database.add("OP_MEMORY", rows)
 
     def _engine_events(self, blocks: list[Allocation]) -> None:

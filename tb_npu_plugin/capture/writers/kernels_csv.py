@@ -52,6 +52,8 @@ class Kernels:
     def _write(self, before: int) -> None:
         ready = [launch for launch in self._pending if launch.start < before]
         del self._pending[: len(ready)]
+        tasks = [launch for launch in ready if isinstance(launch, Task)]
+        figures = iter(self._figures.texts([task.kernel for task in tasks], [task.dur for task in tasks]))
         lines, previous, fixed = [], self._previous, self._output.dialect.fixed_decimals
         with_step, step_at, dur_text = self._keys[0] == "step", self._step_at, self._output.dur
         for launch in ready:
@@ -60,7 +62,10 @@ class Kernels:
             previous = start + dur
             wait_text = f"{wait / 1000:.6f}" if fixed else us_text(wait)
             times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
-            line = self._compute(launch, times) if isinstance(launch, Task) else self._communication(launch, times)
+            if isinstance(launch, Task):
+                line = self._compute(launch, times, next(figures))
+            else:
+                line = self._communication(launch, times)
             if with_step:
                 step = step_at(start)
                 line = f"{step.id if step else ''},{line}"
@@ -68,7 +73,7 @@ class Kernels:
         self._previous = previous
         self._file.add(lines)
 
-    def _compute(self, task: Task, times: str) -> str:
+    def _compute(self, task: Task, times: str, figures: str) -> str:
         kernel, dur = task.kernel, task.dur
         texts = self._texts.get(kernel)
         if texts is None:
@@ -85,9 +90,7 @@ class Kernels:
             group[2] = min(group[2], dur)
             group[3] = max(group[3], dur)
         line = f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
-        if self._names:
-            return f"{line},{self._figures.text(kernel, dur)}"
-        return line
+        return f"{line},{figures}" if self._names else line
 
     def _static(self, kernel: Kernel) -> tuple[str, str]:
         """The cells in front of the times and behind them; commas between, none outside."""
