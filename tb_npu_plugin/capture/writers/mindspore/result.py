@@ -7,15 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task
-from tb_npu_plugin.capture.writers.communication import Communication, Steps
+from tb_npu_plugin.capture.writers.communication import Steps
 from tb_npu_plugin.capture.writers.communication_figures import Moved
 from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.framework import Framework, OverlapWriter
-from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
-from tb_npu_plugin.capture.writers.links import link_writers
-from tb_npu_plugin.capture.writers.memory_csv import Modules
 from tb_npu_plugin.capture.writers.mindspore.database import CommunicationDatabase
 from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
@@ -23,7 +20,6 @@ from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder
 from tb_npu_plugin.capture.writers.mindspore.side_files import info, metadata
 from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
-from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache
 from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
 from tb_npu_plugin.capture.writers.text import cell
@@ -58,14 +54,15 @@ class LaunchedKernels(Kernels):
 
 
 class OperatorShapes:
-    """operator_details.csv: name and shapes of each launch."""
+    """operator_details.csv: name and shapes of each launch; not made without shapes."""
 
     def __init__(self, output: Output) -> None:
-        self._file = output.csv(schema.OPERATORS, names.OPERATOR_KEYS)
+        self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
 
     def add(self, segment: Segment) -> None:
         """Write the launches of one segment, by start."""
-        self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
+        if self._shapes:
+            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
 
     def _line(self, op: HostOp) -> str:
         return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
@@ -122,39 +119,31 @@ DIALECT = replace(
 )
 
 
-def _writers(output: Output, windows: Windows) -> tuple[list[Writer], list[OverlapWriter]]:
-    options = output.options
-    writers: list[Writer] = [MindData(output)]
-    overlapped: list[OverlapWriter] = []
-    if "text" in options.export:
-        writers += _text_writers(output, windows)
-        overlapped += [StepTrace(output)] if options.device else []
-        overlapped += [LaunchedTrace(output)]
+def _others(output: Output, windows: Windows) -> list[Writer]:
+    """The files of the data pipeline, and databases."""
+    options, process = output.options, output.process
+    out: list[Writer] = [MindData(output)]
     if "db" in options.export:
         tables = {table: columns for table, columns in TABLES.items() if table in names.DB_TABLES}
-        name = f"{names.PROFILER_DB}_{output.process.rank}.db"
-        writers.append(ProfilerDatabase(output, name, tables, with_framework=False))
-        writers += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
-    return writers, overlapped
+        name = f"{names.PROFILER_DB}_{process.rank}.db"
+        out.append(ProfilerDatabase(output, name, tables, with_framework=False))
+        out += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
+    return out
 
 
-def _text_writers(output: Output, windows: Windows) -> list[Writer]:
-    """Writers of the text files but the trace and the steps; one without rows is not made."""
-    options = output.options
-    writers: list[Writer] = []
-    if options.device:
-        writers.append(LaunchedKernels(output, windows))
-        writers += [L2Cache(output)] if options.l2_cache else []
-    writers += link_writers(output)
-    if options.device and options.level >= 1:
-        writers += [Communication(output, windows, MarkedSteps), Apis(output)]
-        writers += [AiCpu(output)] if options.level >= 2 else []
-    if options.memory:
-        writers += [Allocations(output)] if options.cpu else []
-        writers += [MemoryRecord(output), Modules(output)]
-    if options.cpu and options.shapes:
-        writers.append(OperatorShapes(output))
-    return writers
-
-
-MINDSPORE = Framework(SUFFIX, DIALECT, HostWindows, _writers, info, metadata, Recorder)
+MINDSPORE = Framework(
+    suffix=SUFFIX,
+    dialect=DIALECT,
+    windows=HostWindows,
+    kernels=LaunchedKernels,
+    steps=lambda output, _: StepTrace(output),
+    trace=lambda output, _: LaunchedTrace(output),
+    operators=lambda output, _: OperatorShapes(output),
+    allocations=lambda output, _: Allocations(output),
+    memory_record=lambda output, _: MemoryRecord(output),
+    communication=MarkedSteps,
+    others=_others,
+    info=info,
+    metadata=metadata,
+    record=Recorder,
+)
