@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.planes_db import PlaneTables
 from tb_npu_plugin.schema import metric_sets
@@ -15,6 +14,7 @@ from tb_npu_plugin.schema import torch_npu_db as schema
 
 _NO_ID = schema.NO_ID
 _DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
+_MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
 #: Core -> kind of task, as the host side names it.
 _KINDS = {
     "AI_VECTOR_CORE": "KERNEL_AIVEC",
@@ -29,6 +29,41 @@ _COMM_STREAM = 4
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
+
+
+class MarkTables:
+    """MSTX_EVENTS: all that Level_none has of the device's side."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._pid, self._database, self._text = output.process.pid << 32, database, strings
+        self._count = 0
+
+    def add(self, segment: Segment) -> None:
+        """Write the marks of one segment."""
+        rows: list[Row] = []
+        for mark in segment.marks:
+            self._count += 1
+            tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
+            connection = _NO_ID if mark.task is None else mark.task.connection
+            rows.append(
+                (
+                    mark.start,
+                    mark.end,
+                    kind,
+                    self._count,
+                    _NO_ID,
+                    self._text[mark.message],
+                    tid,
+                    tid,
+                    self._text[mark.domain],
+                    connection,
+                )
+            )
+        self._database.add("MSTX_EVENTS", rows)
+        self._text.flush()
+
+    def close(self) -> None:
+        """Nothing is left."""
 
 
 class DeviceTables:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.database import Database, Strings
-from tb_npu_plugin.capture.writers.device_db import DeviceTables
+from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.host_db import HostTables
 from tb_npu_plugin.capture.writers.links import LinkTables
-from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.records import OpInfo, Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.trace_text import Clock, event, meta, quote
+from tb_npu_plugin.capture.writers.trace_text import Clock, event, meta, process_rows, quote
 
 _SEPARATOR = ";\r\n"
 _QUOTE = '"'
@@ -117,11 +117,7 @@ class HostEvents:
     def rows(self) -> list[str]:
         """Names of the process and its threads."""
         top = max(self._process.threads, default=0)
-        rows = [
-            meta("process_name", self._pid, 0, name="Python"),
-            meta("process_labels", self._pid, 0, labels="CPU"),
-            meta("process_sort_index", self._pid, 0, sort_index=0),
-        ]
+        rows = process_rows("Python", self._pid, "CPU", 0)
         for tid in self._process.threads:
             rows.append(meta("thread_name", self._pid, tid, name=f"Thread {tid}"))
             index = top + 1 if tid == self._process.dequeue_tid else tid

@@ -38,6 +38,19 @@ def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
     return event({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"})
 
 
+def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Events that name and sort a process, then its threads: (id, name)."""
+    out = [
+        meta("process_name", pid, 0, name=name),
+        meta("process_labels", pid, 0, labels=label),
+        meta("process_sort_index", pid, 0, sort_index=sort),
+    ]
+    for tid, title in threads:
+        out.append(meta("thread_name", pid, tid, name=title))
+        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
+    return out
+
+
 class Parts:
     """A JSON list, or the members of an object, written in parts that grow side by side and are put together in order at
     the end.

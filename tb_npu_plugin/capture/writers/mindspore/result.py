@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task
+from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
 from tb_npu_plugin.capture.writers.communication import Steps
 from tb_npu_plugin.capture.writers.communication_figures import Moved
 from tb_npu_plugin.capture.writers.dialect import NEW
 from tb_npu_plugin.capture.writers.files import Output, Writer
 from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
-from tb_npu_plugin.capture.writers.mindspore.database import CommunicationDatabase
 from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder

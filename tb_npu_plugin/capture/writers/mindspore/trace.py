@@ -7,7 +7,7 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, scope_of
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, Trace
 from tb_npu_plugin.capture.writers.trace_device import DeviceEvents, Timed
-from tb_npu_plugin.capture.writers.trace_text import Clock, meta, quote, text_ts
+from tb_npu_plugin.capture.writers.trace_text import Clock, process_rows, quote, text_ts
 from tb_npu_plugin.schema import mindspore as names
 
 _PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
@@ -107,23 +107,13 @@ class FrameworkEvents:
 
     def rows(self) -> list[str]:
         """Names of the processes and threads."""
-        out = _process(names.PROCESS_MINDSPORE, [(tid, f"Thread {tid}") for tid in sorted(self._threads)])
+        threads = {names.PROCESS_MINDSPORE: [(tid, f"Thread {tid}") for tid in sorted(self._threads)]}
         if self._depth >= 0:
-            out += _process(names.PROCESS_SCOPE, [(depth, f"Layer{depth}") for depth in range(self._depth + 1)])
+            threads[names.PROCESS_SCOPE] = [(depth, f"Layer{depth}") for depth in range(self._depth + 1)]
+        out = []
+        for name, rows in threads.items():
+            out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
         return out
-
-
-def _process(name: str, threads: list[tuple[int, str]]) -> list[str]:
-    pid = names.PIDS[name]
-    out = [
-        meta("process_name", pid, 0, name=name),
-        meta("process_labels", pid, 0, labels="CPU"),
-        meta("process_sort_index", pid, 0, sort_index=names.SORTS[name]),
-    ]
-    for tid, title in threads:
-        out.append(meta("thread_name", pid, tid, name=title))
-        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
-    return out
 
 
 class LaunchedEvents(DeviceEvents):
