@@ -79,7 +79,6 @@ class DeviceTables:
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
         #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
         self._kernels: dict[Kernel, tuple[tuple[int, int], Row | None]] = {}
-        self._streams: dict[int, int] = {}  # by group
         self._tasks = self._ops = 0
         self._planes = PlaneTables(output, database, strings)
         self._marks = MarkTables(output, database, strings)
@@ -190,11 +189,8 @@ class DeviceTables:
 
     def _first_stream(self, group: Group) -> int:
         """Stream of the first plane of a group."""
-        found = self._streams.get(group.index)
-        if found is None:
-            before = (other.planes for other in self._output.process.groups if other.index < group.index)
-            found = self._streams[group.index] = _COMM_STREAM + sum(before)
-        return found
+        groups = self._output.process.groups
+        return _COMM_STREAM + sum(other.planes for other in groups if other.index < group.index)
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory

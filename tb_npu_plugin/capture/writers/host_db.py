@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import cache
 from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
+from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
@@ -31,8 +33,7 @@ class HostTables:
         self._pid = output.process.pid << 32
         self._connections = 0
         self._chains: dict[tuple[str, ...], int] = {}
-        self._infos: dict[OpInfo, _Shared] = {}
-        self._queued: dict[str, tuple[int, int]] = {}  # names of enqueue and dequeue
+        self._shared = cache(self._work_out_shared)
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
@@ -80,26 +81,20 @@ class HostTables:
 
     def _op(self, op: HostOp, link: int | None) -> Row:
         """Row of PYTORCH_API."""
-        info = op.info
-        shared = self._infos.get(info)
-        if shared is None:
-            shared = self._infos[info] = self._shared(info)
-        name, others = shared
+        name, others = self._shared(op.info)
         return (op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others)
 
     def _queue(self, segment: Segment, links: Sequence[int]) -> list[Row]:
         """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""
         out: list[Row] = []
-        launching, names = self._pid | self._output.process.dequeue_tid, self._queued
+        launching, texts = self._pid | self._output.process.dequeue_tid, self._torch
         for item, link in zip(segment.queue, links):
-            if item.name not in names:
-                names[item.name] = self._torch[f"Enqueue@{item.name}"], self._torch[f"Dequeue@{item.name}"]
-            enqueue, dequeue = names[item.name]
+            enqueue, dequeue = texts[f"Enqueue@{item.name}"], texts[f"Dequeue@{item.name}"]
             out.append((item.start, item.end, self._pid | item.op.tid, link, enqueue, *_NO_OPERATOR, _QUEUE))
             out.append((item.dequeue_start, item.dequeue_end, launching, link, dequeue, *_NO_OPERATOR, _QUEUE))
         return out
 
-    def _shared(self, info: OpInfo) -> _Shared:
+    def _work_out_shared(self, info: OpInfo) -> _Shared:
         options = self._output.options
         sizes = self._torch[info.shapes] if options.shapes and info.shapes else None
         types = self._torch[info.types] if options.shapes and info.types else None
@@ -124,11 +119,7 @@ def _connections(segment: Segment) -> dict[HostOp, list[int]]:
             out[task.op].append(task.connection)
     for launch in segment.comm:
         out[launch.op].append(launch.connection)
-    forward = {op.sequence: op for op in segment.ops if op.sequence >= 0 and not op.forward_tid}
-    backward = {op.sequence: op for op in segment.ops if op.sequence >= 0 and op.forward_tid}
-    for number in forward.keys() & backward.keys():
-        # beside the correlation ids of the task queue, which count by one from 8000 on
-        connection = schema.CONNECTION_OFFSET + (1 << 27) + number
-        out[forward[number]].append(connection)
-        out[backward[number]].append(connection)
+    for number, ops in forward_and_backward(segment.ops):
+        for op in ops:  # beside the correlation ids of the task queue, which count by one from 8000 on
+            out[op].append(schema.CONNECTION_OFFSET + (1 << 27) + number)
     return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Union
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task, by_start
@@ -30,7 +31,7 @@ class Kernels:
         self._with_ids = self._detailed or output.dialect.ids_at_level_0
         self._lead = f"{device}{_MODEL}," if self._with_ids else device
         self._file = output.csv(schema.KERNELS, self._keys, self._names)
-        self._texts: dict[Kernel, tuple[str, str]] = {}
+        self._texts = cache(self._make_texts)
         self._pending: list[Launch] = []
         self._previous: int | None = None
         self._groups: dict[tuple[str, str], list[int]] = {}
@@ -75,12 +76,11 @@ class Kernels:
 
     def _compute(self, task: Task, times: str, figures: str) -> str:
         kernel, dur = task.kernel, task.dur
-        texts = self._texts.get(kernel)
-        if texts is None:
-            texts = self._texts[kernel] = self._static(kernel)
+        front, back = self._texts(kernel)
         ids = f"{task.task},{task.stream}," if self._with_ids else ""
+        line = f"{self._lead}{ids}{front},{times},{back}"
         if not self._detailed:
-            return f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
+            return line
         group = self._groups.get((kernel.type, kernel.core))
         if group is None:
             self._groups[kernel.type, kernel.core] = [1, dur, dur, dur]
@@ -89,10 +89,9 @@ class Kernels:
             group[1] += dur
             group[2] = min(group[2], dur)
             group[3] = max(group[3], dur)
-        line = f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
         return f"{line},{figures}" if self._names else line
 
-    def _static(self, kernel: Kernel) -> tuple[str, str]:
+    def _make_texts(self, kernel: Kernel) -> tuple[str, str]:
         """The cells in front of the times and behind them; commas between, none outside."""
         if not self._detailed:
             return f"{cell(kernel.name)},N/A,N/A", "0"

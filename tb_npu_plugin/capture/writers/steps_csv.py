@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from tb_npu_plugin.capture.writers.overlap import (
 )
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
+Number = TypeVar("Number", int, float)
 Ints = NDArray[np.int64]
 #: When the first thing of a step computed or communicated, where only gaps begin in it (it copies).
 _NOTHING = 1 << 63
@@ -102,7 +104,7 @@ class StepSums:
         for key, step in self._steps.items():
             facts = [ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy)]
             preparing = 0.0 if step.busy == _NOTHING else facts[3] - facts[0]
-            out.append((key, _figures(step.us, facts[2] - facts[1], self._bubbles[key][1], preparing)))
+            out.append((key, figures_of(step.us, facts[2] - facts[1], self._bubbles[key][1], preparing)))
         return out
 
     def exact(self) -> list[tuple[int | None, dict[str, float]]]:
@@ -110,13 +112,13 @@ class StepSums:
         out = []
         for key, step in self._steps.items():
             preparing = 0 if step.busy == _NOTHING else step.busy - step.host_start
-            found = _figures(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
+            found = figures_of(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
             out.append((key, {name: ns / 1000 for name, ns in found.items()}))
         return out
 
 
-def _figures(sums: Sequence[float], whole: float, bubble: float, preparing: float) -> dict[str, float]:
-    """sums: by kind of overlap row; whole: from the first to the last of them; bubble: of receiving."""
+def figures_of(sums: Sequence[Number], whole: Number, bubble: Number, preparing: Number) -> dict[str, Number]:
+    """Figures of a step. sums: by kind of overlap row; whole: from the first to the last of them; bubble: of receiving."""
     alone, communication = sums[ALONE], sums[COMMUNICATION]
     return {
         "computing": sums[COMPUTING],

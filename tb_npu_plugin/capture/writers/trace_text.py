@@ -38,6 +38,14 @@ def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
     return event({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"})
 
 
+def flow_end(end: str, name: str, category: str, id_: int, pid: int, tid: int, at: str) -> str:
+    """The start ("s") or the end ("f") of a flow. at: JSON text of its time."""
+    return (
+        f'{{"ph": "{end}", "bp": "e", "name": "{name}", "id": {id_}, "pid": {pid}, "tid": {tid}, "ts": {at}, '
+        f'"cat": "{category}"}}'
+    )
+
+
 def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
     """Events that name and sort a process, then its threads: (id, name)."""
     out = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
 from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task
 from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
@@ -34,7 +35,7 @@ class LaunchedKernels(Kernels):
 
     def __init__(self, output: Output, windows: Windows) -> None:
         super().__init__(output, windows)
-        self._named: dict[tuple[OpInfo, Kernel], Kernel] = {}
+        self._named = cache(_named)
 
     def add(self, segment: Segment) -> None:
         """Write the rows that no later record can come before."""
@@ -45,12 +46,11 @@ class LaunchedKernels(Kernels):
     def _name(self, task: Task) -> Task:
         if task.op is None or not task.kernel.core:
             return task
-        key = (task.op.info, task.kernel)
-        found = self._named.get(key)
-        if found is None:
-            title = f"{task.op.info.name}{names.LAUNCH_SEPARATOR}{task.kernel.name}"
-            found = self._named[key] = replace(task.kernel, name=title)
-        return replace(task, kernel=found)
+        return replace(task, kernel=self._named(task.op.info, task.kernel))
+
+
+def _named(info: OpInfo, kernel: Kernel) -> Kernel:
+    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
 
 
 class OperatorShapes:

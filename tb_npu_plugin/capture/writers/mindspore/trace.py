@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, scope_of
@@ -40,7 +42,7 @@ class FrameworkEvents:
 
     def __init__(self, output: Output, ts: Clock) -> None:
         self._options, self._launcher, self._ts = output.options, output.process.dequeue_tid, ts
-        self._fronts: dict[OpInfo, str] = {}
+        self._front = cache(_front)
         self._threads: set[int] = set()
         self._depth = -1
 
@@ -50,10 +52,7 @@ class FrameworkEvents:
         return [self._event(op) for op in segment.ops]
 
     def _event(self, op: HostOp) -> str:
-        front = self._fronts.get(op.info)
-        if front is None:
-            front = self._fronts[op.info] = f'{{"name": {quote(op.info.name)}, "ph": "X", "pid": {_PID}, "tid": '
-        return f'{front}{op.tid}, "ts": {self._ts(op.start)}, "dur": {text_ts(op.end - op.start)}, "args": {{}}}}'
+        return f'{self._front(op.info)}{op.tid}, "ts": {self._ts(op.start)}, "dur": {text_ts(op.end - op.start)}, "args": {{}}}}'
 
     def flows(self, segment: Segment) -> list[str]:
         """From the event on the main thread to the launch."""
@@ -114,6 +113,10 @@ class FrameworkEvents:
         for name, rows in threads.items():
             out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
         return out
+
+
+def _front(info: OpInfo) -> str:
+    return f'{{"name": {quote(info.name)}, "ph": "X", "pid": {_PID}, "tid": '
 
 
 class LaunchedEvents(DeviceEvents):
