@@ -17,6 +17,7 @@ from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import torch_npu_json as words
 
 _TIMES = (words.START, words.ELAPSE, words.TRANSIT, words.WAIT, words.SYNC, words.IDLE)
+_MOVED = (words.TRANSPORT, words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS)
 _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 
 
@@ -75,21 +76,8 @@ class Analysis:
             for key, links in found.items():
                 name, _, group = key.partition("@")
                 for link, figures in links.items():
-                    ends = link.split("-")
-                    rows.append(
-                        (
-                            name,
-                            group,
-                            *ends,
-                            figures[words.TRANSPORT],
-                            figures[words.SIZE],
-                            figures[words.TRANSIT],
-                            figures[words.BANDWIDTH_GBS],
-                            step,
-                            kind,
-                            figures.get(words.OP_NAME, ""),
-                        )
-                    )
+                    sizes = [figures[word] for word in _MOVED]
+                    rows.append((name, group, *link.split("-"), *sizes, step, kind, figures.get(words.OP_NAME, "")))
         self._add("CommAnalyzerMatrix", rows)
 
 
@@ -128,8 +116,7 @@ class CommunicationDatabase:
             bandwidths += links
             for (src, dst), moved in links_of(op).items():
                 entry = moved.entry(None)
-                figures = (entry[words.SIZE], entry[words.TRANSIT], entry[words.BANDWIDTH_GBS])
-                matrix.append((op.name, op.group.id, str(src), str(dst), moved.transport, *figures))
+                matrix.append((op.name, op.group.id, str(src), str(dst), *(entry[word] for word in _MOVED)))
         self._database.add("CommAnalyzerTime", times)
         self._database.add("CommAnalyzerBandwidth", bandwidths)
         self._database.add("CommAnalyzerMatrix", matrix)

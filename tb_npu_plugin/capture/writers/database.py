@@ -32,6 +32,7 @@ class Database:
         self._connection.executescript(
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
         )
+        self.strings: list[Strings] = []
         self._widths: dict[str, int] = {}  # columns of the tables that are made
 
     def make(self, table: str) -> None:
@@ -78,29 +79,21 @@ class Database:
 
     def close(self) -> None:
         """Complete the file."""
+        for strings in self.strings:
+            self.add("STRING_IDS", [(id_, text) for text, id_ in strings.items()])
         self._connection.commit()
         self._connection.close()
         self._part.replace(self._path)
 
 
 class Strings(dict[str, int]):
-    """Ids of texts, from `first` on; a text that is new gets one when it is asked for."""
+    """Ids of texts, from `first` on; a text that is new gets one when it is asked for. The database writes them in the end."""
 
     def __init__(self, database: Database, first: int) -> None:
         super().__init__()
-        self._database, self._first = database, first
-        self._new: list[Row] = []
+        self._first = first
+        database.strings.append(self)
 
     def __missing__(self, text: str) -> int:
         found = self[text] = self._first + len(self)
-        self._new.append((found, text))
         return found
-
-    def learn(self, text: str) -> None:
-        """Give a text its id, if it has none."""
-        self[text]
-
-    def flush(self) -> None:
-        """Write the texts that are new."""
-        self._database.add("STRING_IDS", self._new)
-        self._new = []

@@ -45,25 +45,9 @@ class MarkTables:
             self._count += 1
             tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
             connection = _NO_ID if mark.task is None else mark.task.connection
-            rows.append(
-                (
-                    mark.start,
-                    mark.end,
-                    kind,
-                    self._count,
-                    _NO_ID,
-                    self._text[mark.message],
-                    tid,
-                    tid,
-                    self._text[mark.domain],
-                    connection,
-                )
-            )
+            texts = self._text[mark.message], tid, tid, self._text[mark.domain]
+            rows.append((mark.start, mark.end, kind, self._count, _NO_ID, *texts, connection))
         self._database.add("MSTX_EVENTS", rows)
-        self._text.flush()
-
-    def close(self) -> None:
-        """Nothing is left."""
 
 
 class DeviceTables:
@@ -90,11 +74,6 @@ class DeviceTables:
         self._communicate(segment.comm)
         self._marks.add(segment)
         self._samples(segment)
-        self._text.flush()
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._text.flush()
 
     def _cann(self, calls: Sequence[CannCall]) -> None:
         text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
@@ -143,45 +122,18 @@ class DeviceTables:
             text[value or "N/A"]
             for value in (kernel.input_formats, kernel.input_types, kernel.output_formats, kernel.output_types)
         ]
-        return (
-            text[kernel.name],
-            kernel.block,
-            kernel.mix,
-            text[kernel.core],
-            text[kernel.type],
-            others[0],
-            others[1],
-            shapes[0],
-            others[2],
-            others[3],
-            shapes[1],
-            text["N/A"],
-            text[kernel.state],
-            text["YES" if kernel.hf32 else "NO"],
-        )
+        front = text[kernel.name], kernel.block, kernel.mix, text[kernel.core], text[kernel.type]
+        back = text["N/A"], text[kernel.state], text["YES" if kernel.hf32 else "NO"]
+        return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
 
     def _communicate(self, ops: Sequence[CommOp]) -> None:
         rows, text, planes = [], self._text, self._planes
         for op in ops:
             self._ops += 1
             name, group = text[op.name], text[op.group.name or op.group.id]
-            rows.append(
-                (
-                    name,
-                    op.start,
-                    op.end,
-                    op.connection,
-                    group,
-                    self._ops,
-                    0,
-                    0,
-                    _DATA[op.data_type],
-                    text[op.algorithm],
-                    op.count,
-                    text[op.type],
-                    self._device,
-                )
-            )
+            front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
+            back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
+            rows.append((*front, *back))
             if self._detailed:
                 planes.add(op, self._ops, group, self._first_stream(op.group), self._tasks)
                 self._tasks += len(op.planes)

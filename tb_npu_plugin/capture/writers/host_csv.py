@@ -119,5 +119,5 @@ class Apis:
             variance = (count * squares - total * total) / (count * count) / 1e6
             mean = round(total / count / 1000, 3)
             figures = f"{us_text(total)},{count},{mean},{us_text(least)},{us_text(most)},{round(variance, 3)}"
-            file.write([f"{lead}{level},{cell(name)},{figures}"])
+            file.add([f"{lead}{level},{cell(name)},{figures}"])
         file.close()

@@ -11,7 +11,6 @@ from typing import Optional
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
 from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
 
@@ -24,12 +23,11 @@ _Shared = tuple[int, tuple[Optional[int], Optional[int], Optional[int], int]]
 
 
 class HostTables:
-    """PYTORCH_API and what it refers to, steps, memory."""
+    """PYTORCH_API and what it refers to, steps, collections of garbage."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._output, self._database = output, database
         self._torch = Strings(database, schema.TORCH_STRINGS)
-        self._memory = MemoryTables(output, database) if output.options.memory else None
         self._pid = output.process.pid << 32
         self._connections = 0
         self._chains: dict[tuple[str, ...], int] = {}
@@ -42,20 +40,6 @@ class HostTables:
             database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
         self._calls(segment)
         database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
-        if self._memory is not None:
-            self._memory.add(segment)
-        self._flush()
-
-    def close(self) -> None:
-        """Write what was kept."""
-        if self._memory is not None:
-            self._memory.close()
-        self._flush()
-
-    def _flush(self) -> None:
-        self._torch.flush()
-        if self._memory is not None:
-            self._memory.flush()
 
     # -- calls --------------------------------------------------------------------------------------
     def _calls(self, segment: Segment) -> None:

@@ -37,11 +37,6 @@ class MemoryTables:
         self._blocks(self._held)
         self._records(self._totals.close())
 
-    def flush(self) -> None:
-        """Write the texts that are new."""
-        self._engine.flush()
-        self._memory.flush()
-
     def _records(self, totals: list[TotalsRow]) -> None:
         texts, device = self._memory, self._device
         self._database.add(

@@ -34,7 +34,7 @@ class Kernels:
         self._texts = cache(self._make_texts)
         self._pending: list[Launch] = []
         self._previous: int | None = None
-        self._groups: dict[tuple[str, str], list[int]] = {}
+        self._groups: dict[tuple[str, str], tuple[int, int, int, int]] = {}
 
     def add(self, segment: Segment) -> None:
         """Write the rows that no later record can come before."""
@@ -81,14 +81,9 @@ class Kernels:
         line = f"{self._lead}{ids}{front},{times},{back}"
         if not self._detailed:
             return line
-        group = self._groups.get((kernel.type, kernel.core))
-        if group is None:
-            self._groups[kernel.type, kernel.core] = [1, dur, dur, dur]
-        else:
-            group[0] += 1
-            group[1] += dur
-            group[2] = min(group[2], dur)
-            group[3] = max(group[3], dur)
+        key = kernel.type, kernel.core
+        count, total, least, most = self._groups.get(key, (0, 0, dur, dur))
+        self._groups[key] = count + 1, total + dur, min(least, dur), max(most, dur)
         return f"{line},{figures}" if self._names else line
 
     def _make_texts(self, kernel: Kernel) -> tuple[str, str]:
@@ -122,7 +117,7 @@ class Kernels:
         dur = output.dur
         for (type_, core), (count, total, low, high) in sorted(self._groups.items(), key=lambda item: -item[1][1]):
             mean, ratio = round(total / count / 1000, 3), round(total * 100 / whole, 3)
-            file.write([f"{lead}{cell(type_)},{core},{count},{dur(total)},{dur(low)},{mean},{dur(high)},{ratio}"])
+            file.add([f"{lead}{cell(type_)},{core},{count},{dur(total)},{dur(low)},{mean},{dur(high)},{ratio}"])
         file.close()
 
 

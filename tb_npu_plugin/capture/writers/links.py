@@ -180,9 +180,6 @@ class LinkTables:
         for sample in segment.links:
             self._database.add(sample.link.upper(), [(self._device, sample.at, *self._cells(sample))])
 
-    def close(self) -> None:
-        """Nothing is left."""
-
     def _cells(self, sample: LinkSample) -> Row:
         if sample.link == words.HCCS:
             return [_rate(sample, way) for way in schema.HCCS_KINDS]

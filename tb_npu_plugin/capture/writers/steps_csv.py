@@ -146,5 +146,5 @@ class StepTrace(StepSums):
         file = self._output.csv(schema.STEP_TRACE, tuple(keys))
         for step, figures in self.rounded():
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
-            file.write([",".join(str(cells[name]) for name in keys)])
+            file.add([",".join(str(cells[name]) for name in keys)])
         file.close()

@@ -61,11 +61,10 @@ class CsvFile:
             self._file.write(self._header.encode())
         return self._file
 
-    def write(self, lines: Sequence[str]) -> None:
-        """Append rows: cells joined by commas, quoted where needed, without line end."""
-        file = self._open()
+    def add(self, lines: Sequence[str]) -> None:
+        """Append rows, if there are any: cells joined by commas, quoted where needed, without line end."""
         if lines:
-            file.write(self.encode(lines))
+            self._open().write(self.encode(lines))
 
     def encode(self, lines: Sequence[str]) -> bytes:
         """Bytes of at least one row. Raises ValueError if the first one does not fit the header, for example after a
@@ -74,11 +73,6 @@ class CsvFile:
         if width != self._width:
             raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
         return (self._newline.join(lines) + self._newline).encode()
-
-    def add(self, lines: Sequence[str]) -> None:
-        """Append rows if there are any."""
-        if lines:
-            self.write(lines)
 
     def part(self) -> Rows:
         """Rows that go behind others that come later."""

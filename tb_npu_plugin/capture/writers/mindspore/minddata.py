@@ -92,14 +92,14 @@ class MindData:
         keys = tuple(column.headers[0] for column in schema.DATASET.columns)
         file = CsvFile(self._folder / schema.DATASET.name, keys, _NEWLINE)
         waits = [end - start for start, end in self._waits]
-        file.write([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
+        file.add([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
         for operator in OPERATORS:
             if operator is EPOCH_CTRL:
                 continue  # runs inside its parent
             count, each = pipeline.count(operator, self._process.start, self._process.end)
             if count:
                 stage = "Push" if operator is DEVICE_QUEUE else "WorkerEntry"
-                file.write([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
+                file.add([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
         file.close()
 
     def _table(self, sizes: dict[Operator, list[int]], interval: int) -> None:
@@ -114,7 +114,7 @@ class MindData:
                 queue = [json.dumps(found), str(average), str(operator.capacity), str(average / operator.capacity)]
             children = json.dumps([_INPUTS[operator].id]) if operator in _INPUTS else ""
             front = [str(operator.id), f"{operator.type}Op", str(operator.workers)]
-            file.write([",".join(map(cell, [*front, *queue, str(interval), parent, children]))])
+            file.add([",".join(map(cell, [*front, *queue, str(interval), parent, children]))])
             parent = str(operator.id)
         file.close()
 

@@ -96,7 +96,7 @@ class StepTrace:
         file = self._output.csv(schema.STEP_TRACE, keys)
         for step in self._steps:
             texts = self._figures(step)
-            file.write([",".join(texts[key] for key in keys)])
+            file.add([",".join(texts[key] for key in keys)])
         file.close()
 
     def _figures(self, step: _Sums) -> dict[str, str]:
