@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Row = Sequence[Any]
+#: An empty cell: SQLite stores NaN as NULL. Python's sqlite3 takes as long for one None as for five numbers.
+NULL = float("nan")
 #: KiB of pages that are kept: rows are appended, so that the last pages of each table are enough; and those that SQLite takes
 #: by itself, which help to make an index.
 _CACHE, _INDEX_CACHE = 512, 2000

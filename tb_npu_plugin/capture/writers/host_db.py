@@ -6,20 +6,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
-from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
-from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+from tb_npu_plugin.capture.writers.database import NULL, Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
 #: Cells of PYTORCH_API that calls other than operators lack: sequence, thread of the forward, sizes, types, call chain.
-_NO_OPERATOR = (None,) * 5
+_NO_OPERATOR = (NULL,) * 5
 #: What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu writes the sizes
 #: of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind.
-_Shared = tuple[int, tuple[Optional[int], Optional[int], Optional[int], int]]
+_Shared = tuple[int, tuple[float, float, float, int]]
 
 
 class HostTables:
@@ -52,18 +51,18 @@ class HostTables:
         rows = [(id_, connection) for op, id_ in links.items() for connection in connections[op]]
         rows += [(id_, schema.CONNECTION_OFFSET + item.correlation) for id_, item in zip(queued, segment.queue)]
         self._database.add("CONNECTION_IDS", rows)
-        self._database.add("PYTORCH_API", [self._op(op, links.get(op)) for op in segment.ops])
+        self._database.add("PYTORCH_API", [self._op(op, links.get(op, NULL)) for op in segment.ops])
         self._database.add("PYTORCH_API", self._queue(segment, queued))
         if self._output.options.stack:
             self._database.add(
                 "PYTORCH_API",
                 [
-                    (call.start, call.end, self._pid | call.tid, None, self._torch[call.name], *_NO_OPERATOR, _TRACE)
+                    (call.start, call.end, self._pid | call.tid, NULL, self._torch[call.name], *_NO_OPERATOR, _TRACE)
                     for call in segment.python
                 ],
             )
 
-    def _op(self, op: HostOp, link: int | None) -> Row:
+    def _op(self, op: HostOp, link: float) -> Row:
         """Row of PYTORCH_API."""
         name, others = self._shared(op.info)
         return (op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others)
@@ -80,9 +79,9 @@ class HostTables:
 
     def _work_out_shared(self, info: OpInfo) -> _Shared:
         options = self._output.options
-        sizes = self._torch[info.shapes] if options.shapes and info.shapes else None
-        types = self._torch[info.types] if options.shapes and info.types else None
-        chain_ = self._chain(info.stack) if options.stack and info.stack else None
+        sizes = self._torch[info.shapes] if options.shapes and info.shapes else NULL
+        types = self._torch[info.types] if options.shapes and info.types else NULL
+        chain_ = self._chain(info.stack) if options.stack and info.stack else NULL
         kind = _MARK if info.name.startswith(schema.MARK_OPERATOR) else _OP
         return self._torch[info.name], (sizes, types, chain_, kind)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
-from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+from tb_npu_plugin.capture.writers.database import NULL, Database, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
 from tb_npu_plugin.schema import torch_npu_db as schema
@@ -39,10 +39,11 @@ class MemoryTables:
 
     def _records(self, totals: list[TotalsRow]) -> None:
         texts, device = self._memory, self._device
-        self._database.add(
-            "MEMORY_RECORD",
-            [(texts[row[0]], *row[1:], None if row[0] == _ENGINE else STREAM, device) for row in totals],
-        )
+        rows = [
+            (texts[name], at, allocated, reserved, _cell(active), NULL if name == _ENGINE else STREAM, device)
+            for name, at, allocated, reserved, active in totals
+        ]
+        self._database.add("MEMORY_RECORD", rows)
 
     def _allocations(self) -> None:
         ready = [block for block in self._last if block.release is not None]
@@ -54,10 +55,10 @@ class MemoryTables:
     def _blocks(self, blocks: list[Allocation]) -> None:
         rows = []
         for block in blocks:
-            at, release, active = block.at, block.release, block.active_release
-            durs = None if release is None else release - at, None if active is None else active - at
+            at, release, active = block.at, _cell(block.release), _cell(block.active_release)
+            durs = release - at, active - at  # NULL where the end is
             if block.graph_engine:
-                name, stream = self._engine[_name(block)], None
+                name, stream = self._engine[_name(block)], NULL
             else:
                 name, stream = self._memory[block.name], STREAM
             sizes = (*_sizes(block.before), *_sizes(block.after))
@@ -66,7 +67,7 @@ class MemoryTables:
 
     def _engine_events(self, blocks: list[Allocation]) -> None:
         """Rows of NPU_OP_MEM: two for each block of CANN."""
-        text, rows = self._engine, list[Row]()
+        text, rows = self._engine, []
         for block in blocks:
             for event, at, totals in (("allocate", block.at, block.before), ("release", block.release, block.after)):
                 names = (text[_name(block)], 1 << 44, text[event])
@@ -79,5 +80,9 @@ def _name(block: Allocation) -> str:
     return block.name.removeprefix("cann::") if block.graph_engine else block.name
 
 
-def _sizes(totals: Totals | None) -> tuple[int | None, int | None, int | None]:
-    return (None, None, None) if totals is None else (totals.allocated, totals.reserved, totals.active)
+def _cell(value: int | None) -> float:
+    return NULL if value is None else value
+
+
+def _sizes(totals: Totals | None) -> tuple[float, float, float]:
+    return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))

@@ -54,7 +54,7 @@ class PlaneTables:
 
     def _work_out(
         self, pattern: Pattern, data_type: str, main: int, group: int, stream: int
-    ) -> list[tuple[int, int, Row, bool, int]]:
+    ) -> list[tuple[int, int, Row, int, int]]:
         """What the tasks of all operators of a pattern share: kind, stream, cells of COMMUNICATION_TASK_INFO, whether it is on
         the main plane, bytes."""
         return [
@@ -62,7 +62,7 @@ class PlaneTables:
                 self._text[_KINDS.get(task.name, "SDMA")],
                 stream + task.plane,
                 self._info(task, group, data_type),
-                task.plane == main,
+                int(task.plane == main),
                 task.size,
             )
             for task in pattern.tasks

@@ -14,13 +14,12 @@ from typing import BinaryIO
 
 def decimals(ns: int) -> str:
     """us with three decimals."""
-    sign = "-" if ns < 0 else ""
-    return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
+    return f"{ns // 1000}.{ns % 1000:03d}" if ns >= 0 else f"-{decimals(-ns)}"
 
 
 def time_text(ns: int | None) -> str:
     """An absolute time or a long duration: us with three decimals and the TAB that guards it; empty for None."""
-    return "" if ns is None else f"{decimals(ns)}\t"
+    return "" if ns is None else f"{ns // 1000}.{ns % 1000:03d}\t"
 
 
 def us_text(ns: float) -> str:
