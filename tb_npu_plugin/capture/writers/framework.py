@@ -36,7 +36,7 @@ class Framework:
     """Everything in which the results of one framework differ from those of another.
 
     suffix         end of the names of result folders
-    dialect        spellings of its newest release
+    dialect        how its newest release writes
     windows        its steps on the device
     kernels ...    its text files; one without rows is not made
     communication  its communication.json and communication_matrix.json

@@ -44,7 +44,7 @@ class Operators:
         selfs = [op.end - op.start for op in ops]
         totals = [op.device for op in ops]
         on_aicore = [op.on_aicore for op in ops]
-        for number in range(len(ops) - 1, -1, -1):  # children stand behind their parents
+        for number in range(len(ops) - 1, -1, -1):  # children follow their parents
             parent = parents[number]
             if parent >= 0:
                 op = ops[number]

@@ -32,7 +32,7 @@ class MemoryTables:
         self._last = list(segment.memory)
 
     def close(self) -> None:
-        """Write what was kept: blocks that are still held come at the end."""
+        """Write the rest: blocks that were never released come last."""
         self._allocations()
         self._blocks(self._held)
         self._records(self._totals.close())

@@ -87,7 +87,7 @@ class Kernels:
         return f"{line},{figures}" if self._names else line
 
     def _make_texts(self, kernel: Kernel) -> tuple[str, str]:
-        """The cells in front of the times and behind them; commas between, none outside."""
+        """The cells before the times and those after them, each joined by commas."""
         if not self._detailed:
             return f"{cell(kernel.name)},N/A,N/A", "0"
         state = (kernel.state,) if self._output.dialect.op_state else ()

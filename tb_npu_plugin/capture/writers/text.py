@@ -74,7 +74,7 @@ class CsvFile:
         return (self._newline.join(lines) + self._newline).encode()
 
     def part(self) -> Rows:
-        """Rows that go behind others that come later."""
+        """Rows that are appended after rows that come later."""
         return Rows(self, self._path.parent)
 
     def append(self, rows: Rows) -> None:

@@ -25,7 +25,7 @@ _STREAM = 4
 _ARGS = args_of(STEP_KEYS)
 #: Stands where the texts are cut: a character that JSON does not have.
 _CUT = "\0"
-#: Texts before the time of a task, its duration, the number of its operator and its rate, and behind that; bytes.
+#: Texts before the time of a task, its duration, the number of its operator and its rate, and after that; bytes.
 _Texts = tuple[str, str, str, str, str, int]
 
 
