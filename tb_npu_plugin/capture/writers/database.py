@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -35,27 +35,24 @@ class Database:
             f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-{_CACHE};"
         )
         self.strings: list[Strings] = []
-        self._widths: dict[str, int] = {}  # columns of the tables that are made
+        self._made: set[str] = set()
 
     def make(self, table: str) -> None:
         """Make a table, if it is not there."""
-        if table not in self._widths:
-            columns = self._tables[table]
-            self._connection.execute(f"CREATE TABLE {table} ({columns})")
-            self._widths[table] = columns.count(",") + 1
+        if table not in self._made:
+            self._connection.execute(f"CREATE TABLE {table} ({self._tables[table]})")
+            self._made.add(table)
 
-    def add(self, table: str, rows: Iterable[Row]) -> None:
+    def add(self, table: str, rows: Sequence[Row]) -> None:
         """Append rows, if there are any. A statement of several rows takes little longer than one of a single row."""
-        values = list(chain.from_iterable(rows))
-        if not values:
+        if not rows:
             return
         self.make(table)
-        width = self._widths[table]
+        width, whole = len(rows[0]), len(rows) // _TOGETHER * _TOGETHER
         row = f"({','.join('?' * width)})"
-        whole = len(values) // (_TOGETHER * width) * _TOGETHER * width
-        for first, last, together in ((0, whole, _TOGETHER), (whole, len(values), 1)):
-            statement, step = f"INSERT INTO {table} VALUES {','.join([row] * together)}", together * width
-            self._connection.executemany(statement, [values[at : at + step] for at in range(first, last, step)])
+        values = zip(*[chain.from_iterable(rows[:whole])] * (width * _TOGETHER))  # of as many rows at once
+        self._connection.executemany(f"INSERT INTO {table} VALUES {','.join([row] * _TOGETHER)}", values)
+        self._connection.executemany(f"INSERT INTO {table} VALUES {row}", rows[whole:])
 
     def add_figures(self, table: str, keys: Sequence[int], figures: Mapping[int, Floats]) -> None:
         """Append rows (key, name, figure): of each key one for each name. figures: of all keys, by name. One statement for a
@@ -73,7 +70,7 @@ class Database:
 
     def index(self, table: str, definition: str) -> None:
         """An index, if its table is there."""
-        if table in self._widths:
+        if table in self._made:
             self._connection.execute(f"PRAGMA cache_size=-{_INDEX_CACHE}")
             self._connection.execute(f"CREATE INDEX {definition}")
 
