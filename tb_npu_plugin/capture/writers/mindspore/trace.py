@@ -15,16 +15,42 @@ from tb_npu_plugin.schema import mindspore as names
 _PID, _SCOPE_PID = names.PIDS[names.PROCESS_MINDSPORE], names.PIDS[names.PROCESS_SCOPE]
 
 
+class LaunchedEvents(DeviceEvents):
+    """The device's events: what was launched names its launch."""
+
+    def linked(self, task: Task) -> str:
+        """mindspore_op."""
+        if task.op is None or not self._options.cpu:
+            return ""
+        return f', "{names.LAUNCHED_BY}": {quote(task.op.info.name)}'
+
+    def torch_to_npu(self, segment: Segment) -> list[Timed]:
+        """Flows from launches to their tasks: both ends in one text."""
+        out: list[Timed] = []
+        pid, (category, name) = self._pids["Ascend Hardware"], names.NPU_FLOW
+        for task in segment.tasks:
+            op = task.op
+            if op is None or not op.info.name.startswith(LAUNCH):
+                continue
+            common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {self._ts(task.start)}'
+            out.append(
+                (
+                    task.start,
+                    f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {self._ts(op.start)}}}, '
+                    f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {self._ts(task.start)}}}',
+                )
+            )
+        return out
+
+
 class LaunchedTrace(Trace):
     """The list of events."""
+
+    DEVICE_EVENTS = LaunchedEvents
 
     def __init__(self, output: Output) -> None:
         super().__init__(output)
         self._events = FrameworkEvents(output, text_ts)
-
-    @staticmethod
-    def _device_events(output: Output, ts: Clock) -> DeviceEvents:
-        return LaunchedEvents(output, ts)
 
     def _framework(self, segment: Segment) -> None:
         parts, events = self._parts, self._events
@@ -117,31 +143,3 @@ class FrameworkEvents:
 
 def _front(info: OpInfo) -> str:
     return f'{{"name": {quote(info.name)}, "ph": "X", "pid": {_PID}, "tid": '
-
-
-class LaunchedEvents(DeviceEvents):
-    """The device's events: what was launched names its launch."""
-
-    def linked(self, task: Task) -> str:
-        """mindspore_op."""
-        if task.op is None or not self._options.cpu:
-            return ""
-        return f', "{names.LAUNCHED_BY}": {quote(task.op.info.name)}'
-
-    def torch_to_npu(self, segment: Segment) -> list[Timed]:
-        """Flows from launches to their tasks: both ends in one text."""
-        out: list[Timed] = []
-        pid, (category, name) = self._pids["Ascend Hardware"], names.NPU_FLOW
-        for task in segment.tasks:
-            op = task.op
-            if op is None or not op.info.name.startswith(LAUNCH):
-                continue
-            common = f'"bp": "e", "cat": "{category}", "name": "{name}", "id": {self._ts(task.start)}'
-            out.append(
-                (
-                    task.start,
-                    f'{{"ph": "s", {common}, "pid": {_PID}, "tid": {op.tid}, "ts": {self._ts(op.start)}}}, '
-                    f'{{"ph": "f", {common}, "pid": {pid}, "tid": {task.stream}, "ts": {self._ts(task.start)}}}',
-                )
-            )
-        return out
