@@ -14,8 +14,9 @@ Clock = Callable[[int], str]
 
 
 def text_ts(ns: int) -> str:
-    """A time, or a duration, as JSON text of us with three decimals."""
-    return f'"{ns // 1000}.{ns % 1000:03d}"'
+    """A time since the epoch as JSON text of us with three decimals."""
+    digits = str(ns)
+    return f'"{digits[:-3]}.{digits[-3:]}"'
 
 
 def numeric_ts(ns: int) -> str:

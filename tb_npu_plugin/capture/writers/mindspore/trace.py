@@ -7,6 +7,7 @@ from functools import cache
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, scope_of
+from tb_npu_plugin.capture.writers.text import decimals
 from tb_npu_plugin.capture.writers.trace import CALLS, LINKS, OPS, Trace
 from tb_npu_plugin.capture.writers.trace_device import DeviceEvents, Timed
 from tb_npu_plugin.capture.writers.trace_text import Clock, process_rows, quote, text_ts
@@ -78,7 +79,7 @@ class FrameworkEvents:
         return [self._event(op) for op in segment.ops]
 
     def _event(self, op: HostOp) -> str:
-        return f'{self._front(op.info)}{op.tid}, "ts": {self._ts(op.start)}, "dur": {text_ts(op.end - op.start)}, "args": {{}}}}'
+        return f'{self._front(op.info)}{op.tid}, "ts": {self._ts(op.start)}, "dur": {_duration(op.end - op.start)}, "args": {{}}}}'
 
     def flows(self, segment: Segment) -> list[str]:
         """From the event on the main thread to the launch."""
@@ -96,7 +97,7 @@ class FrameworkEvents:
             return []
         return [
             f'{{"name": {quote(call.name)}, "ph": "X", "pid": {_PID}, "tid": {call.tid}, "ts": {self._ts(call.start)}, '
-            f'"dur": {text_ts(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
+            f'"dur": {_duration(call.end - call.start)}, "cat": "{names.PYTHON}", "args": {{}}}}'
             for call in segment.python
         ]
 
@@ -125,7 +126,7 @@ class FrameworkEvents:
             self._depth = max(self._depth, depth)
             out.append(
                 f'{{"name": {quote(name)}, "ph": "X", "pid": {_SCOPE_PID}, "tid": {depth}, "ts": {self._ts(start)}, '
-                f'"dur": {text_ts(end - start)}, "args": {{}}}}'
+                f'"dur": {_duration(end - start)}, "args": {{}}}}'
             )
         del open_[keep:]
         return out
@@ -139,6 +140,11 @@ class FrameworkEvents:
         for name, rows in threads.items():
             out += process_rows(name, names.PIDS[name], "CPU", names.SORTS[name], rows)
         return out
+
+
+def _duration(ns: int) -> str:
+    """JSON text of us."""
+    return f'"{decimals(ns)}"'
 
 
 def _front(info: OpInfo) -> str:
