@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -78,7 +79,9 @@ def parse_folder(path: str | Path) -> None:
     shutil.rmtree(out, ignore_errors=True)
     with gc_paused():
         replay = Replay(data, CHIPS[name], options)
-        files = Files(Output(out, replay.process, options, MINDSPORE.dialect), MINDSPORE)
+        # the host was recorded as MindSpore records it
+        recorded = replace(MINDSPORE, record=lambda process, options: lambda segment: segment)
+        files = Files(Output(out, replay.process, options, recorded.dialect), recorded)
         for segment in replay.segments():
             files.add(segment)
         files.close()

@@ -23,12 +23,13 @@ from tb_npu_plugin.capture.simulation.faults import parse_faults
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
 from tb_npu_plugin.capture.simulation.layout import Layout
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
-from tb_npu_plugin.capture.writers.framework import Result
+from tb_npu_plugin.capture.writers.files import Output
+from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
-from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, SIMULATED
+from tb_npu_plugin.schema.torch_npu_json import DISTRIBUTED, OUTPUT_FOLDER, SIMULATED
 
 #: Begin of the captures, so that the same arguments give the same bytes: 2025-06-15 07:00:00.123 UTC.
 START = 1_749_970_800_123_456_780
@@ -217,13 +218,15 @@ def write_rank(
     folder = _folder(recipe, cluster, rank, out)
     try:
         with gc_paused():
-            result = Result(folder, process, options, recipe.dialect or framework.dialect, framework)
+            output = Output(folder / OUTPUT_FOLDER, process, options, recipe.dialect or framework.dialect)
+            files = Files(output, framework)
             for number, segment in enumerate(segments, 1):
                 if options.gc_threshold is None:  # collections are not recorded
                     segment.gc.clear()
-                result.add(segment)
+                files.add(segment)
                 progress(number / recipe.steps)
-            result.close()
+            files.close()
+            framework.write_side_files(output)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -19,7 +19,6 @@ from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION
 from tb_npu_plugin.capture.writers.dialect import LEVELS, NEW, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
-from tb_npu_plugin.capture.writers.recording import recording, with_links
 from tb_npu_plugin.capture.writers.result import TORCH
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
@@ -42,11 +41,9 @@ def parse(folder: Path, out: Path, export_types: Sequence[str], progress: Callab
         replay = Replay(data, lane, log, CHIPS[name])
         metadata = {**_user_metadata(folder), SIMULATED: describe(log)}
         options = _options(data.settings, tuple(export_types), metadata)
-        # first, since it decides whether the process has steps
-        record = with_links(recording(replay.process, options), replay.process, options)
         files = Files(Output(out, replay.process, options, NEW, data.settings.rank is not None), TORCH)
         whole = (data.end or 0) - data.start
-        for segment in map(record, replay.segments()):
+        for segment in replay.segments():
             files.add(segment)
             share = min(1.0, max(0, segment.until - data.start) / max(1, whole))
             progress(Progress(total // 2 + int(total // 2 * share * 0.9), total, "simulating"))

@@ -1,4 +1,5 @@
-"""analysis.db: steps and communication, worked out. Source: docs/facts/databases.md, analysis.db."""
+"""analysis.db: steps and communication, worked out; communication_analyzer.db, which msprof exports for MindSpore.
+Source: docs/facts/databases.md, analysis.db; docs/facts/ascend_ms.md, Files of the output folder."""
 
 from __future__ import annotations
 
@@ -6,15 +7,17 @@ from collections.abc import Sequence
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.communication import Steps
-from tb_npu_plugin.capture.writers.communication_figures import Json
+from tb_npu_plugin.capture.writers.communication_figures import Json, bandwidths_of, links_of, times_of
 from tb_npu_plugin.capture.writers.database import Database, Row
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import OverlapRows, Windows
 from tb_npu_plugin.capture.writers.steps_csv import StepSums
+from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema import torch_npu_json as words
 
 _TIMES = (words.START, words.ELAPSE, words.TRANSIT, words.WAIT, words.SYNC, words.IDLE)
+_MOVED = (words.TRANSPORT, words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS)
 _LINK = (words.SIZE, words.TRANSIT, words.BANDWIDTH_GBS, words.LARGE_PACKETS)
 
 
@@ -73,21 +76,8 @@ class Analysis:
             for key, links in found.items():
                 name, _, group = key.partition("@")
                 for link, figures in links.items():
-                    ends = link.split("-")
-                    rows.append(
-                        (
-                            name,
-                            group,
-                            *ends,
-                            figures[words.TRANSPORT],
-                            figures[words.SIZE],
-                            figures[words.TRANSIT],
-                            figures[words.BANDWIDTH_GBS],
-                            step,
-                            kind,
-                            figures.get(words.OP_NAME, ""),
-                        )
-                    )
+                    sizes = [figures[word] for word in _MOVED]
+                    rows.append((name, group, *link.split("-"), *sizes, step, kind, figures.get(words.OP_NAME, "")))
         self._add("CommAnalyzerMatrix", rows)
 
 
@@ -102,3 +92,36 @@ def operator_rows(name: str, group: str, times: Json, bandwidths: Json) -> tuple
                 for size, (count, ms) in packets.items()
             ]
     return (name, group, *(times[word] for word in _TIMES)), rows
+
+
+class CommunicationDatabase:
+    """communication_analyzer.db, operator by operator; not made without communication."""
+
+    def __init__(self, output: Output) -> None:
+        self._path = output.folder / names.COMMUNICATION_DB
+        self._database: Database | None = None
+
+    def add(self, segment: Segment) -> None:
+        """Write the operators of one segment."""
+        if not segment.comm:
+            return
+        if self._database is None:
+            self._database = Database(self._path, names.COMMUNICATION_DB_TABLES)
+        times: list[Row] = []
+        bandwidths: list[Row] = []
+        matrix: list[Row] = []
+        for op in segment.comm:
+            time, links = operator_rows(op.name, op.group.id, times_of(op), bandwidths_of(op))
+            times.append(time)
+            bandwidths += links
+            for (src, dst), moved in links_of(op).items():
+                entry = moved.entry(None)
+                matrix.append((op.name, op.group.id, str(src), str(dst), *(entry[word] for word in _MOVED)))
+        self._database.add("CommAnalyzerTime", times)
+        self._database.add("CommAnalyzerBandwidth", bandwidths)
+        self._database.add("CommAnalyzerMatrix", matrix)
+
+    def close(self) -> None:
+        """Complete the file."""
+        if self._database is not None:
+            self._database.close()

@@ -30,7 +30,7 @@ COMMUNICATION, DEFAULT_DOMAIN, DATALOADER = "communication", "default", "dataloa
 #: Name of the operator of a batch -> mark.
 _LOADER = "enumerate(DataLoader)"
 _PEERS = {SEND: "destRank", RECEIVE: "srcRank"}
-#: Streams of HCCL on which the rows lie (assumed), behind those of the planes; ns of the row before and behind the operator.
+#: Streams of HCCL on which the rows lie (assumed), after those of the planes; ns of the row before and after the operator.
 _STREAM, _AROUND = 1024, 400
 #: Connections of marks count from here: no call of CANN has them.
 _FIRST = 4_000_000_000

@@ -98,7 +98,7 @@ class Moved(NamedTuple):
         return self.size / self.dur
 
     def entry(self, name_key: Optional[str]) -> Json:
-        """Figures of communication_matrix.json, with the operator's name under this key, if there is one."""
+        """Figures of communication_matrix.json, and the operator's name under this key, if one is given."""
         size, time = self.size / 1e6, self.dur / 1e6
         out = {
             schema.TRANSPORT: self.transport,

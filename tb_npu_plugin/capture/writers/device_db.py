@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import compress
+from collections.abc import Sequence
 
-import numpy as np
-
-from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, Segment, Task
-from tb_npu_plugin.capture.writers.database import Database, Ints, Row, Strings
+from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.marks_db import MarkTables
-from tb_npu_plugin.capture.writers.metrics import Figures, has_counters
+from tb_npu_plugin.capture.writers.metrics import Figures
 from tb_npu_plugin.capture.writers.planes_db import PlaneTables
 from tb_npu_plugin.schema import metric_sets
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _NO_ID = schema.NO_ID
 _DATA, _MODULES = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_MODULE"]
+_MARK_KINDS = schema.ENUMS["ENUM_MSTX_EVENT_TYPE"]
 #: Core -> kind of task, as the host side names it.
 _KINDS = {
     "AI_VECTOR_CORE": "KERNEL_AIVEC",
@@ -35,6 +31,25 @@ _MB = 1 << 20  # of the counters
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
 
 
+class MarkTables:
+    """MSTX_EVENTS: all that Level_none has of the device's side."""
+
+    def __init__(self, output: Output, database: Database, strings: Strings) -> None:
+        self._pid, self._database, self._text = output.process.pid << 32, database, strings
+        self._count = 0
+
+    def add(self, segment: Segment) -> None:
+        """Write the marks of one segment."""
+        rows: list[Row] = []
+        for mark in segment.marks:
+            self._count += 1
+            tid, kind = self._pid | mark.tid, _MARK_KINDS[mark.kind]
+            connection = _NO_ID if mark.task is None else mark.task.connection
+            texts = self._text[mark.message], tid, tid, self._text[mark.domain]
+            rows.append((mark.start, mark.end, kind, self._count, _NO_ID, *texts, connection))
+        self._database.add("MSTX_EVENTS", rows)
+
+
 class DeviceTables:
     """Tasks, communication, CANN calls, counters."""
 
@@ -46,9 +61,8 @@ class DeviceTables:
         names = self._figures.names
         self._pmu = [strings[_pmu_name(name)] for name in names if name != metric_sets.CUBE_UTILIZATION]
         assert metric_sets.CUBE_UTILIZATION not in names[:-1]  # the last figure, which the database does not hold
-        #: Ids of its kind and its context, and its row of COMPUTE_TASK_INFO.
-        self._kernels: dict[Kernel, tuple[int, int, Row | None]] = {}
-        self._streams: dict[int, int] = {}  # by group
+        #: Its kind and its context, and its row of COMPUTE_TASK_INFO.
+        self._kernels: dict[Kernel, tuple[tuple[int, int], Row | None]] = {}
         self._tasks = self._ops = 0
         self._planes = PlaneTables(output, database, strings)
         self._marks = MarkTables(output, database, strings)
@@ -60,67 +74,42 @@ class DeviceTables:
         self._communicate(segment.comm)
         self._marks.add(segment)
         self._samples(segment)
-        self._text.flush()
-
-    def close(self) -> None:
-        """Write what is left."""
-        self._text.flush()
 
     def _cann(self, calls: Sequence[CannCall]) -> None:
-        levels, names = columns(calls, "level", "name")
-        starts, ends, tids, connections = arrays(calls, "start", "end", "tid", "connection")
-        types = _ids(map(_LEVELS.__getitem__, levels))
-        rows = [starts, ends, types, self._pid << 32 | tids, connections, _ids(map(self._text.__getitem__, names))]
-        if self._output.options.level < 2 and "runtime" in levels:
-            recorded = np.array([level != "runtime" for level in levels])
-            rows = [column[recorded] for column in rows]
-        self._database.add_columns("CANN_API", *rows)
+        text, pid, with_runtime = self._text, self._pid << 32, self._output.options.level >= 2
+        self._database.add(
+            "CANN_API",
+            [
+                (call.start, call.end, _LEVELS[call.level], pid | call.tid, call.connection, text[call.name])
+                for call in calls
+                if with_runtime or call.level != "runtime"
+            ],
+        )
 
     def _compute(self, tasks: Sequence[Task]) -> None:
-        (kernels,) = columns(tasks, "kernel")
-        starts, durs, connections, streams, numbers = arrays(tasks, "start", "dur", "connection", "stream", "task")
+        kernels, pid, device = [task.kernel for task in tasks], self._pid, self._device
         for kernel in dict.fromkeys(kernels):
             if kernel not in self._kernels:
                 kind = self._text[_KINDS.get(kernel.core) or kernel.type or kernel.name]
                 context = 0 if kernel.core.startswith("MIX") else _NO_ID
-                self._kernels[kernel] = kind, context, self._info(kernel) if kernel.core else None
-        if not kernels:
-            return
-        kinds, contexts, infos = zip(*map(self._kernels.__getitem__, kernels))
-        ids = np.arange(self._tasks, self._tasks + len(kernels))
-        self._tasks += len(kernels)
-        self._database.add_columns(
+                self._kernels[kernel] = (kind, context), self._info(kernel) if kernel.core else None
+        found = [self._kernels[kernel] for kernel in kernels]
+        ids = range(self._tasks, self._tasks + len(tasks))
+        self._tasks = ids.stop
+        self._database.add(
             "TASK",
-            starts,
-            starts + durs,
-            self._device,
-            connections,
-            ids,
-            self._pid,
-            _ids(kinds),
-            _ids(contexts),
-            streams,
-            numbers,
-            _NO_ID,
+            [
+                (task.start, task.end, device, task.connection, id_, pid, *kind, task.stream, task.task, _NO_ID)
+                for task, id_, (kind, _) in zip(tasks, ids, found)
+            ],
         )
-        computing = np.array([info is not None for info in infos])
-        if computing.any():
-            names, *others = zip(*compress(infos, computing))
-            self._database.add_columns("COMPUTE_TASK_INFO", names, ids[computing], *others)
-        if self._pmu:
-            self._count(kernels, durs, ids)
-
-    def _count(self, kernels: list[Kernel], durs: Ints, ids: Ints) -> None:
-        """Figures of the kernels whose core has counters; times are ns here."""
-        found, counted, count = list[float](), list[int](), len(self._pmu)
-        for kernel, dur, id_ in zip(kernels, durs.tolist(), ids.tolist()):
-            if has_counters(kernel):
-                counted.append(id_)
-                found += self._figures.figures(kernel, dur)[:count]
-        if counted:
-            self._database.add_columns(
-                "TASK_PMU_INFO", np.repeat(_ids(counted), count), self._pmu * len(counted), found
-            )
+        infos = [(info[0], id_, *info[1:]) for id_, (_, info) in zip(ids, found) if info is not None]
+        self._database.add("COMPUTE_TASK_INFO", infos)
+        if self._pmu:  # figures of the kernels whose core has counters; times are ns here
+            places, figures = self._figures.of(kernels, [task.dur for task in tasks])
+            if places:
+                counted = [ids[place] for place in places]
+                self._database.add_figures("TASK_PMU_INFO", counted, dict(zip(self._pmu, figures)))
 
     def _info(self, kernel: Kernel) -> Row:
         """Row of COMPUTE_TASK_INFO without its second column."""
@@ -133,57 +122,27 @@ class DeviceTables:
             text[value or "N/A"]
             for value in (kernel.input_formats, kernel.input_types, kernel.output_formats, kernel.output_types)
         ]
-        return (
-            text[kernel.name],
-            kernel.block,
-            kernel.mix,
-            text[kernel.core],
-            text[kernel.type],
-            others[0],
-            others[1],
-            shapes[0],
-            others[2],
-            others[3],
-            shapes[1],
-            text["N/A"],
-            text[kernel.state],
-            text["YES" if kernel.hf32 else "NO"],
-        )
+        front = text[kernel.name], kernel.block, kernel.mix, text[kernel.core], text[kernel.type]
+        back = text["N/A"], text[kernel.state], text["YES" if kernel.hf32 else "NO"]
+        return *front, *others[:2], shapes[0], *others[2:], shapes[1], *back
 
     def _communicate(self, ops: Sequence[CommOp]) -> None:
         rows, text, planes = [], self._text, self._planes
         for op in ops:
             self._ops += 1
             name, group = text[op.name], text[op.group.name or op.group.id]
-            rows.append(
-                (
-                    name,
-                    op.start,
-                    op.end,
-                    op.connection,
-                    group,
-                    self._ops,
-                    0,
-                    0,
-                    _DATA[op.data_type],
-                    text[op.algorithm],
-                    op.count,
-                    text[op.type],
-                    self._device,
-                )
-            )
+            front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
+            back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
+            rows.append((*front, *back))
             if self._detailed:
-                planes.add(op, self._ops, name, group, self._first_stream(op.group), self._tasks)
+                planes.add(op, self._ops, group, self._first_stream(op.group), self._tasks)
                 self._tasks += len(op.planes)
         self._database.add("COMMUNICATION_OP", rows)
 
     def _first_stream(self, group: Group) -> int:
         """Stream of the first plane of a group."""
-        found = self._streams.get(group.index)
-        if found is None:
-            before = (other.planes for other in self._output.process.groups if other.index < group.index)
-            found = self._streams[group.index] = _COMM_STREAM + sum(before)
-        return found
+        groups = self._output.process.groups
+        return _COMM_STREAM + sum(other.planes for other in groups if other.index < group.index)
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory
@@ -211,10 +170,6 @@ class DeviceTables:
             ]
         for table, found in rows.items():
             self._database.add(table, found)
-
-
-def _ids(values: Iterable[int]) -> Ints:
-    return np.array(list(values), dtype=np.int64)
 
 
 def _pmu_name(header: str) -> str:

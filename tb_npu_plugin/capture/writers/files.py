@@ -43,7 +43,7 @@ class Output:
         return self.dialect.device_id and file.id not in self.dialect.no_device_id
 
     def header(self, file: ResultFile, key: str) -> str:
-        """Header text of a column as this release spells it."""
+        """Header text of a column in this release."""
         spelling = self.dialect.spelling
         number = spelling.get(f"{file.id}.{key}", spelling.get(key, 0))
         headers = file.column(key).headers

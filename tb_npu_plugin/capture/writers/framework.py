@@ -1,21 +1,29 @@
-"""One result folder, written while segments come, and in what the results of the frameworks differ. The frameworks are listed
-in frameworks.py."""
+"""The files of a result, written while segments come, and in what the results of the frameworks differ. The frameworks are
+listed in frameworks.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
+from tb_npu_plugin.capture.simulation.links import LinkMeters
 from tb_npu_plugin.capture.simulation.records import Process, Segment
+from tb_npu_plugin.capture.writers.communication import Communication, Steps
 from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.links import link_writers
+from tb_npu_plugin.capture.writers.memory_csv import Modules
+from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache, TaskTime
 from tb_npu_plugin.capture.writers.overlap import NO_ROWS, Overlap, OverlapRows, Windows
-from tb_npu_plugin.capture.writers.recording import with_links
-from tb_npu_plugin.schema import torch_npu_json as schema
+from tb_npu_plugin.schema.torch_npu_json import PROFILER_METADATA
+
+#: Makes the writer of one file.
+MakesWriter = Callable[[Output, Windows], Writer]
 
 
+@runtime_checkable
 class OverlapWriter(Writer, Protocol):
     """A writer that needs the rows of Overlap Analysis as well."""
 
@@ -27,22 +35,55 @@ class OverlapWriter(Writer, Protocol):
 class Framework:
     """Everything in which the results of one framework differ from those of another.
 
-    suffix     end of the names of result folders
-    dialect    spellings of its newest release
-    windows    its steps on the device
-    writers    what writes the files that the options bring; those that take overlap rows separately
-    info       content of profiler_info_{rank}.json
-    metadata   content of profiler_metadata.json
-    record     segments of the simulated host -> as this framework records them
+    suffix         end of the names of result folders
+    dialect        how its newest release writes
+    windows        its steps on the device
+    kernels ...    its text files; one without rows is not made
+    communication  its communication.json and communication_matrix.json
+    others         databases, and what is written with every export
+    info           content of profiler_info_{rank}.json
+    metadata       content of profiler_metadata.json
+    record         segments of the simulated host -> as this framework records them
     """
 
     suffix: str
     dialect: Dialect
     windows: Callable[[], Windows]
-    writers: Callable[[Output, Windows], tuple[list[Writer], list[OverlapWriter]]]
+    kernels: MakesWriter
+    steps: MakesWriter
+    trace: MakesWriter
+    operators: MakesWriter
+    allocations: MakesWriter
+    memory_record: MakesWriter
+    communication: type[Steps]
+    others: Callable[[Output, Windows], list[Writer]]
     info: Callable[[Process, Options, Dialect], str]
     metadata: Callable[[Process, Options], str]
     record: Callable[[Process, Options], Callable[[Segment], Segment]]
+
+    def writers(self, output: Output, windows: Windows) -> list[Writer]:
+        """What writes the files that the options bring."""
+        options, out = output.options, self.others(output, windows)
+        if "text" not in options.export:
+            return out
+        out += [self.trace(output, windows), *link_writers(output)]
+        if options.device:
+            out += [self.kernels(output, windows), self.steps(output, windows)]
+            out += [L2Cache(output)] if options.l2_cache else []
+            out += [TaskTime(output)] if output.dialect.task_time else []
+        if options.device and options.level >= 1:
+            out += [Communication(output, windows, self.communication), Apis(output)]
+            out += [AiCpu(output)] if options.level >= 2 else []
+        if options.memory:
+            out += [self.allocations(output, windows), self.memory_record(output, windows), Modules(output)]
+        return [*out, self.operators(output, windows)] if options.cpu else out
+
+    def write_side_files(self, output: Output) -> None:
+        """profiler_info and profiler_metadata, beside the folder of the others."""
+        process, options, folder = output.process, output.options, output.folder.parent
+        text = self.info(process, options, output.dialect)
+        (folder / f"profiler_info_{process.rank}.json").write_text(text, encoding="utf-8")
+        (folder / PROFILER_METADATA.name).write_text(self.metadata(process, options), encoding="utf-8")
 
 
 class Files:
@@ -50,49 +91,29 @@ class Files:
 
     def __init__(self, output: Output, framework: Framework) -> None:
         output.folder.mkdir(parents=True, exist_ok=True)
-        self._device, self._overlap, self._windows = output.options.device, Overlap(), framework.windows()
-        self._writers, self._overlapped = framework.writers(output, self._windows)
+        process, options = output.process, output.options
+        # first of all, since it says of the process whether there are steps
+        self._record = framework.record(process, options)
+        self._links = LinkMeters(process, options.npu and options.sys_io, options.npu and options.sys_interconnection)
+        self._device, self._overlap, self._windows = options.device, Overlap(), framework.windows()
+        self._writers = framework.writers(output, self._windows)
 
     def add(self, segment: Segment) -> None:
-        """Write the next segment."""
+        """Write what was recorded of the next segment; of the links what all that ran moved, whatever the level."""
+        segment = replace(self._record(segment), links=self._links.take(segment))
         self._windows.add(segment)
-        for writer in (*self._writers, *self._overlapped):
+        for writer in self._writers:
             writer.add(segment)
         rows = self._overlap.add(segment) if self._device else NO_ROWS
         self._add_overlap(rows, min(segment.until, self._overlap.open_since()))
 
     def _add_overlap(self, rows: OverlapRows, before: int) -> None:
-        for writer in self._overlapped:
-            writer.overlap(rows, before)
+        for writer in self._writers:
+            if isinstance(writer, OverlapWriter):
+                writer.overlap(rows, before)
 
     def close(self) -> None:
         """Finish all files: the process is complete now."""
         self._add_overlap(self._overlap.finish(), 1 << 63)
-        for writer in (*self._writers, *self._overlapped):
+        for writer in self._writers:
             writer.close()
-
-
-class Result:
-    """One result folder of a simulated process: its files, and those beside them."""
-
-    def __init__(
-        self, folder: Path, process: Process, options: Options, dialect: Dialect, framework: Framework
-    ) -> None:
-        self._root, self._framework = folder, framework
-        self._output = Output(folder / schema.OUTPUT_FOLDER, process, options, dialect)
-        # first of all, since it says of the process whether there are steps
-        self._record = with_links(framework.record(process, options), process, options)
-        self._files = Files(self._output, framework)
-
-    def add(self, segment: Segment) -> None:
-        """Write the next segment."""
-        self._files.add(self._record(segment))
-
-    def close(self) -> None:
-        """Finish all files: the process is complete now."""
-        self._files.close()
-        process, options = self._output.process, self._output.options
-        text = self._framework.info(process, options, self._output.dialect)
-        (self._root / f"profiler_info_{process.rank}.json").write_text(text, encoding="utf-8")
-        content = self._framework.metadata(process, options)
-        (self._root / schema.PROFILER_METADATA.name).write_text(content, encoding="utf-8")

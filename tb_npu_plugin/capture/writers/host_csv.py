@@ -4,6 +4,7 @@ Source: docs/facts/ascend_pt.md, operator_details.csv, Statistics files."""
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 from operator import mul
 
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment, by_start
@@ -20,7 +21,7 @@ class Operators:
         self._options = output.options
         keys = tuple(column.key for column in schema.OPERATORS.columns)
         self._file = output.csv(schema.OPERATORS, keys)
-        self._texts: dict[OpInfo, str] = {}
+        self._text = cache(self._make_text)
 
     def add(self, segment: Segment) -> None:
         """Write the rows of one segment, by start."""
@@ -43,18 +44,16 @@ class Operators:
         selfs = [op.end - op.start for op in ops]
         totals = [op.device for op in ops]
         on_aicore = [op.on_aicore for op in ops]
-        for number in range(len(ops) - 1, -1, -1):  # children stand behind their parents
+        for number in range(len(ops) - 1, -1, -1):  # children follow their parents
             parent = parents[number]
             if parent >= 0:
                 op = ops[number]
                 selfs[parent] -= op.end - op.start
                 totals[parent] += totals[number]
                 on_aicore[parent] += on_aicore[number]
-        lines, texts = [], self._texts
+        lines = []
         for number, op in enumerate(ops):
-            text = texts.get(op.info)
-            if text is None:
-                text = texts[op.info] = self._static(op.info)
+            text = self._text(op.info)
             if text:
                 total = totals[number]
                 device = (
@@ -65,7 +64,7 @@ class Operators:
                 lines.append(f"{text},{us_text(selfs[number])},{us_text(op.end - op.start)},{device}")
         return lines
 
-    def _static(self, info: OpInfo) -> str:
+    def _make_text(self, info: OpInfo) -> str:
         """Name, shapes and stack; nothing for a step mark, which gets no row."""
         if info.name.startswith(STEP_MARK):
             return ""
@@ -120,5 +119,5 @@ class Apis:
             variance = (count * squares - total * total) / (count * count) / 1e6
             mean = round(total / count / 1000, 3)
             figures = f"{us_text(total)},{count},{mean},{us_text(least)},{us_text(most)},{round(variance, 3)}"
-            file.write([f"{lead}{level},{cell(name)},{figures}"])
+            file.add([f"{lead}{level},{cell(name)},{figures}"])
         file.close()

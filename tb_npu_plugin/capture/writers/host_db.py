@@ -3,39 +3,34 @@ Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, Optional
+from functools import cache
 
-import numpy as np
-
-from tb_npu_plugin.capture.simulation.columns import arrays, columns
 from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
-from tb_npu_plugin.capture.writers.database import Database, Ints, Strings
+from tb_npu_plugin.capture.writers.database import NULL, Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
+from tb_npu_plugin.capture.writers.trace_host import forward_and_backward
 from tb_npu_plugin.schema import torch_npu_db as schema
-from tb_npu_plugin.tables import NULL_INT
 
 _OP, _QUEUE, _TRACE, _MARK = (schema.API_TYPES[name] for name in ("op", "queue", "trace", "mstx"))
-#: Columns of calls other than operators, which lack sequence, thread of the forward, sizes, types, call chain.
-_OF_CALLS = ("startNs", "endNs", "globalTid", "connectionId", "name", "type")
-#: Ids of what an operator shares with all calls from one place: sizes, types (torch_npu writes the sizes of inputs into
-#: inputDtypes, and their types into inputShapes), call chain, name; and its kind.
-_Shared = tuple[Optional[int], Optional[int], Optional[int], int, int]
+#: Cells of PYTORCH_API that calls other than operators lack: sequence, thread of the forward, sizes, types, call chain.
+_NO_OPERATOR = (NULL,) * 5
+#: What an operator shares with all calls from one place: id of its name; ids of its sizes, types (torch_npu writes the sizes
+#: of inputs into inputDtypes, and their types into inputShapes) and call chain, and its kind.
+_Shared = tuple[int, tuple[float, float, float, int]]
 
 
 class HostTables:
-    """PYTORCH_API and what it refers to, steps, memory."""
+    """PYTORCH_API and what it refers to, steps, collections of garbage."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._output, self._database = output, database
         self._torch = Strings(database, schema.TORCH_STRINGS)
-        self._memory = MemoryTables(output, database) if output.options.memory else None
         self._pid = output.process.pid << 32
         self._connections = 0
         self._chains: dict[tuple[str, ...], int] = {}
-        self._infos: dict[OpInfo, _Shared] = {}
-        self._queued: dict[str, tuple[int, int]] = {}  # names of enqueue and dequeue
+        self._shared = cache(self._work_out_shared)
 
     def add(self, segment: Segment) -> None:
         """Write one segment."""
@@ -44,76 +39,51 @@ class HostTables:
             database.add("STEP_TIME", [(segment.step.id, segment.step.start, segment.step.end)])
         self._calls(segment)
         database.add("GC_RECORD", [(pause.start, pause.end, self._pid | pause.tid) for pause in segment.gc])
-        if self._memory is not None:
-            self._memory.add(segment)
-        self._flush()
-
-    def close(self) -> None:
-        """Write what was kept."""
-        if self._memory is not None:
-            self._memory.close()
-        self._flush()
-
-    def _flush(self) -> None:
-        self._torch.flush()
-        if self._memory is not None:
-            self._memory.flush()
 
     # -- calls --------------------------------------------------------------------------------------
     def _calls(self, segment: Segment) -> None:
         """Operators, elements of the task queue, Python functions; and what connects them."""
-        links, ids, connections = self._links(segment)
-        correlations = schema.CONNECTION_OFFSET + arrays(segment.queue, "correlation")[0]
-        queued = np.arange(self._connections, self._connections + len(correlations))
-        self._connections += len(correlations)
-        both = np.concatenate([ids, queued]), np.concatenate([connections, correlations])
-        self._database.add_columns("CONNECTION_IDS", *both)
-        self._ops(segment, links)
-        self._queue(segment, queued)
+        connections = _connections(segment)
+        linked = [op for op in segment.ops if op in connections]
+        links = dict(zip(linked, range(self._connections, self._connections + len(linked))))
+        queued = range(self._connections + len(linked), self._connections + len(linked) + len(segment.queue))
+        self._connections = queued.stop
+        rows = [(id_, connection) for op, id_ in links.items() for connection in connections[op]]
+        rows += [(id_, schema.CONNECTION_OFFSET + item.correlation) for id_, item in zip(queued, segment.queue)]
+        self._database.add("CONNECTION_IDS", rows)
+        self._database.add("PYTORCH_API", [self._op(op, links.get(op, NULL)) for op in segment.ops])
+        self._database.add("PYTORCH_API", self._queue(segment, queued))
         if self._output.options.stack:
-            self._functions(segment)
-
-    def _links(self, segment: Segment) -> tuple[Ints, Ints, Ints]:
-        """Id of each operator's connections, and rows of CONNECTION_IDS: launches of kernels, forward with backward."""
-        sequences, backward = arrays(segment.ops, "sequence", "forward_tid")
-        launches = [_launches(records, segment.ops) for records in (segment.tasks, segment.comm)]
-        kernels = np.array([bool(kernel.core) for kernel in columns(segment.tasks, "kernel")[0]], dtype=bool)
-        paired, numbers = _pairs(sequences, backward)
-        places = np.concatenate([launches[0][0][kernels], launches[1][0], paired])
-        # pairs: beside the correlation ids of the task queue, which count by one from 8000 on
-        numbers = schema.CONNECTION_OFFSET + (1 << 27) + numbers
-        connections = np.concatenate([launches[0][1][kernels], launches[1][1], numbers])
-        order = np.argsort(places, kind="stable")
-        order = order[(places[order] >= 0) & (places[order] < len(sequences))]  # of an operator that is recorded
-        linked, ids = np.unique(places[order], return_inverse=True)
-        links = np.full(len(sequences), NULL_INT)
-        links[linked] = self._connections + np.arange(len(linked))
-        ids = ids + self._connections
-        self._connections += len(linked)
-        return links, ids, connections[order]
-
-    def _ops(self, segment: Segment, links: Ints) -> None:
-        """Rows of PYTORCH_API."""
-        infos, tids, forward = columns(segment.ops, "info", "tid", "forward_tid")
-        starts, ends, sequences = arrays(segment.ops, "start", "end", "sequence")
-        for info in dict.fromkeys(infos):
-            if info not in self._infos:
-                self._infos[info] = self._shared(info)
-
-        if infos:
-            sizes, types, chains, names, kinds = zip(*map(self._infos.__getitem__, infos))
-            threads = [self._pid | tid for tid in tids]
-            self._database.add_columns(
-                "PYTORCH_API", starts, ends, threads, links, names, sequences, forward, sizes, types, chains, kinds
+            self._database.add(
+                "PYTORCH_API",
+                [
+                    (call.start, call.end, self._pid | call.tid, NULL, self._torch[call.name], *_NO_OPERATOR, _TRACE)
+                    for call in segment.python
+                ],
             )
 
-    def _shared(self, info: OpInfo) -> _Shared:
+    def _op(self, op: HostOp, link: float) -> Row:
+        """Row of PYTORCH_API."""
+        name, others = self._shared(op.info)
+        return (op.start, op.end, self._pid | op.tid, link, name, op.sequence, op.forward_tid, *others)
+
+    def _queue(self, segment: Segment, links: Sequence[int]) -> list[Row]:
+        """Rows of PYTORCH_API: of each element the enqueue, then the dequeue."""
+        out: list[Row] = []
+        launching, texts = self._pid | self._output.process.dequeue_tid, self._torch
+        for item, link in zip(segment.queue, links):
+            enqueue, dequeue = texts[f"Enqueue@{item.name}"], texts[f"Dequeue@{item.name}"]
+            out.append((item.start, item.end, self._pid | item.op.tid, link, enqueue, *_NO_OPERATOR, _QUEUE))
+            out.append((item.dequeue_start, item.dequeue_end, launching, link, dequeue, *_NO_OPERATOR, _QUEUE))
+        return out
+
+    def _work_out_shared(self, info: OpInfo) -> _Shared:
         options = self._output.options
-        sizes = self._torch[info.shapes] if options.shapes and info.shapes else None
-        types = self._torch[info.types] if options.shapes and info.types else None
-        chain_ = self._chain(info.stack) if options.stack and info.stack else None
+        sizes = self._torch[info.shapes] if options.shapes and info.shapes else NULL
+        types = self._torch[info.types] if options.shapes and info.types else NULL
+        chain_ = self._chain(info.stack) if options.stack and info.stack else NULL
         kind = _MARK if info.name.startswith(schema.MARK_OPERATOR) else _OP
-        return sizes, types, chain_, self._torch[info.name], kind
+        return self._torch[info.name], (sizes, types, chain_, kind)
 
     def _chain(self, stack: tuple[str, ...]) -> int:
         found = self._chains.get(stack)
@@ -123,57 +93,16 @@ class HostTables:
             self._database.add("PYTORCH_CALLCHAINS", rows)
         return found
 
-    def _queue(self, segment: Segment, links: Ints) -> None:
-        """Rows of PYTORCH_API: both ends of each element, one behind the other."""
-        names, tids = columns(segment.queue, "name", "tid")
-        starts, ends, dequeue_starts, dequeue_ends = arrays(
-            segment.queue, "start", "end", "dequeue_start", "dequeue_end"
-        )
-        launching = self._pid | self._output.process.dequeue_tid
-        for name in dict.fromkeys(names):
-            if name not in self._queued:
-                self._queued[name] = self._torch[f"Enqueue@{name}"], self._torch[f"Dequeue@{name}"]
 
-        threads = self._pid | arrays(segment.queue, "tid")[0]
-        ids = np.array([self._queued[name] for name in names], dtype=np.int64).reshape(-1, 2)
-        both = (
-            (starts, dequeue_starts),
-            (ends, dequeue_ends),
-            (threads, np.full(len(tids), launching)),
-            (links, links),
-            ids.T,
-        )
-        self._database.add_columns("PYTORCH_API", *(_interleave(*pair) for pair in both), _QUEUE, only=_OF_CALLS)
-
-    def _functions(self, segment: Segment) -> None:
-        """Rows of PYTORCH_API."""
-        names, tids = columns(segment.python, "name", "tid")
-        starts, ends = arrays(segment.python, "start", "end")
-
-        threads = [self._pid | tid for tid in tids]
-        ids = list(map(self._torch.__getitem__, names))
-        self._database.add_columns("PYTORCH_API", starts, ends, threads, None, ids, _TRACE, only=_OF_CALLS)
-
-
-def _launches(records: Sequence[Any], ops: Sequence[HostOp]) -> tuple[Ints, Ints]:
-    """Place of the operator that launched each task or communication, -1: none of these; and the connections."""
-    (connections,) = arrays(records, "connection")
-    places = {op: place for place, op in enumerate(ops)}
-    return np.array([places.get(record.op, -1) for record in records], dtype=np.int64), connections
-
-
-def _pairs(sequences: Ints, backward: Ints) -> tuple[Ints, Ints]:
-    """Places and numbers of the operators that are linked with their other direction: the last ones of a number."""
-    ways = []
-    for back in (False, True):
-        places = np.flatnonzero((sequences >= 0) & ((backward != 0) == back))[::-1]
-        numbers, firsts = np.unique(sequences[places], return_index=True)
-        ways.append((numbers, places[firsts]))
-    both, *found = np.intersect1d(ways[0][0], ways[1][0], assume_unique=True, return_indices=True)
-    places = np.concatenate([places[at] for (_, places), at in zip(ways, found)])
-    return places, np.concatenate([both, both])
-
-
-def _interleave(left: Ints, right: Ints) -> Ints:
-    """One of each by turns."""
-    return np.stack([left, right], axis=1).ravel()
+def _connections(segment: Segment) -> dict[HostOp, list[int]]:
+    """Connections of operators: to kernels and communication that they launched, and between forward and backward."""
+    out: dict[HostOp, list[int]] = defaultdict(list)
+    for task in segment.tasks:
+        if task.op is not None and task.kernel.core:
+            out[task.op].append(task.connection)
+    for launch in segment.comm:
+        out[launch.op].append(launch.connection)
+    for number, ops in forward_and_backward(segment.ops):
+        for op in ops:  # beside the correlation ids of the task queue, which count by one from 8000 on
+            out[op].append(schema.CONNECTION_OFFSET + (1 << 27) + number)
+    return out

@@ -3,13 +3,11 @@ Source: docs/facts/databases.md, ascend_pytorch_profiler.db."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import Allocation, Totals
-from tb_npu_plugin.capture.writers.database import Database, Row, Strings
+from tb_npu_plugin.capture.writers.database import NULL, Database, Strings
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime
+from tb_npu_plugin.capture.writers.memory_csv import STREAM, MemoryRecord, TotalsByTime, TotalsRow
 from tb_npu_plugin.schema import torch_npu_db as schema
 
 _ENGINE = "GE"
@@ -34,22 +32,17 @@ class MemoryTables:
         self._last = list(segment.memory)
 
     def close(self) -> None:
-        """Write what was kept: blocks that are still held come at the end."""
+        """Write the rest: blocks that were never released come last."""
         self._allocations()
         self._blocks(self._held)
         self._records(self._totals.close())
 
-    def flush(self) -> None:
-        """Write the texts that are new."""
-        self._engine.flush()
-        self._memory.flush()
-
-    def _records(self, events: Iterable[Totals]) -> None:
-        rows = []
-        for now in events:
-            stream = None if now.component == _ENGINE else STREAM
-            sizes = (now.allocated, now.reserved, now.active)
-            rows.append((self._memory[now.component], now.at, *sizes, stream, self._device))
+    def _records(self, totals: list[TotalsRow]) -> None:
+        texts, device = self._memory, self._device
+        rows = [
+            (texts[name], at, allocated, reserved, _cell(active), NULL if name == _ENGINE else STREAM, device)
+            for name, at, allocated, reserved, active in totals
+        ]
         self._database.add("MEMORY_RECORD", rows)
 
     def _allocations(self) -> None:
@@ -62,17 +55,19 @@ class MemoryTables:
     def _blocks(self, blocks: list[Allocation]) -> None:
         rows = []
         for block in blocks:
-            strings = self._engine if block.graph_engine else self._memory
-            times = (block.at, block.release, block.active_release)
-            durs = [None if end is None else end - block.at for end in times[1:]]
+            at, release, active = block.at, _cell(block.release), _cell(block.active_release)
+            durs = release - at, active - at  # NULL where the end is
+            if block.graph_engine:
+                name, stream = self._engine[_name(block)], NULL
+            else:
+                name, stream = self._memory[block.name], STREAM
             sizes = (*_sizes(block.before), *_sizes(block.after))
-            stream = None if block.graph_engine else STREAM
-            rows.append((strings[_name(block)], block.size, *times, *durs, *sizes, stream, self._device))
+            rows.append((name, block.size, at, release, active, *durs, *sizes, stream, self._device))
         self._database.add("OP_MEMORY", rows)
 
     def _engine_events(self, blocks: list[Allocation]) -> None:
         """Rows of NPU_OP_MEM: two for each block of CANN."""
-        text, rows = self._engine, list[Row]()
+        text, rows = self._engine, []
         for block in blocks:
             for event, at, totals in (("allocate", block.at, block.before), ("release", block.release, block.after)):
                 names = (text[_name(block)], 1 << 44, text[event])
@@ -85,5 +80,9 @@ def _name(block: Allocation) -> str:
     return block.name.removeprefix("cann::") if block.graph_engine else block.name
 
 
-def _sizes(totals: Totals | None) -> tuple[int | None, int | None, int | None]:
-    return (None, None, None) if totals is None else (totals.allocated, totals.reserved, totals.active)
+def _cell(value: int | None) -> float:
+    return NULL if value is None else value
+
+
+def _sizes(totals: Totals | None) -> tuple[float, float, float]:
+    return (NULL,) * 3 if totals is None else (totals.allocated, totals.reserved, _cell(totals.active))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Union
 
 from tb_npu_plugin.capture.simulation.records import CommOp, Kernel, Segment, Task, by_start
@@ -30,10 +31,10 @@ class Kernels:
         self._with_ids = self._detailed or output.dialect.ids_at_level_0
         self._lead = f"{device}{_MODEL}," if self._with_ids else device
         self._file = output.csv(schema.KERNELS, self._keys, self._names)
-        self._texts: dict[Kernel, tuple[str, str]] = {}
+        self._texts = cache(self._make_texts)
         self._pending: list[Launch] = []
         self._previous: int | None = None
-        self._groups: dict[tuple[str, str], list[int]] = {}
+        self._groups: dict[tuple[str, str], tuple[int, int, int, int]] = {}
 
     def add(self, segment: Segment) -> None:
         """Write the rows that no later record can come before."""
@@ -52,6 +53,8 @@ class Kernels:
     def _write(self, before: int) -> None:
         ready = [launch for launch in self._pending if launch.start < before]
         del self._pending[: len(ready)]
+        tasks = [launch for launch in ready if isinstance(launch, Task)]
+        figures = iter(self._figures.texts([task.kernel for task in tasks], [task.dur for task in tasks]))
         lines, previous, fixed = [], self._previous, self._output.dialect.fixed_decimals
         with_step, step_at, dur_text = self._keys[0] == "step", self._step_at, self._output.dur
         for launch in ready:
@@ -60,7 +63,10 @@ class Kernels:
             previous = start + dur
             wait_text = f"{wait / 1000:.6f}" if fixed else us_text(wait)
             times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
-            line = self._compute(launch, times) if isinstance(launch, Task) else self._communication(launch, times)
+            if isinstance(launch, Task):
+                line = self._compute(launch, times, next(figures))
+            else:
+                line = self._communication(launch, times)
             if with_step:
                 step = step_at(start)
                 line = f"{step.id if step else ''},{line}"
@@ -68,29 +74,20 @@ class Kernels:
         self._previous = previous
         self._file.add(lines)
 
-    def _compute(self, task: Task, times: str) -> str:
+    def _compute(self, task: Task, times: str, figures: str) -> str:
         kernel, dur = task.kernel, task.dur
-        texts = self._texts.get(kernel)
-        if texts is None:
-            texts = self._texts[kernel] = self._static(kernel)
+        front, back = self._texts(kernel)
         ids = f"{task.task},{task.stream}," if self._with_ids else ""
+        line = f"{self._lead}{ids}{front},{times},{back}"
         if not self._detailed:
-            return f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
-        group = self._groups.get((kernel.type, kernel.core))
-        if group is None:
-            self._groups[kernel.type, kernel.core] = [1, dur, dur, dur]
-        else:
-            group[0] += 1
-            group[1] += dur
-            group[2] = min(group[2], dur)
-            group[3] = max(group[3], dur)
-        line = f"{self._lead}{ids}{texts[0]},{times},{texts[1]}"
-        if self._names:
-            return f"{line},{self._figures.text(kernel, dur)}"
-        return line
+            return line
+        key = kernel.type, kernel.core
+        count, total, least, most = self._groups.get(key, (0, 0, dur, dur))
+        self._groups[key] = count + 1, total + dur, min(least, dur), max(most, dur)
+        return f"{line},{figures}" if self._names else line
 
-    def _static(self, kernel: Kernel) -> tuple[str, str]:
-        """The cells in front of the times and behind them; commas between, none outside."""
+    def _make_texts(self, kernel: Kernel) -> tuple[str, str]:
+        """The cells before the times and those after them, each joined by commas."""
         if not self._detailed:
             return f"{cell(kernel.name)},N/A,N/A", "0"
         state = (kernel.state,) if self._output.dialect.op_state else ()
@@ -120,7 +117,7 @@ class Kernels:
         dur = output.dur
         for (type_, core), (count, total, low, high) in sorted(self._groups.items(), key=lambda item: -item[1][1]):
             mean, ratio = round(total / count / 1000, 3), round(total * 100 / whole, 3)
-            file.write([f"{lead}{cell(type_)},{core},{count},{dur(total)},{dur(low)},{mean},{dur(high)},{ratio}"])
+            file.add([f"{lead}{cell(type_)},{core},{count},{dur(total)},{dur(low)},{mean},{dur(high)},{ratio}"])
         file.close()
 
 

@@ -1,7 +1,6 @@
 """What went over the links, for the trace, the CSV files and the database.
 Source: docs/facts/ascend_pt.md, Files copied from msprof, Events of the trace; docs/facts/databases.md,
-ascend_pytorch_profiler.db; the vendor's reference of msprof's files, and the public
-source of msprof for what is added up how.
+ascend_pytorch_profiler.db; the vendor's reference of msprof's files, and the public source of msprof for the sums.
 
 The use of a port is written in percent, as the header and the reference say. msprof's source works out a share of 1, with
 the port's speed taken for Mbit/s; no recorded sample is known that would settle it.
@@ -10,7 +9,7 @@ the port's speed taken for Mbit/s; no recorded sample is known that would settle
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tb_npu_plugin.capture.simulation.links import LATENCY as ANSWER
 from tb_npu_plugin.capture.simulation.links import PIECE, chip_of
@@ -26,11 +25,10 @@ from tb_npu_plugin.schema import trace_events as words
 _PACKET = 4096
 _NONE = Moved(0, 0, 0)
 _SECOND = 1_000_000_000
-
-
-def mb_per_s(rate: float) -> float:
-    """MB/s of bytes per second."""
-    return round(rate / schema.LINK_MB, 3)
+#: Directions of a port, in the order of the files.
+_WAYS = ("rx", "tx")
+#: Least, most, mean: bytes or packets per second, ns of a latency.
+Figures = tuple[int, int, int]
 
 
 def port_speed(output: Output) -> int:
@@ -38,55 +36,8 @@ def port_speed(output: Output) -> int:
     return chip_of(output.process).rdma // schema.LINK_MB
 
 
-def rate(sample: LinkSample, way: str) -> int:
-    """Bytes per second of a direction."""
-    return sample.moved.get(way, _NONE).total * (_SECOND // sample.every)
-
-
-def packets(sample: LinkSample, way: str) -> int:
-    """Packets of a direction."""
-    return -(-sample.moved.get(way, _NONE).total // _PACKET)
-
-
-def pcie_rates(sample: LinkSample) -> dict[str, tuple[int, int, int]]:
-    """Least, most and mean by kind of packets: bytes per second, ns of the latency."""
-    out = {}
-    for kind in schema.PCIE_KINDS:
-        if kind == schema.LATENCY:
-            out[kind] = (ANSWER,) * 3 if sample.moved.get("rx_cpl", _NONE).total else (0, 0, 0)
-            continue
-        moved, piece = sample.moved.get(kind, _NONE), _SECOND // PIECE
-        out[kind] = (moved.least * piece, moved.most * piece, rate(sample, kind))
-    return out
-
-
-def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
-    """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
-    if sample.link == words.HCCS:
-        return {name: {key: mb_per_s(rate(sample, way))} for name, (key, way) in words.HCCS_COUNTERS.items()}
-    if sample.link == words.PCIE:
-        rates = pcie_rates(sample)
-        return {
-            name: {
-                words.PCIE_SENT: _rate_or_latency(sent, rates),
-                words.PCIE_RECEIVED: _rate_or_latency(received, rates),
-            }
-            for name, (sent, received) in words.PCIE_COUNTERS.items()
-        }
-    out: dict[str, Mapping[str, float]] = {}
-    for title, keys in words.PORT_COUNTERS.items():
-        way = title.lower()
-        values = (0.0, 0.0, packets(sample, way) * (_SECOND // sample.every), _use(rate(sample, way), speed))
-        out[words.PORT_COUNTER.format(0, title)] = dict(zip(keys, values))
-    return out
-
-
-def _rate_or_latency(kind: str, rates: Mapping[str, tuple[int, int, int]]) -> float:
-    """MB/s, or us of a latency."""
-    if not kind:
-        return 0
-    value = rates[kind][2]
-    return value / 1000 if kind == schema.LATENCY else mb_per_s(value)
+def _mb_per_s(bytes_a_second: float) -> float:
+    return round(bytes_a_second / schema.LINK_MB, 3)
 
 
 def _use(bytes_a_second: float, speed: int) -> float:
@@ -94,165 +45,151 @@ def _use(bytes_a_second: float, speed: int) -> float:
     return round(bytes_a_second * 100 / (speed * schema.LINK_MB), 3)
 
 
-class Network:
-    """nic.csv or roce.csv: one row for the port."""
+def _rate(sample: LinkSample, way: str) -> int:
+    """Bytes per second."""
+    return sample.moved.get(way, _NONE).total * (_SECOND // sample.every)
+
+
+def _packets(sample: LinkSample, way: str) -> int:
+    """Packets of a direction."""
+    return -(-sample.moved.get(way, _NONE).total // _PACKET)
+
+
+def _packets_per_s(sample: LinkSample, way: str) -> int:
+    return _packets(sample, way) * (_SECOND // sample.every)
+
+
+def _figures(sample: LinkSample) -> dict[str, Figures]:
+    """By direction, over PCIe by kind of packets; of a port the packets of each direction as well."""
+    if sample.link == words.PCIE:
+        return {kind: _pcie_figures(sample, kind) for kind in schema.PCIE_KINDS}
+    out = {way: (_rate(sample, way),) * 3 for way in schema.HCCS_KINDS}
+    if sample.link != words.HCCS:
+        out |= {f"{way} packets": (_packets_per_s(sample, way),) * 3 for way in _WAYS}
+    return out
+
+
+def _pcie_figures(sample: LinkSample, kind: str) -> Figures:
+    if kind == schema.LATENCY:
+        return (ANSWER,) * 3 if sample.moved.get("rx_cpl", _NONE).total else (0, 0, 0)
+    moved, piece = sample.moved.get(kind, _NONE), _SECOND // PIECE
+    return moved.least * piece, moved.most * piece, _rate(sample, kind)
+
+
+def counters(sample: LinkSample, speed: int) -> dict[str, Mapping[str, float]]:
+    """Counters of the trace: name -> values by key. speed: MB/s of a network port."""
+    if sample.link == words.HCCS:
+        return {name: {key: _mb_per_s(_rate(sample, way))} for name, (key, way) in words.HCCS_COUNTERS.items()}
+    if sample.link == words.PCIE:
+        means = {kind: _pcie_figure(kind, _pcie_figures(sample, kind)[2]) for kind in schema.PCIE_KINDS}
+        return {
+            name: {words.PCIE_SENT: means.get(sent, 0), words.PCIE_RECEIVED: means.get(received, 0)}
+            for name, (sent, received) in words.PCIE_COUNTERS.items()
+        }
+    out: dict[str, Mapping[str, float]] = {}
+    for title, keys in words.PORT_COUNTERS.items():
+        way = title.lower()
+        values = (0.0, 0.0, _packets_per_s(sample, way), _use(_rate(sample, way), speed))
+        out[words.PORT_COUNTER.format(0, title)] = dict(zip(keys, values))
+    return out
+
+
+def _pcie_figure(kind: str, value: float) -> float:
+    """MB/s, or us of a latency."""
+    return round(value / 1000, 3) if kind == schema.LATENCY else _mb_per_s(value)
+
+
+@dataclass
+class _Sums:
+    """Extremes of some figures, and the sums of each."""
+
+    least: int
+    most: int = 0
+    sums: list[int] = field(default_factory=lambda: [0, 0, 0])
+
+    def add(self, figures: Figures) -> None:
+        self.least, self.most = min(self.least, figures[0]), max(self.most, figures[1])
+        self.sums = [total + figure for total, figure in zip(self.sums, figures)]
+
+
+class LinkFile:
+    """The CSV file of one link: figures of the whole capture. It is not made without a sample."""
 
     def __init__(self, output: Output, link: str) -> None:
         self._output, self._link = output, link
         self._count = self._at = 0
-        self._rate, self._packets = {"rx": 0, "tx": 0}, {"rx": 0, "tx": 0}
+        self._found: dict[str, _Sums] = {}
 
     def add(self, segment: Segment) -> None:
         """Add up one segment."""
         for sample in segment.links:
             if sample.link == self._link:
                 self._count, self._at = self._count + 1, sample.at
-                for way in ("rx", "tx"):
-                    self._rate[way] += rate(sample, way)
-                    self._packets[way] += packets(sample, way) * (_SECOND // sample.every)
+                for name, figures in _figures(sample).items():
+                    self._found.setdefault(name, _Sums(figures[0])).add(figures)
 
     def close(self) -> None:
         """Write the file."""
-        if not self._count:
-            return
-        spec = schema.NIC if self._link == words.NIC else schema.ROCE
-        speed, count = port_speed(self._output), self._count
-        uses = {way: _use(total / count, speed) for way, total in self._rate.items()}
-        rates = {way: round(total / count, 3) for way, total in self._packets.items()}
-        cells = [time_text(self._at), speed]
-        for way in ("rx", "tx"):
-            cells += [uses[way], rates[way], 0.0, 0.0]
-        _write(self._output, spec.id, [[*cells, 0]])
+        spec = next(file for file in schema.LINK_FILES if file.id == self._link.lower())
+        keys = tuple(column.key for column in spec.columns)
+        lead = [self._output.process.device] if self._output.has_device_id(spec) else []
+        file = self._output.csv(spec, keys if lead else keys[1:])
+        file.add([",".join(map(str, [*lead, *row])) for row in self._rows()])
+        file.close()
 
-
-@dataclass
-class _Range:
-    """Least, most and sum of some figures."""
-
-    least: float = float("inf")
-    most: float = 0
-    total: float = 0
-    count: int = 0
-
-    def add(self, least: float, most: float, value: float) -> None:
-        """One sample."""
-        self.least, self.most = min(self.least, least), max(self.most, most)
-        self.total += value
-        self.count += 1
-
-
-class Hccs:
-    """hccs.csv: one row for each direction."""
-
-    def __init__(self, output: Output) -> None:
-        self._output = output
-        self._ranges = {way: _Range() for way in schema.HCCS_KINDS}
-
-    def add(self, segment: Segment) -> None:
-        """Add up one segment."""
-        for sample in segment.links:
-            if sample.link == words.HCCS:
-                for way, found in self._ranges.items():
-                    value = rate(sample, way)
-                    found.add(value, value, value)
-
-    def close(self) -> None:
-        """Write the file."""
-        rows = [
-            [
-                schema.HCCS_KINDS[way][1],
-                mb_per_s(found.most),
-                mb_per_s(found.least),
-                mb_per_s(found.total / found.count),
+    def _rows(self) -> list[list[object]]:
+        """Without the id of the device: over HCCS one for each direction, over PCIe one for each kind of packets, whose least
+        and most are means of those of the samples, as msprof has them; of a port one."""
+        means = {name: [total / self._count for total in found.sums] for name, found in self._found.items()}
+        if self._link == words.PCIE:
+            return [
+                [schema.PCIE_KINDS[kind][1], *(_pcie_figure(kind, mean) for mean in each)]
+                for kind, each in means.items()
             ]
-            for way, found in self._ranges.items()
-            if found.count
-        ]
-        _write(self._output, schema.HCCS.id, rows)
+        if self._link == words.HCCS:
+            return [
+                [schema.HCCS_KINDS[way][1], *map(_mb_per_s, (found.most, found.least, means[way][2]))]
+                for way, found in self._found.items()
+            ]
+        if not self._count:
+            return []
+        speed = port_speed(self._output)
+        row: list[object] = [time_text(self._at), speed]
+        for way in _WAYS:
+            row += [_use(means[way][2], speed), round(means[f"{way} packets"][2], 3), 0.0, 0.0]
+        return [[*row, 0]]
 
 
-class Pcie:
-    """pcie.csv: one row for each kind of packets; the least and the most are means of the samples', as msprof has them."""
-
-    def __init__(self, output: Output) -> None:
-        self._output, self._count = output, 0
-        self._sums = {kind: [0, 0, 0] for kind in schema.PCIE_KINDS}
-
-    def add(self, segment: Segment) -> None:
-        """Add up one segment."""
-        for sample in segment.links:
-            if sample.link == words.PCIE:
-                self._count += 1
-                for kind, figures in pcie_rates(sample).items():
-                    self._sums[kind] = [one + other for one, other in zip(self._sums[kind], figures)]
-
-    def close(self) -> None:
-        """Write the file."""
-        rows = []
-        for kind, sums in self._sums.items() if self._count else ():
-            means = [total / self._count for total in sums]
-            cells = [round(mean / 1000, 3) if kind == schema.LATENCY else mb_per_s(mean) for mean in means]
-            rows.append([schema.PCIE_KINDS[kind][1], *cells])
-        _write(self._output, schema.PCIE.id, rows)
-
-
-def _write(output: Output, id_: str, rows: list[list[object]]) -> None:
-    """Write a small file whole; none without rows."""
-    spec = next(file for file in schema.LINK_FILES if file.id == id_)
-    keys = tuple(column.key for column in spec.columns)
-    with_id = output.has_device_id(spec)
-    file = output.csv(spec, keys if with_id else keys[1:])
-    lead = [output.process.device] if with_id else []
-    file.add([",".join(map(str, [*lead, *row])) for row in rows])
-    file.close()
-
-
-def link_writers(output: Output) -> list[Network | Hccs | Pcie]:
+def link_writers(output: Output) -> list[LinkFile]:
     """Writers of the files that the switches bring."""
     options = output.options
-    if not options.npu:
-        return []
-    out: list[Network | Hccs | Pcie] = []
-    if options.sys_io:
-        out += [Network(output, words.NIC), Network(output, words.ROCE)]
-    if options.sys_interconnection:
-        out += [Pcie(output), Hccs(output)]
-    return out
+    links = [words.NIC, words.ROCE] if options.sys_io else []
+    links += [words.PCIE, words.HCCS] if options.sys_interconnection else []
+    return [LinkFile(output, link) for link in links if options.npu]
 
 
 class LinkTables:
-    """Tables of the profiler's database; packets and bytes are counted on."""
+    """Tables of the profiler's database; packets and bytes of a port are running totals."""
 
     def __init__(self, output: Output, database: Database) -> None:
         self._device, self._speed, self._database = output.process.device, port_speed(output), database
-        self._counts: dict[tuple[str, str], tuple[int, int]] = {}
+        self._totals: dict[tuple[str, str], tuple[int, int]] = {}
 
     def add(self, segment: Segment) -> None:
         """Write the samples of one segment."""
-        for table, rows in self._rows(segment).items():
-            self._database.add(table, rows)
-
-    def close(self) -> None:
-        """Nothing is left."""
-
-    def _rows(self, segment: Segment) -> dict[str, list[Row]]:
-        """By table."""
-        out: dict[str, list[Row]] = {}
         for sample in segment.links:
-            front = (self._device, sample.at)
-            if sample.link == words.HCCS:
-                row: Row = (*front, *(rate(sample, way) for way in schema.HCCS_KINDS))
-            elif sample.link == words.PCIE:
-                row = (*front, *(figure for figures in pcie_rates(sample).values() for figure in figures))
-            else:
-                ways = (*self._port(sample, "rx"), *self._port(sample, "tx"))
-                row = (*front, self._speed * schema.LINK_MB, *ways, 0)
-            out.setdefault(sample.link.upper(), []).append(row)
-        return out
+            self._database.add(sample.link.upper(), [(self._device, sample.at, *self._cells(sample))])
+
+    def _cells(self, sample: LinkSample) -> Row:
+        if sample.link == words.HCCS:
+            return [_rate(sample, way) for way in schema.HCCS_KINDS]
+        if sample.link == words.PCIE:
+            return [figure for figures in _figures(sample).values() for figure in figures]
+        ways = [figure for way in _WAYS for figure in self._port(sample, way)]
+        return [self._speed * schema.LINK_MB, *ways, 0]
 
     def _port(self, sample: LinkSample, way: str) -> tuple[int, ...]:
-        key = (sample.link, way)
-        count, size = self._counts.get(key, (0, 0))
-        new = packets(sample, way)
-        self._counts[key] = count, size = count + new, size + sample.moved.get(way, _NONE).total
-        return (new * (_SECOND // sample.every), rate(sample, way), count, size, 0, 0)
+        count, size = self._totals.get((sample.link, way), (0, 0))
+        count, size = count + _packets(sample, way), size + sample.moved.get(way, _NONE).total
+        self._totals[sample.link, way] = count, size
+        return _packets_per_s(sample, way), _rate(sample, way), count, size, 0, 0

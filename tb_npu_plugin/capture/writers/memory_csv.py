@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import Optional
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.simulation.samples import WORKSPACE, Allocation, Totals
@@ -14,6 +15,9 @@ from tb_npu_plugin.schema import torch_npu_memory_csv as schema
 STREAM = 897357296
 #: Component of the rows of the whole process.
 APP = "APP"
+#: Component, time, bytes: allocated, reserved, active.
+TotalsRow = tuple[str, int, int, int, Optional[int]]
+_TOTALS = attrgetter("component", "at", "allocated", "reserved", "active")
 _OLD_HAS_NOT = (
     "active_release_ns",
     "active_dur_ns",
@@ -88,25 +92,29 @@ class TotalsByTime:
         self._pending: list[Totals] = []
         self._known: dict[str, Totals] = {}
 
-    def add(self, segment: Segment) -> Iterator[Totals]:
-        """What no later segment can come before: each totals, and behind it the sum of all components but workspaces."""
+    def add(self, segment: Segment) -> list[TotalsRow]:
+        """What no later segment can come before: each totals, then the sum of all components but workspaces."""
         self._pending += segment.totals
-        self._pending.sort(key=lambda totals: totals.at)
+        self._pending.sort(key=attrgetter("at"))
         ready = [totals for totals in self._pending if totals.at < segment.until]
         del self._pending[: len(ready)]
+        rows: list[TotalsRow] = []
         for now in ready:
-            yield now
-            if now.component == WORKSPACE:
+            component, at, allocated, reserved, active = row = _TOTALS(now)
+            rows.append(row)
+            if component == WORKSPACE:
                 continue
-            self._known[now.component] = now
-            allocated = reserved = active = 0
-            for known in self._known.values():
-                allocated += known.allocated
-                reserved += known.reserved
-                active += known.active or 0
-            yield Totals(self._sum_name, now.at, allocated, reserved, active)
+            self._known[component] = now
+            active = active or 0
+            for name, other in self._known.items():
+                if name != component:
+                    allocated += other.allocated
+                    reserved += other.reserved
+                    active += other.active or 0
+            rows.append((self._sum_name, at, allocated, reserved, active))
+        return rows
 
-    def close(self) -> Iterator[Totals]:
+    def close(self) -> list[TotalsRow]:
         """The rest."""
         return self.add(Segment(until=1 << 63))
 
@@ -129,14 +137,9 @@ class MemoryRecord:
             self._app.add(app)
         self._write(self._totals.add(segment))
 
-    def _write(self, events: Iterable[Totals]) -> None:
-        lines: list[str] = []
-        workspace: list[str] = []
-        for now in events:
-            line = self._line(now.component, now.at, now.allocated, now.reserved, now.active)
-            (workspace if now.component == WORKSPACE else lines).append(line)
-        self._rows.add(lines)
-        self._workspace.add(workspace)
+    def _write(self, rows: list[TotalsRow]) -> None:
+        self._rows.add([self._line(*row) for row in rows if row[0] != WORKSPACE])
+        self._workspace.add([self._line(*row) for row in rows if row[0] == WORKSPACE])
 
     def close(self) -> None:
         """Put the parts together."""

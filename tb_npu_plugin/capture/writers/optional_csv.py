@@ -40,7 +40,7 @@ class _TaskFile:
         return bool(task.kernel.core)
 
     def _line(self, task: Task) -> str:
-        """Cells behind Device_id; nothing for a task without a row."""
+        """Cells after Device_id; empty for a task without a row."""
         raise NotImplementedError
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.planes import PlaneTask
 
+#: Patterns of which writers keep what operators share: more than a step has.
+PATTERNS = 1024
 _NO_ID = 0xFFFFFFFF
 #: us that CANN estimates for a task: a constant, and bytes a us of those that move data.
 _CONSTANT = {"Notify_Record": 1, "Notify_Wait": 0.02, "Reduce_Inline": 0.6, "Memcpy": 1.5, "RDMASend": 1.5}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.database import Database, Strings
-from tb_npu_plugin.capture.writers.device_db import DeviceTables
-from tb_npu_plugin.capture.writers.files import Output, Writer
+from tb_npu_plugin.capture.writers.device_db import DeviceTables, MarkTables
+from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.host_db import HostTables
+from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
-from tb_npu_plugin.capture.writers.marks_db import MarkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
@@ -27,22 +27,25 @@ class ProfilerDatabase:
         for table in schema.ALWAYS:
             database.make(table)
         strings, options = Strings(database, schema.CANN_STRINGS), output.options
-        self._writers: list[Writer] = []
+        self._tables: list[Callable[[Segment], None]] = []
+        self._memory = MemoryTables(output, database) if with_framework and options.memory else None
         if options.npu:
             tables_of_device = DeviceTables if options.kernels else MarkTables
-            self._writers += [tables_of_device(output, database, strings), LinkTables(output, database)]
+            self._tables += [tables_of_device(output, database, strings).add, LinkTables(output, database).add]
         if with_framework:
-            self._writers.append(HostTables(output, database))
+            self._tables.append(HostTables(output, database).add)
+        if self._memory is not None:
+            self._tables.append(self._memory.add)
 
     def add(self, segment: Segment) -> None:
         """Write the next segment."""
-        for writer in self._writers:
-            writer.add(segment)
+        for add in self._tables:
+            add(segment)
 
     def close(self) -> None:
         """Write what the process is, the tables that explain numbers, and the indexes, and complete the file."""
-        for writer in self._writers:
-            writer.close()
+        if self._memory is not None:
+            self._memory.close()
         database, process = self._database, self._output.process
         for table, names in schema.ENUMS.items():
             database.enumeration(table, names)

@@ -60,7 +60,7 @@ def info(process: Process, options: Options, dialect: Dialect) -> str:
 
 
 def environment() -> dict[str, str]:
-    """ENV_VARIABLES of releases before the last one was kept: none of them is set."""
+    """ENV_VARIABLES of releases that lack the last one: none is set."""
     return dict.fromkeys(side_files.ENVIRONMENT_VARIABLES[:-1], "")
 
 

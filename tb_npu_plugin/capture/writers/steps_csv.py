@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.capture.simulation.columns import columns
-from tb_npu_plugin.capture.simulation.records import Segment
+from tb_npu_plugin.capture.simulation.records import RECEIVE, Segment
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.overlap import (
     ALONE,
@@ -21,9 +24,23 @@ from tb_npu_plugin.capture.writers.overlap import (
 )
 from tb_npu_plugin.schema import torch_npu_csv as schema
 
+Number = TypeVar("Number", int, float)
 Ints = NDArray[np.int64]
 #: When the first thing of a step computed or communicated, where only gaps begin in it (it copies).
 _NOTHING = 1 << 63
+
+
+@dataclass
+class _Sums:
+    """One step, in ns: start on the host; begin and end on the device; when it first computed or communicated; overlap rows by
+    kind, and the same in us as the vendor's Python adds them up."""
+
+    host_start: int
+    first: int
+    last: int
+    busy: int = _NOTHING
+    ns: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    us: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0, 0.0])
 
 
 class StepSums:
@@ -32,11 +49,8 @@ class StepSums:
     def __init__(self, output: Output, windows: Windows) -> None:
         self._output = output
         self._row_step, self._receive_step = StepFinder(windows), StepFinder(windows)
-        self._sums: dict[int | None, list[float]] = {}
-        self._facts: dict[int | None, list[int]] = {}  # step start, first, last, first computing or communication
-        self._whole: dict[int | None, list[int]] = {}  # the sums in ns
-        self._bubbles: dict[int | None, float] = {}
-        self._bubbles_ns: dict[int | None, int] = {}
+        self._steps: dict[int | None, _Sums] = {}
+        self._bubbles: dict[int | None, tuple[int, float]] = defaultdict(lambda: (0, 0))  # ns, us
         self._first_op: int | None = None
 
     def add(self, segment: Segment) -> None:
@@ -44,11 +58,10 @@ class StepSums:
         if self._first_op is None and segment.ops:
             self._first_op = columns(segment.ops, "start")[0][0]
         for op in segment.comm:
-            if op.type == "hcom_receive_":
-                found = self._step(op.start, self._receive_step)
-                if found is not None:
-                    self._bubbles[found[0]] = self._bubbles.get(found[0], 0) + op.dur / 1000
-                    self._bubbles_ns[found[0]] = self._bubbles_ns.get(found[0], 0) + op.dur
+            found = self._step(op.start, self._receive_step) if op.type == RECEIVE else None
+            if found is not None:
+                ns, us = self._bubbles[found[0]]
+                self._bubbles[found[0]] = ns + op.dur, us + op.dur / 1000
 
     def overlap(self, rows: OverlapRows, before: int) -> None:
         """Take overlap rows in file order."""
@@ -66,21 +79,17 @@ class StepSums:
     def _add_up(self, found: tuple[int | None, int, int], starts: Ints, ends: Ints, kinds: Ints) -> None:
         """Rows of one step, at least one."""
         key, host_start, _ = found
-        sums = self._sums.get(key)
-        if sums is None:
-            sums = self._sums[key] = [0.0, 0.0, 0.0, 0.0]
-            self._whole[key] = [0, 0, 0, 0]
-            self._facts[key] = [host_start, int(starts[0]), int(ends[0]), _NOTHING]
-        facts, durs = self._facts[key], ends - starts
-        for kind in range(len(sums)):
+        step = self._steps.setdefault(key, _Sums(host_start, int(starts[0]), int(ends[0])))
+        durs = ends - starts
+        for kind in range(len(step.ns)):
             mine = durs[kinds == kind]
             # in file order, as the vendor's Python adds them: cumsum does so, sum does not
-            sums[kind] = float(np.cumsum(np.concatenate([[sums[kind]], mine / 1000]))[-1])
-            self._whole[key][kind] += int(mine.sum())
-        facts[2] = max(facts[2], int(ends.max()))
+            step.us[kind] = float(np.cumsum(np.concatenate([[step.us[kind]], mine / 1000]))[-1])
+            step.ns[kind] += int(mine.sum())
+        step.last = max(step.last, int(ends.max()))
         busy = starts[(kinds == COMPUTING) | (kinds == COMMUNICATION)]
         if len(busy):
-            facts[3] = min(facts[3], int(busy[0]))
+            step.busy = min(step.busy, int(busy[0]))
 
     def _step(self, at: int, finder: StepFinder) -> tuple[int | None, int, int] | None:
         """(step id, its start on the host, end of its window on the device); None outside every step."""
@@ -92,35 +101,36 @@ class StepSums:
     def rounded(self) -> list[tuple[int | None, dict[str, float]]]:
         """Figures of step_trace_time.csv in us by step: through float64 us, as the vendor works them out."""
         out = []
-        for key, sums in self._sums.items():
-            facts = [ns / 1000 for ns in self._facts[key]]
-            out.append((key, self._figures(key, sums, facts, self._bubbles.get(key, 0), 0.0)))
+        for key, step in self._steps.items():
+            facts = [ns / 1000 for ns in (step.host_start, step.first, step.last, step.busy)]
+            preparing = 0.0 if step.busy == _NOTHING else facts[3] - facts[0]
+            out.append((key, figures_of(step.us, facts[2] - facts[1], self._bubbles[key][1], preparing)))
         return out
 
     def exact(self) -> list[tuple[int | None, dict[str, float]]]:
         """Figures of StepTraceTime in us by step: worked out in ns."""
         out = []
-        for key, sums in self._whole.items():
-            found = self._figures(key, sums, self._facts[key], self._bubbles_ns.get(key, 0), 0)
+        for key, step in self._steps.items():
+            preparing = 0 if step.busy == _NOTHING else step.busy - step.host_start
+            found = figures_of(step.ns, step.last - step.first, self._bubbles[key][0], preparing)
             out.append((key, {name: ns / 1000 for name, ns in found.items()}))
         return out
 
-    def _figures(
-        self, key: int | None, sums: Sequence[float], facts: Sequence[float], bubble: float, zero: float
-    ) -> dict[str, float]:
-        host_start, first, last, busy = facts
-        alone, whole = sums[ALONE], sums[COMMUNICATION]
-        return {
-            "computing": sums[COMPUTING],
-            "communication_not_overlapped": alone,
-            "overlapped": whole - alone,
-            "communication": whole,
-            "free": sums[FREE],
-            "stage": last - first - bubble,
-            "bubble": bubble,
-            "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
-            "preparing": zero if self._facts[key][3] == _NOTHING else busy - host_start,
-        }
+
+def figures_of(sums: Sequence[Number], whole: Number, bubble: Number, preparing: Number) -> dict[str, Number]:
+    """Figures of a step. sums: by kind of overlap row; whole: from the first to the last of them; bubble: of receiving."""
+    alone, communication = sums[ALONE], sums[COMMUNICATION]
+    return {
+        "computing": sums[COMPUTING],
+        "communication_not_overlapped": alone,
+        "overlapped": communication - alone,
+        "communication": communication,
+        "free": sums[FREE],
+        "stage": whole - bubble,
+        "bubble": bubble,
+        "communication_not_overlapped_and_exclude_receive": max(alone - bubble, 0),
+        "preparing": preparing,
+    }
 
 
 class StepTrace(StepSums):
@@ -136,5 +146,5 @@ class StepTrace(StepSums):
         file = self._output.csv(schema.STEP_TRACE, tuple(keys))
         for step, figures in self.rounded():
             cells = {**figures, "step": "" if step is None else step, "device_id": self._output.process.device}
-            file.write([",".join(str(cells[name]) for name in keys)])
+            file.add([",".join(str(cells[name]) for name in keys)])
         file.close()

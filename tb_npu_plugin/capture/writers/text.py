@@ -14,13 +14,12 @@ from typing import BinaryIO
 
 def decimals(ns: int) -> str:
     """us with three decimals."""
-    sign = "-" if ns < 0 else ""
-    return f"{sign}{abs(ns) // 1000}.{abs(ns) % 1000:03d}"
+    return f"{ns // 1000}.{ns % 1000:03d}" if ns >= 0 else f"-{decimals(-ns)}"
 
 
 def time_text(ns: int | None) -> str:
     """An absolute time or a long duration: us with three decimals and the TAB that guards it; empty for None."""
-    return "" if ns is None else f"{decimals(ns)}\t"
+    return "" if ns is None else f"{ns // 1000}.{ns % 1000:03d}\t"
 
 
 def us_text(ns: float) -> str:
@@ -61,11 +60,10 @@ class CsvFile:
             self._file.write(self._header.encode())
         return self._file
 
-    def write(self, lines: Sequence[str]) -> None:
-        """Append rows: cells joined by commas, quoted where needed, without line end."""
-        file = self._open()
+    def add(self, lines: Sequence[str]) -> None:
+        """Append rows, if there are any: cells joined by commas, quoted where needed, without line end."""
         if lines:
-            file.write(self.encode(lines))
+            self._open().write(self.encode(lines))
 
     def encode(self, lines: Sequence[str]) -> bytes:
         """Bytes of at least one row. Raises ValueError if the first one does not fit the header, for example after a
@@ -75,13 +73,8 @@ class CsvFile:
             raise ValueError(f"{self._path.name}: {width} cells under {self._width} headers; see its writer")
         return (self._newline.join(lines) + self._newline).encode()
 
-    def add(self, lines: Sequence[str]) -> None:
-        """Append rows if there are any."""
-        if lines:
-            self.write(lines)
-
     def part(self) -> Rows:
-        """Rows that go behind others that come later."""
+        """Rows that are appended after rows that come later."""
         return Rows(self, self._path.parent)
 
     def append(self, rows: Rows) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+
 from tb_npu_plugin.capture.simulation.device import COPIES
-from tb_npu_plugin.capture.simulation.records import MSTX, CannCall, CommOp, Group, Kernel, Segment, Task
+from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OVERLAP, OverlapRows
 from tb_npu_plugin.capture.writers.text import us_text
 from tb_npu_plugin.capture.writers.trace_planes import PlaneEvents
-from tb_npu_plugin.capture.writers.trace_text import Clock, quote
+from tb_npu_plugin.capture.writers.trace_text import Clock, flow_end, quote
 from tb_npu_plugin.schema import trace_events
 from tb_npu_plugin.schema.trace_events import CALL_KEYS, CALL_PREFIX, OPERATION_KEYS, TASK_KEYS, args_of
 
@@ -30,8 +33,7 @@ class DeviceEvents:
     def __init__(self, output: Output, ts: Clock) -> None:
         self._output, self._options, self._dialect, self._ts = output, output.options, output.dialect, ts
         self._pids = {name: process_id(output, name) for name in output.dialect.sorts}
-        self._calls: dict[tuple[str, str, str, str], tuple[str, tuple[str, ...]]] = {}
-        self._kernels: dict[Kernel, str] = {}
+        self._call_texts, self._task_text = cache(self._make_call_texts), cache(self._make_task_text)
         self._speed = port_speed(output)
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
@@ -44,20 +46,17 @@ class DeviceEvents:
         self.cann_threads.update({call.tid for call in segment.cann})
         ts, pid = self._ts, self._pids["CANN"]
         if self._options.level >= 1:
-            with_runtime, calls = self._options.level >= 2, self._calls
+            with_runtime = self._options.level >= 2
             for call in segment.cann:
                 if call.level == "runtime" and not with_runtime:
                     continue
-                key = (call.level, call.name, call.item, call.mode)
-                texts = calls.get(key)
-                if texts is None:
-                    texts = calls[key] = self._call_texts(call)
+                front, args = self._call_texts(call.level, call.name, call.item, call.mode)
                 tid, start = call.tid, call.start
                 out.append(
                     (
                         start,
-                        f'{texts[0]}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
-                        f'{_CALL % (tid, *texts[1], call.connection)}, "ph": "X"}}',
+                        f'{front}{tid}, "ts": {ts(start)}, "dur": {(call.end - start) / 1000}, "args": '
+                        f'{_CALL % (tid, *args, call.connection)}, "ph": "X"}}',
                     )
                 )
         seen = set()
@@ -77,12 +76,17 @@ class DeviceEvents:
             )
         return out
 
-    def _call_texts(self, call: CannCall) -> tuple[str, tuple[str, ...]]:
-        hccl = call.level == "hccl"
-        prefix = self._dialect.cann_prefix if hccl else CALL_PREFIX[call.level]
-        level = self._dialect.cann_level if hccl else call.level
-        front = f'{{"name": {quote(prefix + call.name)}, "pid": {self._pids["CANN"]}, "tid": '
-        return front, (quote(call.mode), quote(level), quote(call.name), quote(call.item))
+    def _make_call_texts(self, level: str, name: str, item: str, mode: str) -> tuple[str, tuple[str, ...]]:
+        """What precedes the thread, and arguments."""
+        hccl = level == "hccl"
+        prefix = self._dialect.cann_prefix if hccl else CALL_PREFIX[level]
+        level = self._dialect.cann_level if hccl else level
+        front = f'{{"name": {quote(prefix + name)}, "pid": {self._pids["CANN"]}, "tid": '
+        return front, (quote(mode), quote(level), quote(name), quote(item))
+
+    def _make_task_text(self, kernel: Kernel) -> str:
+        """What precedes the stream."""
+        return f'{{"name": {quote(kernel.name)}, "pid": {self._pids["Ascend Hardware"]}, "tid": '
 
     def _arrive(self, at: int, pid: int, tid: int, id_: str) -> Timed:
         return at, (
@@ -93,15 +97,12 @@ class DeviceEvents:
     def tasks(self, segment: Segment) -> list[Timed]:
         """Tasks of the streams, and the ends of the flows to them."""
         out: list[Timed] = []
-        ts, kernels, pid = self._ts, self._kernels, self._pids["Ascend Hardware"]
+        ts, pid = self._ts, self._pids["Ascend Hardware"]
         detailed, linked = self._options.level >= 2, self.linked
         first: dict[int, Task] = {}
         self.streams.update({task.stream for task in segment.tasks})
         for task in segment.tasks:
             kernel, stream, start = task.kernel, task.stream, task.start
-            text = kernels.get(kernel)
-            if text is None:
-                text = kernels[kernel] = f'{{"name": {quote(kernel.name)}, "pid": {pid}, "tid": '
             size = ""
             if detailed and task.size:
                 size = f', "data size(Byte)": {task.size}, "memcpy direction": "{_DIRECTIONS[kernel.hardware]}"'
@@ -109,7 +110,7 @@ class DeviceEvents:
             out.append(
                 (
                     start,
-                    f'{text}{stream}, "ts": {ts(start)}, "dur": {us_text(task.dur)}, "args": {args[:-1]}{size}'
+                    f'{self._task_text(kernel)}{stream}, "ts": {ts(start)}, "dur": {us_text(task.dur)}, "args": {args[:-1]}{size}'
                     f'{linked(task)}}}, "ph": "X"}}',
                 )
             )
@@ -148,31 +149,27 @@ class DeviceEvents:
 
     def samples(self, segment: Segment) -> list[Timed]:
         """Counters."""
-        ts, pids, memory = self._ts, self._pids, self._options.memory
+        memory = self._options.memory
         return [
-            (
-                s.at,
-                f'{{"name": "{s.name}", "ts": {ts(s.at)}, "pid": {pids[s.process]}, "tid": 0, '
-                f'"args": {{"{s.key}": {s.value}}}, "ph": "C"}}',
-            )
-            for s in segment.samples
-            if memory or s.process != "NPU MEM"
+            self._counter(sample.at, sample.process, sample.name, {sample.key: sample.value})
+            for sample in segment.samples
+            if memory or sample.process != "NPU MEM"
         ]
 
     def links(self, segment: Segment) -> list[Timed]:
         """Counters of the links."""
-        ts, pids, out = self._ts, self._pids, []
-        for sample in segment.links:
-            for name, values in counters(sample, self._speed).items():
-                args = ", ".join(f'"{key}": {value}' for key, value in values.items())
-                out.append(
-                    (
-                        sample.at,
-                        f'{{"name": "{name}", "ts": {ts(sample.at)}, "pid": {pids[sample.link]}, "tid": 0, '
-                        f'"args": {{{args}}}, "ph": "C"}}',
-                    )
-                )
-        return out
+        return [
+            self._counter(sample.at, sample.link, name, values)
+            for sample in segment.links
+            for name, values in counters(sample, self._speed).items()
+        ]
+
+    def _counter(self, at: int, process: str, name: str, values: Mapping[str, float]) -> Timed:
+        args = ", ".join([f'"{key}": {value}' for key, value in values.items()])
+        return at, (
+            f'{{"name": "{name}", "ts": {self._ts(at)}, "pid": {self._pids[process]}, "tid": 0, "args": {{{args}}}, '
+            f'"ph": "C"}}'
+        )
 
     def overlap(self, rows: OverlapRows) -> list[Timed]:
         """Rows of Overlap Analysis."""
@@ -190,14 +187,13 @@ class DeviceEvents:
         """Flows from the operator that launched a task to the task: both ends in one text."""
         out: list[Timed] = []
         seen = set()
-        ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._output.process.pid
+        pid = self._pids["Ascend Hardware"]
         for task in segment.tasks:
             if task.op is not None and task.connection not in seen:
                 seen.add(task.connection)
-                out.append((task.start, _flow(ts, host, task, pid, task.stream)))
+                out.append(self._flow(task, pid, task.stream))
         pid = self._pids["Communication"]
-        out += [(op.start, _flow(ts, host, op, pid, self.row_of(op.group))) for op in segment.comm]
-        return out
+        return out + [self._flow(op, pid, self.row_of(op.group)) for op in segment.comm]
 
     def host_marks(self, segment: Segment) -> list[Timed]:
         """Marks of mstx by the thread that set them."""
@@ -214,29 +210,21 @@ class DeviceEvents:
         ]
 
     def marks(self, segment: Segment) -> list[Timed]:
-        """Flows from marks of mstx to their rows on the device."""
+        """Flows from marks of mstx to their rows on the device: both ends in one text."""
+        out: list[Timed] = []
         ts, pid, host = self._ts, self._pids["Ascend Hardware"], self._pids[trace_events.MSTX]
-        return [
-            (
-                task.start,
-                f'{{"ph": "s", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {host}, '
-                f'"tid": {mark.tid}, "ts": {ts(mark.start)}, "cat": "{MSTX}"}}, '
-                f'{{"ph": "f", "bp": "e", "name": "{MSTX}", "id": {task.connection}, "pid": {pid}, '
-                f'"tid": {task.stream}, "ts": {ts(task.start)}, "cat": "{MSTX}"}}',
-            )
-            for mark in segment.marks
-            if (task := mark.task) is not None
-        ]
+        for mark in segment.marks:
+            if (task := mark.task) is not None:
+                start = flow_end("s", MSTX, MSTX, task.connection, host, mark.tid, ts(mark.start))
+                end = flow_end("f", MSTX, MSTX, task.connection, pid, task.stream, ts(task.start))
+                out.append((task.start, f"{start}, {end}"))
+        return out
 
-
-def _flow(ts: Clock, host: int, launch: Task | CommOp, pid: int, tid: int) -> str:
-    op, at = launch.op, launch.start
-    assert op is not None
-    front = f'"bp": "e", "name": "torch_to_npu", "id": {at}, "pid": '
-    return (
-        f'{{"ph": "s", {front}{host}, "tid": {op.tid}, "ts": {ts(op.start)}, "cat": "async_npu"}}, '
-        f'{{"ph": "f", {front}{pid}, "tid": {tid}, "ts": {ts(at)}, "cat": "async_npu"}}'
-    )
+    def _flow(self, launch: Task | CommOp, pid: int, tid: int) -> Timed:
+        op, at, host = launch.op, launch.start, self._output.process.pid
+        assert op is not None
+        start = flow_end("s", "torch_to_npu", "async_npu", at, host, op.tid, self._ts(op.start))
+        return at, f"{start}, {flow_end('f', 'torch_to_npu', 'async_npu', at, pid, tid, self._ts(at))}"
 
 
 def device_id(launch: Task | CommOp) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.capture.simulation.records import OpInfo, Segment
+from collections.abc import Sequence
+from functools import cache
+
+from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.trace_text import Clock, event, meta, quote
+from tb_npu_plugin.capture.writers.trace_text import Clock, event, flow_end, meta, process_rows, quote
 
 _SEPARATOR = ";\r\n"
+_QUEUE = "enqueue_to_dequeue", "async_task_queue"
 _QUOTE = '"'
 
 
@@ -16,23 +20,20 @@ class HostEvents:
     def __init__(self, output: Output, ts: Clock) -> None:
         self._options, self._dialect, self._process, self._ts = output.options, output.dialect, output.process, ts
         self._pid = output.process.pid
-        self._infos: dict[OpInfo, tuple[str, str]] = {}
-        self._names: dict[str, str] = {}
+        self._op_texts, self._name = cache(self._make_op_texts), cache(_name)
 
     def ops(self, segment: Segment) -> list[str]:
         """Operator calls."""
-        out, ts, infos = [], self._ts, self._infos
+        out, ts = [], self._ts
         for op in segment.ops:
-            texts = infos.get(op.info)
-            if texts is None:
-                texts = infos[op.info] = self._static(op.info)
+            front, back = self._op_texts(op.info)
             out.append(
-                f'{texts[0]}{op.tid}, "ts": {ts(op.start)}, "dur": {(op.end - op.start) / 1000}, "cat": "cpu_op", '
-                f'"args": {{"Sequence number": {op.sequence}, "Fwd thread id": {op.forward_tid}{texts[1]}'
+                f'{front}{op.tid}, "ts": {ts(op.start)}, "dur": {(op.end - op.start) / 1000}, "cat": "cpu_op", '
+                f'"args": {{"Sequence number": {op.sequence}, "Fwd thread id": {op.forward_tid}{back}'
             )
         return out
 
-    def _static(self, info: OpInfo) -> tuple[str, str]:
+    def _make_op_texts(self, info: OpInfo) -> tuple[str, str]:
         args = ""
         if self._options.shapes and info.types:  # a single number has no sizes
             args += f', "Input Dims": {quote(info.shapes)}, "Input type": {quote(info.types)}'
@@ -43,54 +44,40 @@ class HostEvents:
     def queue(self, segment: Segment) -> tuple[list[str], list[str]]:
         """Enqueues and dequeues, each with its end of the flow."""
         enqueues, dequeues, ts, pid = [], [], self._ts, self._pid
-        dequeue_tid, with_names, names = self._process.dequeue_tid, self._dialect.enqueue_names, self._names
+        dequeue_tid, with_names = self._process.dequeue_tid, self._dialect.enqueue_names
         for item in segment.queue:
-            name = names.get(item.name)
-            if name is None:
-                name = names[item.name] = quote("@" + item.name)[1:]
+            name = self._name(item.name)
             number, tid, at = item.correlation, item.op.tid, ts(item.start)
             enqueues.append(
                 f'{{"ph": "X", "name": "Enqueue{name if with_names else _QUOTE}, "pid": {pid}, "tid": {tid}, '
                 f'"ts": {at}, "dur": {(item.end - item.start) / 1000}, "cat": "enqueue", '
-                f'"args": {{"correlation_id": {number}}}}}, '
-                f'{{"ph": "s", "bp": "e", "name": "enqueue_to_dequeue", "id": {number}, "pid": {pid}, "tid": {tid}, '
-                f'"ts": {at}, "cat": "async_task_queue"}}'
+                f'"args": {{"correlation_id": {number}}}}}, {flow_end("s", *_QUEUE, number, pid, tid, at)}'
             )
             at = ts(item.dequeue_start)
             dequeues.append(
                 f'{{"ph": "X", "name": "Dequeue{name}, "pid": {pid}, "tid": {dequeue_tid}, "ts": {at}, '
                 f'"dur": {(item.dequeue_end - item.dequeue_start) / 1000}, "cat": "dequeue", '
-                f'"args": {{"correlation_id": {number}}}}}, '
-                f'{{"ph": "f", "bp": "e", "name": "enqueue_to_dequeue", "id": {number}, "pid": {pid}, '
-                f'"tid": {dequeue_tid}, "ts": {at}, "cat": "async_task_queue"}}'
+                f'"args": {{"correlation_id": {number}}}}}, {flow_end("f", *_QUEUE, number, pid, dequeue_tid, at)}'
             )
         return enqueues, dequeues
 
     def links(self, segment: Segment) -> list[str]:
         """Flows from forward to backward operators."""
-        forward = {op.sequence: op for op in segment.ops if op.sequence >= 0 and not op.forward_tid}
-        backward = {op.sequence: op for op in segment.ops if op.sequence >= 0 and op.forward_tid}
-        out, ts, pid = [], self._ts, self._pid
-        for number in sorted(forward.keys() & backward.keys()):
-            for ph, op in (("s", forward[number]), ("f", backward[number])):
-                out.append(
-                    f'{{"ph": "{ph}", "bp": "e", "name": "fwdbwd", "id": {number}, "pid": {pid}, "tid": {op.tid}, '
-                    f'"ts": {ts(op.start)}, "cat": "fwdbwd"}}'
-                )
-        return out
+        return [
+            flow_end(end, "fwdbwd", "fwdbwd", number, self._pid, op.tid, self._ts(op.start))
+            for number, ops in forward_and_backward(segment.ops)
+            for end, op in zip("sf", ops)
+        ]
 
     def calls(self, segment: Segment) -> list[str]:
         """Python functions and modules."""
         if not self._options.stack:
             return []
-        out, ts, pid, names = [], self._ts, self._pid, self._names
+        out, ts, pid = [], self._ts, self._pid
         for call in segment.python:
-            name = names.get(call.name)
-            if name is None:
-                name = names[call.name] = quote("@" + call.name)[1:]
             module = "" if call.module is None else f', "Python module id": {call.module}'
             out.append(
-                f'{{"ph": "X", "name": "{name[1:]}, "pid": {pid}, "tid": {call.tid}, "ts": {ts(call.start)}, '
+                f'{{"ph": "X", "name": "{self._name(call.name)[1:]}, "pid": {pid}, "tid": {call.tid}, "ts": {ts(call.start)}, '
                 f'"dur": {(call.end - call.start) / 1000}, "cat": "python_function", '
                 f'"args": {{"Python id": {call.id}, "Python parent id": {call.parent}{module}}}}}'
             )
@@ -117,13 +104,21 @@ class HostEvents:
     def rows(self) -> list[str]:
         """Names of the process and its threads."""
         top = max(self._process.threads, default=0)
-        rows = [
-            meta("process_name", self._pid, 0, name="Python"),
-            meta("process_labels", self._pid, 0, labels="CPU"),
-            meta("process_sort_index", self._pid, 0, sort_index=0),
-        ]
+        rows = process_rows("Python", self._pid, "CPU", 0)
         for tid in self._process.threads:
             rows.append(meta("thread_name", self._pid, tid, name=f"Thread {tid}"))
             index = top + 1 if tid == self._process.dequeue_tid else tid
             rows.append(meta("thread_sort_index", self._pid, tid, sort_index=index))
         return rows
+
+
+def forward_and_backward(ops: Sequence[HostOp]) -> list[tuple[int, tuple[HostOp, HostOp]]]:
+    """Sequence numbers that operators of both directions have, and the last operator of each direction."""
+    forward = {op.sequence: op for op in ops if op.sequence >= 0 and not op.forward_tid}
+    backward = {op.sequence: op for op in ops if op.sequence >= 0 and op.forward_tid}
+    return [(number, (forward[number], backward[number])) for number in sorted(forward.keys() & backward.keys())]
+
+
+def _name(text: str) -> str:
+    """JSON text of "@" and a name, without the first quote."""
+    return quote("@" + text)[1:]

@@ -3,11 +3,12 @@ between these are put together once."""
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 from tb_npu_plugin.capture.simulation.planes import Pattern, PlaneTask
 from tb_npu_plugin.capture.simulation.records import CommOp
 from tb_npu_plugin.capture.writers.plane_tasks import (
+    PATTERNS,
     data_type_of,
     estimated_us,
     notify_id,
@@ -24,7 +25,7 @@ _STREAM = 4
 _ARGS = args_of(STEP_KEYS)
 #: Stands where the texts are cut: a character that JSON does not have.
 _CUT = "\0"
-#: Texts before the time of a task, its duration, the number of its operator and its rate, and behind that; bytes.
+#: Texts before the time of a task, its duration, the number of its operator and its rate, and after that; bytes.
 _Texts = tuple[str, str, str, str, str, int]
 
 
@@ -34,31 +35,22 @@ class PlaneEvents:
     def __init__(self, pid: int, ts: Clock) -> None:
         self._pid, self._ts = pid, ts
         self._operations = 800  # so many tasks had the stream before
-        #: By the first row of the operator's group and its data type.
-        self._known: WeakKeyDictionary[Pattern, dict[tuple[int, str], list[_Texts]]] = WeakKeyDictionary()
+        self._texts = lru_cache(PATTERNS)(self._make_texts)
 
     def of(self, op: CommOp, row: int) -> list[tuple[int, str]]:
         """Of one operator. row: of its group."""
         self._operations += 1
         ts, planes, number = self._ts, op.planes, self._operations
+        texts = self._texts(planes.pattern, row, op.data_type)
         return [
             (start, f"{name}{ts(start)}{at}{dur / 1000}{args}{number}{what}{rate_of(size, dur)}{end}")
-            for (name, at, args, what, end, size), start, dur in zip(self._texts(op, row), planes.starts, planes.durs)
+            for (name, at, args, what, end, size), start, dur in zip(texts, planes.starts, planes.durs)
         ]
 
-    def _texts(self, op: CommOp, row: int) -> list[_Texts]:
-        pattern, type_ = op.planes.pattern, op.data_type
-        known = self._known.get(pattern)
-        if known is None:
-            known = self._known[pattern] = {}
-        found = known.get((row, type_))
-        if found is None:
-            found = known[row, type_] = [
-                self._make_texts(task, place, row, type_) for place, task in enumerate(pattern.tasks)
-            ]
-        return found
+    def _make_texts(self, pattern: Pattern, row: int, data_type: str) -> list[_Texts]:
+        return [self._text(task, place, row, data_type) for place, task in enumerate(pattern.tasks)]
 
-    def _make_texts(self, task: PlaneTask, place: int, row: int, data_type: str) -> _Texts:
+    def _text(self, task: PlaneTask, place: int, row: int, data_type: str) -> _Texts:
         args = _ARGS % (
             f'"{notify_id(task) & _UNSIGNED}"',
             estimated_us(task),

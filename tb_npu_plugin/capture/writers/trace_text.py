@@ -14,8 +14,9 @@ Clock = Callable[[int], str]
 
 
 def text_ts(ns: int) -> str:
-    """A time, or a duration, as JSON text of us with three decimals."""
-    return f'"{ns // 1000}.{ns % 1000:03d}"'
+    """A time since the epoch as JSON text of us with three decimals."""
+    digits = str(ns)
+    return f'"{digits[:-3]}.{digits[-3:]}"'
 
 
 def numeric_ts(ns: int) -> str:
@@ -36,6 +37,27 @@ def event(content: dict[str, Any]) -> str:
 def meta(kind: str, pid: int, tid: int, **args: Any) -> str:
     """An event that names or sorts a process or a thread."""
     return event({"name": kind, "pid": pid, "tid": tid, "args": args, "ph": "M"})
+
+
+def flow_end(end: str, name: str, category: str, id_: int, pid: int, tid: int, at: str) -> str:
+    """The start ("s") or the end ("f") of a flow. at: JSON text of its time."""
+    return (
+        f'{{"ph": "{end}", "bp": "e", "name": "{name}", "id": {id_}, "pid": {pid}, "tid": {tid}, "ts": {at}, '
+        f'"cat": "{category}"}}'
+    )
+
+
+def process_rows(name: str, pid: int, label: str, sort: int, threads: Sequence[tuple[int, str]] = ()) -> list[str]:
+    """Events that name and sort a process, then its threads: (id, name)."""
+    out = [
+        meta("process_name", pid, 0, name=name),
+        meta("process_labels", pid, 0, labels=label),
+        meta("process_sort_index", pid, 0, sort_index=sort),
+    ]
+    for tid, title in threads:
+        out.append(meta("thread_name", pid, tid, name=title))
+        out.append(meta("thread_sort_index", pid, tid, sort_index=tid))
+    return out
 
 
 class Parts:

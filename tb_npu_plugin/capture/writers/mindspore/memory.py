@@ -17,15 +17,17 @@ _NONE = "N/A"
 
 
 class Allocations:
-    """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release."""
+    """operator_memory.csv, by allocation; a block that is still held has N/A in every column of its release. Not
+    made without the host."""
 
     def __init__(self, output: Output) -> None:
-        self._device = output.device
+        self._device, self._host = output.device, output.options.cpu
         self._file = output.csv(schema.OP_MEMORY, tuple(column.key for column in schema.OP_MEMORY.columns))
 
     def add(self, segment: Segment) -> None:
         """Write the allocations of one segment."""
-        self._file.add([self._line(block) for block in segment.memory])
+        if self._host:
+            self._file.add([self._line(block) for block in segment.memory])
 
     def _line(self, block: Allocation) -> str:
         at, release = block.at, block.release

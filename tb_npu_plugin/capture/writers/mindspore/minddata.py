@@ -1,30 +1,52 @@
 """The files of the data pipeline: dataset.csv, and with data_process those of minddata.
-Source: docs/facts/ascend_ms.md, Data pipeline files."""
+Source: docs/facts/ascend_ms.md, Data pipeline files; docs/facts/mindinsight.md, Rules with thresholds.
+
+The pipeline is always that of simulation/data_pipeline.py. The rules of MindSpore's analyser are followed as they are, the
+remarks are in our words.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
-from tb_npu_plugin.capture.simulation.data_pipeline import BATCH, DEVICE_QUEUE, LONG_WAIT, OPERATORS, Operator, Pipeline
+from tb_npu_plugin.capture.simulation.data_pipeline import (
+    BATCH,
+    DEVICE_QUEUE,
+    EPOCH_CTRL,
+    LONG_WAIT,
+    MAP,
+    OPERATORS,
+    READER,
+    Operator,
+    Pipeline,
+)
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.mindspore.minddata_summary import summary
 from tb_npu_plugin.capture.writers.mindspore.record import GET_NEXT
 from tb_npu_plugin.capture.writers.text import CsvFile, cell
 from tb_npu_plugin.schema import minddata as schema
-from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tb_npu_plugin.schema.core import ResultFile
 
 FRAMEWORK = "FRAMEWORK"
 _CORES = 192
 _NEWLINE = "\r\n"
+#: Operator -> the next one towards the reader that has a queue.
+_INPUTS = {DEVICE_QUEUE: BATCH, BATCH: MAP, MAP: READER}
+#: Limits of the remarks, percent: CPU per worker, queues.
+_BUSY, _LAZY = 75.0, 20.0
+_LEAF, _EMPTY, _DIFFERENCE, _STARVED = 50, 60, 50, 10
+Json = dict[str, Any]
+#: Type of record, number or kind of time, number of the batch, value, ms.
+_Record = tuple[int, int, int, int, int]
 
 
 class MindData:
     """Collects when the training took its batches; everything else follows from that when it is closed."""
 
     def __init__(self, output: Output) -> None:
-        self._root, self._process, self._options = output.folder.parent, output.process, output.options
+        self._folder, self._process, self._options = output.folder, output.process, output.options
         self._waits: list[tuple[int, int]] = []
 
     def add(self, segment: Segment) -> None:
@@ -35,7 +57,6 @@ class MindData:
         """Write the files."""
         if not self._waits or not self._options.cpu:
             return
-        process = self._process
         slow = sum(end - start for start, end in self._waits) > LONG_WAIT * len(self._waits)
         pipeline = Pipeline([end for _, end in self._waits], slow)
         text = "text" in self._options.export
@@ -43,147 +64,217 @@ class MindData:
             self._dataset(pipeline)
         if not self._options.data_process:
             return
-        raw, cpu = self._pipeline_json(pipeline), self._cpu(pipeline)
-        batches = self._batches(pipeline)
-        folder = self._root / FRAMEWORK
-        folder.mkdir(exist_ok=True)
-        (folder / schema.name_for_rank(schema.PIPELINE_PROFILING, process.rank)).write_text(
-            json.dumps(raw), encoding="utf-8"
-        )
-        (folder / schema.name_for_rank(schema.CPU, process.rank)).write_text(json.dumps(cpu), encoding="utf-8")
+        start, end = self._process.start, self._process.end
+        whole = (end - start) // 1_000_000
+        interval = 1 if whole < 200 else max(10, whole // 2000)  # ms: some hundred samples, and 10 ms for most captures
+        moments = range(start, end, interval * 1_000_000)
+        sizes = {operator: pipeline.sizes(operator, moments) for operator in OPERATORS if operator.capacity}
+        batches = _batches(pipeline, start, end)
+        raw = self._folder.parent / FRAMEWORK
+        raw.mkdir(exist_ok=True)
+        self._write(FRAMEWORK, schema.PIPELINE_PROFILING, json.dumps(_profiling(sizes, interval)))
+        self._write(FRAMEWORK, schema.CPU, json.dumps(_cpu(pipeline, moments, interval)))
         lines = "".join(" ".join(map(str, record)) + "\n" for record in batches)
-        (folder / schema.name_for_rank(schema.BATCHES, process.rank)).write_text(lines, encoding="utf-8")
+        self._write(FRAMEWORK, schema.BATCHES, lines)
         if text:
-            self._table(raw)
-            self._summary(summary(raw, cpu, batches))
+            self._table(sizes, interval)
+            summary = _summary([_figures_of(operator, pipeline, sizes) for operator in OPERATORS], batches)
+            self._write(self._folder.name, schema.SUMMARY, json.dumps(summary))
+            path = self._folder / schema.name_for_rank(schema.SUMMARY, self._process.rank)
+            rows = [",".join(cell(str(value)) for value in (key, *values)) for key, values in summary.items()]
+            path.with_suffix(".csv").write_bytes("".join(row + _NEWLINE for row in rows).encode())
+
+    def _write(self, folder: str, file: ResultFile, text: str) -> None:
+        path = self._folder.parent / folder / schema.name_for_rank(file, self._process.rank)
+        path.write_text(text, encoding="utf-8")
 
     def _dataset(self, pipeline: Pipeline) -> None:
-        start, end = self._process.start, self._process.end
         keys = tuple(column.headers[0] for column in schema.DATASET.columns)
-        file = CsvFile(self._root / OUTPUT_FOLDER / schema.DATASET.name, keys, _NEWLINE)
+        file = CsvFile(self._folder / schema.DATASET.name, keys, _NEWLINE)
         waits = [end - start for start, end in self._waits]
-        file.write([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
+        file.add([f"GetNext,DataQueue,{len(waits)},{sum(waits) / len(waits) / 1000:.2f},"])
         for operator in OPERATORS:
-            if not operator.capacity and operator is not DEVICE_QUEUE:
+            if operator is EPOCH_CTRL:
                 continue  # runs inside its parent
-            count, each = pipeline.count(operator, start, end)
+            count, each = pipeline.count(operator, self._process.start, self._process.end)
             if count:
                 stage = "Push" if operator is DEVICE_QUEUE else "WorkerEntry"
-                file.write([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
+                file.add([f"{operator.type}Op,{stage},{count},{each / 1000:.2f},workers={operator.workers}"])
         file.close()
 
-    # -- raw data -----------------------------------------------------------------------------------
-    def _interval(self) -> int:
-        """ms between two samples: some hundred of them, and 10 ms for most captures."""
-        whole = (self._process.end - self._process.start) // 1_000_000
-        return 1 if whole < 200 else max(10, whole // 2000)
-
-    def _moments(self, interval: int) -> list[int]:
-        return list(range(self._process.start, self._process.end, interval * 1_000_000))
-
-    def _pipeline_json(self, pipeline: Pipeline) -> dict[str, Any]:
-        """Content of pipeline_profiling: leaf first, as the producer walks the tree."""
-        interval = self._interval()
-        moments = self._moments(interval)
-        infos = []
-        for operator in reversed(OPERATORS):
-            info: dict[str, Any] = {
-                schema.OP_ID: operator.id,
-                schema.OP_TYPE: f"{operator.type}Op",
-                schema.OP_WORKERS: operator.workers,
-                schema.RAW_METRICS: _queue(pipeline, operator, moments),
-            }
-            if operator.children:
-                info[schema.OP_CHILDREN] = list(operator.children)
-            infos.append(info)
-        return {schema.RAW_INTERVAL: interval, schema.RAW_OPS: infos}
-
-    def _cpu(self, pipeline: Pipeline) -> dict[str, Any]:
-        interval = self._interval()
-        moments = self._moments(interval)
-        count = len(moments)
-        per_op = {op: 100 * pipeline.busy(op) * op.workers for op in OPERATORS}
-        whole = sum(per_op.values()) / _CORES
-
-        def times(percent: float) -> dict[str, list[int]]:
-            return {
-                schema.CPU_FIGURES["user"]: [round(0.9 * percent)] * count,
-                schema.CPU_FIGURES["sys"]: [round(0.1 * percent)] * count,
-            }
-
-        return {
-            schema.CPU_INTERVAL: interval,
-            schema.CPU_COUNT: _CORES,
-            schema.CPU_STAMPS: [moment // 1_000_000 for moment in moments],
-            schema.CPU_DEVICE: {
-                **times(whole + 3),
-                schema.CPU_FIGURES["io"]: [0] * count,
-                schema.CPU_FIGURES["idle"]: [100 - round(0.9 * (whole + 3)) - round(0.1 * (whole + 3))] * count,
-                schema.CPU_RUNNABLE: [4] * count,
-                schema.CPU_SWITCHES: [1800] * count,
-            },
-            schema.CPU_PROCESS: times(whole + 1),
-            schema.CPU_OPS: [
-                {schema.CPU_METRICS: times(percent), schema.OP_ID: id_}
-                for id_, percent in [(-1, 0.0), *((op.id, percent) for op, percent in per_op.items())]
-            ],
-        }
-
-    def _batches(self, pipeline: Pipeline) -> list[tuple[int, int, int, int, int]]:
-        """Lines of device_queue_profiling."""
-        out = []
-        found = pipeline.taken_between(self._process.start, self._process.end)
-        sizes = pipeline.sizes(BATCH, [batch.got - 1 for _, batch in found])
-        for number, ((_, batch), size) in enumerate(zip(found, sizes), 1):
-            get, push = (batch.got - batch.asked) // 1_000_000, (batch.pushed - batch.got) // 1_000_000
-            at = batch.pushed // 1_000_000
-            for kind, value in ((schema.GET, get), (schema.PUSH, push), (schema.TOTAL, get + push)):
-                out.append((schema.TIME_RECORD, kind, number, value, at))
-            out.append((schema.QUEUE_RECORD, BATCH.capacity, number, size, at))
-        return out
-
-    # -- parsed -------------------------------------------------------------------------------------
-    def _table(self, raw: dict[str, Any]) -> None:
-        """minddata_pipeline_raw: breadth-first from the root; children without a queue are stepped over."""
-        by_id = {info[schema.OP_ID]: info for info in raw[schema.RAW_OPS]}
-        path = self._root / OUTPUT_FOLDER / schema.name_for_rank(schema.PIPELINE, self._process.rank)
+    def _table(self, sizes: dict[Operator, list[int]], interval: int) -> None:
+        """minddata_pipeline_raw: from the root on; an operator without a queue is stepped over."""
+        path = self._folder / schema.name_for_rank(schema.PIPELINE, self._process.rank)
         file = CsvFile(path, schema.RAW_HEADER, _NEWLINE)
-        waiting: list[tuple[int, str]] = [(0, "")]
-        for id_, parent in waiting:
-            info = by_id[id_]
-            children = _with_queues(info, by_id)
-            waiting += [(child, str(id_)) for child in children]
-            queue = (info[schema.RAW_METRICS] or {}).get(schema.RAW_QUEUE)
-            cells = ["", "", "", ""]
-            if queue:
-                sizes, length = queue[schema.QUEUE_SIZES], queue[schema.QUEUE_LENGTH]
-                average = sum(sizes) / len(sizes)
-                cells = [json.dumps(sizes), str(average), str(length), str(average / length)]
-            front = [str(id_), info[schema.OP_TYPE], str(info[schema.OP_WORKERS])]
-            back = [str(raw[schema.RAW_INTERVAL]), parent, json.dumps(children) if children else ""]
-            file.write([",".join(map(cell, [*front, *cells, *back]))])
+        parent = ""
+        for operator in (DEVICE_QUEUE, *_INPUTS.values()):
+            found, queue = sizes.get(operator), ["", "", "", ""]
+            if found:
+                average = sum(found) / len(found)
+                queue = [json.dumps(found), str(average), str(operator.capacity), str(average / operator.capacity)]
+            children = json.dumps([_INPUTS[operator].id]) if operator in _INPUTS else ""
+            front = [str(operator.id), f"{operator.type}Op", str(operator.workers)]
+            file.add([",".join(map(cell, [*front, *queue, str(interval), parent, children]))])
+            parent = str(operator.id)
         file.close()
 
-    def _summary(self, content: dict[str, list[Any]]) -> None:
-        output, rank = self._root / OUTPUT_FOLDER, self._process.rank
-        path = output / schema.name_for_rank(schema.SUMMARY, rank)
-        path.write_text(json.dumps(content), encoding="utf-8")
-        lines = [",".join(cell(str(value)) for value in (key, *values)) for key, values in content.items()]
-        text = "".join(line + _NEWLINE for line in lines)
-        path.with_suffix(".csv").write_bytes(text.encode())
+
+def _profiling(sizes: dict[Operator, list[int]], interval: int) -> Json:
+    """Content of pipeline_profiling: leaf first, as the producer walks the tree."""
+    infos = []
+    for operator in reversed(OPERATORS):
+        queue = {schema.QUEUE_SIZES: sizes.get(operator), schema.QUEUE_LENGTH: operator.capacity}
+        info: Json = {
+            schema.OP_ID: operator.id,
+            schema.OP_TYPE: f"{operator.type}Op",
+            schema.OP_WORKERS: operator.workers,
+            schema.RAW_METRICS: {schema.RAW_QUEUE: queue} if operator in sizes else None,
+        }
+        infos.append({**info, schema.OP_CHILDREN: list(operator.children)} if operator.children else info)
+    return {schema.RAW_INTERVAL: interval, schema.RAW_OPS: infos}
 
 
-def _queue(pipeline: Pipeline, operator: Operator, moments: list[int]) -> dict[str, Any] | None:
-    if not operator.capacity:
-        return None
-    sizes = pipeline.sizes(operator, moments)
-    return {schema.RAW_QUEUE: {schema.QUEUE_SIZES: sizes, schema.QUEUE_LENGTH: operator.capacity}}
+def _percent(pipeline: Pipeline, operator: Operator) -> float:
+    """CPU of all workers of an operator."""
+    return 100 * pipeline.busy(operator) * operator.workers
 
 
-def _with_queues(info: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> list[int]:
-    """The next operators below that have a queue."""
-    out: list[int] = []
-    for child in info.get(schema.OP_CHILDREN, ()):
-        below = by_id[child]
-        out += [child] if below[schema.RAW_METRICS] else _with_queues(below, by_id)
+def _user_and_system(percent: float) -> tuple[int, int]:
+    return round(0.9 * percent), round(0.1 * percent)
+
+
+def _cpu(pipeline: Pipeline, moments: range, interval: int) -> Json:
+    """Content of minddata_cpu_utilization: the same at all moments."""
+    count = len(moments)
+    whole = sum(_percent(pipeline, operator) for operator in OPERATORS) / _CORES
+
+    def times(percent: float) -> dict[str, list[int]]:
+        user, system = _user_and_system(percent)
+        return {schema.CPU_FIGURES["user"]: [user] * count, schema.CPU_FIGURES["sys"]: [system] * count}
+
+    percents = [(-1, 0.0), *((operator.id, _percent(pipeline, operator)) for operator in OPERATORS)]
+    return {
+        schema.CPU_INTERVAL: interval,
+        schema.CPU_COUNT: _CORES,
+        schema.CPU_STAMPS: [moment // 1_000_000 for moment in moments],
+        schema.CPU_DEVICE: {
+            **times(whole + 3),
+            schema.CPU_FIGURES["io"]: [0] * count,
+            schema.CPU_FIGURES["idle"]: [100 - sum(_user_and_system(whole + 3))] * count,
+            schema.CPU_RUNNABLE: [4] * count,
+            schema.CPU_SWITCHES: [1800] * count,
+        },
+        schema.CPU_PROCESS: times(whole + 1),
+        schema.CPU_OPS: [{schema.CPU_METRICS: times(percent), schema.OP_ID: id_} for id_, percent in percents],
+    }
+
+
+def _batches(pipeline: Pipeline, start: int, end: int) -> list[_Record]:
+    """Lines of device_queue_profiling."""
+    out = []
+    found = [batch for _, batch in pipeline.taken_between(start, end)]
+    sizes = pipeline.sizes(BATCH, [batch.got - 1 for batch in found])
+    for number, (batch, size) in enumerate(zip(found, sizes), 1):
+        get, push = (batch.got - batch.asked) // 1_000_000, (batch.pushed - batch.got) // 1_000_000
+        at = batch.pushed // 1_000_000
+        for kind, value in ((schema.GET, get), (schema.PUSH, push), (schema.TOTAL, get + push)):
+            out.append((schema.TIME_RECORD, kind, number, value, at))
+        out.append((schema.QUEUE_RECORD, BATCH.capacity, number, size, at))
     return out
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """One operator in the summary. average: entries of its output queue; used, empty: percent; -1 without a queue. cpu: percent
+    of all workers."""
+
+    operator: Operator
+    average: float
+    used: float
+    empty: float
+    cpu: float
+
+    @property
+    def name(self) -> str:
+        """As the summary names it."""
+        return f"{self.operator.type}(id={self.operator.id})"
+
+    @property
+    def worker_cpu(self) -> float:
+        """Percent of one worker."""
+        return round(self.cpu / self.operator.workers, 2)
+
+
+def _figures_of(operator: Operator, pipeline: Pipeline, sizes: dict[Operator, list[int]]) -> _Figures:
+    cpu, found = float(sum(_user_and_system(_percent(pipeline, operator)))), sizes.get(operator)
+    if not found:
+        return _Figures(operator, -1, -1, -1, cpu)
+    average = round(sum(found) / len(found), 2)
+    used, empty = round(100 * average / operator.capacity, 2), round(100 * found.count(0) / len(found), 2)
+    return _Figures(operator, average, used, empty, cpu)
+
+
+def _summary(figures: list[_Figures], batches: list[_Record]) -> dict[str, list[Any]]:
+    """minddata_pipeline_summary: key -> list, in the order of the file. figures: by id of the operator."""
+    parents = {child: operator.id for operator in OPERATORS for child in operator.children}
+    out: dict[str, list[Any]] = {
+        schema.SUMMARY_OPS: [each.name for each in figures],
+        schema.SUMMARY_TYPES: [operator.type for operator in OPERATORS],
+        schema.SUMMARY_IDS: [operator.id for operator in OPERATORS],
+        schema.SUMMARY_WORKERS: [operator.workers for operator in OPERATORS],
+        schema.SUMMARY_AVERAGE: [each.average for each in figures],
+        schema.SUMMARY_USAGE: [each.used for each in figures],
+        schema.SUMMARY_EMPTY: [each.empty for each in figures],
+        schema.SUMMARY_CHILDREN: [list(operator.children) for operator in OPERATORS],
+        schema.SUMMARY_PARENT: [parents.get(operator.id, -1) for operator in OPERATORS],
+        schema.SUMMARY_CPU: [each.cpu for each in figures],
+    }
+    times = ((schema.BATCH_TIME, schema.TOTAL), (schema.PIPELINE_TIME, schema.GET), (schema.PUSH_TIME, schema.PUSH))
+    for key, kind in times:
+        values = [record[3] for record in batches if record[:2] == (schema.TIME_RECORD, kind) and record[2] >= 2]
+        out[key] = [round(sum(values) / len(values), 3) if values else -1]
+    out[schema.SUMMARY_WORKER_CPU] = [each.worker_cpu for each in figures]
+    judged = [each for each in figures if each.operator is not EPOCH_CTRL]
+    inputs = {each.operator: figures[_INPUTS[each.operator].id] for each in judged if each.operator in _INPUTS}
+    cpu = [text for each in judged for text in _cpu_remarks(each)]
+    queues = [text for each in judged for text in _queue_remarks(each, inputs.get(each.operator))]
+    warning, suggestion = "", ""
+    for each in reversed(judged[1:]):  # the last hit counts, from the highest id down
+        found = _bottleneck(each, inputs.get(each.operator))
+        warning, suggestion = (each.name, found) if found else (warning, suggestion)
+    remarks = zip(schema.REMARKS, (cpu, queues, [warning], [suggestion]))
+    return {**out, **{key: texts for key, texts in remarks if any(texts)}}
+
+
+def _cpu_remarks(each: _Figures) -> list[str]:
+    cpu, workers = each.worker_cpu, each.operator.workers
+    if cpu > _BUSY:
+        return [f"{each.name}: {cpu}% CPU per worker; num_parallel_workers>{workers} may help."]
+    if cpu < _LAZY and workers > 1:
+        return [f"{each.name}: {cpu}% CPU per worker; num_parallel_workers={workers} may be more than it needs."]
+    return []
+
+
+def _queue_remarks(each: _Figures, source: _Figures | None) -> list[str]:
+    """source: of its input queue, None for the reader."""
+    used, name = each.used, each.name
+    if each.operator is BATCH:
+        return []
+    if source is None:
+        return [f"{name}: a leaf with {used}% of its output queue used."] if -1 != used < _LEAF else []
+    if each.operator is DEVICE_QUEUE:
+        empty = source.empty
+        return [f"{name}: its input queue is empty {empty}% of the time."] if empty > _EMPTY else []
+    if source.used - used > _DIFFERENCE:
+        return [f"{name}: {source.used}% of the input queue and {used}% of the output queue used."]
+    return []
+
+
+def _bottleneck(each: _Figures, source: _Figures | None) -> str:
+    """What to do about an operator that holds up the others; empty for any other."""
+    cpu = each.worker_cpu
+    if cpu > _BUSY:
+        return f"{cpu}% CPU per worker: more than {each.operator.workers} workers."
+    if cpu < _LAZY and source is not None and (source.used < _STARVED or each.used - source.used > _DIFFERENCE):
+        return f"{cpu}% CPU per worker: a larger prefetch_size."
+    return ""

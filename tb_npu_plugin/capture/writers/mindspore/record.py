@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import replace
+from functools import cache
 from operator import attrgetter
 from typing import TypeVar, Union
 
@@ -42,7 +43,7 @@ class Recorder:
 
     def __init__(self, process: Process, options: Options) -> None:
         self._process, self._marks = process, process.marks
-        self._infos: dict[tuple[str, str], OpInfo] = {}
+        self._info = cache(OpInfo)
 
     def __call__(self, segment: Segment) -> Segment:
         """One segment: `ops` are the events of the framework, `queue` links the two of each launch."""
@@ -77,12 +78,6 @@ class Recorder:
             ],
             gc=[],
         )
-
-    def _info(self, name: str, shapes: str = "") -> OpInfo:
-        found = self._infos.get((name, shapes))
-        if found is None:
-            found = self._infos[name, shapes] = OpInfo(name, shapes)
-        return found
 
     def _other_host_ops(self, segment: Segment, pairs: list[Queued]) -> list[HostOp]:
         """Step marks, the data, and the run of the graph around the launches."""

@@ -1,36 +1,37 @@
-"""What a result of mindspore.profiler consists of. Source: docs/facts/ascend_ms.md, Files of the output folder."""
+"""What a result of mindspore.profiler consists of. Source: docs/facts/ascend_ms.md, Files of the output folder,
+Arguments and side files."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 
-from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Segment, Task
-from tb_npu_plugin.capture.writers.communication import Communication, Steps
+from tb_npu_plugin.capture.simulation.records import CommOp, HostOp, Kernel, OpInfo, Process, Segment, Task
+from tb_npu_plugin.capture.writers.analysis_db import CommunicationDatabase
+from tb_npu_plugin.capture.writers.communication import Steps
 from tb_npu_plugin.capture.writers.communication_figures import Moved
-from tb_npu_plugin.capture.writers.dialect import NEW
+from tb_npu_plugin.capture.writers.dialect import NEW, Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output, Writer
-from tb_npu_plugin.capture.writers.framework import Framework, OverlapWriter
-from tb_npu_plugin.capture.writers.host_csv import Apis
+from tb_npu_plugin.capture.writers.framework import Framework
 from tb_npu_plugin.capture.writers.kernels_csv import Kernels
-from tb_npu_plugin.capture.writers.links import link_writers
-from tb_npu_plugin.capture.writers.memory_csv import Modules
-from tb_npu_plugin.capture.writers.mindspore.database import CommunicationDatabase
 from tb_npu_plugin.capture.writers.mindspore.memory import Allocations, MemoryRecord
 from tb_npu_plugin.capture.writers.mindspore.minddata import MindData
 from tb_npu_plugin.capture.writers.mindspore.record import LAUNCH, Recorder
-from tb_npu_plugin.capture.writers.mindspore.side_files import info, metadata
 from tb_npu_plugin.capture.writers.mindspore.steps import HostWindows, StepTrace
 from tb_npu_plugin.capture.writers.mindspore.trace import LaunchedTrace
-from tb_npu_plugin.capture.writers.optional_csv import AiCpu, L2Cache
 from tb_npu_plugin.capture.writers.overlap import Windows
 from tb_npu_plugin.capture.writers.result_db import ProfilerDatabase
+from tb_npu_plugin.capture.writers.side_files import group_infos
 from tb_npu_plugin.capture.writers.text import cell
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
 from tb_npu_plugin.schema.mindspore import SUFFIX
+from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_db import TABLES
+from tb_npu_plugin.schema.torch_npu_json import GROUPS
 
 
 class LaunchedKernels(Kernels):
@@ -38,7 +39,7 @@ class LaunchedKernels(Kernels):
 
     def __init__(self, output: Output, windows: Windows) -> None:
         super().__init__(output, windows)
-        self._named: dict[tuple[OpInfo, Kernel], Kernel] = {}
+        self._named = cache(_named)
 
     def add(self, segment: Segment) -> None:
         """Write the rows that no later record can come before."""
@@ -49,23 +50,23 @@ class LaunchedKernels(Kernels):
     def _name(self, task: Task) -> Task:
         if task.op is None or not task.kernel.core:
             return task
-        key = (task.op.info, task.kernel)
-        found = self._named.get(key)
-        if found is None:
-            title = f"{task.op.info.name}{names.LAUNCH_SEPARATOR}{task.kernel.name}"
-            found = self._named[key] = replace(task.kernel, name=title)
-        return replace(task, kernel=found)
+        return replace(task, kernel=self._named(task.op.info, task.kernel))
+
+
+def _named(info: OpInfo, kernel: Kernel) -> Kernel:
+    return replace(kernel, name=f"{info.name}{names.LAUNCH_SEPARATOR}{kernel.name}")
 
 
 class OperatorShapes:
-    """operator_details.csv: name and shapes of each launch."""
+    """operator_details.csv: name and shapes of each launch; not made without shapes."""
 
     def __init__(self, output: Output) -> None:
-        self._file = output.csv(schema.OPERATORS, names.OPERATOR_KEYS)
+        self._file, self._shapes = output.csv(schema.OPERATORS, names.OPERATOR_KEYS), output.options.shapes
 
     def add(self, segment: Segment) -> None:
         """Write the launches of one segment, by start."""
-        self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
+        if self._shapes:
+            self._file.add([self._line(op) for op in segment.ops if op.info.name.startswith(LAUNCH)])
 
     def _line(self, op: HostOp) -> str:
         return f"{cell(op.info.name[len(LAUNCH) :])},{cell(op.info.shapes)}"
@@ -122,39 +123,83 @@ DIALECT = replace(
 )
 
 
-def _writers(output: Output, windows: Windows) -> tuple[list[Writer], list[OverlapWriter]]:
-    options = output.options
-    writers: list[Writer] = [MindData(output)]
-    overlapped: list[OverlapWriter] = []
-    if "text" in options.export:
-        writers += _text_writers(output, windows)
-        overlapped += [StepTrace(output)] if options.device else []
-        overlapped += [LaunchedTrace(output)]
+#: Arguments of a schedule, as they are without one.
+_SCHEDULE = {"wait": 0, "active": 1, "warmup": 0, "repeat": 0, "skip_first": 0}
+
+
+def info(process: Process, options: Options, dialect: Dialect) -> str:
+    """Content of profiler_info_{rank}.json."""
+    metrics, schedule = AIC_METRICS[options.metrics], options.schedule or {}
+    parameters = {
+        "activities": [name for name, on in (("CPU", options.cpu), ("NPU", options.npu)) if on],
+        "with_stack": options.stack,
+        "profile_memory": options.memory,
+        "data_process": options.data_process,
+        "parallel_strategy": False,
+        "start_profile": True,
+        "hbm_ddr": False,
+        "pcie": False,
+        "sync_enable": True,
+        "record_shapes": options.shapes,
+        "profiler_level": f"Level{options.level}" if options.kernels else "LevelNone",
+        "aic_metrics": "None" if metrics == "AiCoreNone" else metrics,
+        "l2_cache": options.l2_cache,
+        "mstx": False,
+        "mstx_domain_include": [],
+        "mstx_domain_exclude": [],
+        "data_simplification": True,
+        "export_type": list(options.export),
+        "sys_io": options.sys_io,
+        "sys_interconnection": options.sys_interconnection,
+        "host_sys": [],
+        names.SCHEDULE: {key: schedule.get(key, default) for key, default in _SCHEDULE.items()},
+        names.IS_SET_SCHEDULE: options.schedule is not None,
+    }
+    return json.dumps(
+        {
+            names.PARAMETERS: parameters,
+            names.MS_INFO: {names.RANK_ID: str(process.rank), names.DEVICE_ID: str(process.device)},
+            names.CANN_INFO: {},
+            names.COST: {},
+            names.MS_VERSION: dialect.framework_version,
+            names.CANN_VERSION: dialect.cann,
+            names.JIT_LEVEL: "O0",
+        },
+        indent=4,
+    )
+
+
+def metadata(process: Process, options: Options) -> str:
+    """Content of profiler_metadata.json."""
+    groups = group_infos(process.groups)
+    return json.dumps({**options.metadata, **({GROUPS: groups} if groups else {})}, indent=4)
+
+
+def _others(output: Output, windows: Windows) -> list[Writer]:
+    """The files of the data pipeline, and databases."""
+    options, process = output.options, output.process
+    out: list[Writer] = [MindData(output)]
     if "db" in options.export:
         tables = {table: columns for table, columns in TABLES.items() if table in names.DB_TABLES}
-        name = f"{names.PROFILER_DB}_{output.process.rank}.db"
-        writers.append(ProfilerDatabase(output, name, tables, with_framework=False))
-        writers += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
-    return writers, overlapped
+        name = f"{names.PROFILER_DB}_{process.rank}.db"
+        out.append(ProfilerDatabase(output, name, tables, with_framework=False))
+        out += [CommunicationDatabase(output)] if options.device and options.level >= 1 else []
+    return out
 
 
-def _text_writers(output: Output, windows: Windows) -> list[Writer]:
-    """Writers of the text files but the trace and the steps; one without rows is not made."""
-    options = output.options
-    writers: list[Writer] = []
-    if options.device:
-        writers.append(LaunchedKernels(output, windows))
-        writers += [L2Cache(output)] if options.l2_cache else []
-    writers += link_writers(output)
-    if options.device and options.level >= 1:
-        writers += [Communication(output, windows, MarkedSteps), Apis(output)]
-        writers += [AiCpu(output)] if options.level >= 2 else []
-    if options.memory:
-        writers += [Allocations(output)] if options.cpu else []
-        writers += [MemoryRecord(output), Modules(output)]
-    if options.cpu and options.shapes:
-        writers.append(OperatorShapes(output))
-    return writers
-
-
-MINDSPORE = Framework(SUFFIX, DIALECT, HostWindows, _writers, info, metadata, Recorder)
+MINDSPORE = Framework(
+    suffix=SUFFIX,
+    dialect=DIALECT,
+    windows=HostWindows,
+    kernels=LaunchedKernels,
+    steps=lambda output, _: StepTrace(output),
+    trace=lambda output, _: LaunchedTrace(output),
+    operators=lambda output, _: OperatorShapes(output),
+    allocations=lambda output, _: Allocations(output),
+    memory_record=lambda output, _: MemoryRecord(output),
+    communication=MarkedSteps,
+    others=_others,
+    info=info,
+    metadata=metadata,
+    record=Recorder,
+)

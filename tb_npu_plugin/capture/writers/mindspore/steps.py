@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from tb_npu_plugin.capture.simulation.records import Segment
 from tb_npu_plugin.capture.writers.files import Output
-from tb_npu_plugin.capture.writers.overlap import COMMUNICATION, COMPUTING, FREE, OverlapRows, Windows
+from tb_npu_plugin.capture.writers.overlap import ALONE, COMMUNICATION, COMPUTING, FREE, OverlapRows, Windows
+from tb_npu_plugin.capture.writers.steps_csv import figures_of
 from tb_npu_plugin.capture.writers.text import decimals
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema import torch_npu_csv as schema
@@ -95,25 +96,16 @@ class StepTrace:
         file = self._output.csv(schema.STEP_TRACE, keys)
         for step in self._steps:
             texts = self._figures(step)
-            file.write([",".join(texts[key] for key in keys)])
+            file.add([",".join(texts[key] for key in keys)])
         file.close()
 
     def _figures(self, step: _Sums) -> dict[str, str]:
-        computing, whole, alone, free = step.sums
-        bubble, stage = step.bubble, 0
-        if step.last[0] >= 0:
-            stage = step.last[0] + step.last[1] - step.first - bubble
+        whole = step.last[0] + step.last[1] - step.first if step.last[0] >= 0 else step.bubble
         host = step.start or self._first_event or 0
         known = step.busy is not None and self._output.options.cpu
+        preparing = (step.busy or 0) - host if known else 0
         figures = {
-            "computing": computing,
-            "communication_not_overlapped": alone,
-            "overlapped": whole - alone,
-            "communication": whole,
-            "free": free,
-            "stage": stage,
-            "bubble": bubble,
-            "communication_not_overlapped_and_exclude_receive": alone - bubble,
-            "preparing": (step.busy or 0) - host if known else 0,
+            **figures_of(step.sums, whole, step.bubble, preparing),
+            "communication_not_overlapped_and_exclude_receive": step.sums[ALONE] - step.bubble,
         }
         return {"step": str(step.id), **{key: decimals(ns) for key, ns in figures.items()}}

@@ -56,9 +56,9 @@ def test_level_and_switches_decide_which_files_there_are(level: str, switch: str
 
 def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path) -> None:
     file = CsvFile(tmp_path / "a.csv", ["x", "y"], "\n")
-    file.write(['"1,""2,3""",4', '5,""'])
-    file.write(['"' + 150_000 * "x" + '",1'])
-    for add in (file.write, file.part().add):
+    file.add(['"1,""2,3""",4', '5,""'])
+    file.add(['"' + 150_000 * "x" + '",1'])
+    for add in (file.add, file.part().add):
         with pytest.raises(ValueError, match="1 cells under 2 headers"):
             add(["1"])
 

@@ -39,8 +39,8 @@ def cells(chip: Chip, metrics: str) -> Iterator[tuple[Launch, dict[str, float]]]
     factory = KernelFactory(chip)
     for name, shapes in OPERATORS:
         for launch in factory.launches(name, shapes, (BF16,) * len(shapes)):
-            texts = figures.text(launch.kernel, int(launch.ns * 0.96)).split(",")
-            yield launch, dict(zip(figures.names, map(float, texts)))
+            (text,) = figures.texts([launch.kernel], [int(launch.ns * 0.96)])
+            yield launch, dict(zip(figures.names, map(float, text.split(","))))
 
 
 def whole(found: dict[str, float], name: str) -> float:
