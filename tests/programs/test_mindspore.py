@@ -13,6 +13,7 @@ import re
 import subprocess
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,7 @@ from tb_npu_plugin.capture.mindspore import environment
 from tb_npu_plugin.capture.mindspore.raw_data import read
 from tests.conftest import ROOT
 from tests.programs import python_of
+from tests.support.cli import shown as show_json
 from tests.support.invariants import check_all
 from tests.support.span import found_spans
 
@@ -245,6 +247,11 @@ def results(folder: Path) -> list[Path]:
     return sorted(folder.rglob("*_ascend_ms"))
 
 
+def show(path: Path, view: str) -> dict[str, Any]:
+    found: dict[str, Any] = show_json(view, path)
+    return found
+
+
 def kernels(result: Path) -> list[dict[str, str]]:
     with (result / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv").open(newline="") as file:
         return list(csv.DictReader(file))
@@ -259,8 +266,9 @@ def test_graph_mode_runs_unchanged(tmp_path: Path, script: str) -> None:
     assert launches and len(kernels(result)) == len(launches)
     assert all(launch.shapes is not None for launch in launches)
     assert {"05", "07", "08"} <= check_all(result)
-    (span,) = found_spans(tmp_path / "result")
-    assert span.capture.simulated and span.table("kernels") is not None
+    assert show(tmp_path / "result", "overview")["data"]["capture"]["simulated"] is True
+    for view in ("trace", "kernel", "operator", "idle", "step_trace"):
+        assert show(tmp_path / "result", view)["state"] == "ready", view
 
 
 def test_pynative_step_of_two_blocks(tmp_path: Path) -> None:
@@ -273,6 +281,8 @@ def test_pynative_step_of_two_blocks(tmp_path: Path) -> None:
     assert sum(launch.shapes is not None for launch in data.launches) >= 2 * 140
     assert len(data.marks) == 2 and data.stacks
     assert check_all(result) == {"05", "06", "07", "08", "11", "14"}
+    for view in ("overview", "trace", "kernel", "operator", "idle", "step_trace", "memory", "doctor"):
+        assert show(tmp_path / "result", view)["state"] == "ready", view
 
 
 def test_dynamic_window_is_set_while_running(tmp_path: Path) -> None:

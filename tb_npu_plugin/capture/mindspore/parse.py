@@ -66,6 +66,8 @@ _COLLECTIVES = {
     "AlltoAll": "hcom_alltoall_",
 }
 _WORLD = "hccl_world_group"
+#: Events in which a thread waits for another one.
+_WAITS = re.compile("Wait|Asnumpy|SyncStream")
 
 
 def parse_folder(path: str | Path) -> None:
@@ -113,6 +115,35 @@ def _options(folder: Path) -> Options:
     )
 
 
+def _held_up(data: RawData, main: int) -> list[tuple[int, int]]:
+    """When the CPU's computation held up the main thread: it computed by itself, or waited for a thread that did. Elsewhere
+    it went on beside the computation, as it does beside an NPU."""
+    threads = {launch.tid for launch in data.launches}
+    if threads <= {main, 0}:
+        return data.executions
+    waits = _union([(one.start, one.end) for one in data.events if one.tid == main and _WAITS.search(one.name)])
+    out, place = [], 0
+    for start, end in _union(data.executions):
+        while place < len(waits) and waits[place][1] <= start:
+            place += 1
+        for since, until in waits[place:]:
+            if since >= end:
+                break
+            out.append((max(start, since), min(end, until)))
+    return out
+
+
+def _union(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans that do not overlap, by start."""
+    out: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1] = out[-1][0], max(out[-1][1], end)
+        else:
+            out.append((start, end))
+    return out
+
+
 class _Step(NamedTuple):
     """A part of the capture: its mark, None without steps, and where it ends (recorded time)."""
 
@@ -126,7 +157,7 @@ class Replay:
     def __init__(self, data: RawData, chip: Chip, options: Options) -> None:
         capture = data.capture
         self._data, self._options, self._kernels = data, options, KernelFactory(chip)
-        self._clock = HostClock(*np.array(data.executions or [(0, 0)], dtype=np.int64).T)
+        self._clock = HostClock(*np.array(_held_up(data, capture["pid"]) or [(0, 0)], dtype=np.int64).T)
         start = int(self._clock(capture["start"]))
         self.process = Process(
             capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start, options.npu

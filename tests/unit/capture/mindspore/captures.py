@@ -26,8 +26,9 @@ STEPS, STEP_US, COMPUTED_US = 2, 2_000, 200
 PID, LAUNCHING = 77, 79
 
 
-def write_capture(logdir: Path, runtime: bool = True, **parameters: Any) -> Path:
-    """Write a folder with two steps of four launches. runtime: with the framework's events; parameters: of the profile."""
+def write_capture(logdir: Path, runtime: bool = True, launching: int = LAUNCHING, **parameters: Any) -> Path:
+    """Write a folder with two steps of four launches. runtime: with the framework's events; launching: thread that launches and
+    computes; parameters: of the profile."""
     folder = logdir / f"host_{PID}_20261123132140707_ascend_ms"
     framework = folder / "FRAMEWORK"
     (framework / "runtime" / "rank_0").mkdir(parents=True)
@@ -38,6 +39,8 @@ def write_capture(logdir: Path, runtime: bool = True, **parameters: Any) -> Path
         events.append(
             _event("module:Python", "PythonObserved", f"ProfilerStep#{step + 1}", begin, begin + 1_990 * US, PID)
         )
+        # the main thread waits for the last launch
+        events.append(_event("stage:WaitPipeline", "Default", "Default", begin + 1_300 * US, begin + 1_600 * US, PID))
         events.append(_event("stage:RunGraph", "Default", "Default", begin + 10 * US, begin + 1_900 * US, PID))
         for number, (node, shapes) in enumerate(zip(NODES, SHAPES)):
             at = begin + (100 + 400 * number) * US
@@ -45,7 +48,7 @@ def write_capture(logdir: Path, runtime: bool = True, **parameters: Any) -> Path
             name = node.rpartition("/")[2]
             rows.append(f"{name.partition('-')[0]};{name};1;input_1:{shapes};input_3:NoShape;")
             events.append(
-                _event("module:Kernel", "KernelLaunch", node, at - US, at + (COMPUTED_US + 1) * US, LAUNCHING)
+                _event("module:Kernel", "KernelLaunch", node, at - US, at + (COMPUTED_US + 1) * US, launching)
             )
     lines = [f"{node};HostCpuOps;{' '.join(texts)} " for node, texts in executions.items()]
     (framework / "cpu_op_execute_timestamp_0.txt").write_text("\n".join(lines) + "\n")

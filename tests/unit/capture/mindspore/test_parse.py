@@ -13,7 +13,7 @@ from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
 from tests.support.invariants import check_all, query
 from tests.support.span import found_spans
-from tests.unit.capture.mindspore.captures import COMPUTED_US, LAUNCHING, NODES, STEP_US, STEPS, write_capture
+from tests.unit.capture.mindspore.captures import COMPUTED_US, LAUNCHING, NODES, PID, STEP_US, STEPS, write_capture
 
 
 def rows(folder: Path, name: str) -> list[dict[str, str]]:
@@ -36,17 +36,22 @@ def test_each_launch_is_one_kernel_in_order(tmp_path: Path) -> None:
     assert span.capture.simulated and not [one for one in span.problems if one.severity != "info"]
 
 
-def test_computation_of_the_cpu_is_no_time_of_the_host(tmp_path: Path) -> None:
-    folder = write_capture(tmp_path)
+@pytest.mark.parametrize(("launching", "apart"), [(PID, 400 - COMPUTED_US), (LAUNCHING, 400)])
+def test_computation_that_holds_up_the_main_thread_is_no_time_of_the_host(
+    tmp_path: Path, launching: int, apart: int
+) -> None:
+    """Of another thread's computation that is what the main thread waited for: that of the last launch."""
+    folder = write_capture(tmp_path, launching=launching)
     parse_folder(folder)
     trace = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_bytes())
     launches = [one for one in trace if one["name"].startswith("Kernel::KernelLaunch::") and one["ph"] == "X"]
-    assert {one["tid"] for one in launches} == {LAUNCHING}
+    assert {one["tid"] for one in launches} == {launching}
     starts = [float(one["ts"]) for one in launches]
     between = [later - earlier for earlier, later in zip(starts[:3], starts[1:4])]
-    assert between == pytest.approx([400 - COMPUTED_US] * 3, abs=15)  # CANN takes some time for a launch
+    assert between == pytest.approx([apart] * 3, abs=15)  # CANN takes some time for a launch
     first, second = (float(one["ts"]) for one in trace if one["name"] in ("ProfilerStep#1", "ProfilerStep#2"))
-    assert second - first >= STEP_US - 4 * COMPUTED_US
+    computed = 4 * COMPUTED_US if launching == PID else COMPUTED_US
+    assert second - first == pytest.approx(STEP_US - computed, abs=60)
 
 
 def test_database_holds_the_same_kernels_and_the_marks(tmp_path: Path) -> None:
