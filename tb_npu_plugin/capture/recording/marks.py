@@ -35,7 +35,7 @@ class StreamMoment(NamedTuple):
 
 class Marks:
     """`calls` are the operators; `launches` those that put something on the stream, which is always the compute stream.
-    Marks whose message begins with `skipped` are left out: steps have a mark of their own."""
+    Marks whose message begins with `skipped` are left out: steps are marked anyway."""
 
     def __init__(self, data: HostData, simulates: bool, skipped: str) -> None:
         self.calls: list[Call] = []
