@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 #: Signals that a terminal sends to all processes: the first one of them sees to the others.
 _FROM_TERMINAL = tuple(getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name))
@@ -72,10 +74,10 @@ def _watch() -> None:
     os._exit(1)
 
 
-def unless_orphaned(work: Callable[..., None], *arguments: object) -> None:
+def unless_orphaned(work: Callable[..., T], *arguments: object) -> T:
     """Do this; the process ends behind it where the first process is gone."""
     try:
-        work(*arguments)
+        return work(*arguments)
     finally:
         if _is_orphan():  # the pool would wait for more work for ever
             os._exit(1)

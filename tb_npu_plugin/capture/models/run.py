@@ -123,14 +123,17 @@ def write_run(recipe: Recipe, out: Path, jobs: int = 0, progress: Report = lambd
         if folder.exists():
             raise BadRequest(f"{folder} is there already", "Write into another folder, or remove it first.")
     out.mkdir(parents=True, exist_ok=True)
-    table, truths = cluster.times(lambda share: progress("times of all ranks", share))
+    is_alone = recipe.ranks == 1  # it waits for no other: its times need not be known before
+    table, truths = ({}, []) if is_alone else cluster.times(lambda share: progress("times of all ranks", share))
     if jobs == 1:
-        for number, rank in enumerate(ranks):
+        written = [
             write_rank(recipe, cluster, table, rank, out, _part(progress, number, len(ranks)))
+            for number, rank in enumerate(ranks)
+        ]
     else:
         jobs = min(jobs or os.cpu_count() or 1, len(ranks))
-        _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
-    truth = _truth_json(recipe, cluster, truths)
+        written = _write_beside(recipe, cluster, table, ranks, out, jobs, progress)
+    truth = _truth_json(recipe, cluster, written if is_alone else truths)
     _write_truth(out, truth)
     return truth
 
@@ -158,22 +161,26 @@ def _write_truth(out: Path, truth: dict[str, Any]) -> None:
 
 def _write_beside(
     recipe: Recipe, cluster: Cluster, table: Timetable, ranks: tuple[int, ...], out: Path, jobs: int, progress: Report
-) -> None:
-    """Write the ranks in worker processes. With the first that fails, and when this one is stopped, all end, and only
-    results that are complete stay: a process that was killed has not removed its own."""
-    left, written = set(ranks), multiprocessing.Value("d", 0.0)
+) -> list[Truth]:
+    """Write the ranks in worker processes. Returns their truths, in the order in which they end.
+
+    With the first that fails, and when this one is stopped, all end, and only results that are complete stay: a process that
+    was killed has not removed its own.
+    """
+    left, written, truths = set(ranks), multiprocessing.Value("d", 0.0), list[Truth]()
     try:
         with writing_processes(jobs, _begin, (recipe, cluster, table, out, written)) as pool:
             futures = {pool.submit(unless_orphaned, _write, rank): rank for rank in ranks}
             while left:
                 for future in wait(futures, _PATIENCE, FIRST_COMPLETED).done:
-                    future.result()
+                    truths.append(future.result())
                     left.discard(futures.pop(future))
                 progress("ranks", min(1.0, written.value / len(ranks)))
     except BaseException:
         for rank in left:
             shutil.rmtree(_folder(recipe, cluster, rank, out), ignore_errors=True)
         raise
+    return truths
 
 
 def _part(progress: Report, number: int, count: int) -> Callable[[float], None]:
@@ -187,10 +194,10 @@ def write_rank(
     rank: int,
     out: Path,
     progress: Callable[[float], None] = lambda share: None,
-) -> None:
+) -> Truth:
     """Write the result folder of one rank, step by step: it is complete, or not there, since half a result would be taken for
     a whole one."""
-    process, segments = cluster.record(rank, table, runtime=recipe.options.level >= 2)
+    process, segments, truth = cluster.record(rank, table, runtime=recipe.options.level >= 2)
     layout = cluster.layout
     arguments = {
         "tensor_model_parallel_size": layout.tp,
@@ -230,6 +237,7 @@ def write_rank(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    return truth
 
 
 def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
@@ -247,7 +255,7 @@ def _begin(*work: Any) -> None:
     _work[:] = [work]
 
 
-def _write(rank: int) -> None:
+def _write(rank: int) -> Truth:
     recipe, cluster, table, out, written = _work[0]
     reported = 0.0
 
@@ -257,7 +265,7 @@ def _write(rank: int) -> None:
             written.value += share - reported
         reported = share
 
-    write_rank(recipe, cluster, table, rank, out, report)
+    return write_rank(recipe, cluster, table, rank, out, report)
 
 
 def _truth_json(recipe: Recipe, cluster: Cluster, truths: list[Truth]) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Exchanges:
             ends, moves = schedule(exchange, arrivals, self._topology, member)
             end, tasks = ends[member], in_group(moves, exchange, group.ranks)
         host.communicated(f"{transfer.type}_{group.id[-3:]}_{count}_1", transfer, exchange, group, end, tasks)
-        host.done[number] = end
+        host.done["collective", number] = end
 
     def _exchange(self, transfer: Transfer, group: Group) -> tuple[Exchange, int]:
         """The operator as all members see it, and how many like it came before: equal on all of them. Of two ranks the

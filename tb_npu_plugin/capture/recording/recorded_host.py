@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 from tb_npu_plugin.capture.recording.marks import StreamMark, StreamMoment
 from tb_npu_plugin.capture.simulation.device import STREAM, stream_of
-from tb_npu_plugin.capture.simulation.host import Host, HostFaults, Place
+from tb_npu_plugin.capture.simulation.host import Host, Place
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import HostOp, Kernel, OpInfo
 
@@ -24,18 +24,17 @@ class RecordedHost(Host):
 
     now       time that results show
     recorded  the same in recorded time
-    done      collective -> its end
+    done      ("event" or "collective", number) -> when it is done
     """
 
     def __init__(self, place: Place) -> None:
-        super().__init__(place, HostFaults())
+        super().__init__(place)
         self.recorded = self._limit = self.now
-        self.done: dict[int, int] = {}
+        self.done: dict[tuple[str, int], int] = {}
         self._waited: list[int] = []  # recorded times of waits of this segment
         self._delays: list[int] = []  # ns between recorded and shown time after each of them
         self._open: dict[int, list[HostOp]] = {}  # by thread
         self._stream = 0
-        self._events: dict[int, int] = {}
 
     # -- time ---------------------------------------------------------------------------------------
     def begin(self, start: int) -> None:
@@ -116,20 +115,13 @@ class RecordedHost(Host):
 
     def record_event(self, event: int) -> None:
         """Record an event on the stream."""
-        self._events[event] = self.device.stream_until(self.device_stream)
+        self.done["event", event] = self.device.stream_until(self.device_stream)
 
-    def wait_for_event(self, event: int) -> None:
-        """Let the stream wait for an event."""
-        self._wait_for(self._events.get(event, 0))
-
-    def wait_for_collective(self, number: int) -> None:
-        """Let the stream wait for a collective."""
-        self._wait_for(self.done.get(number, 0))
-
-    def _wait_for(self, done: int) -> None:
+    def wait_for(self, kind: str, number: int) -> None:
+        """Let the stream wait for an "event" or a "collective"."""
         start = self.now
         self.spend(_STREAM_CALL)
         self.records.call("acl", "aclrtStreamWaitEvent", "0", "ACL_RTS", self.tid, start, self.now)
-        waited = self.device.wait(done, self.device_stream)
+        waited = self.device.wait(self.done.get((kind, number), 0), self.device_stream)
         if waited is not None:
             self.records.wait(*waited, self.device_stream)

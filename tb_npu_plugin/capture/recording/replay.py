@@ -16,6 +16,7 @@ import numpy as np
 
 from tb_npu_plugin.capture.device.records import BACKWARD, Copy, Kind, Recording, Signature
 from tb_npu_plugin.capture.recording.exchanges import Exchanges
+from tb_npu_plugin.capture.recording.host_clock import HostClock
 from tb_npu_plugin.capture.recording.host_lane import Call, Function, HostLane, stacks_of
 from tb_npu_plugin.capture.recording.marks import Marks, StreamMoment
 from tb_npu_plugin.capture.recording.memory import Addresses
@@ -42,29 +43,6 @@ from tb_npu_plugin.capture.simulation.segment_builder import STEP_MARK
 _ROOM = 8_000
 _END = 1 << 62
 _COMPUTED = (Kind.OPERATOR, Kind.COPY, Kind.COLLECTIVE, Kind.COLLECTIVE_WAIT)
-
-
-class HostClock:
-    """Host time without the computation of stand-in kernels."""
-
-    def __init__(self, log: Recording) -> None:
-        rows = log.of(*_COMPUTED)
-        rows = rows[np.argsort(rows["begin"], kind="stable")]
-        begins, ends = rows["begin"], np.maximum.accumulate(rows["end"])
-        is_first = np.ones(len(rows), dtype=bool)  # of those that overlap
-        is_first[1:] = begins[1:] > ends[:-1]
-        self._begins: Ints = begins[is_first]
-        self._ends: Ints = ends[np.append(is_first[1:], True)[: len(rows)]]
-        self._removed: Ints = np.concatenate([[0], np.cumsum(self._ends - self._begins)])
-
-    def __call__(self, times: Any) -> Any:
-        """Times, or one, without what was computed before."""
-        place = np.searchsorted(self._begins, times, "right")
-        if not len(self._begins):
-            return np.asarray(times)
-        last = np.maximum(place - 1, 0)
-        inside = np.where(place > 0, np.maximum(0, self._ends[last] - times), 0)
-        return np.asarray(times) - self._removed[place] + inside
 
 
 class EventKind(IntEnum):
@@ -96,12 +74,15 @@ class Replay:
     def __init__(self, data: HostData, lane: HostLane, log: Recording, chip: Chip) -> None:
         settings = data.settings
         self._data, self._npu, self._log = data, settings.npu, log
-        self._host_time = HostClock(log)
+        computed = log.of(*_COMPUTED)
+        computed = computed[np.argsort(computed["begin"], kind="stable")]
+        self._host_time = HostClock(computed["begin"], computed["end"])
+        self._exchanges = Exchanges(settings, chip, log)
         recorded = {data.tid} | {tid for tid, _, _ in data.threads}
         self._rows = log.records
         autograd = {call.tid for call in lane.calls if call.forward} - recorded
         autograd |= set(np.unique(self._rows["thread"][(self._rows["flags"] & BACKWARD) > 0]).tolist()) - recorded
-        self._shown_threads = recorded | autograd
+        self._autograd = autograd
         self._marks = Marks(data, self._npu, STEP_MARK)
         self._calls = outer_first(
             call for call in (*lane.calls, *self._marks.calls) if self._is_shown(call.tid, call.start)
@@ -112,12 +93,24 @@ class Replay:
         dequeue = max([*tids, *autograd]) + 1
         #: Threads of the host; what others did counts for the main one.
         self._tids = {*tids, dequeue, *sorted(autograd)[:1]}
-        start, end = data.start, data.end or data.start
-        self.process = Process(data.pid, data.device, settings.rank or 0, settings.world, start, end, settings.npu)
-        self.process.soc, self.process.split = chip.soc, chip.split
-        self.process.cube_cores, self.process.clock = chip.cube_cores, chip.clock
-        self.process.dequeue_tid = dequeue
-        self.process.marks = any(call.signature.name.startswith(STEP_MARK) for call in self._calls)
+        launching = [dequeue] if settings.npu and settings.task_queue else []
+        self.process = Process(
+            data.pid,
+            data.device,
+            settings.rank or 0,
+            settings.world,
+            data.start,
+            data.end or data.start,
+            settings.npu,
+            marks=any(call.signature.name.startswith(STEP_MARK) for call in self._calls),
+            threads=[*tids, *launching],
+            dequeue_tid=dequeue,
+            groups=self._exchanges.groups,
+            soc=chip.soc,
+            split=chip.split,
+            cube_cores=chip.cube_cores,
+            clock=chip.clock,
+        )
         place = Place(
             self.process,
             chip,
@@ -127,11 +120,7 @@ class Replay:
             task_queue=settings.task_queue,
         )
         self._host = RecordedHost(place)
-        launching = [dequeue] if settings.npu and settings.task_queue else []
-        self.process.threads[:] = [*tids, *launching]
         self._operations = Operations(KernelFactory(chip))
-        self._exchanges = Exchanges(settings, chip, log)
-        self.process.groups = self._exchanges.groups
         self._host.groups = {group.name: group.index for group in self.process.groups}
         self._host.device.meters.communicators = len(self._exchanges.groups)
         self._addresses = Addresses(self._host.memory, self._host.allocator, self._rows)
@@ -146,13 +135,9 @@ class Replay:
 
     def _is_shown(self, tid: int, at: int) -> bool:
         """The thread that started the capture, those of the backward pass, and those that asked for it while they did."""
-        data = self._data
-        asked = any(tid == other and since <= at < until for other, since, until in data.threads)
-        return (
-            tid == data.tid
-            or asked
-            or (tid in self._shown_threads and tid not in {other for other, _, _ in data.threads})
-        )
+        if tid == self._data.tid or tid in self._autograd:
+            return True
+        return any(tid == other and since <= at < until for other, since, until in self._data.threads)
 
     # -- segments -----------------------------------------------------------------------------------
     def segments(self) -> Iterator[Segment]:
@@ -197,7 +182,7 @@ class Replay:
         ats, kinds, numbers = events.T
         times: list[int] = self._host_time(ats).tolist()
         rows = self._rows[numbers[kinds == EventKind.RECORD]]
-        records = map(Record._make, zip(*(rows[name].tolist() for name in Record._fields)))
+        records = map(Record._make, rows[list(Record._fields)].tolist())
         limits = [*times[1:], times[-1] + _ROOM] if times else []
         self._step, self._python, self._moments = None, {}, []
         host.begin(times[0] if times else int(self._host_time(data.start)))
@@ -304,8 +289,8 @@ class Replay:
         elif kind == Kind.EVENT_RECORD:
             host.record_event(record.id)
         elif kind == Kind.STREAM_WAIT:
-            host.wait_for_event(record.id)
+            host.wait_for("event", record.id)
         elif kind == Kind.COLLECTIVE_WAIT:
-            host.wait_for_collective(record.id)
+            host.wait_for("collective", record.id)
         elif kind == Kind.COLLECTIVE and signature is not None:
             self._exchanges.run(host, signature, record.id)

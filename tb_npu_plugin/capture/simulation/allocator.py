@@ -13,7 +13,7 @@ from bisect import bisect_left, insort
 _UNIT, _ADDED = 512, 32
 _SMALL = 1 << 20  # requests up to here come from the small pool
 _SMALL_SEGMENT, _LARGE_SEGMENT, _ROUND = 2 << 20, 20 << 20, 2 << 20
-_MIN_LARGE = 10 << 20  # larger requests get a segment of their own, rounded up
+_MIN_LARGE = 10 << 20  # larger requests get separate segments, rounded up
 #: Blocks that fill a large segment: two that are given back, and one between them that stays.
 _SIDE, _PIN = 9 << 20, 3 << 19
 
@@ -21,12 +21,12 @@ _SIDE, _PIN = 9 << 20, 3 << 19
 class Block:
     """A part of a segment. Neighbours are those of the same segment."""
 
-    __slots__ = ("before", "behind", "free", "number", "size", "small")
+    __slots__ = ("free", "next", "number", "previous", "size", "small")
 
     def __init__(self, number: int, size: int, small: bool) -> None:
         self.number, self.size, self.small, self.free = number, size, small, False
-        self.before: Block | None = None
-        self.behind: Block | None = None
+        self.previous: Block | None = None
+        self.next: Block | None = None
 
 
 class CachingAllocator:
@@ -46,7 +46,7 @@ class CachingAllocator:
 
     def fragment(self, size: int) -> None:
         """Be as after a long run in which small blocks stay in large segments: in `size` bytes of these, 8 at least. The holes
-        are too small for blocks of 10 MB and more, which get segments of their own."""
+        are too small for blocks of 10 MB and more, which get separate segments."""
         sides = list[Block]()
         for _ in range(max(8, size // _LARGE_SEGMENT)):
             left, _pin, right = (self.allocate(size) for size in (_SIDE, _PIN, _SIDE))
@@ -70,10 +70,10 @@ class CachingAllocator:
     def release(self, block: Block) -> None:
         """Give a block back; it merges with free neighbours."""
         self.allocated -= block.size
-        for other in (block.before, block.behind):
+        for other in (block.previous, block.next):
             if other is not None and other.free:
                 self._forget(other)
-                block = self._merge(other, block) if other is block.before else self._merge(block, other)
+                block = self._merge(other, block) if other is block.previous else self._merge(block, other)
         self._keep(block)
 
     def _segment(self, size: int, small: bool) -> Block:
@@ -88,17 +88,17 @@ class CachingAllocator:
     def _split(self, block: Block, size: int) -> None:
         rest = self._new(block.size - size, block.small)
         block.size = size
-        rest.before, rest.behind = block, block.behind
-        if rest.behind is not None:
-            rest.behind.before = rest
-        block.behind = rest
+        rest.previous, rest.next = block, block.next
+        if rest.next is not None:
+            rest.next.previous = rest
+        block.next = rest
         self._keep(rest)
 
     def _merge(self, left: Block, right: Block) -> Block:
         left.size += right.size
-        left.behind = right.behind
-        if left.behind is not None:
-            left.behind.before = left
+        left.next = right.next
+        if left.next is not None:
+            left.next.previous = left
         return left
 
     def _keep(self, block: Block) -> None:

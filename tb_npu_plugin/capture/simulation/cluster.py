@@ -180,15 +180,16 @@ class Cluster:
         ends, _ = schedule(exchange, arrivals, topology)
         last = max(arrivals)
         for run, at, end in zip(members, arrivals, ends):
-            run.waited += last - at
+            run.host.figures["waited"] += last - at
             run.communicated(key, there[run.rank], exchange, end, NO_PLANES)
         return members
 
     # -- records of one rank ------------------------------------------------------------------------
-    def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment]]:
-        """The process of a rank, complete when its segments are; runtime: with the calls of level 2."""
+    def record(self, rank: int, table: Timetable, runtime: bool = False) -> tuple[Process, Iterator[Segment], Truth]:
+        """The process, segments and truth of a rank; the first and the last are complete after the last segment. runtime:
+        with the calls of level 2."""
         run = _Run(self, rank, table, runtime)
-        return run.host.process, run.segments()
+        return run.host.process, run.segments(), run.truth
 
 
 def _exchange(key: tuple[str, int], communicator: Communicator, transfer: Transfer, sender: int | None) -> Exchange:
@@ -208,13 +209,6 @@ class _Run:
         self.communicators = layout.communicators(rank)
         self._counts: dict[str, int] = {}
         process = cluster.process(rank)
-        host_faults = HostFaults(
-            faults.gc.get(rank, 0),
-            faults.loader.get(rank, 0),
-            faults.allocator.get(rank, 0),
-            faults.slow_hosts.get(rank, 1.0),
-            faults.preempted.get(rank, 0),
-        )
         held = cluster.workload.held(self._stage)
         # half of what the rank needs
         in_pieces = (held + cluster.workload.program(self._stage, 0).peak()) // 2 if faults.fragmentation else 0
@@ -223,20 +217,27 @@ class _Run:
             cluster.chip,
             cluster.seed,
             held,
-            table is not None,
-            runtime,
-            faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
-            cluster.task_queue,
-            in_pieces,
+            keep=table is not None,
+            runtime=runtime,
+            slow=faults.slow_ranks.get(rank, 1.0) * faults.low_clocks.get(rank, 1.0),
+            task_queue=cluster.task_queue,
+            fragmented=in_pieces,
+            faults=HostFaults(
+                faults.gc.get(rank, 0),
+                faults.loader.get(rank, 0),
+                faults.allocator.get(rank, 0),
+                faults.slow_hosts.get(rank, 1.0),
+                faults.preempted.get(rank, 0),
+            ),
         )
-        self.host = Host(place, host_faults)
+        self.host = Host(place)
         self._groups = self._make_groups()
         process.groups = list(self._groups.values())
         self.host.groups = {
             role: self._groups[communicator.key].index for role, communicator in self.communicators.items()
         }
         self.host.device.meters.communicators = len(process.groups)
-        self.truth, self.waited = Truth(), 0
+        self.truth = Truth()
 
     def _make_groups(self) -> dict[str, Group]:
         topology = self._cluster.topology
@@ -272,11 +273,10 @@ class _Run:
 
     def _step(self, step: int) -> Iterator[Transfer]:
         """Run one step; stops at each communication."""
-        self.waited = 0
         cluster = self._cluster
         yield from self.host.run(cluster.workload.program(self._stage, step), cluster.first_step + step)
-        for name, figure in {**self.host.figures, "waited": self.waited}.items():
-            getattr(self.truth, name).append(figure)
+        for name, figures in vars(self.truth).items():
+            figures.append(self.host.figures[name])
 
     def transfers(self) -> Iterator[Transfer]:
         """Run all steps; stops at each communication."""
@@ -307,6 +307,7 @@ class _Run:
         arrivals = tuple(self._table[communicator.key][key[1] * len(ranks) : (key[1] + 1) * len(ranks)])
         member = exchange.members.index(self.rank)
         assert arrivals[member] == self.host.arrival, "the recorded run is not the one whose times are known"
+        self.host.figures["waited"] += max(arrivals) - self.host.arrival
         ends, tasks = schedule(exchange, arrivals, topology, member)
         self.communicated(key, transfer, exchange, ends[member], in_group(tasks, exchange, ranks))
 

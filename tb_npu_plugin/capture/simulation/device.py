@@ -21,9 +21,8 @@ from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.records import Kernel
 
-#: Random numbers are made on a stream of their own; all other kernels run in order on the first one.
+#: Random numbers are made on the second stream; all other kernels run in order on the first one.
 STREAM, RANDOM_STREAM = 2, 3
-_STREAMS = {"DSA_SQE": RANDOM_STREAM}
 #: Elements of the task queue (kQueueCapacity of torch_npu), and tasks that a stream takes ahead (assumed).
 QUEUE, AHEAD = 4096, 1024
 #: Values of TASK_QUEUE_ENABLE; with the last one the launching thread prepares kernels, too.
@@ -62,7 +61,7 @@ def vary(mean: int, number: float) -> int:
 
 def stream_of(kernel: Kernel) -> int:
     """Stream that a kernel runs on."""
-    return _STREAMS.get(kernel.core, STREAM)
+    return RANDOM_STREAM if kernel.core == "DSA_SQE" else STREAM
 
 
 class Launched(NamedTuple):
@@ -85,6 +84,15 @@ class Launched(NamedTuple):
     start: int
     dur: int
     slowed: int
+
+
+class Copied(NamedTuple):
+    """A copy: begin and end of the call, when its tasks start, and ns of each of them."""
+
+    begin: int
+    end: int
+    starts: list[int]
+    dur: int
 
 
 class Device:
@@ -168,8 +176,8 @@ class Device:
         slowed = dur - int(usual) - 1
         return Launched(begin, sized, prepared, compiling, node, node + inner, end, start, dur, slowed)
 
-    def copy(self, enqueued: int, size: int, parts: int) -> tuple[int, int, list[int], int]:
-        """Copy between host and device. Returns begin and end of the call, when its tasks start, and ns of each of them."""
+    def copy(self, enqueued: int, size: int, parts: int) -> Copied:
+        """Copy between host and device, in so many tasks."""
         begin = self._dequeue(enqueued)
         end = begin + vary(ARRIVE, self._random())
         start, dur, starts = end + 4_000, copy_ns(self.chip, size), []
@@ -178,7 +186,7 @@ class Device:
             self._busy[STREAM] = start + dur
             starts.append(start)
         self._return(end)
-        return begin, end, starts, dur
+        return Copied(begin, end, starts, dur)
 
     def mark(self, enqueued: int) -> tuple[int, int]:
         """Put a mark on the stream. Returns when its call begins, and when the stream passes it."""

@@ -7,6 +7,7 @@ out first (cluster.py), and then each rank is recorded by itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -14,7 +15,7 @@ from random import Random
 from tb_npu_plugin.capture.simulation.allocator import CachingAllocator
 from tb_npu_plugin.capture.simulation.batch import RECEIVED
 from tb_npu_plugin.capture.simulation.chips import Chip
-from tb_npu_plugin.capture.simulation.collectives import CALLS, PHASES, Exchange, count_of
+from tb_npu_plugin.capture.simulation.collectives import PHASES, Exchange, count_of
 from tb_npu_plugin.capture.simulation.device import (
     LAST,
     LEAST,
@@ -41,7 +42,6 @@ _SHORT = 50_000
 PREEMPTED = 40
 #: Instructions that a host without an NPU leaves out.
 _OF_THE_DEVICE = frozenset(("launch", "copy", "communicate", "wait", "synchronize", "use_graph_engine", "map_memory"))
-_FIGURES = ("computing", "slowed", "ai_cpu", "compiles", "compile", "pauses", "loading")
 #: Thread ids, counted from that of the main thread.
 AUTOGRAD, OTHER = 91, 133
 
@@ -67,6 +67,7 @@ class Place:
     slow        factor of the kernels' durations
     task_queue  TASK_QUEUE_ENABLE
     fragmented  bytes of the allocator's segments that are in pieces before the capture
+    faults      what goes wrong
     """
 
     process: Process
@@ -78,6 +79,7 @@ class Place:
     slow: float = 1.0
     task_queue: int = 1
     fragmented: int = 0
+    faults: HostFaults = HostFaults()
 
 
 class Host:
@@ -92,9 +94,9 @@ class Host:
     groups: dict[str, int]
     arrival: int
 
-    def __init__(self, place: Place, faults: HostFaults) -> None:
+    def __init__(self, place: Place) -> None:
         process = place.process
-        self.process, self._place, self._faults = process, place, faults
+        self.process, self._place, self._faults = process, place, place.faults
         self._random = Random(f"{place.seed}/{process.rank}").random
         self.device = Device(place.chip, process.start, self._random, place.slow, place.task_queue)
         self.allocator = CachingAllocator(place.chip.memory)
@@ -105,17 +107,17 @@ class Host:
         self.records = SegmentBuilder(process, self.device.meters, place.keep, place.task_queue > 0, place.runtime)
         self.now = process.start
         self._acl = 0  # when the last communication passed through CANN
-        self._slow = faults.slow
+        self._slow = place.faults.slow
         self._sequences = 0  # links of operators before this step
         self._blocks: dict[int, Held] = {}  # by slot
         self._launches = 0  # of this step
-        self.figures = dict.fromkeys(_FIGURES, 0)
+        self.figures: Counter[str] = Counter()
         self._fault_number = 0.0
 
     # -- a step -------------------------------------------------------------------------------------
     def run(self, program: Program, number: int) -> Iterator[Transfer]:
         """One step. Stops at each communication, with `arrival` set, and is resumed after `communicated`."""
-        self.figures, self._launches = dict.fromkeys(_FIGURES, 0), 0
+        self.figures, self._launches = Counter(), 0
         self._fault_number = self._random()
         self.spend(_FRAME, self._fault_number)
         self.records.enter_frame("pretrain.py(88): main", None, self.now)
@@ -155,7 +157,7 @@ class Host:
         """Work for `ns` on average. number: random, from 0 to 1; the next one without."""
         if number is None:
             number = self._random()
-        # as device.vary
+        # short times as device.vary, without a call: there are 12,000 in a step of llama-7b
         share = (LEAST + RISE * number / (LAST - number)) * self._slow if ns < _SHORT else 0.9 + 0.2 * number
         self.now += int(ns * share) // 10 * 10 + 10
 
@@ -237,7 +239,8 @@ class Host:
             self.memory.use_workspace(stream, launch.workspace, launched.sized, launched.prepared)
         figures = self.figures
         figures["computing"] += launched.dur
-        figures["slowed"] += launched.slowed
+        if launched.slowed:
+            figures["slowed"] += launched.slowed
         if launch.kernel.core == "AI_CPU":
             figures["ai_cpu"] += launched.dur
         if launched.compiling:
@@ -251,10 +254,9 @@ class Host:
     def copy(self, size: int, to_host: bool, parts: int) -> None:
         """Launch a copy between host and device."""
         start = self._enqueue()
-        begin, end, tasks, dur = self.device.copy(start, size, parts)
+        copied = self.device.copy(start, size, parts)
         self._resume(start)
-        name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
-        self.records.copy(name, to_host, size, start, self.now, (begin, end), tasks, dur)
+        self.records.copy(to_host, size, start, self.now, copied)
 
     def communicate(self, transfer: Transfer) -> None:
         """Launch a communication operator. When it is done is known later."""
@@ -262,7 +264,7 @@ class Host:
         begin, end, self.arrival = self.device.communicate(start, self.groups[transfer.group])
         self._resume(start)
         self._acl = begin + (end - begin) // 20 * 10
-        self.records.communicate(transfer.type, CALLS[transfer.type], start, self.now, (begin, end))
+        self.records.communicate(transfer.type, start, self.now, begin, end)
 
     def communicated(
         self, name: str, transfer: Transfer, exchange: Exchange, group: Group, end: int, planes: Planes

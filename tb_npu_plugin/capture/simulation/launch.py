@@ -33,7 +33,7 @@ class Launch:
 
     @cached_property
     def is_graph(self) -> bool:
-        """CANN runs it as a graph of its own (aclop), not as an operator of the aclnn library."""
+        """CANN runs it as a graph (aclop), not as an operator of the aclnn library."""
         return self.api.startswith("aclop")
 
     @cached_property

@@ -1,8 +1,7 @@
 """What the host of one rank does in a training step, as a list of instructions.
 
 A program is built once from a model and run for every step and by every rank that has the same place in the model, so
-that what instructions share (names, shapes, stacks, kernels) exists once. Instructions are tuples; the first item is
-the name of the method of the host (host.py) that carries them out.
+that what instructions share (names, shapes, stacks, kernels) exists once.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from tb_npu_plugin.capture.simulation.collectives import CALLS, NO_TROUBLE, Trouble
 from tb_npu_plugin.capture.simulation.kernels import KernelFactory
@@ -18,14 +17,8 @@ from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.records import OpInfo
 from tb_npu_plugin.capture.simulation.work import Shape, Tensor
 
-
-class Instruction(NamedTuple):
-    """name: of the method of the host (host.py) that carries it out."""
-
-    name: str
-    arguments: tuple[Any, ...]
-
-
+#: Name of the method of the host (host.py) that carries it out, and its arguments.
+Instruction = tuple[str, tuple[Any, ...]]
 _SEPARATOR = ";\r\n"
 
 
@@ -54,16 +47,15 @@ class Program:
         self._infos: dict[tuple[str, str, str, tuple[str, ...]], OpInfo] = {}
         self._frames: list[str] = []
 
-    def _info(self, name: str, shapes: str, types: str, stacked: bool) -> OpInfo:
+    def _info(self, name: str, shapes: Sequence[Shape], types: Sequence[str], stacked: bool) -> OpInfo:
         stack = tuple(reversed(self._frames)) if stacked else ()
-        key = (name, shapes, types, stack)
-        info = self._infos.get(key)
-        if info is None:
-            info = self._infos[key] = OpInfo(name, shapes, types, stack)
-        return info
+        key = (name, _SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types), stack)
+        if key not in self._infos:
+            self._infos[key] = OpInfo(*key)
+        return self._infos[key]
 
     def _add(self, name: str, *arguments: Any) -> None:
-        self.instructions.append(Instruction(name, arguments))
+        self.instructions.append((name, arguments))
 
     # -- structure ----------------------------------------------------------------------------------
     @contextmanager
@@ -87,8 +79,7 @@ class Program:
         backward: bool = False,
     ) -> Iterator[None]:
         """An operator call around what runs inside. sequence: what links it with its other direction."""
-        texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
-        self._add("enter", self._info(name, *texts, not backward), sequence, backward)
+        self._add("enter", self._info(name, shapes, types, not backward), sequence, backward)
         yield
         self._add("leave")
 
@@ -176,8 +167,7 @@ class Program:
 
     def run_on_other_thread(self, name: str, shapes: Sequence[Shape], types: Sequence[str], ns: int) -> None:
         """Let another thread run an operator of `ns` inside the open one."""
-        texts = (_SEPARATOR.join(",".join(map(str, shape)) for shape in shapes), _SEPARATOR.join(types))
-        self._add("run_on_other_thread", self._info(name, *texts, False), ns)
+        self._add("run_on_other_thread", self._info(name, shapes, types, False), ns)
 
     def use_graph_engine(self, name: str, size: int, ns: int) -> None:
         """Let CANN's graph engine hold `size` bytes for `ns`."""

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from tb_npu_plugin.capture.simulation.device import ACL, AFTER, COPIES, DEQUEUE, EVENT_WAIT, MARK_CALL, STREAM, Launched
+from tb_npu_plugin.capture.simulation.collectives import CALLS
+from tb_npu_plugin.capture.simulation.device import (
+    ACL,
+    AFTER,
+    COPIES,
+    DEQUEUE,
+    EVENT_WAIT,
+    MARK_CALL,
+    STREAM,
+    Copied,
+    Launched,
+)
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.meters import Meters
 from tb_npu_plugin.capture.simulation.records import (
@@ -165,33 +176,24 @@ class SegmentBuilder:
         if kernel.computes:
             self._meters.count(task)
 
-    def copy(
-        self,
-        name: str,
-        to_host: bool,
-        size: int,
-        start: int,
-        end: int,
-        call: tuple[int, int],
-        tasks: list[int],
-        dur: int,
-    ) -> None:
-        """Add a copy that was enqueued from `start` to `end`. call: its begin and end; tasks: starts, each takes `dur`."""
+    def copy(self, to_host: bool, size: int, start: int, end: int, times: Copied) -> None:
+        """Add a copy that was enqueued from `start` to `end`."""
+        if self._keep:
+            name = "acl_memcpy_device_to_host" if to_host else "acl_memcpy_host_to_device"
+            tid = self.launching_tid
+            self._call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, times.begin, times.end)
+            self._queue(name, start, end, times.begin, times.end)
+            for at in times.starts:
+                self._task(COPIES[to_host], at, times.dur, STREAM, self.connection, times.begin, tid, size)
+
+    def communicate(self, type_: str, start: int, end: int, begin: int, done: int) -> None:
+        """Add the calls, from `begin` to `done`, of a communication operator that was enqueued from `start` to `end`."""
         if self._keep:
             tid = self.launching_tid
-            self._call("acl", "aclrtMemcpyAsync", "0", "ACL_RTS", tid, *call)
-            self._queue(name, start, end, *call)
-            for at in tasks:
-                self._task(COPIES[to_host], at, dur, STREAM, self.connection, call[0], tid, size)
-
-    def communicate(self, type_: str, name: str, start: int, end: int, call: tuple[int, int]) -> None:
-        """Add the calls of a communication operator that was enqueued from `start` to `end`."""
-        if self._keep:
-            tid, (begin, done) = self.launching_tid, call
             self._call("acl", type_, "0", "HOST_HCCL", tid, begin, done)
             self._call("node", "launch", type_, "launch", tid, begin, done - 1_000)
             self._call("hccl", "Launch_Ffts", "Launch_Ffts", "master", tid, begin, done - 2_000)
-            self._queue(name, start, end, begin, done)
+            self._queue(CALLS[type_], start, end, begin, done)
 
     def add_communication(self, op: CommOp) -> None:
         """Add a communication operator that is done."""
