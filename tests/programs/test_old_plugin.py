@@ -18,10 +18,31 @@ from tb_npu_plugin.capture.models.run import Recipe
 from tests.oracle.raw import Raw
 from tests.programs import python_of
 from tests.support.mock import rank_folder, written
+from tests.unit.capture.scripts import needs_torch, run_python
 
 pytestmark = pytest.mark.full
 RECIPE = Recipe("tiny", 4, tp=2, steps=2, faults=("slow-rank:2:3",))
 Get = Callable[..., Any]
+
+
+#: An unchanged script on the simulated device.
+SCRIPT = """
+import torch
+from tb_npu_plugin.capture.pytorch import torch_npu
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).npu()
+optimizer = torch.optim.AdamW(model.parameters())
+profiler = torch_npu.profiler
+config = profiler._ExperimentalConfig(profiler_level=profiler.ProfilerLevel.Level1)
+with profiler.profile(
+    schedule=profiler.schedule(wait=0, warmup=1, active=2, repeat=1), record_shapes=True, profile_memory=True,
+    with_stack=True, experimental_config=config, on_trace_ready=profiler.tensorboard_trace_handler("capture"),
+) as prof:
+    for _ in range(4):
+        model(torch.randn(16, 64).npu()).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        prof.step()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +52,10 @@ def results() -> Path:
 
 @pytest.fixture(scope="module")
 def get(results: Path) -> Iterator[Get]:
+    yield from _asked(results)
+
+
+def _asked(results: Path) -> Iterator[Get]:
     """Ask the old plugin: its route and parameters to the JSON that it answers."""
     with tensorboard(results, {"PYTHONPATH": ""}, python_of("old-plugin")) as server:
 
@@ -108,3 +133,19 @@ def test_distributed_shows_the_slow_rank(get: Get, results: Path) -> None:
     assert overlap["2"][slow][0] == pytest.approx(expected)
     assert sum(row[1] for row in operators[slow]["rows"]) == len(raw.communicating)
     assert set(waits["all"]) == set(computing)
+
+
+@needs_torch
+def test_capture_of_a_script_opens(tmp_path: Path) -> None:
+    done = run_python(SCRIPT, tmp_path, TB_NPU_BACKEND="mock")
+    assert done.returncode == 0, done.stderr
+    (result,) = (tmp_path / "capture").iterdir()
+    raw = Raw(result)
+    for get in _asked(tmp_path / "capture"):
+        assert set(get("views")["views"]) == {"Operator", "Kernel", "Trace", "Memory"}
+        (worker,) = get("workers", view="Kernel")
+        (span,) = get("spans", worker=worker)
+        assert len(get("kernel/table", worker=worker, span=span, group_by="Kernel")["data"]["rows"]) == len(raw.kernels)
+        assert get("trace", worker=worker, span=span) == raw.json("trace_view.json")
+        names = get("operation/table", worker=worker, span=span, group_by="Operation")["data"]
+        assert {row["name"] for row in names} == {row["Name"] for row in raw.csv("operator_details.csv")}
