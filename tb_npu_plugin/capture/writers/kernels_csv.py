@@ -60,8 +60,9 @@ class Kernels:
         for launch in ready:
             start, dur = launch.start, launch.dur
             wait = 0 if previous is None or previous > start else start - previous
+            # the first one has nothing before it: a plain 0 in every release
+            wait_text = f"{wait / 1000:.6f}" if fixed and previous is not None else us_text(wait)
             previous = start + dur
-            wait_text = f"{wait / 1000:.6f}" if fixed else us_text(wait)
             times = f"{start // 1000}.{start % 1000:03d}\t,{dur_text(dur)},{wait_text}"
             if isinstance(launch, Task):
                 line = self._compute(launch, times, next(figures))
