@@ -20,6 +20,16 @@ _INFORMED = "_TB_NPU_SIMULATION_INFORMED"
 _MOST_DEVICES = 64
 
 
+def _autoload(torch: Any) -> None:
+    """Before 2.5 PyTorch does not load devices by their entry points."""
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5):
+        importlib.import_module("torch_npu")
+
+
+#: For import_hooks.change_on_import.
+AUTOLOAD = {"torch": _autoload}
+
+
 def import_torch_npu() -> ModuleType:
     """The stand-in, imported, with the device installed. Raises build.NotBuilt."""
     extension()  # where this fails, the process goes on without the device

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import importlib
 import sys
 from typing import Any, Callable
 
@@ -97,6 +98,8 @@ def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patch_cuda() -> None:
+    if not hasattr(torch, "accelerator"):  # before 2.6 it refuses classes that are none of CUDA's
+        importlib.import_module("torch._dynamo.device_interface")
     for name, value in vars(npu).items():
         if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(torch.cuda, name):
             setattr(torch.cuda, name, value)

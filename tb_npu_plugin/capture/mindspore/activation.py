@@ -9,10 +9,7 @@ import functools
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 from tb_npu_plugin.capture.mindspore.environment import has_npu
@@ -24,13 +21,6 @@ _OF_DEVICES = ("device_id", "max_device_memory", "ascend_config")
 _TOLD = "_TB_NPU_MINDSPORE_TOLD"
 #: MindSpore's runtime profiler reads it at the first step.
 RUNTIME_VARIABLE = "MS_ENABLE_RUNTIME_PROFILER"
-
-
-def install() -> None:
-    """Change MindSpore when it is imported, unless there is an NPU. Once a process."""
-    if has_npu() or any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        return
-    sys.meta_path.insert(0, _Finder())
 
 
 def _use_simulated_profiler(module: Any) -> None:
@@ -75,42 +65,10 @@ def _on_cpu(value: Any) -> Any:
     return _WORDS.get(value, value) if isinstance(value, str) else value
 
 
-#: Module -> what is done once it is imported.
-_CHANGES: dict[str, Callable[[Any], None]] = {
+#: Module -> what is done once it is imported; nothing where there is an NPU.
+CHANGES: dict[str, Callable[[Any], None]] = {
     "mindspore.profiler.profiler": _use_simulated_profiler,  # the next to be imported reads MS_PROFILER_OPTIONS
     "mindspore": _use_cpu,
 }
-
-
-class _Finder(MetaPathFinder):
-    """Finds the modules of _CHANGES as always, and changes them when they are imported."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        """The spec of a module that is to be changed; None for all others."""
-        if fullname not in _CHANGES:
-            return None
-        spec = PathFinder.find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Changing(spec.loader, _CHANGES[fullname])
-        return spec
-
-
-class _Changing(Loader):
-    """A loader that changes its module after it has been executed."""
-
-    def __init__(self, loader: Any, change: Callable[[Any], None]) -> None:
-        self._loader, self._change = loader, change
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the loader does."""
-        return self._loader.create_module(spec)  # type: ignore[no-any-return]
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Execute the module, then change it."""
-        self._loader.exec_module(module)
-        self._change(module)
+if has_npu():
+    CHANGES = {}

@@ -157,7 +157,8 @@ class Call {
     const torch::jit::Stack arguments(stack_.begin() + static_cast<std::ptrdiff_t>(first_), stack_.end());
     try {
       op_.redispatchBoxed(DispatchKeySet(host_key), &stack_);
-    } catch (const c10::NotImplementedError&) {
+    } catch (const c10::Error& error) {  // its class depends on the version
+      if (std::string(error.what_without_backtrace()).find("not implemented for '") == std::string::npos) throw;
       const auto is = [](const c10::IValue& value, auto has_type) {
         return value.isTensor() && value.toTensor().defined() && has_type(value.toTensor().scalar_type());
       };

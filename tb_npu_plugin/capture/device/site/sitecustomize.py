@@ -5,9 +5,11 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from tb_npu_plugin.capture.mindspore.activation import install
+from tb_npu_plugin.capture.device.load import AUTOLOAD
+from tb_npu_plugin.capture.import_hooks import change_on_import
+from tb_npu_plugin.capture.mindspore.activation import CHANGES
 
-install()
+change_on_import({**CHANGES, **AUTOLOAD})
 
 # the sitecustomize that this one hides
 _paths = [path for path in sys.path if Path(path).resolve() != Path(__file__).resolve().parent]
