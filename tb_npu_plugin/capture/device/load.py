@@ -21,8 +21,9 @@ _MOST_DEVICES = 64
 
 
 def _autoload(torch: Any) -> None:
-    """Before 2.5 PyTorch does not load devices by their entry points."""
-    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 5):
+    """Before 2.5 PyTorch does not load devices by their entry points; the variable is that of later versions."""
+    version = tuple(map(int, torch.__version__.split(".")[:2]))
+    if version < (2, 5) and os.environ.get("TORCH_DEVICE_BACKEND_AUTOLOAD") != "0":
         importlib.import_module("torch_npu")
 
 
@@ -95,8 +96,8 @@ def _pin_for_npu(torch: Any) -> None:
     for name in ("pin_memory", "is_pinned"):
         function = getattr(torch.Tensor, name)
 
-        def call(tensor: Any, device: Any = "npu", function: Any = function) -> Any:
-            return function(tensor, device)
+        def call(tensor: Any, device: Any = None, function: Any = function) -> Any:
+            return function(tensor, device or "npu")
 
         setattr(torch.Tensor, name, functools.wraps(function)(call))
 

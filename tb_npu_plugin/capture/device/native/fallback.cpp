@@ -229,6 +229,10 @@ TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(fallback_to<DispatchKey
 }  // namespace
 
 void take_operators() {
+  if (!c10::Dispatcher::singleton().hasBackendFallbackForDispatchKey(DispatchKey::AutogradPrivateUse1)) {  // PyTorch 2.4
+    auto* library = new torch::Library(torch::Library::IMPL, "_", DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
+    library->fallback(torch::CppFunction::makeFallthrough());
+  }
   take<DispatchKey::PrivateUse1, DispatchKey::CPU>();
   take<DispatchKey::SparsePrivateUse1, DispatchKey::SparseCPU>();
 }

@@ -275,10 +275,5 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("native_dropout", native_dropout);
 }
 
-// before PyTorch 2.5 an operator that PyTorch composes of others has no derivative once a device has it
-TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) {
-  m.impl("_has_compatible_shallow_copy_type", torch::CppFunction::makeFallthrough());
-}
-
 }  // namespace
 }  // namespace npu

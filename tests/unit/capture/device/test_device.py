@@ -74,7 +74,7 @@ def check(found: list[Any], expected: list[Any], tolerance: float) -> None:
 
     assert len(found) == len(expected) > 0
     for one, other in zip(found, expected):
-        torch.testing.assert_close(one, other, atol=tolerance, rtol=0)
+        torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
 
 
 def test_inside(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ def main():
     data = TensorDataset(torch.randn(64, 8), torch.randn(64, 2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for context in ("fork", "spawn"):
-        loader = DataLoader(data, 16, num_workers=2, pin_memory=True, multiprocessing_context=context)
+        device = {} if hasattr(torch, "accelerator") else {"pin_memory_device": "npu"}  # before 2.6 the device is named
+        loader = DataLoader(data, 16, num_workers=2, pin_memory=True, multiprocessing_context=context, **device)
         for x, y in loader:
             assert x.is_pinned()
             optimizer.zero_grad()
