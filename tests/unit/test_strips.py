@@ -1,0 +1,125 @@
+"""/api/timeline/strips by brute force: of random ranks with clocks that differ, each nanosecond belongs to one part."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.analysis.run.strips import PARTS
+from tb_npu_plugin.errors import BadRequest
+from tb_npu_plugin.server.strips_api import strips
+from tb_npu_plugin.service.strips import StripCache
+from tests.support.span import TestSpan, table_of
+from tests.support.trace import decode
+
+LENGTH, COLLECTIVE, EPOCH = 900, 200, 1_700_000_000_000_000_000
+KINDS = {"AI_CORE": "compute", "HCCL": "communicate", "MEMCPY": "copy"}
+
+
+class Rank(TestSpan):
+    entries: dict[str, str] = {}  # noqa: RUF012
+
+
+def ranks(draw: random.Random, count: int) -> tuple[list[Any], list[dict[str, list[tuple[int, int]]]]]:
+    """Spans with random kernels and four collectives that end together, and the raw times by kind; own clocks."""
+    spans, raw = [], []
+    arrivals = [[draw.randint(0, COLLECTIVE) for _ in range(count)] for _ in range(4)]
+    for rank in range(count):
+        clock = EPOCH + draw.randint(-5000, 5000)
+        kernels, ops = [], []
+        times: dict[str, list[tuple[int, int]]] = {"compute": [], "communicate": [], "copy": [], "wait": []}
+        for _ in range(draw.randint(1, 60)):
+            core, start = draw.choice([*KINDS]), clock + draw.randint(0, LENGTH)
+            times[KINDS[core]].append((start, start + draw.randint(1, 30)))
+            kernels.append({"core": core, "start_ns": start, "dur_ns": times[KINDS[core]][-1][1] - start})
+        for number, starts in enumerate(arrivals):
+            start, end = clock + number * COLLECTIVE + starts[rank], clock + (number + 1) * COLLECTIVE + 50
+            times["communicate"].append((start, end))
+            last = clock + number * COLLECTIVE + max(starts)
+            times["wait"].append((start, last))
+            one = {"core": "HCCL", "start_ns": start, "dur_ns": end - start}
+            kernels.append(one)
+            ops.append(
+                {"kind": "collective", "group": "g", "name": f"r{number}", "start_ns": start, "elapse_ns": end - start}
+            )
+        same = {"name": "k", "step": "1"}
+        tables = {
+            "kernels": table_of("kernels", [{**same, **row} for row in kernels]),
+            "comm_ops": table_of("comm_ops", [{"step": "1", **row} for row in ops]),
+        }
+        spans.append(Rank(tables=tables, token=f"s{rank}"))
+        raw.append(times)
+    return spans, raw
+
+
+def part_at(times: dict[str, list[tuple[int, int]]], waits: list[tuple[int, int]], moment: int) -> str | None:
+    """The part of a nanosecond; None outside the recording."""
+    tasks = [one for key in KINDS.values() for one in times[key]]
+    if not min(start for start, _ in tasks) <= moment < max(end for _, end in tasks):
+        return None
+    computes, communicates, copies = (any(a <= moment < b for a, b in times[key]) for key in KINDS.values())
+    if communicates:
+        waiting = any(a <= moment < b for a, b in waits)
+        return "overlapped" if computes else "waiting" if waiting else "communication"
+    return "computing" if computes else "copying" if copies else "free"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.analysis.communication.waiting.is_long", lambda time, elapse: time > 0)
+    draw = random.Random(seed)
+    spans, raw = ranks(draw, draw.randint(1, 4))
+    t0, bins = draw.randint(-6000, 6000), draw.randint(1, 50)
+    t1 = t0 + draw.randint(1, 3000)
+    shifts = [draw.randint(-4000, 4000) for _ in spans]
+    run = StripCache().get("v", spans)
+    service: Any = SimpleNamespace(strips=lambda *_: run)
+    answer = strips(
+        service,
+        {
+            "spans": ",".join(span.token for span in spans),
+            "base": str(EPOCH),
+            "t0": str(t0),
+            "t1": str(t1),
+            "bins": str(bins),
+            "shifts": ",".join(map(str, shifts)),
+        },
+    )
+    header, columns = decode(answer)
+    assert header["parts"] == list(PARTS)
+    for at, span in enumerate(spans):
+        times = raw[at]
+        waits = times["wait"] if len(spans) > 1 else []
+        found = columns[span.token].reshape(len(PARTS), bins)
+        expected = np.zeros((len(PARTS), bins))
+        for number in range(bins):
+            edges = (t0 + (t1 - t0) * number // bins, t0 + (t1 - t0) * (number + 1) // bins)
+            for moment in range(*edges):
+                part = part_at(times, waits, moment - shifts[at] + EPOCH)
+                if part is not None:
+                    expected[PARTS.index(part), number] += 1
+        assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"bins": "0"},
+        {"bins": "4097"},
+        {"spans": ""},
+        {"base": "x"},
+        {"shifts": "1,2"},
+        {"t1": "0"},
+        {"spans": "s," * 65},
+    ],
+)
+def test_parameters_out_of_range_are_refused(wrong: dict[str, str]) -> None:
+    service: Any = SimpleNamespace(strips=lambda *_: StripCache().get("v", []))
+    good = {"spans": "s", "base": "0", "t0": "0", "t1": "10", "bins": "4"}
+    assert decode(strips(service, good))[0]["strips"] == [{"span": "s", "state": "reading", "waits": []}]
+    with pytest.raises(BadRequest):
+        strips(service, {**good, **wrong})
