@@ -11,7 +11,7 @@ from tb_npu_plugin.analysis.run.strips import PARTS, part_times
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import timeline_params as read
-from tb_npu_plugin.server.timeline_binary import encode
+from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.strips import Strip
@@ -35,6 +35,7 @@ def strips(service: Service, params: Params) -> bytes:
     shifts = _shifts(params, len(tokens))
     run = service.strips(params.get("run", ""), params.get("span", ""), tokens)
     edges = edges_of(t0, t1, bins)
+    scale = Scale(0, (t1 - t0) // bins + 1, 0)
     header: list[dict[str, Any]] = []
     columns: dict[str, tuple[str, Any]] = {}
     for token, shift in zip(tokens, shifts):
@@ -43,10 +44,11 @@ def strips(service: Service, params: Params) -> bytes:
         one: dict[str, Any] = {"span": token, "state": state, "waits": []}
         if strip is not None:
             own = edges - shift + base
-            columns[token] = ("f64", part_times(strip.times, strip.waiting, own).astype(np.float64).ravel())
+            columns[token] = ("u32", scale.lengths(part_times(strip.times, strip.waiting, own)).ravel())
             one["waits"] = [[a + shift - base, b + shift - base, rank] for a, b, rank in _waits(strip, own)]
         header.append(one)
-    return encode({"base": str(base), "t0": t0, "t1": t1, "bins": bins, "parts": PARTS, "strips": header}, columns)
+    window = {"base": str(base), "t0": t0, "t1": t1, "bins": bins, "unit": scale.unit}
+    return encode({**window, "parts": PARTS, "strips": header}, columns)
 
 
 def edges_of(t0: int, t1: int, bins: int) -> IntArray:

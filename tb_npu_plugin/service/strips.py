@@ -9,7 +9,7 @@ from typing import Any
 
 from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.strips import DeviceTimes, Wait, device_times, exposed_waits, waits_of
+from tb_npu_plugin.analysis.run.strips import DeviceTimes, Wait, coverage_of, device_times, exposed_waits
 from tb_npu_plugin.store.cache.memory import LruCache
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.views.trace_ranks import line_of
@@ -21,7 +21,7 @@ RUNS = 2
 
 @dataclass(frozen=True)
 class Strip:
-    """What a rank does over time. waits: the longest first; waiting: their exposed part."""
+    """What a rank does over time. waits: exposed, the longest first; waiting: their moments."""
 
     times: DeviceTimes
     waits: Sequence[Wait]
@@ -55,8 +55,8 @@ class RunStrips:
             return None
         with self._lock:  # several requests begin at once
             if span not in self._waits:
-                waits = waits_of(self._run, at)
-                self._waits[span] = waits, Coverage(exposed_waits(times, waits))
+                waits = exposed_waits(self._run, at, times)
+                self._waits[span] = waits, coverage_of(waits)
         return Strip(times, *self._waits[span])
 
 

@@ -214,7 +214,7 @@ def _collective(run: RunCommunication, rows: IntArray, base: int) -> TraceCollec
 
 VIEW = View(
     id="trace_ranks",
-    title="Ranks of the trace",
+    title="Trace",
     scope="run",
     needs=(NEEDS,),
     build=build,

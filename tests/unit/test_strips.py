@@ -103,6 +103,9 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
                 if part is not None:
                     expected[PARTS.index(part), number] += 1
         assert found.tolist() == expected.tolist()
+        for start, end, _ in header["strips"][at]["waits"]:
+            moments = {part_at(times, waits, moment - shifts[at] + EPOCH) for moment in range(start, end)}
+            assert moments == {"waiting"}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import { clamp, fit, type Limits, sameView, show, type View } from "./viewport";
 export interface TimelineEvents {
   /** The view has stopped moving. */
   settled(view: View): void;
+  /** The rows were drawn: the view may have changed. */
+  drawn(): void;
   /** A bar was clicked; null: empty space. */
   picked(bar: HoverBar | null): void;
   /** An area was dragged; null: it was cleared. */

@@ -261,6 +261,11 @@ export class TimelineEngine {
     return barUnder(this.scene, x, y);
   }
 
+  /** Handles a wheel over what the view shows beside the rows. */
+  wheel(event: WheelEvent): void {
+    this.pointer.wheel(event);
+  }
+
   /** Requests a frame. `all`: redraws the rows too, not only the overlay. */
   draw(all: boolean): void {
     this.baseDirty ||= all;
@@ -339,6 +344,7 @@ export class TimelineEngine {
       clearTimeout(this.settle);
       this.settle = setTimeout(() => this.rest(), SETTLE_MS);
       this.pointer.look();
+      this.events.drawn();
     }
     this.painters.over(scene);
     this.events.loading(this.loader.loading);

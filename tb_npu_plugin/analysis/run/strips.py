@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Optional
@@ -85,24 +86,26 @@ def device_times(line: RankDevice) -> Optional[DeviceTimes]:
     )
 
 
-def waits_of(run: RunCommunication, at: int) -> list[Wait]:
-    """Waits of a line of the run for the last rank, the longest first."""
-    waits = run.waits_for_last[at]
-    rows = np.flatnonzero(waits.time > 0)
-    rows = rows[np.argsort(-waits.time[rows], kind="stable")]
-    names = run.names_of_last(at)
-    start, end = waits.start[rows], waits.start[rows] + waits.time[rows]
-    return [Wait(*one) for one in zip(start.tolist(), end.tolist(), [names[row] for row in rows.tolist()])]
+def exposed_waits(run: RunCommunication, at: int, times: DeviceTimes) -> list[Wait]:
+    """When a line of the run waits for the last rank and computes nothing, the longest first."""
+    waits, names = run.waits_for_last[at], run.names_of_last(at)
+    found = []
+    for row in np.flatnonzero(waits.time > 0).tolist():
+        start = waits.start[row : row + 1]
+        own = intervals.overlap(times.exposed, Intervals(start, start + waits.time[row]))
+        found += [Wait(*piece, names[row]) for piece in zip(own.start.tolist(), own.end.tolist())]
+    return sorted(found, key=lambda one: one.start - one.end)
 
 
-def exposed_waits(times: DeviceTimes, waits: list[Wait]) -> Intervals:
-    """When a rank waits for others and computes nothing."""
+def coverage_of(waits: Sequence[Wait]) -> Coverage:
+    """The moments in a wait."""
     start, end = (np.array([getattr(one, key) for one in waits], dtype=np.int64) for key in ("start", "end"))
-    return intervals.overlap(times.exposed, intervals.union(start, end))
+    return Coverage(intervals.union(start, end))
 
 
 def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArray:
-    """Time of each part between neighbouring edges, ns: a row for each of PARTS. waiting: of exposed_waits. Before the first
+    """Time of each part between neighbouring edges, ns: a row for each of PARTS. waiting: the exposed
+    waits. Before the first
     task and after the last, all parts are 0."""
     computing, overlapped, exposed, copying = (np.diff(one.until(edges)) for one in times.coverage)
     waits = np.diff(waiting.until(edges))

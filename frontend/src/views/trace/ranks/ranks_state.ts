@@ -1,0 +1,64 @@
+/** The ranks of the run beside the open one: which are shown, how they are aligned, and what is known of them. */
+
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
+import type { TraceRanksJson } from "../../../api/types.gen";
+import { places } from "../../../state/catalog";
+import { param, setParams } from "../../../state/params";
+import { KEYS } from "../link/link";
+import {
+  type Alignment,
+  formatAlignment,
+  formatOffsets,
+  parseAlignment,
+  parseOffsets,
+  type Shift,
+  shiftsOf,
+} from "./alignment";
+import { formatChoice, parseChoice, type RankPlace, ranksOf } from "./choice";
+
+export class RanksState {
+  /** What is known of the ranks; null until it is loaded. Times are ns after `base`. */
+  readonly data = signal<TraceRanksJson | null>(null);
+  /** All ranks of the run. */
+  readonly all: ReadonlySignal<RankPlace[]>;
+  /** The ranks that are shown. */
+  readonly shown: ReadonlySignal<RankPlace[]>;
+  readonly alignment = computed<Alignment>(() => parseAlignment(param(KEYS.align)));
+  /** Offsets by hand, ns by span. */
+  readonly byHand = computed(() => parseOffsets(param(KEYS.offsets)));
+  /** Offsets of the ranks that are read. */
+  readonly shifts: ReadonlySignal<ReadonlyMap<string, Shift>>;
+
+  constructor(readonly span: string) {
+    const run = computed(() => places.value.get(span)?.run ?? null);
+    this.all = computed(() => (run.value ? ranksOf(run.value, span) : []));
+    this.shown = computed(() => parseChoice(param(KEYS.ranks), this.all.value));
+    this.shifts = computed(() =>
+      this.data.value ? shiftsOf(this.data.value, span, this.alignment.value, this.byHand.value) : new Map(),
+    );
+  }
+
+  get run(): string {
+    return places.value.get(this.span)?.run.id ?? "";
+  }
+
+  shiftOf(span: string): number {
+    return this.shifts.value.get(span)?.ns ?? 0;
+  }
+
+  show(spans: Iterable<string>): void {
+    setParams({ [KEYS.ranks]: formatChoice(new Set(spans), this.all.peek()) });
+  }
+
+  align(alignment: Alignment): void {
+    setParams({ [KEYS.align]: formatAlignment(alignment) });
+  }
+
+  setOffset(span: string, ns: number): void {
+    setParams({ [KEYS.offsets]: formatOffsets(new Map([...this.byHand.peek(), [span, ns]])) });
+  }
+
+  clearOffsets(): void {
+    setParams({ [KEYS.offsets]: null });
+  }
+}

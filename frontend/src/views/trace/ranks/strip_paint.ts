@@ -1,0 +1,124 @@
+/** Draws strips: in each pixel column the parts of its time, stacked. */
+
+import { PARTS } from "../../../api/types.gen";
+import { cssColour, parseColour, pixelOf, type Rgb, textOn } from "../../../timeline/colours";
+import type { View } from "../../../timeline/viewport";
+import { type PartId, type Strip, type StripAnswer, timeBefore } from "./strip_data";
+
+export const STRIP_HEIGHT = 24;
+const BAR = 18;
+const TOP = 3;
+/** From the bottom up. */
+const STACK: readonly PartId[] = ["computing", "overlapped", "copying", "communication", "waiting", "free"];
+/** Height of free time where nothing else is drawn, px. */
+const FREE = 2;
+const LEAST_LABEL = 40;
+const FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", system-ui, sans-serif';
+
+export interface StripTheme {
+  surface: string;
+  line: string;
+  muted: string;
+  parts: ReadonlyMap<PartId, Rgb>;
+}
+
+export function readStripTheme(element: Element): StripTheme {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => cssColour(parseColour(style.getPropertyValue(name)));
+  const parts = STACK.map((id) => [id, parseColour(style.getPropertyValue(PARTS.budget[id].color))] as const);
+  return { surface: colour("--surface"), line: colour("--line"), muted: colour("--muted"), parts: new Map(parts) };
+}
+
+/** A strip on the canvas. y: of its top, CSS pixels. */
+export interface PlacedStrip {
+  y: number;
+  strip: Strip | undefined;
+  /** Shown instead of the parts. */
+  note: string;
+}
+
+export interface StripScene {
+  width: number;
+  height: number;
+  gutter: number;
+  ratio: number;
+  view: View;
+  theme: StripTheme;
+  answer: StripAnswer | null;
+  strips: readonly PlacedStrip[];
+  /** Text of a wait. */
+  waitText: (rank: string | null) => string;
+}
+
+export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene): void {
+  const { width, height, gutter, ratio, theme } = scene;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = theme.surface;
+  context.fillRect(0, 0, width, height);
+  context.font = FONT;
+  context.textBaseline = "middle";
+  for (const placed of scene.strips) {
+    if (scene.answer && placed.strip?.state === "ready") {
+      paintParts(context, scene, scene.answer, placed.strip, placed.y);
+      paintWaits(context, scene, placed.strip, placed.y);
+    } else if (placed.note) {
+      context.fillStyle = theme.muted;
+      context.fillText(placed.note, gutter + 6, placed.y + STRIP_HEIGHT / 2);
+    }
+    context.fillStyle = theme.line;
+    context.fillRect(0, placed.y + STRIP_HEIGHT - 1, width, 1);
+  }
+  context.fillStyle = theme.line;
+  context.fillRect(gutter - 1, 0, 1, height);
+}
+
+function paintParts(
+  context: CanvasRenderingContext2D,
+  scene: StripScene,
+  answer: StripAnswer,
+  strip: Strip,
+  y: number,
+) {
+  const { width, gutter, ratio, view, theme } = scene;
+  const columns = Math.max(Math.round((width - gutter) * ratio), 1);
+  const rows = Math.round(BAR * ratio);
+  const image = context.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const stack = STACK.flatMap((id) => {
+    const sums = strip.sums[answer.parts.indexOf(id)];
+    const colour = theme.parts.get(id);
+    return sums && colour ? [{ sums, pixel: pixelOf(colour) }] : [];
+  });
+  const free = pixelOf(theme.parts.get("free") ?? [0, 0, 0]);
+  const floor = Math.round(FREE * ratio);
+  const step = view.scale / ratio;
+  const before = stack.map(({ sums }) => timeBefore(answer, sums, view.start));
+  for (let x = 0; x < columns; x++) {
+    const end = view.start + (x + 1) * step;
+    let filled = 0;
+    for (const [at, { sums, pixel }] of stack.entries()) {
+      const after = timeBefore(answer, sums, end);
+      const bottom = Math.round(filled * rows);
+      filled += (after - (before[at] ?? 0)) / step;
+      before[at] = after;
+      const top = Math.min(Math.round(filled * rows), pixel === free ? floor : rows);
+      for (let row = bottom; row < top; row++) pixels[(rows - 1 - row) * columns + x] = pixel;
+    }
+  }
+  context.putImageData(image, Math.round(gutter * ratio), Math.round((y + TOP) * ratio));
+}
+
+function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip: Strip, y: number): void {
+  const { width, gutter, view, theme } = scene;
+  const colour = theme.parts.get("waiting");
+  if (!colour) return;
+  context.fillStyle = cssColour(textOn(colour));
+  for (const { start, end, rank } of strip.waits) {
+    const left = Math.max(gutter + (start - view.start) / view.scale, gutter);
+    const right = Math.min(gutter + (end - view.start) / view.scale, width);
+    const text = scene.waitText(rank);
+    const room = right - left - 8;
+    if (room < LEAST_LABEL || context.measureText(text).width > room) continue;
+    context.fillText(text, left + 4, y + TOP + BAR / 2 + 1);
+  }
+}
