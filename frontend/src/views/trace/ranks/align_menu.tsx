@@ -1,7 +1,8 @@
 /** Chooses how the strips are aligned with the rows of the open rank. */
 
-import type { TraceRanksJson } from "../../../api/types.gen";
+import type { CollectiveEndJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
+import { originOf } from "../../../timeline/decode";
 import { Popover } from "../../../widgets";
 import { duration } from "../format";
 import type { TraceSession } from "../session";
@@ -17,7 +18,7 @@ export function AlignMenu({ session }: { session: TraceSession }) {
     <Popover label={<MenuLabel text={faceOf(ranks)} />} tip={tipOf(ranks)}>
       {() => (
         <div class="trace-menu wide">
-          <Ways ranks={ranks} />
+          <Ways session={session} />
           <ByHand session={session} />
         </div>
       )}
@@ -25,11 +26,11 @@ export function AlignMenu({ session }: { session: TraceSession }) {
   );
 }
 
-function Ways({ ranks }: { ranks: RanksState }) {
-  const data = ranks.data.value;
-  const { lines = [], collectives = [] } = data ?? {};
+function Ways({ session }: { session: TraceSession }) {
+  const { ranks } = session;
+  const { lines = [] } = ranks.data.value ?? {};
   const steps = [...new Set(lines.flatMap((line) => line.steps.map(({ step }) => step)))];
-  const byWait = [...collectives].sort((a, b) => b.wait - a.wait);
+  const byWait = [...collectivesInView(session)].sort((a, b) => b.wait - a.wait);
   return (
     <>
       <Way ranks={ranks} to={{ kind: "clock" }} text={t("trace.align.clock")} />
@@ -51,10 +52,24 @@ function Ways({ ranks }: { ranks: RanksState }) {
   );
 }
 
+/** Collectives that end in the view; all if none does. */
+function collectivesInView({ ranks, engine, base }: TraceSession): TraceCollectiveJson[] {
+  const all = ranks.data.value?.collectives ?? [];
+  if (!engine) return all;
+  const { start, scale } = engine.scene.view;
+  const origin = originOf(ranks.base.value, base) - start;
+  const isInView = ({ span, end }: CollectiveEndJson) => {
+    const time = end + origin + ranks.shiftOf(span);
+    return time >= 0 && time < scale * engine.width;
+  };
+  const found = all.filter((one) => one.ends.some(isInView));
+  return found.length > 0 ? found : all;
+}
+
 function Way({ ranks, to, text, more = "" }: { ranks: RanksState; to: Alignment; text: string; more?: string }) {
   const isChosen = formatAlignment(ranks.alignment.value) === formatAlignment(to);
   return (
-    <label class="option">
+    <label class="option" data-tip={[text, more].filter(Boolean).join("\n")}>
       <input type="radio" name="trace-align" checked={isChosen} onChange={() => ranks.align(to)} />
       <span class="ellipsis grow">{text}</span>
       <span class="muted small">{more}</span>

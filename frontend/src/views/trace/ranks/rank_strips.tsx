@@ -20,7 +20,9 @@ import { paintStrips, readStripTheme, STRIP_HEIGHT, type StripTheme } from "./st
 export function useRanks({ ranks, span }: TraceSession): void {
   const view = useView<TraceRanksJson>("trace_ranks", { run: ranks.run, span });
   useEffect(() => {
-    if (view.data) ranks.data.value = view.data;
+    if (!view.data || !view.answer) return;
+    ranks.base.value = view.answer.base_ns;
+    ranks.data.value = view.data;
   }, [view.data]);
 }
 

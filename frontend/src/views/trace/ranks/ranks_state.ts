@@ -19,6 +19,8 @@ import { formatChoice, parseChoice, type RankPlace, ranksOf } from "./choice";
 export class RanksState {
   /** What is known of the ranks; null until it is loaded. Times are ns after `base`. */
   readonly data = signal<TraceRanksJson | null>(null);
+  /** Epoch time (ns) of time 0 of `data`. */
+  readonly base = signal("0");
   /** All ranks of the run. */
   readonly all: ReadonlySignal<RankPlace[]>;
   /** The ranks that are shown. */

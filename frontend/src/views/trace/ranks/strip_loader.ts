@@ -6,9 +6,10 @@ import type { View } from "../../../timeline/viewport";
 import { decodeStrips, type StripAnswer } from "./strip_data";
 import { covers, windowAround } from "./strip_window";
 
-/** Least time (ms) between two requests, and until ranks that are read are requested again. */
+/** Least time (ms) between two requests, until ranks that are being read are requested again, and after an error. */
 const PAUSE_MS = 60;
 const READING_MS = 700;
+const ERROR_MS = 5000;
 
 /** The strips in sight. `shifts`: offset of each span, ns. */
 export interface StripRequest {
@@ -93,7 +94,9 @@ export class StripLoader {
         this.later(READING_MS);
       } else if (this.wanted && !this.isLoaded(this.wanted)) this.later(PAUSE_MS);
     } catch (error) {
-      this.timer = undefined;
+      this.timer = setTimeout(() => {
+        this.timer = undefined;
+      }, ERROR_MS);
       this.failed(error);
     }
   }
