@@ -26,7 +26,6 @@ from tb_npu_plugin.views.availability import missing_data
 from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
 from tb_npu_plugin.views.derived_timeline import Derived, open_derived
 from tb_npu_plugin.views.tables_json import inline_tables
-from tb_npu_plugin.views.trace_ranks import VIEW as TRACE_RANKS
 
 logger = logging.getLogger(__name__)
 
@@ -176,15 +175,15 @@ class Service:
             return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
 
     def strips(self, run: str, span: str, spans: Sequence[str]) -> RunStrips:
-        """What the ranks of a run that are read do over time. Queues the others, `spans` (tokens) first. Raises NotFound.
+        """What the ranks of a run that are read do over time. Queues those of `spans` (tokens). Raises NotFound.
 
         span: token of the open span, which chooses the spans of the other workers.
         """
         for token in spans:
             place = self.library.place(token)
             self.library.request(place, FORMATS[place.span.format].stages)
-        request = self.resolve(TRACE_RANKS.id, {"run": run, "span": span})
-        return self._strips.get(request.version, request.ready)
+        places = ranks.first_spans(self.library.run_places(run), span)
+        return self._strips.get([one for place in places if (one := ranks.open_read(self.library, place)) is not None])
 
     def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run, or queue them ("read"). Raises NotFound,

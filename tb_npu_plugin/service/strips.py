@@ -65,8 +65,9 @@ class StripCache:
 
     def __init__(self) -> None:
         self._times: LruCache[tuple[Any, ...], Any] = LruCache(TIMES_BYTES, lambda times: times.bytes)
-        self._runs: LruCache[str, RunStrips] = LruCache(RUNS, lambda run: 1)
+        self._runs: LruCache[tuple[Any, ...], RunStrips] = LruCache(RUNS, lambda run: 1)
 
-    def get(self, version: str, spans: Sequence[Span]) -> RunStrips:
-        """The strips of `spans`. version: changes when one of them is read again."""
+    def get(self, spans: Sequence[Span]) -> RunStrips:
+        """The strips of `spans`, new if one of them was read again."""
+        version = tuple((span.token, *span.entries.items()) for span in spans)
         return self._runs.get(version, lambda: RunStrips(spans, self._times))

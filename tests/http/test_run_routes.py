@@ -147,6 +147,8 @@ def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monke
         return header["strips"][0]["state"] != "reading" and (header, columns)
 
     assert until(strip)
+    base = fresh.view("kernel", span=tokens[1])["base_ns"]
+    query.update(base=base, t1="1000000000")
     header, columns = strip()
     assert header["strips"][0]["state"] == "ready"
     assert dict(zip(header["parts"], columns[tokens[1]].tolist()))["computing"] > 0

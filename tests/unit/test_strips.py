@@ -76,7 +76,7 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
     t0, bins = draw.randint(-6000, 6000), draw.randint(1, 50)
     t1 = t0 + draw.randint(1, 3000)
     shifts = [draw.randint(-4000, 4000) for _ in spans]
-    run = StripCache().get("v", spans)
+    run = StripCache().get(spans)
     service: Any = SimpleNamespace(strips=lambda *_: run)
     answer = strips(
         service,
@@ -121,7 +121,7 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, str]) -> None:
-    service: Any = SimpleNamespace(strips=lambda *_: StripCache().get("v", []))
+    service: Any = SimpleNamespace(strips=lambda *_: StripCache().get([]))
     good = {"spans": "s", "base": "0", "t0": "0", "t1": "10", "bins": "4"}
     assert decode(strips(service, good))[0]["strips"] == [{"span": "s", "state": "reading", "waits": []}]
     with pytest.raises(BadRequest):
