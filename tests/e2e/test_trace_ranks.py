@@ -31,6 +31,7 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     plugin.open("trace", **place)
     settled(plugin)
     frame, page = plugin.frame, plugin.page
+    assert frame.locator(".rank-strips").count() == 0, "a link without ranks opens one"
     frame.get_by_role("button", name="Ranks: 0 of 8").click()
     frame.get_by_role("button", name="All", exact=True).click()
     page.keyboard.press("Escape")

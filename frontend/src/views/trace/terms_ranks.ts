@@ -33,6 +33,8 @@ export const en = {
   "trace.align.offset_error": "offset {offset} ± {error}",
   "trace.align.unknown": "clock unknown: fewer than three shared collectives",
   "trace.align.tip": "All members of a collective end together: the clocks are compared by these ends.",
+  "trace.align.untraced.one":
+    "1 rank without a loaded trace: its clock is estimated from the communication files, whose times may differ from the trace.",
   "trace.align.untraced":
     "{count} ranks without a loaded trace: their clocks are estimated from the communication files, whose times may differ from the trace.",
 };
@@ -70,5 +72,6 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.align.offset_error": "偏移 {offset} ± {error}",
   "trace.align.unknown": "时钟未知：共同的集合通信少于三个",
   "trace.align.tip": "集合通信在所有成员上同时结束：据此比较各 rank 的时钟。",
+  "trace.align.untraced.one": "1 个 rank 的 trace 尚未读取：其时钟由通信文件估计，可能与 trace 中的时间不同。",
   "trace.align.untraced": "{count} 个 rank 的 trace 尚未读取：其时钟由通信文件估计，可能与 trace 中的时间不同。",
 };

@@ -14,8 +14,14 @@ import { shiftText } from "./shift_text";
 export function AlignMenu({ session }: { session: TraceSession }) {
   const { ranks } = session;
   if (ranks.shown.value.length === 0) return null;
+  const isDefault = ranks.alignment.value.kind === "clock" && ranks.byHand.value.size === 0;
   return (
-    <Popover label={<MenuLabel text={faceOf(ranks)} />} tip={tipOf(ranks)}>
+    <Popover
+      label={<MenuLabel text={faceOf(ranks)} />}
+      tip={tipOf(ranks)}
+      name={faceOf(ranks)}
+      class={isDefault ? "" : "chosen"}
+    >
       {() => (
         <div class="trace-menu wide">
           <Ways session={session} />

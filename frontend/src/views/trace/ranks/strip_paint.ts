@@ -84,28 +84,36 @@ function paintParts(
   const rows = Math.round(BAR * ratio);
   const image = context.createImageData(columns, rows);
   const pixels = new Uint32Array(image.data.buffer);
-  const stack = STACK.flatMap((id) => {
+  const filled = new Float64Array(columns);
+  for (const id of STACK) {
     const sums = strip.sums[answer.parts.indexOf(id)];
     const colour = theme.parts.get(id);
-    return sums && colour ? [{ sums, pixel: pixelOf(colour) }] : [];
-  });
-  const free = pixelOf(theme.parts.get("free") ?? [0, 0, 0]);
-  const floor = Math.round(FREE * ratio);
-  const step = view.scale / ratio;
-  const before = stack.map(({ sums }) => timeBefore(answer, sums, view.start));
-  for (let x = 0; x < columns; x++) {
-    const end = view.start + (x + 1) * step;
-    let filled = 0;
-    for (const [at, { sums, pixel }] of stack.entries()) {
-      const after = timeBefore(answer, sums, end);
-      const bottom = Math.round(filled * rows);
-      filled += (after - (before[at] ?? 0)) / step;
-      before[at] = after;
-      const top = Math.min(Math.round(filled * rows), pixel === free ? floor : rows);
-      for (let row = bottom; row < top; row++) pixels[(rows - 1 - row) * columns + x] = pixel;
+    if (!sums || !colour || sums[answer.bins] === 0) continue;
+    const most = id === "free" ? Math.round(FREE * ratio) : rows;
+    const shares = columnShares(answer, sums, view.start, view.scale / ratio, columns);
+    const pixel = pixelOf(colour);
+    for (let x = 0; x < columns; x++) {
+      const share = shares[x] ?? 0;
+      if (share <= 0) continue;
+      const below = filled[x] ?? 0;
+      filled[x] = below + share;
+      const top = Math.min(Math.round((below + share) * rows), most);
+      for (let row = Math.round(below * rows); row < top; row++) pixels[(rows - 1 - row) * columns + x] = pixel;
     }
   }
   context.putImageData(image, Math.round(gutter * ratio), Math.round((y + TOP) * ratio));
+}
+
+/** Share of a part in the time of each pixel column. `scale`: ns of a column. */
+function columnShares(answer: StripAnswer, sums: Float64Array, start: number, scale: number, columns: number) {
+  const shares = new Float64Array(columns);
+  let before = timeBefore(answer, sums, start);
+  for (let x = 0; x < columns; x++) {
+    const after = timeBefore(answer, sums, start + (x + 1) * scale);
+    shares[x] = (after - before) / scale;
+    before = after;
+  }
+  return shares;
 }
 
 function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip: Strip, y: number): void {
