@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RunJson, TraceRanksJson } from "../../src/api/types.gen";
+import type { RunJson, TraceRanksJson } from "../../../src/api/types.gen";
 import {
   collectiveKey,
   formatAlignment,
@@ -7,10 +7,10 @@ import {
   parseAlignment,
   parseOffsets,
   shiftsOf,
-} from "../../src/views/trace/ranks/alignment";
-import { formatChoice, parseChoice, rankSets, ranksOf } from "../../src/views/trace/ranks/choice";
-import { decodeStrips, timesIn } from "../../src/views/trace/ranks/strip_data";
-import { covers, windowAround } from "../../src/views/trace/ranks/strip_window";
+} from "../../../src/views/trace/ranks/alignment";
+import { formatChoice, parseChoice, rankSets, ranksOf } from "../../../src/views/trace/ranks/choice";
+import { decodeStrips, timesIn } from "../../../src/views/trace/ranks/strip_data";
+import { covers, windowAround } from "../../../src/views/trace/ranks/strip_window";
 
 const line = (span: string, clock: [string, number, number] | null, more = {}) => ({
   span,
