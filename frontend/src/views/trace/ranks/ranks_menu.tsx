@@ -5,7 +5,7 @@ import { Popover } from "../../../widgets";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../toolbar/menu_label";
 import { type RankSet, rankSets } from "./choice";
-import { useRanks } from "./rank_strips";
+import { useRanks } from "./use_ranks";
 
 export function RanksMenu({ session }: { session: TraceSession }) {
   const { all, shown } = session.ranks;
