@@ -126,3 +126,18 @@ def test_parameters_out_of_range_are_refused(wrong: dict[str, str]) -> None:
     assert decode(strips(service, good))[0]["strips"] == [{"span": "s", "state": "reading", "waits": []}]
     with pytest.raises(BadRequest):
         strips(service, {**good, **wrong})
+
+
+def test_a_rank_without_times_or_with_several_devices_has_no_strip() -> None:
+    rows = [{"name": "k", "core": "AI_CORE", "start_ns": EPOCH, "dur_ns": 5, "step": "1"}]
+    two = [{**row, "device_id": device} for row in rows for device in (0, 1)]
+    tables = {"one": rows, "two": two, "unknown": [{**rows[0], "start_ns": None}], "none": []}
+    spans: list[Any] = [
+        Rank(tables={"kernels": table_of("kernels", made)}, token=name) for name, made in tables.items()
+    ]
+    run = StripCache().get(spans)
+    service: Any = SimpleNamespace(strips=lambda *_: run)
+    window = {"base": str(EPOCH), "t0": "0", "t1": "10", "bins": "1"}
+    header, columns = decode(strips(service, {**window, "spans": ",".join(tables)}))
+    assert [one["state"] for one in header["strips"]] == ["ready", "none", "none", "none"]
+    assert columns["one"].tolist() == [5, 0, 0, 0, 0, 0]
