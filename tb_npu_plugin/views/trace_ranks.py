@@ -9,6 +9,7 @@ from tb_npu_plugin.analysis.findings.straggler import RULE as STRAGGLER
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import longest_collectives
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.strips import device_times
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import IntArray
@@ -55,6 +56,10 @@ class TraceRankJson(TypedDict):
     """The trace is read: without it, the clock is that of the communication files, which may differ."""
     clock: Optional[TraceClockJson]
     """Null: no other rank ran three collectives or more with it."""
+    start: Optional[int]
+    """Start of the first device task, ns after `base_ns`; null if unknown."""
+    end: Optional[int]
+    """End of the last device task."""
     steps: list[DeviceStepJson]
     """Steps of known start, by start."""
 
@@ -144,8 +149,20 @@ def _rank(run: RunCommunication, span: SpanData, base: int) -> TraceRankJson:
         "pipeline_stage": pipeline_stage(span.capture),
         "is_traced": span.timeline is not None and span.timeline.partial is None,
         "clock": None if at is None else _clock(run, at),
+        **_extent(run, at, base),
         "steps": [{"step": step, "start": start - base} for start, step in starts],
     }
+
+
+class _Extent(TypedDict):
+    start: Optional[int]
+    end: Optional[int]
+
+
+def _extent(run: RunCommunication, at: Optional[int], base: int) -> _Extent:
+    times = None if at is None else device_times(run.lines[at])
+    start, end = (None, None) if times is None else (time - base for time in times.extent)
+    return {"start": start, "end": end}
 
 
 def _clock(run: RunCommunication, at: int) -> Optional[TraceClockJson]:

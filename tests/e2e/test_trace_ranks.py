@@ -74,6 +74,26 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     assert pictures(other) == drawn
 
 
+def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place, **{"trace.ranks": "all"})
+    strips_settled(plugin)
+    ranks = plugin.get(f"view/trace_ranks?run={place['run']}&span={place['span']}")
+    last = int(ranks["base_ns"]) + max(line["end"] for line in ranks["data"]["lines"])
+    own = epoch(plugin, place["span"])
+    assert own[1] < last, "rank 5 works longer than rank 0 was recorded"
+    plugin.page.keyboard.press("Control+0")
+    strips_settled(plugin)
+    assert epoch(plugin, place["span"])[1] >= last
+
+    base = int(plugin.get(f"view/trace?span={place['span']}")["base_ns"])
+    tail = (own[1] - base, last - base)
+    plugin.open("trace", **place, **{"trace.ranks": "all", "trace.range": f"{tail[0]},{tail[1]}"})
+    strips_settled(plugin)
+    assert shown(plugin) == tail
+
+
 def pictures(plugin: Plugin) -> list[str]:
     """Ruler, strips and rows as drawn."""
     canvases = plugin.frame.locator(".tl-top, .rank-strips-canvas, .tl-base")

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import shutil
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -161,13 +162,23 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
     (run,) = slow_rank.json("/api/catalog")["runs"]
     span = run["workers"][0]["spans"][0]["id"]
     assert until(lambda: len(slow_rank.view("trace_ranks", run=run["id"], span=span)["data"]["lines"]) == 8)
-    data = slow_rank.view("trace_ranks", run=run["id"], span=span)["data"]
+    view = slow_rank.view("trace_ranks", run=run["id"], span=span)
+    data = view["data"]
     rank_of = {line["span"]: line["rank"] for line in data["lines"]}
     assert [rank_of[token] for token in data["stragglers"]] == [5]
     assert {line["clock"]["reference"] for line in data["lines"]} <= set(rank_of)
     assert [(one["title"], len(one["spans"])) for one in data["groups"]] == [("default_group", 8)]
     starts = [[step["start"] for step in line["steps"]] for line in data["lines"]]
     assert all(one == sorted(one) and one for one in starts)
+    file = (
+        next((FIXTURES / "demo" / "transformer_slow_rank").glob("*31810*"))
+        / "ASCEND_PROFILER_OUTPUT/kernel_details.csv"
+    )
+    with file.open() as kernels:
+        times = [(Decimal(row["Start Time(us)"]), Decimal(row["Duration(us)"])) for row in csv.DictReader(kernels)]
+    late, base = data["lines"][5], int(view["base_ns"])
+    ends = int(min(start for start, _ in times) * 1000), int(max(start + dur for start, dur in times) * 1000)
+    assert (base + late["start"], base + late["end"]) == ends
     keys = [(one["step"], one["group"], one["operator"], one["occurrence"]) for one in data["collectives"]]
     assert len(set(keys)) == len(keys) > 0
     clock = {line["span"]: line["clock"] for line in data["lines"]}

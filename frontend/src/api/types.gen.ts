@@ -1715,6 +1715,10 @@ export interface TraceRankJson {
   is_traced: boolean;
   /** Null: no other rank ran three collectives or more with it. */
   clock: TraceClockJson | null;
+  /** Start of the first device task, ns after `base_ns`; null if unknown. */
+  start: number | null;
+  /** End of the last device task. */
+  end: number | null;
   /** Steps of known start, by start. */
   steps: DeviceStepJson[];
 }

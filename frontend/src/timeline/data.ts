@@ -30,6 +30,8 @@ export interface TimelineData {
   labels: SliceLabels;
   flowKinds: readonly string[];
   limits: Limits;
+  /** The times of what the view shows beside the trace; null: nothing. */
+  beside: Range | null;
   /** The zero of displayed times. */
   zero: number;
   /** From the first to the last slice: the initial view. Counters may extend beyond it. */

@@ -110,9 +110,11 @@ export class TraceSession {
   }
 
   attach(root: HTMLElement): void {
+    const data = timelineData(this.reading.peek(), this.derived.labels.peek(), this.api);
+    const hasStrips = this.ranks.shown.peek().length > 0; // the link may show a time that only another rank has
     this.engine = new TimelineEngine(
       root,
-      timelineData(this.reading.peek(), this.derived.labels.peek(), this.api),
+      { ...data, beside: hasStrips ? this.link.range : null },
       this.layout.peek(),
       this.link.range,
       {

@@ -19,6 +19,8 @@ const line = (span: string, clock: [string, number, number] | null, more = {}) =
   host: "h",
   pipeline_stage: null,
   is_traced: true,
+  start: 0,
+  end: 9,
   clock: clock && { reference: clock[0], offset: clock[1], error: clock[2] },
   steps: [{ step: "7", start: 1000 * Number(span.slice(1)) }],
   ...more,

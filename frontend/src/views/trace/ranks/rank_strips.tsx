@@ -28,6 +28,11 @@ function Strips({ session }: { session: TraceSession }) {
   }, []);
   const known = ranks.data.value;
   useEffect(() => strips.loader.renew(), [known]);
+  const extent = known ? ranks.extent(session.base) : null;
+  useEffect(() => {
+    if (extent) session.engine?.setBeside(extent);
+  }, [extent?.start, extent?.end, session.reading.value]);
+  useEffect(() => () => session.engine?.setBeside(null), []);
   return (
     <div class="rank-strips-frame">
       <Legend />

@@ -4,6 +4,8 @@ import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { TraceRanksJson } from "../../../api/types.gen";
 import { places } from "../../../state/catalog";
 import { param, setParams } from "../../../state/params";
+import { originOf } from "../../../timeline/decode";
+import type { Range } from "../../../timeline/scene";
 import { KEYS } from "../link/link";
 import {
   type Alignment,
@@ -38,6 +40,16 @@ export class RanksState {
     this.shifts = computed(() =>
       this.data.value ? shiftsOf(this.data.value, span, this.alignment.value, this.byHand.value) : new Map(),
     );
+  }
+
+  /** From the first to the last device task of the shown ranks, aligned, ns after `base`; null if unknown. */
+  extent(base: string): Range | null {
+    const origin = originOf(this.base.value, base);
+    const shown = new Set(this.shown.value.map(({ span }) => span));
+    const lines = this.data.value?.lines.filter((line) => shown.has(line.span)) ?? [];
+    const starts = lines.flatMap(({ span, start }) => (start === null ? [] : [start + origin + this.shiftOf(span)]));
+    const ends = lines.flatMap(({ span, end }) => (end === null ? [] : [end + origin + this.shiftOf(span)]));
+    return starts.length > 0 ? { start: Math.min(...starts), end: Math.max(...ends) } : null;
   }
 
   get run(): string {
