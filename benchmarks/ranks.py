@@ -21,7 +21,7 @@ from benchmarks import harness, make_ranks
 from benchmarks.harness import ROOT, Bar
 
 RANKS, TRACE_MEGABYTES = 64, 4.0
-SECONDS, BYTES, VIEW_SECONDS = 20.0, 1e9, 2.0
+SECONDS, BYTES, VIEW_SECONDS, WINDOW_MS = 20.0, 1e9, 2.0, 60.0
 #: A capture with the files that make_ranks does not write.
 SAMPLE = next((ROOT / "fixtures" / "demo" / "transformer_910b").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT"))
 MORE = (
@@ -49,6 +49,37 @@ size = len(encode_json(answer))
 after = os.times()
 assert answer["state"] == "ready", answer["state"]
 print(after.user + after.system - before.user - before.system, size, len(answer["data"]["ranks"]))
+"""
+
+STRIPS = """
+import gzip, os, random, sys
+from pathlib import Path
+from tb_npu_plugin.discovery.watch import Watcher
+from tb_npu_plugin.server.strips_api import strips
+from tb_npu_plugin.service.answers import Service
+from tb_npu_plugin.store.library import Library
+watcher = Watcher({"": Path(sys.argv[1])}, background=False)
+run = watcher.update().runs[0]
+service = Service(Library(watcher))
+tokens = [worker.spans[0].token for worker in run.workers]
+opened = [service.library.open(service.library.place(token)) for token in tokens]
+base, length = min(span.base_ns for span in opened), 2_000_000_000
+draw = random.Random(1)
+
+def cpu(t0, t1, shifts):
+    before = os.times()
+    query = {"run": run.token, "span": tokens[0], "spans": ",".join(tokens), "base": str(base), "bins": "1800"}
+    answer = strips(service, {**query, "t0": str(t0), "t1": str(t1), "shifts": ",".join(map(str, shifts))})
+    after = os.times()
+    return after.user + after.system - before.user - before.system, answer
+
+first, answer = cpu(0, length, [0] * len(tokens))
+times = []
+for _ in range(200):
+    t0 = draw.randrange(length)
+    times.append(cpu(t0, t0 + draw.randrange(1000, length), [draw.randrange(-10**6, 10**6) for _ in tokens])[0])
+kernels = sum(len(span.table("kernels")) for span in opened)
+print(first, sorted(times)[len(times) // 2], sorted(times)[-2], len(gzip.compress(answer, 6)), len(tokens), kernels)
 """
 
 
@@ -95,6 +126,9 @@ def main() -> int:
         view = harness.run([sys.executable, "-c", VIEW, str(run.parent)], environment)
         view_cpu, size, shown = view.output.split()
         assert int(shown) == ranks
+        strips = harness.run([sys.executable, "-c", STRIPS, str(run.parent)], environment)
+        strips_cpu, window, slowest, strips_size, drawn, kernels = map(float, strips.output.split())
+        assert drawn == ranks
         cached = sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
         shutil.rmtree(cache)
     how = f"json.load and csv of the same files take {base:.1f} s CPU, {base_wall:.1f} s, in one process"
@@ -114,6 +148,18 @@ def main() -> int:
                 unjudged=unjudged,
             ),
             Bar("view of all ranks, size", int(size) / 1e6, None, "MB", "JSON", data=data),
+            Bar("strips of all ranks, first window, CPU", strips_cpu, None, "s", "", data=f"{kernels:.0f} kernels"),
+            Bar("strips of all ranks, a window, median CPU", window * 1000, None, "ms", "", data="1800 bins"),
+            Bar(
+                "strips of all ranks, a window, p99 CPU",
+                slowest * 1000,
+                WINDOW_MS,
+                "ms",
+                "200 random windows",
+                data=data,
+                unjudged=unjudged,
+            ),
+            Bar("strips of all ranks, size", strips_size / 1e6, None, "MB", "gzip", data="first window"),
         ]
     )
 

@@ -67,6 +67,7 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/strips": self._strips,
             "index.js": lambda request: self._static(request, "index.js"),
         }
         self._below: dict[str, Callable[[Request, str], Response]] = {
@@ -174,6 +175,12 @@ class App:
     def _kernel(self, token: str, detail: Mapping[str, Any]) -> KernelFactsJson | None:
         span = self.library.open(self.library.place(token))
         return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
+
+    def _strips(self, request: Request) -> Response:
+        from tb_npu_plugin.server.strips_api import strips
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.binary(request, strips(self.service, request.args), "application/octet-stream")
 
     def _timeline(self, request: Request, name: str) -> Response:
         from tb_npu_plugin.server.timeline_api import ROUTES, stats

@@ -17,6 +17,7 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.catalog import job_progress
 from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
+from tb_npu_plugin.service.strips import RunStrips, StripCache
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES
@@ -49,6 +50,7 @@ class Service:
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
         self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_COUNT, lambda derived: 1)
         self._deriving = threading.Lock()
+        self._strips = StripCache()
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """See service.resolve.resolve."""
@@ -171,6 +173,17 @@ class Service:
         key = (opened.trace_version, opened.tables_version)
         with self._deriving:  # several requests begin at once
             return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
+
+    def strips(self, run: str, span: str, spans: Sequence[str]) -> RunStrips:
+        """What the ranks of a run that are read do over time. Queues those of `spans` (tokens). Raises NotFound.
+
+        span: token of the open span, which chooses the spans of the other workers.
+        """
+        for token in spans:
+            place = self.library.place(token)
+            self.library.request(place, FORMATS[place.span.format].stages)
+        places = ranks.first_spans(self.library.run_places(run), span)
+        return self._strips.get([one for place in places if (one := ranks.open_read(self.library, place)) is not None])
 
     def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run, or queue them ("read"). Raises NotFound,

@@ -90,6 +90,13 @@ def steps(library: Library, run: str) -> list[RankStepJson]:
     return out
 
 
+def open_read(library: Library, place: Place) -> Span | None:
+    """A rank whose tables are read; else None."""
+    statuses = _statuses(library, place)
+    is_read = all(status.state == "ready" for status in statuses)
+    return library.open(place, statuses, with_preview=False) if is_read else None
+
+
 def are_small(places: Sequence[Place], stages: Iterable[Stage]) -> bool:
     """Whether these stages of all ranks may be read before the user asks for them."""
     size = sum(file.size for place in places for stage in stages for file in files_of(place.span, stage))

@@ -19,6 +19,7 @@ from tb_npu_plugin.views import (
     overview,
     step_trace,
     trace,
+    trace_ranks,
 )
 from tb_npu_plugin.views.base import View
 
@@ -35,6 +36,7 @@ VIEWS: tuple[View, ...] = (
     idle.VIEW,
     doctor.VIEW,
     diagnosis.VIEW,
+    trace_ranks.VIEW,
 )
 
 

@@ -20,6 +20,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.pool import worker
 from tb_npu_plugin.store.stages import Request
+from tests.conftest import FIXTURES
 from tests.unit.store.results import NAME, write_result
 
 PREFIX = "/data/plugin/npu_profiler"
@@ -129,4 +130,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         first, second = browser.spans()
         for view, span in (("overview", first), ("trace", first), ("overview", second)):
             browser.view(view, span=span)
+        yield browser
+
+
+@pytest.fixture(scope="package")
+def slow_rank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """The plugin over the demo run of 8 ranks with a straggler."""
+    with serving(tmp_path_factory.mktemp("slow_rank"), str(FIXTURES / "demo" / "transformer_slow_rank")) as browser:
+        browser.spans()
         yield browser

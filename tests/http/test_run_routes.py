@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import shutil
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -16,6 +17,7 @@ from tb_npu_plugin.service import ranks
 from tb_npu_plugin.store.library import Library, StageStatus
 from tests.conftest import FIXTURES
 from tests.http.conftest import Browser
+from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
 from tests.unit.store.results import settle
 
@@ -122,3 +124,67 @@ def test_the_traces_of_a_large_run_are_read_when_the_user_has_them_read(
     fresh.json("/api/reading", method="POST", run=run, stage="trace", do="read")
     assert until(lambda: unread() == set())
     assert fresh.json("/api/view/diagnosis", run=run)["fingerprint"] != found["fingerprint"]
+
+
+def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh.spans()
+    monkeypatch.setattr(ranks, "READ_BYTES", 1)  # a large run: its traces stay unread
+    (run,) = fresh.json("/api/catalog")["runs"]
+    tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
+    query = {
+        "run": run["id"],
+        "span": tokens[0],
+        "spans": tokens[1],
+        "base": str(10**18),
+        "t0": "0",
+        "t1": str(10**18 - 1),
+        "bins": "1",
+    }
+
+    def strip() -> Any:
+        response = fresh.ask("/api/timeline/strips", **query)
+        assert response.status_code == 200, response.text
+        header, columns = decode(response.data)
+        return header["strips"][0]["state"] != "reading" and (header, columns)
+
+    assert until(strip)
+    base = fresh.view("kernel", span=tokens[1])["base_ns"]
+    query.update(base=base, t1="1000000000")
+    header, columns = strip()
+    assert header["strips"][0]["state"] == "ready"
+    assert dict(zip(header["parts"], columns[tokens[1]].tolist()))["computing"] > 0
+    library = fresh.plugin.app().library
+    assert library.status(library.place(tokens[0]), "trace").state == "new"
+    assert fresh.ask("/api/timeline/strips", **{**query, "spans": "nothing"}).status_code == 404
+
+
+def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank: Browser) -> None:
+    (run,) = slow_rank.json("/api/catalog")["runs"]
+    span = run["workers"][0]["spans"][0]["id"]
+    assert until(lambda: len(slow_rank.view("trace_ranks", run=run["id"], span=span)["data"]["lines"]) == 8)
+    view = slow_rank.view("trace_ranks", run=run["id"], span=span)
+    data = view["data"]
+    rank_of = {line["span"]: line["rank"] for line in data["lines"]}
+    assert [rank_of[token] for token in data["stragglers"]] == [5]
+    assert {line["clock"]["reference"] for line in data["lines"]} <= set(rank_of)
+    assert [(one["title"], len(one["spans"])) for one in data["groups"]] == [("default_group", 8)]
+    starts = [[step["start"] for step in line["steps"]] for line in data["lines"]]
+    assert all(one == sorted(one) and one for one in starts)
+    file = (
+        next((FIXTURES / "demo" / "transformer_slow_rank").glob("*31810*"))
+        / "ASCEND_PROFILER_OUTPUT/kernel_details.csv"
+    )
+    with file.open() as kernels:
+        times = [(Decimal(row["Start Time(us)"]), Decimal(row["Duration(us)"])) for row in csv.DictReader(kernels)]
+    late, base = data["lines"][5], int(view["base_ns"])
+    ends = int(min(start for start, _ in times) * 1000), int(max(start + dur for start, dur in times) * 1000)
+    assert (base + late["start"], base + late["end"]) == ends
+    keys = [(one["step"], one["group"], one["operator"], one["occurrence"]) for one in data["collectives"]]
+    assert len(set(keys)) == len(keys) > 0
+    clock = {line["span"]: line["clock"] for line in data["lines"]}
+    for one in data["collectives"]:  # it ends on all ranks at the same moment of the aligned clocks
+        ends = [end["end"] - clock[end["span"]]["offset"] for end in one["ends"]]
+        error = sum(clock[end["span"]]["error"] for end in one["ends"])
+        assert (
+            len({clock[end["span"]]["reference"] for end in one["ends"]}) > 1 or max(ends) - min(ends) <= 10 * error + 1
+        )

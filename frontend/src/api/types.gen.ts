@@ -286,6 +286,14 @@ export interface CollectiveArrivals {
   arrivals: Arrival[];
 }
 
+/** End of a collective on a rank. */
+export interface CollectiveEndJson {
+  /** Token of the span. */
+  span: string;
+  /** ns after `base_ns`, by the clock of the rank. */
+  end: number;
+}
+
 /** One column of a table. */
 export interface ColumnJson {
   /** Key of the column in `TableJson.data`. */
@@ -440,6 +448,14 @@ export interface Device {
   bandwidth: number | null;
   /** Where the bandwidth comes from; "" if it is unknown. */
   bandwidth_origin: "recorded" | "assumed" | "given" | "";
+}
+
+/** A step on the device. */
+export interface DeviceStepJson {
+  /** Step number. */
+  step: string;
+  /** ns after `base_ns`, by the clock of the rank. */
+  start: number;
 }
 
 /** Streams and tasks of the trace, without communication operators and their planes. */
@@ -1613,6 +1629,42 @@ export interface ThreadJson {
   max_value: number | null;
 }
 
+/** Clock of a rank: by the ends of the collectives that it shares with another rank. */
+export interface TraceClockJson {
+  /** Span of the other rank. Clocks with the same reference can be compared. */
+  reference: string;
+  /** This clock less the other, ns. */
+  offset: number;
+  /** Median absolute deviation, ns; 0 for the reference. */
+  error: number;
+}
+
+/** A collective of several ranks: it ends on all at the same moment. */
+export interface TraceCollectiveJson {
+  /** Step number. */
+  step: string | null;
+  /** Communication group. */
+  group: string | null;
+  /** Communication operator. */
+  operator: string;
+  /** From 0, among the collectives here with the same step, group and operator. */
+  occurrence: number;
+  /** Longest time of a rank less the shortest, ns. */
+  wait: number;
+  /** By rank. */
+  ends: CollectiveEndJson[];
+}
+
+/** A communication group. */
+export interface TraceGroupJson {
+  /** Its name in the files. */
+  group: string;
+  /** Name of its kind, such as "tp"; "" if not recorded. */
+  title: string;
+  /** Its ranks that are read: at least two. */
+  spans: string[];
+}
+
 /** Tracks of the timeline; /api/timeline has the slices. Times are ns after `base_ns`, below 2^53. */
 export interface TraceJson {
   /** Version of the reading. While the trace is read, each preview of its beginning has a version. */
@@ -1645,6 +1697,44 @@ export interface TraceJson {
   scanner: string;
   /** File name. */
   source: string;
+}
+
+/** A rank that is read. */
+export interface TraceRankJson {
+  /** Token of the span. */
+  span: string;
+  /** Name of the worker. */
+  worker: string;
+  /** Rank in the job. */
+  rank: number | null;
+  /** Host name; null if not recorded. */
+  host: string | null;
+  /** From 1; null if not recorded. */
+  pipeline_stage: number | null;
+  /** The trace is read: without it, the clock is that of the communication files, which may differ. */
+  is_traced: boolean;
+  /** Null: no other rank ran three collectives or more with it. */
+  clock: TraceClockJson | null;
+  /** Start of the first device task, ns after `base_ns`; null if unknown. */
+  start: number | null;
+  /** End of the last device task. */
+  end: number | null;
+  /** Steps of known start, by start. */
+  steps: DeviceStepJson[];
+}
+
+/** Ranks of a run for the Trace view. Times are ns after `base_ns`. */
+export interface TraceRanksJson {
+  /** Ranks that are not read, or whose trace is not read, with the reason. */
+  ranks: RankStateJson[];
+  /** Ranks that are read, by rank. */
+  lines: TraceRankJson[];
+  /** Spans of the stragglers (see docs/diagnosis.md). */
+  stragglers: string[];
+  /** Communication groups. */
+  groups: TraceGroupJson[];
+  /** Those with the longest waits, in order of time: of each step as many, at most 64. */
+  collectives: TraceCollectiveJson[];
 }
 
 /** A step as the training loop marks it on the host (ProfilerStep#). */

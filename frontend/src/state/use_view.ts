@@ -37,7 +37,7 @@ const RUN_REFRESH_MS = 2000;
  * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
  * TensorBoard's reload. The last answer for the same query stays until the next one arrives.
  */
-export function useView<T>(id: ViewId | "diagnosis", query: Query): ViewState<T> {
+export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Query): ViewState<T> {
   const key = `${id}?${JSON.stringify(query)}`;
   const [held, setHeld] = useState<Held>({ key: "", answer: null, error: null });
   const current: Held = held.key === key ? held : { key, answer: seen.get(key) ?? null, error: null };

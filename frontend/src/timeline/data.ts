@@ -11,6 +11,8 @@ import { clamp, fit, type Limits, sameView, show, type View } from "./viewport";
 export interface TimelineEvents {
   /** The view has stopped moving. */
   settled(view: View): void;
+  /** The rows were drawn: the view may have changed. */
+  drawn(): void;
   /** A bar was clicked; null: empty space. */
   picked(bar: HoverBar | null): void;
   /** An area was dragged; null: it was cleared. */
@@ -28,6 +30,8 @@ export interface TimelineData {
   labels: SliceLabels;
   flowKinds: readonly string[];
   limits: Limits;
+  /** The times of what the view shows beside the trace; null: nothing. */
+  beside: Range | null;
   /** The zero of displayed times. */
   zero: number;
   /** From the first to the last slice: the initial view. Counters may extend beyond it. */

@@ -13,7 +13,7 @@ import { GUTTER, newScene, type Range, rowPlaces, type Scene, timeWidth } from "
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
-import { clamp, fit, reveal, sameView, show, timeAt, type View } from "./viewport";
+import { clamp, fit, type Limits, reveal, sameView, show, timeAt, type View } from "./viewport";
 import { visibleRequest } from "./visible_request";
 
 const GUTTER_NARROW = 130;
@@ -86,6 +86,20 @@ export class TimelineEngine {
   /** Width of the time axis. */
   get width(): number {
     return timeWidth(this.scene);
+  }
+
+  /** Where the view may be: over the trace, and over what the view shows beside it. */
+  private get bounds(): Limits {
+    const { limits, beside } = this.data;
+    if (!beside) return limits;
+    return { start: Math.min(limits.start, beside.start), end: Math.max(limits.end, beside.end) };
+  }
+
+  /** Lets the view move over `beside`, too. */
+  setBeside(beside: Range | null): void {
+    this.data.beside = beside;
+    this.scene.view = clamp(this.scene.view, this.bounds, this.width);
+    this.draw(true);
   }
 
   /** Redraws with the current colours. */
@@ -165,7 +179,7 @@ export class TimelineEngine {
 
   /** Shows `view` as a step that Backspace undoes. */
   go(view: View, isJump = true): void {
-    const aim = clamp(view, this.data.limits, this.width);
+    const aim = clamp(view, this.bounds, this.width);
     if (sameView(aim, this.motion.target(this.scene.view))) return;
     this.history.push(this.motion.target(this.scene.view), performance.now(), isJump);
     this.move(aim, true);
@@ -201,9 +215,7 @@ export class TimelineEngine {
   /** Shows all slices; a second call also shows counters before and after them. */
   reset(): void {
     this.go(
-      this.isHome(this.motion.target(this.scene.view))
-        ? fit(this.data.limits, this.width)
-        : homeView(this.data, this.width),
+      this.isHome(this.motion.target(this.scene.view)) ? fit(this.bounds, this.width) : homeView(this.data, this.width),
     );
   }
 
@@ -220,7 +232,7 @@ export class TimelineEngine {
   /** Follows the pointer without animation, as part of one step. */
   follow(view: View): void {
     this.history.push(this.scene.view, performance.now(), false);
-    this.move(clamp(view, this.data.limits, this.width), false);
+    this.move(clamp(view, this.bounds, this.width), false);
   }
 
   press(action: HeldAction, fast: boolean, repeated: boolean): void {
@@ -259,6 +271,11 @@ export class TimelineEngine {
   /** The bar under a point of the canvas, and the item there. */
   barUnder(x: number, y: number): Under {
     return barUnder(this.scene, x, y);
+  }
+
+  /** Handles a wheel over what the view shows beside the rows. */
+  wheel(event: WheelEvent): void {
+    this.pointer.wheel(event);
   }
 
   /** Requests a frame. `all`: redraws the rows too, not only the overlay. */
@@ -304,13 +321,12 @@ export class TimelineEngine {
     scene.height = height;
     scene.gutter = width < NARROW ? GUTTER_NARROW : GUTTER;
     resizeAll(this.surface, width, height, scene.ratio);
-    const { limits } = this.data;
     if (this.wantedView) {
       scene.view = { start: this.wantedView.start, scale: this.wantedView.scale / this.width };
       this.wantedView = null;
     } else if (before === 0 || wasHome) scene.view = homeView(this.data, this.width);
     else if (before !== this.width) scene.view = { ...scene.view, scale: (scene.view.scale * before) / this.width };
-    scene.view = clamp(scene.view, limits, this.width);
+    scene.view = clamp(scene.view, this.bounds, this.width);
     this.loader.overview(scene.minimapRows, this.width, scene.ratio);
     this.draw(true);
   }
@@ -329,7 +345,7 @@ export class TimelineEngine {
     if (scene.height === 0) return;
     if (this.motion.moving) {
       const next = this.motion.step(scene.view, now, this.focusX(), this.width);
-      scene.view = clamp(next, this.data.limits, this.width);
+      scene.view = clamp(next, this.bounds, this.width);
       this.baseDirty = true;
     }
     if (this.baseDirty) {
@@ -339,6 +355,7 @@ export class TimelineEngine {
       clearTimeout(this.settle);
       this.settle = setTimeout(() => this.rest(), SETTLE_MS);
       this.pointer.look();
+      this.events.drawn();
     }
     this.painters.over(scene);
     this.events.loading(this.loader.loading);

@@ -143,6 +143,7 @@ export class Loader {
     const window = this.clampWindow(windowOf(request.view, request.width, request.view.scale / request.ratio));
     const start = Math.max(request.view.start, this.limits.start);
     const end = Math.min(request.view.start + request.view.scale * request.width, this.limits.end);
+    if (end < start) return; // the view is beside the trace
     const rows: RowRequest = { inSight: request.rows, around: request.around, window, start, end };
     const hasAsked = this.slices.want(rows);
     if (hasAsked || this.wantHits(request.needle, rows)) this.lastStart = performance.now();

@@ -254,7 +254,8 @@ export class Pointer {
     if (kind === "minimap") this.dragMinimap(x);
   }
 
-  private wheel(event: WheelEvent): void {
+  /** Zooms with Ctrl, moves with Shift. */
+  wheel(event: WheelEvent): void {
     const x = positionIn(event, this.surface.stage).x - this.scene.gutter;
     const [across, along] = [wheelPixels(event, event.deltaX), wheelPixels(event, event.deltaY)];
     if (event.ctrlKey || event.metaKey) {

@@ -4,6 +4,8 @@ import { TOP_HEIGHT } from "./paint/top";
 
 export interface Surface {
   top: HTMLCanvasElement;
+  /** Between ruler and rows, for the view's own elements. */
+  slot: HTMLElement;
   /** Scrolls vertically; its size is the size of the rows. */
   scroller: HTMLElement;
   /** Gives the scroller its height. */
@@ -36,6 +38,7 @@ function contextOf(element: HTMLCanvasElement, alpha: boolean): CanvasRenderingC
 
 export function makeSurface(root: HTMLElement): Surface {
   const top = canvas("top", root);
+  const slot = box("slot", root);
   const scroller = box("scroll", root);
   scroller.tabIndex = -1; // browsers move the focus into scrollers; the keys belong to the root
   const spacer = box("space", scroller);
@@ -43,7 +46,7 @@ export function makeSurface(root: HTMLElement): Surface {
   const base = canvas("base", stage);
   const overlay = canvas("overlay", stage);
   const contexts = { top: contextOf(top, false), base: contextOf(base, false), overlay: contextOf(overlay, true) };
-  return { top, scroller, spacer, stage, base, overlay, contexts };
+  return { top, slot, scroller, spacer, stage, base, overlay, contexts };
 }
 
 /** Sets the size of a canvas in CSS pixels. Changes the device pixels only if they differ: that clears the canvas. */

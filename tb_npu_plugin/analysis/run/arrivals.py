@@ -87,12 +87,13 @@ def clocks_of(run: RunCommunication) -> list[RankClock]:
 def arrivals_of(run: RunCommunication) -> list[CollectiveArrivals]:
     """The collectives with the longest waits at which two arrivals or more are known, in order of time: of each step as many,
     at most 64."""
-    found = [_arrivals(run, rows) for rows in _longest(run)]
+    found = [_arrivals(run, rows) for rows in longest_collectives(run)]
     return [one for one in found if sum(arrival.after is not None for arrival in one.arrivals) > 1]
 
 
-def _longest(run: RunCommunication) -> Iterable[IntArray]:
-    """Rows of `run.matched` of each chosen collective."""
+def longest_collectives(run: RunCommunication) -> Iterable[IntArray]:
+    """Rows of `run.matched` of each of the collectives with the longest waits, in order of time: of each step as many, at most
+    64."""
     found = run.matched
     waits = run.waits_for_last
     time = np.zeros(len(found.owner), dtype=np.int64)

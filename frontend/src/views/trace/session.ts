@@ -4,6 +4,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { t } from "../../i18n";
+import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import { DERIVED } from "../../timeline/derived";
 import { TimelineEngine } from "../../timeline/engine";
@@ -16,9 +17,11 @@ import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
 import { PendingLink } from "./link/pending_link";
-import { inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
+import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
+import type { RankPlace } from "./ranks/choice";
+import { RanksState } from "./ranks/ranks_state";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
@@ -51,6 +54,9 @@ export class TraceSession {
   readonly area: AreaStats;
   readonly search: SearchState;
   readonly derived = new DerivedRows();
+  readonly ranks: RanksState;
+  /** Counts the frames of the rows, for what follows their view. */
+  readonly drawn = signal(0);
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private readonly lookup = new Latest();
@@ -71,6 +77,7 @@ export class TraceSession {
     private readonly onStale: () => void,
   ) {
     this.reading = signal({ data: this.derived.addTo(data), base });
+    this.ranks = new RanksState(span);
     const kept = this.pending.keep(link, data.partial !== null);
     const checked = checkLink(kept, data);
     this.link = checked.link;
@@ -103,13 +110,18 @@ export class TraceSession {
   }
 
   attach(root: HTMLElement): void {
+    const data = timelineData(this.reading.peek(), this.derived.labels.peek(), this.api);
+    const hasStrips = this.ranks.shown.peek().length > 0; // the link may show a time that only another rank has
     this.engine = new TimelineEngine(
       root,
-      timelineData(this.reading.peek(), this.derived.labels.peek(), this.api),
+      { ...data, beside: hasStrips ? this.link.range : null },
       this.layout.peek(),
       this.link.range,
       {
         settled: (view) => this.remember(view),
+        drawn: () => {
+          this.drawn.value += 1;
+        },
         picked: (bar) => {
           this.dismissNote();
           this.selection.pick(bar);
@@ -316,6 +328,17 @@ export class TraceSession {
     // In a complete trace, the nearest slice of the name is the right one.
     if (id === null || time === null || this.data.partial === null) return { id };
     return { id: Math.abs((await this.selection.load(id)).start - time) <= 1 ? id : null };
+  }
+
+  // Ranks
+
+  /** Opens another rank of the run at the time that its strip shows. */
+  openRank({ span, worker }: RankPlace): void {
+    const run = places.peek().get(span)?.run.id;
+    if (!this.engine || !run || span === this.span) return;
+    this.remember(this.engine.scene.view);
+    carryWindow(span, -this.ranks.shiftOf(span));
+    setParams({ run, worker, span }, true);
   }
 
   // Rows

@@ -1,6 +1,7 @@
 /** Texts of the Trace view; those of its panel and its keys are in separate files. */
 import * as help from "./terms_help";
 import * as panels from "./terms_panels";
+import * as ranks from "./terms_ranks";
 
 export const en = {
   "trace.title": "Trace",
@@ -87,6 +88,7 @@ export const en = {
   "trace.said.hits": "{total} slices found",
 
   ...panels.en,
+  ...ranks.en,
   ...help.en,
 };
 
@@ -174,5 +176,6 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.said.hits": "找到 {total} 个 slice",
 
   ...panels.zh,
+  ...ranks.zh,
   ...help.zh,
 };

@@ -18,6 +18,7 @@ export function timelineData({ data, base }: Reading, labels: SliceLabels, api: 
     labels,
     flowKinds: data.flow_kinds,
     limits: { start: data.start, end: data.end },
+    beside: null,
     zero: data.zero,
     home: homeRange(data),
     base,

@@ -1,5 +1,6 @@
 /** The Trace view: toolbar, timeline, panel. */
 
+import { render } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { TraceJson, ViewJson } from "../../api/types.gen";
 import { lang, t } from "../../i18n";
@@ -13,6 +14,7 @@ import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
 import { enterSpan, spanChanges } from "./link/span_state";
 import { Panel } from "./panel";
+import { RankStrips } from "./ranks/rank_strips";
 import { ReadingBanner } from "./reading_banner";
 import { TraceSession } from "./session";
 import { Toolbar } from "./toolbar/toolbar";
@@ -43,6 +45,8 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
     if (!root.current) return;
     setParams(spanChanges(entry.params));
     session.attach(root.current);
+    const slot = session.engine?.surface.slot;
+    if (slot) render(<RankStrips session={session} />, slot);
     const note = entry.foreign ? foreignNote(entry.foreign) : outdatedNote(entry.params, span, data.version);
     if (note) session.note.value = note;
     if (isFocusFree()) root.current.focus({ preventScroll: true });
@@ -52,6 +56,7 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
     });
     return () => {
       stopKeys();
+      if (slot) render(null, slot);
       session.detach();
     };
   }, [session]);

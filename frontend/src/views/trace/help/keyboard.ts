@@ -17,7 +17,9 @@ export function listenKeys(session: TraceSession, targets: KeyTargets): () => vo
     if (event.defaultPrevented || takesText(event.target) || document.querySelector("dialog[open]")) return;
     if (event.code === "Escape" && document.querySelector(".popover")) return; // Escape closes the popover
     const root = session.engine?.root;
-    const inside = event.target === document.body || (root?.contains(event.target as Node) ?? false);
+    const target = event.target as Node;
+    const inRows = root?.contains(target) && !session.engine?.surface.slot.contains(target);
+    const inside = target === document.body || inRows === true;
     if (!inside && LOCAL.test(event.code)) return;
     const action = actionOf(event);
     if (!action || !session.engine) return;

@@ -19,6 +19,9 @@ export const KEYS = {
   marks: "trace.marks",
   arrows: "trace.arrows",
   derived: "trace.derived",
+  ranks: "trace.ranks",
+  align: "trace.align",
+  offsets: "trace.offsets",
 } as const;
 
 export interface LinkState {

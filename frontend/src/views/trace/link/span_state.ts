@@ -85,6 +85,15 @@ export function rememberWindow(window: SpanWindow): void {
   lastWindow = window;
 }
 
+/** Makes `span` open with the window of the previous one, not with its own. `shift`: offset to add to its times, ns. */
+export function carryWindow(span: string, shift: number): void {
+  const { [KEYS.range]: _, ...own } = kept.get(span) ?? {};
+  if (kept.has(span)) kept.set(span, own);
+  const range = lastWindow?.range;
+  if (lastWindow && range)
+    lastWindow = { ...lastWindow, range: { start: range.start + shift, end: range.end + shift } };
+}
+
 /** The window of the previous span as a range of this one: see `migrateWindow`. */
 export function inheritedWindow(to: Omit<SpanWindow, "range">, whole: Range): Range | null {
   return lastWindow && lastWindow.span !== to.span ? migrateWindow(lastWindow, to, whole) : null;

@@ -5,6 +5,8 @@ import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { Popover } from "../../../widgets";
 import { downloadUrl } from "../api";
+import { AlignMenu } from "../ranks/align_menu";
+import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
 import { FlowsMenu } from "./flows_menu";
@@ -22,6 +24,8 @@ export function Toolbar({ session, field, onHelp }: Props) {
   const filter = session.layout.value.filter;
   return (
     <div class="trace-tools">
+      <RanksMenu session={session} />
+      <AlignMenu session={session} />
       <Popover label={<MenuLabel text={filter ? t("trace.rows.filtered", { text: filter }) : t("trace.rows")} />}>
         {() => <RowsMenu session={session} />}
       </Popover>

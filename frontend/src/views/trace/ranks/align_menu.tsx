@@ -1,0 +1,137 @@
+/** Chooses how the strips are aligned with the rows of the open rank. */
+
+import type { CollectiveEndJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+import { t } from "../../../i18n";
+import { originOf } from "../../../timeline/decode";
+import { Popover } from "../../../widgets";
+import { duration } from "../format";
+import type { TraceSession } from "../session";
+import { MenuLabel } from "../toolbar/menu_label";
+import { type Alignment, collectiveKey, formatAlignment } from "./alignment";
+import type { RanksState } from "./ranks_state";
+import { shiftText } from "./shift_text";
+
+export function AlignMenu({ session }: { session: TraceSession }) {
+  const { ranks } = session;
+  if (ranks.shown.value.length === 0) return null;
+  const isDefault = ranks.alignment.value.kind === "clock" && ranks.byHand.value.size === 0;
+  return (
+    <Popover
+      label={<MenuLabel text={faceOf(ranks)} />}
+      tip={tipOf(ranks)}
+      name={faceOf(ranks)}
+      class={isDefault ? "" : "chosen"}
+    >
+      {() => (
+        <div class="trace-menu wide">
+          <Ways session={session} />
+          <ByHand session={session} />
+        </div>
+      )}
+    </Popover>
+  );
+}
+
+function Ways({ session }: { session: TraceSession }) {
+  const { ranks } = session;
+  const { lines = [] } = ranks.data.value ?? {};
+  const steps = [...new Set(lines.flatMap((line) => line.steps.map(({ step }) => step)))];
+  const byWait = [...collectivesInView(session)].sort((a, b) => b.wait - a.wait);
+  return (
+    <>
+      <Way ranks={ranks} to={{ kind: "clock" }} text={t("trace.align.clock")} />
+      <Way ranks={ranks} to={{ kind: "recorded" }} text={t("trace.align.recorded")} />
+      {steps.map((step) => (
+        <Way key={step} ranks={ranks} to={{ kind: "step", step }} text={t("trace.align.step", { step })} />
+      ))}
+      {byWait.map((one) => {
+        const collective = collectiveKey(one);
+        const text = t("trace.align.end", { operator: one.operator });
+        const more = t("trace.align.end.more", {
+          step: one.step ?? "–",
+          count: one.ends.length,
+          wait: duration(one.wait),
+        });
+        return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
+      })}
+    </>
+  );
+}
+
+/** Collectives that end in the view; all if none does. */
+function collectivesInView({ ranks, engine, base }: TraceSession): TraceCollectiveJson[] {
+  const all = ranks.data.value?.collectives ?? [];
+  if (!engine) return all;
+  const { start, scale } = engine.scene.view;
+  const origin = originOf(ranks.base.value, base) - start;
+  const isInView = ({ span, end }: CollectiveEndJson) => {
+    const time = end + origin + ranks.shiftOf(span);
+    return time >= 0 && time < scale * engine.width;
+  };
+  const found = all.filter((one) => one.ends.some(isInView));
+  return found.length > 0 ? found : all;
+}
+
+function Way({ ranks, to, text, more = "" }: { ranks: RanksState; to: Alignment; text: string; more?: string }) {
+  const isChosen = formatAlignment(ranks.alignment.value) === formatAlignment(to);
+  return (
+    <label class="option" data-tip={[text, more].filter(Boolean).join("\n")}>
+      <input type="radio" name="trace-align" checked={isChosen} onChange={() => ranks.align(to)} />
+      <span class="ellipsis grow">{text}</span>
+      <span class="muted small">{more}</span>
+    </label>
+  );
+}
+
+/** The offset of each rank, with a field for a further one. */
+function ByHand({ session }: { session: TraceSession }) {
+  const { ranks } = session;
+  return (
+    <>
+      <div class="row">
+        <b>{t("trace.align.by_hand")}</b>
+        <button type="button" class="link" onClick={() => ranks.clearOffsets()}>
+          {t("trace.align.clear")}
+        </button>
+      </div>
+      {ranks.shown.value.map(({ span, name }) => (
+        <div key={span} class="rank-offset">
+          <span class="ellipsis">{name}</span>
+          <span class="muted small">{span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}</span>
+          <input
+            class="field"
+            type="number"
+            step="1"
+            aria-label={t("trace.align.hand.name", { name })}
+            value={ranks.byHand.value.get(span) ?? 0}
+            onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
+          />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function faceOf(ranks: RanksState): string {
+  const { alignment, shifts } = ranks;
+  const { value } = alignment;
+  if (value.kind === "step") return t("trace.align.face", { what: t("trace.align.step", { step: value.step }) });
+  if (value.kind === "recorded") return t("trace.align.face", { what: t("trace.align.recorded") });
+  if (value.kind === "end") return t("trace.align.face", { what: endText(ranks.data.value, value.collective) });
+  const errors = ranks.shown.value.flatMap(({ span }) => shifts.value.get(span)?.error ?? []);
+  const what =
+    errors.length > 0 ? `${t("trace.align.clock")} ± ${duration(Math.max(...errors))}` : t("trace.align.clock");
+  return t("trace.align.face", { what });
+}
+
+function endText(data: TraceRanksJson | null, collective: string): string {
+  const found = data?.collectives.find((one) => collectiveKey(one) === collective);
+  return found || !data ? t("trace.align.end", { operator: found?.operator ?? "…" }) : t("trace.align.absent");
+}
+
+/** What limits the alignment by clocks. */
+function tipOf(ranks: RanksState): string {
+  const lines = ranks.data.value?.lines ?? [];
+  const untraced = lines.filter((line) => !line.is_traced).length;
+  return untraced > 0 ? t("trace.align.untraced", { count: untraced }) : t("trace.align.tip");
+}

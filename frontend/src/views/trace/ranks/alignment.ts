@@ -1,0 +1,113 @@
+/** Alignment of ranks: the offset to add to the times of each. */
+
+import type { TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+
+/** How ranks are aligned: by estimated clocks, as recorded, by the start of a step, by the end of a collective. */
+export type Alignment =
+  | { kind: "clock" }
+  | { kind: "recorded" }
+  | { kind: "step"; step: string }
+  | { kind: "end"; collective: string };
+
+/** Offset of a rank. */
+export interface Shift {
+  /** Added to its times, ns. */
+  ns: number;
+  /** Error of the clocks, ns; null: the offset is not an estimate. */
+  error: number | null;
+  /** How the offset came about: the chosen alignment, clocks for a rank outside it, or nothing. */
+  by: "alignment" | "clock" | "unknown";
+}
+
+/** Identifies a collective in a link. */
+export function collectiveKey({ step, group, operator, occurrence }: TraceCollectiveJson): string {
+  return [step ?? "", group ?? "", operator, occurrence].map((part) => encodeURIComponent(part)).join("~");
+}
+
+export function parseAlignment(text: string): Alignment {
+  if (text === "recorded") return { kind: "recorded" };
+  const [kind, ...rest] = text.split(":");
+  const value = rest.join(":");
+  if (kind === "step" && value) return { kind: "step", step: value };
+  if (kind === "end" && value) return { kind: "end", collective: value };
+  return { kind: "clock" };
+}
+
+export function formatAlignment(alignment: Alignment): string {
+  if (alignment.kind === "step") return `step:${alignment.step}`;
+  if (alignment.kind === "end") return `end:${alignment.collective}`;
+  return alignment.kind === "clock" ? "" : alignment.kind;
+}
+
+/** Parses "span:ns,span:ns"; skips malformed parts. */
+export function parseOffsets(text: string): Map<string, number> {
+  const found = text.split(",").flatMap((part) => {
+    const [span, ns] = part.split(":");
+    return span && ns && /^-?\d{1,15}$/.test(ns) ? [[span, Number(ns)] as const] : [];
+  });
+  return new Map(found);
+}
+
+export function formatOffsets(offsets: ReadonlyMap<string, number>): string {
+  return [...offsets]
+    .filter(([, ns]) => ns !== 0)
+    .map(([span, ns]) => `${span}:${ns}`)
+    .join(",");
+}
+
+/**
+ * The offset of each rank that is read, by span. The open rank keeps its times. `byHand`: further offsets, ns. A rank outside
+ * the chosen step or collective is aligned by its clock.
+ */
+export function shiftsOf(
+  data: Pick<TraceRanksJson, "lines" | "collectives">,
+  open: string,
+  alignment: Alignment,
+  byHand: ReadonlyMap<string, number>,
+): Map<string, Shift> {
+  const clocks = clockShifts(data, open, alignment.kind === "recorded");
+  const moments = momentsOf(data, alignment);
+  const reference = moments.has(open) ? open : [...moments.keys()].find((span) => clocks.has(span));
+  const target = reference === undefined ? 0 : (moments.get(reference) ?? 0) + (clocks.get(reference)?.ns ?? 0);
+  const own = byHand.get(open) ?? 0;
+  const shifts = new Map<string, Shift>();
+  for (const [span, clock] of clocks) {
+    const moment = moments.get(span);
+    const shift = moment === undefined ? clock : { ns: target - moment, error: null, by: "alignment" as const };
+    shifts.set(
+      span,
+      span === open ? { ns: 0, error: null, by: "alignment" } : addHand(shift, byHand.get(span) ?? 0, own),
+    );
+  }
+  return shifts;
+}
+
+function addHand(shift: Shift, hand: number, open: number): Shift {
+  return { ...shift, ns: shift.ns + hand - open };
+}
+
+/** Offsets that make the clocks equal to that of the open rank. */
+function clockShifts({ lines }: Pick<TraceRanksJson, "lines">, open: string, isRecorded: boolean): Map<string, Shift> {
+  const own = lines.find((line) => line.span === open)?.clock ?? null;
+  return new Map(
+    lines.map(({ span, clock }): [string, Shift] => {
+      if (isRecorded) return [span, { ns: 0, error: null, by: "alignment" }];
+      if (!own || !clock || own.reference !== clock.reference) return [span, { ns: 0, error: null, by: "unknown" }];
+      return [span, { ns: own.offset - clock.offset, error: own.error + clock.error, by: "clock" }];
+    }),
+  );
+}
+
+/** The moments of the ranks that become one, ns. */
+function momentsOf({ lines, collectives }: Pick<TraceRanksJson, "lines" | "collectives">, alignment: Alignment) {
+  if (alignment.kind === "end") {
+    const found = collectives.find((one) => collectiveKey(one) === alignment.collective);
+    return new Map(found?.ends.map(({ span, end }) => [span, end]));
+  }
+  if (alignment.kind !== "step") return new Map<string, number>();
+  const starts = lines.flatMap(({ span, steps }) => {
+    const step = steps.find((one) => one.step === alignment.step);
+    return step ? [[span, step.start] as const] : [];
+  });
+  return new Map(starts);
+}

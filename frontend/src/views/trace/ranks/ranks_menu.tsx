@@ -1,0 +1,65 @@
+/** Chooses the ranks that are shown as strips. */
+
+import { t } from "../../../i18n";
+import { Popover } from "../../../widgets";
+import type { TraceSession } from "../session";
+import { MenuLabel } from "../toolbar/menu_label";
+import { type RankSet, rankSets } from "./choice";
+import { useRanks } from "./use_ranks";
+
+export function RanksMenu({ session }: { session: TraceSession }) {
+  const { all, shown } = session.ranks;
+  if (all.value.length < 2) return null;
+  const label = t("trace.ranks.count", { count: shown.value.length, total: all.value.length });
+  return (
+    <Popover label={<MenuLabel text={label} />} class={shown.value.length > 0 ? "chosen" : ""}>
+      {() => <Choice session={session} />}
+    </Popover>
+  );
+}
+
+function Choice({ session }: { session: TraceSession }) {
+  const { ranks } = session;
+  useRanks(session);
+  const data = ranks.data.value;
+  const shown = new Set(ranks.shown.value.map(({ span }) => span));
+  const toggle = (span: string) => {
+    const next = new Set(shown);
+    if (!next.delete(span)) next.add(span);
+    ranks.show(next);
+  };
+  return (
+    <div class="trace-menu">
+      <p class="muted small">{t("trace.ranks.about")}</p>
+      <div class="row">
+        <button type="button" class="link" onClick={() => ranks.show(ranks.all.value.map(({ span }) => span))}>
+          {t("trace.ranks.all")}
+        </button>
+        <button type="button" class="link" onClick={() => ranks.show([])}>
+          {t("trace.ranks.none")}
+        </button>
+      </div>
+      {data &&
+        rankSets(data).map((set) => (
+          <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(set.spans)} />
+        ))}
+      {ranks.all.value.map(({ span, name }) => (
+        <label key={span} class="option">
+          <input type="checkbox" checked={shown.has(span)} onChange={() => toggle(span)} />
+          <span class="ellipsis">{name}</span>
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function SetRow({ set, choose }: { set: RankSet; choose: () => void }) {
+  const { kind, name, title } = set;
+  const text = t(`trace.ranks.set.${kind}`, { name: title ? `${title} (${name.slice(-6)})` : name });
+  return (
+    <button type="button" class="option" data-tip={name} onClick={choose}>
+      <span class="ellipsis grow">{text}</span>
+      <span class="muted small">{t("trace.ranks.members", { count: set.spans.length })}</span>
+    </button>
+  );
+}

@@ -1,0 +1,72 @@
+/** Answers of /api/timeline/strips: the time of each part before any moment. */
+
+import type { PARTS } from "../../../api/types.gen";
+import { originOf, parseFrame } from "../../../timeline/decode";
+
+export type PartId = keyof (typeof PARTS)["budget"];
+
+/** A wait for a late rank. Times are ns after the base of the open span. */
+export interface StripWait {
+  start: number;
+  end: number;
+  rank: string | null;
+}
+
+export interface Strip {
+  state: "ready" | "reading" | "none";
+  waits: StripWait[];
+  /** For each part, the time before each edge of the bins, ns. */
+  sums: Float64Array[];
+}
+
+/** The strips of a window [start, end), ns after the base of the open span. */
+export interface StripAnswer {
+  start: number;
+  end: number;
+  bins: number;
+  parts: PartId[];
+  strips: Map<string, Strip>;
+}
+
+interface Header {
+  base: string;
+  t0: number;
+  t1: number;
+  bins: number;
+  unit: number;
+  parts: PartId[];
+  strips: { span: string; state: Strip["state"]; waits: [number, number, string | null][] }[];
+}
+
+export function decodeStrips(buffer: ArrayBuffer, base: string): StripAnswer {
+  const frame = parseFrame(buffer);
+  const { t0, t1, bins, unit, parts, strips, base: own } = frame.header as unknown as Header;
+  const origin = originOf(own, base);
+  const found = strips.map(({ span, state, waits }): [string, Strip] => {
+    const times = state === "ready" ? frame.u32(span) : null;
+    const sums = times ? parts.map((_, part) => sumsOf(times.subarray(part * bins, (part + 1) * bins), unit)) : [];
+    const shown = waits.map(([start, end, rank]) => ({ start: start + origin, end: end + origin, rank }));
+    return [span, { state, waits: shown, sums }];
+  });
+  return { start: t0 + origin, end: t1 + origin, bins, parts, strips: new Map(found) };
+}
+
+function sumsOf(times: Uint32Array, unit: number): Float64Array {
+  const sums = new Float64Array(times.length + 1);
+  for (let bin = 0; bin < times.length; bin++) sums[bin + 1] = (sums[bin] ?? 0) + (times[bin] ?? 0) * unit;
+  return sums;
+}
+
+/** Time of a part before a moment, ns; inside a bin the part is taken as even. */
+export function timeBefore(answer: StripAnswer, sums: Float64Array, time: number): number {
+  const place = ((time - answer.start) / (answer.end - answer.start)) * answer.bins;
+  const at = Math.min(Math.max(place, 0), answer.bins);
+  const bin = Math.min(Math.floor(at), answer.bins - 1);
+  const before = sums[bin] ?? 0;
+  return before + (at - bin) * ((sums[bin + 1] ?? before) - before);
+}
+
+/** Time of each part in [start, end), ns, in the order of `answer.parts`. */
+export function timesIn(answer: StripAnswer, strip: Strip, start: number, end: number): number[] {
+  return strip.sums.map((sums) => timeBefore(answer, sums, end) - timeBefore(answer, sums, start));
+}

@@ -1,0 +1,132 @@
+/** Draws strips: in each pixel column the parts of its time, stacked. */
+
+import { PARTS } from "../../../api/types.gen";
+import { cssColour, parseColour, pixelOf, type Rgb, textOn } from "../../../timeline/colours";
+import type { View } from "../../../timeline/viewport";
+import { type PartId, type Strip, type StripAnswer, timeBefore } from "./strip_data";
+
+export const STRIP_HEIGHT = 24;
+const BAR = 18;
+const TOP = 3;
+/** From the bottom up. */
+const STACK: readonly PartId[] = ["computing", "overlapped", "copying", "communication", "waiting", "free"];
+/** Height of free time where nothing else is drawn, px. */
+const FREE = 2;
+const LEAST_LABEL = 40;
+const FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", system-ui, sans-serif';
+
+export interface StripTheme {
+  surface: string;
+  line: string;
+  muted: string;
+  parts: ReadonlyMap<PartId, Rgb>;
+}
+
+export function readStripTheme(element: Element): StripTheme {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => cssColour(parseColour(style.getPropertyValue(name)));
+  const parts = STACK.map((id) => [id, parseColour(style.getPropertyValue(PARTS.budget[id].color))] as const);
+  return { surface: colour("--surface"), line: colour("--line"), muted: colour("--muted"), parts: new Map(parts) };
+}
+
+/** A strip on the canvas. y: of its top, CSS pixels. */
+export interface PlacedStrip {
+  y: number;
+  strip: Strip | undefined;
+  /** Shown instead of the parts. */
+  note: string;
+}
+
+export interface StripScene {
+  width: number;
+  height: number;
+  gutter: number;
+  ratio: number;
+  view: View;
+  theme: StripTheme;
+  answer: StripAnswer | null;
+  strips: readonly PlacedStrip[];
+  /** Text of a wait. */
+  waitText: (rank: string | null) => string;
+}
+
+export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene): void {
+  const { width, height, gutter, ratio, theme } = scene;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = theme.surface;
+  context.fillRect(0, 0, width, height);
+  context.font = FONT;
+  context.textBaseline = "middle";
+  for (const placed of scene.strips) {
+    if (scene.answer && placed.strip?.state === "ready") {
+      paintParts(context, scene, scene.answer, placed.strip, placed.y);
+      paintWaits(context, scene, placed.strip, placed.y);
+    } else if (placed.note) {
+      context.fillStyle = theme.muted;
+      context.fillText(placed.note, gutter + 6, placed.y + STRIP_HEIGHT / 2);
+    }
+    context.fillStyle = theme.line;
+    context.fillRect(0, placed.y + STRIP_HEIGHT - 1, width, 1);
+  }
+  context.fillStyle = theme.line;
+  context.fillRect(gutter - 1, 0, 1, height);
+}
+
+function paintParts(
+  context: CanvasRenderingContext2D,
+  scene: StripScene,
+  answer: StripAnswer,
+  strip: Strip,
+  y: number,
+) {
+  const { width, gutter, ratio, view, theme } = scene;
+  const columns = Math.max(Math.round((width - gutter) * ratio), 1);
+  const rows = Math.round(BAR * ratio);
+  const image = context.createImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  const filled = new Float64Array(columns);
+  for (const id of STACK) {
+    const sums = strip.sums[answer.parts.indexOf(id)];
+    const colour = theme.parts.get(id);
+    if (!sums || !colour || sums[answer.bins] === 0) continue;
+    const most = id === "free" ? Math.round(FREE * ratio) : rows;
+    const shares = columnShares(answer, sums, view.start, view.scale / ratio, columns);
+    const pixel = pixelOf(colour);
+    for (let x = 0; x < columns; x++) {
+      const share = shares[x] ?? 0;
+      if (share <= 0) continue;
+      const below = filled[x] ?? 0;
+      filled[x] = below + share;
+      const top = Math.min(Math.round((below + share) * rows), most);
+      for (let row = Math.round(below * rows); row < top; row++) pixels[(rows - 1 - row) * columns + x] = pixel;
+    }
+  }
+  context.putImageData(image, Math.round(gutter * ratio), Math.round((y + TOP) * ratio));
+}
+
+/** Share of a part in the time of each pixel column. `scale`: ns of a column. */
+function columnShares(answer: StripAnswer, sums: Float64Array, start: number, scale: number, columns: number) {
+  const shares = new Float64Array(columns);
+  let before = timeBefore(answer, sums, start);
+  for (let x = 0; x < columns; x++) {
+    const after = timeBefore(answer, sums, start + (x + 1) * scale);
+    shares[x] = (after - before) / scale;
+    before = after;
+  }
+  return shares;
+}
+
+function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip: Strip, y: number): void {
+  const { width, gutter, view, theme } = scene;
+  const colour = theme.parts.get("waiting");
+  if (!colour) return;
+  context.fillStyle = cssColour(textOn(colour));
+  for (const { start, end, rank } of strip.waits) {
+    const left = Math.max(gutter + (start - view.start) / view.scale, gutter);
+    const right = Math.min(gutter + (end - view.start) / view.scale, width);
+    const text = scene.waitText(rank);
+    const room = right - left - 8;
+    if (room < LEAST_LABEL || context.measureText(text).width > room) continue;
+    context.fillText(text, left + 4, y + TOP + BAR / 2 + 1);
+  }
+}

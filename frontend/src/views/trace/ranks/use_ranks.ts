@@ -1,0 +1,14 @@
+import { useEffect } from "preact/hooks";
+import type { TraceRanksJson } from "../../../api/types.gen";
+import { useView } from "../../../state/use_view";
+import type { TraceSession } from "../session";
+
+/** Loads what is known of the ranks of the run. */
+export function useRanks({ ranks, span }: TraceSession): void {
+  const view = useView<TraceRanksJson>("trace_ranks", { run: ranks.run, span });
+  useEffect(() => {
+    if (!view.data || !view.answer) return;
+    ranks.base.value = view.answer.base_ns;
+    ranks.data.value = view.data;
+  }, [view.data]);
+}

@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import type { RunJson, TraceRanksJson } from "../../../src/api/types.gen";
+import {
+  collectiveKey,
+  formatAlignment,
+  formatOffsets,
+  parseAlignment,
+  parseOffsets,
+  shiftsOf,
+} from "../../../src/views/trace/ranks/alignment";
+import { formatChoice, parseChoice, rankSets, ranksOf } from "../../../src/views/trace/ranks/choice";
+import { decodeStrips, timesIn } from "../../../src/views/trace/ranks/strip_data";
+import { covers, windowAround } from "../../../src/views/trace/ranks/strip_window";
+
+const line = (span: string, clock: [string, number, number] | null, more = {}) => ({
+  span,
+  worker: span,
+  rank: Number(span.slice(1)),
+  host: "h",
+  pipeline_stage: null,
+  is_traced: true,
+  start: 0,
+  end: 9,
+  clock: clock && { reference: clock[0], offset: clock[1], error: clock[2] },
+  steps: [{ step: "7", start: 1000 * Number(span.slice(1)) }],
+  ...more,
+});
+const collective = {
+  step: "7",
+  group: "g:1",
+  operator: "all~Reduce",
+  occurrence: 0,
+  wait: 5,
+  ends: [
+    { span: "s1", end: 500 },
+    { span: "s2", end: 740 },
+  ],
+};
+const data: TraceRanksJson = {
+  ranks: [],
+  lines: [line("s0", ["s0", 0, 0]), line("s1", ["s0", 100, 7]), line("s2", ["s0", 300, 4]), line("s3", null)],
+  stragglers: ["s1"],
+  groups: [],
+  collectives: [collective],
+};
+const shifts = (open: string, align: string, hand = "") =>
+  Object.fromEntries(
+    [...shiftsOf(data, open, parseAlignment(align), parseOffsets(hand))].map(([span, { ns, error, by }]) => [
+      span,
+      [ns, error, by],
+    ]),
+  );
+
+describe("alignment", () => {
+  it("makes clocks equal to that of the open rank, with the sum of the errors", () => {
+    expect(shifts("s1", "")).toEqual({
+      s0: [100, 7, "clock"],
+      s1: [0, null, "alignment"],
+      s2: [-200, 11, "clock"],
+      s3: [0, null, "unknown"],
+    });
+    expect(shifts("s1", "recorded").s2).toEqual([0, null, "alignment"]);
+  });
+
+  it("puts the ends of a collective at one moment; other ranks follow their clocks", () => {
+    const end = formatAlignment({ kind: "end", collective: collectiveKey(collective) });
+    expect(shifts("s1", end)).toMatchObject({ s2: [-240, null, "alignment"], s0: [100, 7, "clock"] });
+    // The open rank is no member: the first member keeps the place that its clock gives it.
+    const found = shifts("s0", end);
+    expect(found.s1?.[0]).toBe(-100);
+    expect(500 + Number(found.s1?.[0])).toBe(740 + Number(found.s2?.[0]));
+  });
+
+  it("puts the starts of a step at one moment, and adds offsets by hand to those of the others", () => {
+    expect(shifts("s2", "step:7")).toMatchObject({ s0: [2000, null, "alignment"], s3: [-1000, null, "alignment"] });
+    expect(shifts("s1", "", "s0:40,s1:15")).toMatchObject({ s0: [125, 7, "clock"], s1: [0, null, "alignment"] });
+  });
+
+  it("is the same after the way through a link", () => {
+    for (const text of [
+      "",
+      "recorded",
+      "step:a:b",
+      formatAlignment({ kind: "end", collective: collectiveKey(collective) }),
+    ]) {
+      expect(formatAlignment(parseAlignment(text))).toBe(text);
+    }
+    expect(parseAlignment("step:")).toEqual({ kind: "clock" });
+    expect(formatOffsets(parseOffsets("a:-5,b:x,c:0,d:7"))).toBe("a:-5,d:7");
+  });
+});
+
+describe("choice of ranks", () => {
+  const run = {
+    id: "r",
+    workers: ["a", "b", "c"].map((id) => ({
+      id,
+      label: id,
+      spans: id === "c" ? [{ id: "c1" }] : [{ id: `${id}1` }, { id: `${id}2` }],
+    })),
+  } as unknown as RunJson;
+
+  it("takes the spans with the number of the open one", () => {
+    expect(ranksOf(run, "b2").map(({ span }) => span)).toEqual(["a2", "b2"]);
+    expect(ranksOf(run, "a1").map(({ span }) => span)).toEqual(["a1", "b1", "c1"]);
+  });
+
+  it("is kept in a link; ranks that are gone are left out", () => {
+    const ranks = ranksOf(run, "a1");
+    expect(parseChoice("", ranks)).toEqual([]);
+    expect(parseChoice(formatChoice(new Set(["a1", "b1", "c1"]), ranks), ranks)).toEqual(ranks);
+    expect(formatChoice(new Set(["c1", "a1", "x"]), ranks)).toBe("a1.c1");
+    expect(parseChoice("c1.x", ranks).map(({ span }) => span)).toEqual(["c1"]);
+  });
+
+  it("offers the stage of the straggler, stages, groups and hosts of some ranks", () => {
+    const lines = [1, 1, 2, 2].map((stage, at) =>
+      line(`s${at}`, null, { pipeline_stage: stage, host: at < 3 ? "x" : "y" }),
+    );
+    const groups = [
+      { group: "g", title: "tp", spans: ["s0", "s1"] },
+      { group: "all", title: "", spans: ["s0", "s1", "s2", "s3"] },
+    ];
+    expect(rankSets({ ...data, lines, groups }).map(({ kind, name, spans }) => [kind, name, spans.join()])).toEqual([
+      ["straggler", "1", "s0,s1"],
+      ["stage", "1", "s0,s1"],
+      ["stage", "2", "s2,s3"],
+      ["group", "g", "s0,s1"],
+      ["host", "x", "s0,s1,s2"],
+    ]);
+  });
+});
+
+function answer(): ArrayBuffer {
+  const header = {
+    base: "1000000000000000500",
+    t0: 100,
+    t1: 140,
+    bins: 4,
+    unit: 2,
+    parts: ["computing", "free"],
+    strips: [
+      { span: "a", state: "ready", waits: [[110, 120, "5"]] },
+      { span: "b", state: "reading", waits: [] },
+    ],
+    columns: { a: ["u32", 0, 8] },
+  };
+  let text = JSON.stringify(header);
+  text += " ".repeat((8 - (text.length % 8)) % 8);
+  const bytes = new Uint8Array(8 + text.length + 32);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, 0x5542504e, true);
+  view.setUint32(4, text.length, true);
+  bytes.set(new TextEncoder().encode(text), 8);
+  [5, 0, 1, 2, 0, 5, 4, 3].forEach((value, at) => {
+    view.setUint32(8 + text.length + at * 4, value, true);
+  });
+  return bytes.buffer;
+}
+
+describe("strips", () => {
+  it("give the time of each part in any stretch, in the time of the open span", () => {
+    const found = decodeStrips(answer(), "1000000000000000000");
+    expect([found.start, found.end]).toEqual([600, 640]);
+    const strip = found.strips.get("a");
+    if (!strip) throw new Error("no strip");
+    expect(strip.waits).toEqual([{ start: 610, end: 620, rank: "5" }]);
+    expect(timesIn(found, strip, 600, 640)).toEqual([16, 24]);
+    expect(timesIn(found, strip, 605, 625)).toEqual([6, 14]);
+    expect(timesIn(found, strip, 0, 9999)).toEqual([16, 24]);
+    expect(found.strips.get("b")?.sums).toEqual([]);
+  });
+
+  it("are requested in bins of whole ns that cover the view at its resolution", () => {
+    for (const [start, scale, width] of [
+      [123.4, 0.02, 900],
+      [-5e6, 1.7, 1200],
+      [1e12, 3e6, 480],
+      [0, 40, 5000],
+    ] as const) {
+      const view = { start, scale };
+      const found = windowAround(view, width);
+      const bin = (found.end - found.start) / found.bins;
+      expect(Number.isInteger(bin) && Number.isInteger(found.start)).toBe(true);
+      expect(found.bins).toBeLessThanOrEqual(4096);
+      expect(covers(found, view, width)).toBe(true);
+      expect(covers(found, { start: start + scale * width, scale }, width)).toBe(false);
+      expect(covers(found, { start, scale: scale / 4 }, width)).toBe(bin === 1);
+    }
+  });
+});

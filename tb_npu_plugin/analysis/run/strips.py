@@ -1,0 +1,124 @@
+"""What the device of each rank does at each moment: the folded ranks of the Trace view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.intervals import Coverage, Intervals
+from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.tables import IntArray, Table, known
+
+#: Parts of the time from the first to the last device task of a rank, ids of analysis.parts.BUDGET. They sum to it.
+PARTS = ("computing", "overlapped", "waiting", "communication", "copying", "free")
+
+
+@dataclass(frozen=True)
+class DeviceTimes:
+    """When a device works, ns since the epoch. The sets are disjoint.
+
+    Attributes:
+        computing: Nothing communicates.
+        overlapped: Computing and communication.
+        exposed: Communication alone, waiting included.
+        copying: Copies alone.
+    """
+
+    computing: Intervals
+    overlapped: Intervals
+    exposed: Intervals
+    copying: Intervals
+
+    @cached_property
+    def coverage(self) -> tuple[Coverage, Coverage, Coverage, Coverage]:
+        """The sets in the order of the fields."""
+        return Coverage(self.computing), Coverage(self.overlapped), Coverage(self.exposed), Coverage(self.copying)
+
+    @cached_property
+    def extent(self) -> tuple[int, int]:
+        """Start of the first and end of the last task."""
+        sets = [one for one in (self.computing, self.overlapped, self.exposed, self.copying) if len(one.start)]
+        return min(int(one.start[0]) for one in sets), max(int(one.end[-1]) for one in sets)
+
+    @property
+    def bytes(self) -> int:
+        """Size in memory, the sums of `coverage` included."""
+        return 48 * sum(len(one.start) for one in (self.computing, self.overlapped, self.exposed, self.copying))
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A wait for a late rank, ns since the epoch. rank: "5"; "local 5" for a number inside the group; None if unknown."""
+
+    start: int
+    end: int
+    rank: Optional[str]
+
+
+def device_times(line: RankDevice) -> Optional[DeviceTimes]:
+    """When the device of a rank works. Communication is that of the kernels, else of the communication operators. None if no
+    task has a time."""
+    kernels = line.kernels()
+    computes, communicates, copies = _nothing(), _nothing(), _nothing()
+    if kernels is not None:
+        kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
+        is_comm, is_copied = is_communication(kernels), is_copy(kernels)
+        communicates = _times(kernels.take(is_comm), "dur_ns")
+        copies = _times(kernels.take(is_copied), "dur_ns")
+        computes = _times(kernels.take(~is_comm & ~is_copied), "dur_ns")
+    if not len(communicates.start) and line.comm_ops is not None:
+        ops = line.comm_ops
+        communicates = _times(ops.take(known(ops.ints("start_ns")) & known(ops.ints("elapse_ns"))), "elapse_ns")
+    if not any(len(one.start) for one in (computes, communicates, copies)):
+        return None
+    return DeviceTimes(
+        computing=intervals.subtract(computes, communicates),
+        overlapped=intervals.overlap(computes, communicates),
+        exposed=intervals.subtract(communicates, computes),
+        copying=intervals.subtract(copies, intervals.merge(computes, communicates)),
+    )
+
+
+def exposed_waits(run: RunCommunication, at: int, times: DeviceTimes) -> list[Wait]:
+    """When a line of the run waits for the last rank and computes nothing, the longest first."""
+    waits, names = run.waits_for_last[at], run.names_of_last(at)
+    found = []
+    for row in np.flatnonzero(waits.time > 0).tolist():
+        start = waits.start[row : row + 1]
+        own = intervals.overlap(times.exposed, Intervals(start, start + waits.time[row]))
+        found += [Wait(*piece, names[row]) for piece in zip(own.start.tolist(), own.end.tolist())]
+    return sorted(found, key=lambda one: one.start - one.end)
+
+
+def coverage_of(waits: Sequence[Wait]) -> Coverage:
+    """The moments in a wait."""
+    start, end = (np.array([getattr(one, key) for one in waits], dtype=np.int64) for key in ("start", "end"))
+    return Coverage(intervals.union(start, end))
+
+
+def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArray:
+    """Time of each part between neighbouring edges, ns: a row for each of PARTS. waiting: the exposed
+    waits. Before the first
+    task and after the last, all parts are 0."""
+    computing, overlapped, exposed, copying = (np.diff(one.until(edges)) for one in times.coverage)
+    waits = np.diff(waiting.until(edges))
+    recorded = np.diff(np.clip(edges, *times.extent))
+    free = recorded - computing - overlapped - exposed - copying
+    return np.stack([computing, overlapped, waits, exposed - waits, copying, free])
+
+
+def _times(rows: Table, length: str) -> Intervals:
+    start = rows.ints("start_ns")
+    return intervals.union(start, start + rows.ints(length))
+
+
+def _nothing() -> Intervals:
+    none = np.zeros(0, dtype=np.int64)
+    return Intervals(none, none)

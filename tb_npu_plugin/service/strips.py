@@ -1,0 +1,73 @@
+"""What the ranks of a run do over time, computed once for each reading of a rank."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tb_npu_plugin.analysis.intervals import Coverage
+from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.strips import DeviceTimes, Wait, coverage_of, device_times, exposed_waits
+from tb_npu_plugin.store.cache.memory import LruCache
+from tb_npu_plugin.store.span import Span
+from tb_npu_plugin.views.trace_ranks import line_of
+
+#: Limit of the times of ranks in memory, bytes, and number of runs whose waits are kept.
+TIMES_BYTES = 1 << 28
+RUNS = 2
+
+
+@dataclass(frozen=True)
+class Strip:
+    """What a rank does over time. waits: exposed, the longest first; waiting: their moments."""
+
+    times: DeviceTimes
+    waits: Sequence[Wait]
+    waiting: Coverage
+
+
+class RunStrips:
+    """The strips of the ranks of a run that are read."""
+
+    def __init__(self, spans: Sequence[Span], times: LruCache[tuple[Any, ...], Any]) -> None:
+        self._spans = {span.token: span for span in spans}
+        self._run = RunCommunication(spans)
+        self._times = times
+        self._waits: dict[str, tuple[Sequence[Wait], Coverage]] = {}
+        self._lock = threading.Lock()
+
+    def has(self, span: str) -> bool:
+        """Whether the span (its token) is read."""
+        return span in self._spans
+
+    def of(self, span: str) -> Strip | None:
+        """The strip of a span that is read; None if it has several devices, or no task has a time."""
+        at = line_of(self._run, span)
+        if at is None:
+            return None
+        line = self._run.lines[at]
+        times: DeviceTimes | None = self._times.get(
+            (span, *self._spans[span].entries.items()), lambda: device_times(line)
+        )
+        if times is None:
+            return None
+        with self._lock:  # several requests begin at once
+            if span not in self._waits:
+                waits = exposed_waits(self._run, at, times)
+                self._waits[span] = waits, coverage_of(waits)
+        return Strip(times, *self._waits[span])
+
+
+class StripCache:
+    """The strips of the runs that were asked for last."""
+
+    def __init__(self) -> None:
+        self._times: LruCache[tuple[Any, ...], Any] = LruCache(TIMES_BYTES, lambda times: times.bytes)
+        self._runs: LruCache[tuple[Any, ...], RunStrips] = LruCache(RUNS, lambda run: 1)
+
+    def get(self, spans: Sequence[Span]) -> RunStrips:
+        """The strips of `spans`, new if one of them was read again."""
+        version = tuple((span.token, *span.entries.items()) for span in spans)
+        return self._runs.get(version, lambda: RunStrips(spans, self._times))

@@ -1,0 +1,126 @@
+"""Several ranks in the Trace view, as a person uses them: from the strips of all ranks to the slow one."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+from playwright.sync_api import expect
+
+from tests.e2e.conftest import Open, Plugin
+from tests.e2e.timeline import param, settled, shown
+from tests.support.trace import decode
+
+
+def strips_settled(plugin: Plugin) -> None:
+    """Wait until all traces are read, and rows and strips are drawn."""
+    expect(plugin.frame.locator(".rank-strip-name.slow")).to_have_count(1)
+    settled(plugin)
+    plugin.frame.locator(".rank-strips[data-ready=yes]").wait_for()
+    settled(plugin)
+
+
+def epoch(plugin: Plugin, span: str) -> list[int]:
+    """Visible part of the time axis, ns since the epoch."""
+    base = int(plugin.get(f"view/trace?span={span}")["base_ns"])
+    return [base + round(time) for time in shown(plugin)]
+
+
+def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place)
+    settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    assert frame.locator(".rank-strips").count() == 0, "a link without ranks opens one"
+    frame.get_by_role("button", name="Ranks: 0 of 8").click()
+    frame.get_by_role("button", name="All", exact=True).click()
+    page.keyboard.press("Escape")
+    strips_settled(plugin)
+    slow = frame.locator(".rank-strip-name.slow")
+    assert slow.inner_text().split() == ["▸", "rank", "5", "straggler"]
+
+    frame.locator(".trace-tools button", has_text="Align: estimated clocks").click()
+    frame.get_by_role("radio", name="end of hcom_allReduce").first.check()
+    page.keyboard.press("Escape")
+    key = unquote(param(plugin, "align")).removeprefix("end:")
+    page.keyboard.press("w")
+    page.keyboard.press("w")
+    strips_settled(plugin)
+    before = epoch(plugin, place["span"])
+
+    waits_are_drawn(plugin, place)
+    slow.click()
+    frame.locator(".rank-strip-name.slow.open").wait_for()
+    strips_settled(plugin)
+    late = plugin.get(f"view/trace_ranks?run={place['run']}&span={place['span']}")["data"]
+    (five,) = (line["span"] for line in late["lines"] if line["rank"] == 5)
+    assert f"span={five}" in page.url
+    (ends,) = (
+        {one["span"]: one["end"] for one in found["ends"]}
+        for found in late["collectives"]
+        if [found["step"], found["group"], found["operator"], str(found["occurrence"])] == key.split("~")
+    )
+    shift = ends[five] - ends[place["span"]]
+    assert shift != 0, "the clocks of the demo differ"
+    assert epoch(plugin, five) == [time + shift for time in before], "the same moment of the aligned ranks"
+
+    page.mouse.move(0, 0)  # what is under the pointer is highlighted
+    strips_settled(plugin)
+    drawn = pictures(plugin)
+    other = open_plugin(demo_server)
+    other.go(page.url)
+    other.ready("trace")
+    strips_settled(other)
+    assert pictures(other) == drawn
+
+
+def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place, **{"trace.ranks": "all"})
+    strips_settled(plugin)
+    ranks = plugin.get(f"view/trace_ranks?run={place['run']}&span={place['span']}")
+    last = int(ranks["base_ns"]) + max(line["end"] for line in ranks["data"]["lines"])
+    own = epoch(plugin, place["span"])
+    assert own[1] < last, "rank 5 works longer than rank 0 was recorded"
+    plugin.page.keyboard.press("Control+0")
+    strips_settled(plugin)
+    assert epoch(plugin, place["span"])[1] >= last
+
+    base = int(plugin.get(f"view/trace?span={place['span']}")["base_ns"])
+    tail = (own[1] - base, last - base)
+    plugin.open("trace", **place, **{"trace.ranks": "all", "trace.range": f"{tail[0]},{tail[1]}"})
+    strips_settled(plugin)
+    assert shown(plugin) == tail
+
+
+def pictures(plugin: Plugin) -> list[str]:
+    """Ruler, strips and rows as drawn."""
+    canvases = plugin.frame.locator(".tl-top, .rank-strips-canvas, .tl-base")
+    found: list[str] = canvases.evaluate_all("found => found.map(canvas => canvas.toDataURL())")
+    assert len(found) == 3
+    return found
+
+
+def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
+    """The strip of the open rank has the colour of waiting where the server says that the rank waits all the time."""
+    start, end = epoch(plugin, place["span"])
+    query = f"run={place['run']}&span={place['span']}&spans={place['span']}&base={start}&t0=0&t1={end - start}&bins=100"
+    answer = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips?{query}").body()
+    header, columns = decode(answer)
+    waiting = columns[place["span"]].reshape(-1, 100)[header["parts"].index("waiting")] * header["unit"]
+    bins = [at for at in range(100) if waiting[at] >= (end - start) // 100]
+    assert bins, "no wait in the view"
+    canvas = plugin.frame.locator(".rank-strips-canvas")
+    found = canvas.evaluate(
+        """(canvas, bins) => {
+          const gutter = canvas.clientWidth < 760 ? 130 : 210, ratio = canvas.width / canvas.clientWidth;
+          const pixel = x => Array.from(canvas.getContext("2d").getImageData(x * ratio, 5 * ratio, 1, 1).data).slice(0, 3);
+          const width = canvas.clientWidth - gutter;
+          const colour = getComputedStyle(canvas).getPropertyValue("--c-wait").trim();
+          const wanted = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
+          return [wanted, bins.map(bin => pixel(gutter + width * (bin + 0.5) / 100))];
+        }""",
+        bins,
+    )
+    assert all(pixel == found[0] for pixel in found[1])

@@ -1,0 +1,51 @@
+"""Strips and clocks of recorded ranks against the profiler's own figures (docs/facts/analysis.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.http.conftest import serving
+from tests.support.span import REAL_DATA
+from tests.support.trace import decode
+from tests.unit.discovery.test_watch import until
+
+#: Computing, overlapped, exposed communication and free of each rank from step_trace_time.csv or STEP_TRACE_TIME, us.
+EXPECTED = {
+    "ascend_pt_text_level1": {
+        "parts": [(8873.756, 4028.675, 101963.203, 25744.050), (8878.295, 4016.239, 96359.047, 26675.274)],
+        "offset": -8136,
+    },
+    "ascend_pt_db_level1": {
+        "parts": [(8903.431, 4036.153, 98071.947, 25258.144), (8915.634, 4034.140, 94556.050, 25840.499)],
+        "offset": 14516,
+    },
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_strips_sum_to_the_recorded_step_and_clocks_agree(name: str, tmp_path: Path) -> None:
+    logdir = REAL_DATA / name
+    if not logdir.exists():
+        pytest.skip("recorded data are not here")
+    with serving(tmp_path, str(logdir)) as browser:
+        first, second = browser.spans()
+        (run,) = browser.json("/api/catalog")["runs"]
+        query = {"run": run["id"], "span": first}
+
+        def found() -> Any:
+            view = browser.view("trace_ranks", **query)
+            return all(line["is_traced"] for line in view["data"]["lines"]) and len(view["data"]["lines"]) == 2 and view
+
+        assert until(lambda: bool(found()))
+        view = found()
+        window = {"base": view["base_ns"], "t0": str(-(10**9)), "t1": str(10**9), "bins": "1"}
+        response = browser.ask("/api/timeline/strips", **query, **window, spans=f"{first},{second}")
+    header, columns = decode(response.data)
+    for span, expected in zip((first, second), EXPECTED[name]["parts"]):  # type: ignore[call-overload]
+        part = dict(zip(header["parts"], (columns[span] * header["unit"] / 1000).tolist()))
+        shown = part["computing"] + part["overlapped"], part["overlapped"], part["waiting"] + part["communication"]
+        assert (*shown, part["free"]) == pytest.approx(expected, abs=0.03)
+    assert view["data"]["lines"][1]["clock"]["offset"] == EXPECTED[name]["offset"]
