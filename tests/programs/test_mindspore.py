@@ -21,6 +21,7 @@ from tb_npu_plugin.capture.mindspore import environment
 from tb_npu_plugin.capture.mindspore.raw_data import read
 from tests.conftest import ROOT
 from tests.programs import python_of
+from tests.programs.mindspore import run_script
 from tests.support.cli import shown as show_json
 from tests.support.invariants import check_all
 from tests.support.span import found_spans
@@ -234,13 +235,8 @@ SAVE = ["stop", "finalize", "clear"]
 
 def run(folder: Path, script: str, *arguments: str, simulated: bool = True, **variables: str) -> str:
     """Run a script in a folder; gives what it printed."""
-    python = python_of("mindspore")
     (folder / "train.py").write_text(MODEL + script)
-    command = [str(python), *(["-m", "tb_npu_plugin.capture.run"] if simulated else []), "train.py", *arguments]
-    environment_ = {**os.environ, "PYTHONPATH": str(ROOT), "GLOG_v": "2", **variables}
-    done = subprocess.run(command, cwd=folder, env=environment_, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout + done.stderr
+    return run_script(folder, Path("train.py"), *arguments, simulated=simulated, **variables)
 
 
 def results(folder: Path) -> list[Path]:
@@ -300,6 +296,26 @@ def test_environment_variable_records_the_run(tmp_path: Path) -> None:
     run(tmp_path, OPTIONS, MS_PROFILER_OPTIONS=json.dumps(options))
     (result,) = results(tmp_path / "result")
     assert len(kernels(result)) == len(read(result).launches) > 0
+
+
+def test_without_private_names_there_are_executions_alone(tmp_path: Path) -> None:
+    """Another version of MindSpore may lack the runtime profiler and the dispatch mode."""
+    script = """
+import mindspore._c_expression as native
+from mindspore.profiler import profile, tensorboard_trace_handler
+del native._framework_profiler_clear
+sys.modules["mindspore.utils.ms_dispatch"] = None
+mindspore.set_device("Ascend")
+net, x = nn.Dense(8, 4), Tensor(np.ones((2, 8), np.float32))
+with profile(on_trace_ready=tensorboard_trace_handler("./result")):
+    net(x).asnumpy()
+"""
+    printed = run(tmp_path, script)
+    assert printed.count("This MindSpore has no runtime profiler") == 1
+    (result,) = results(tmp_path)
+    launches = read(result).launches
+    assert len(kernels(result)) == len(launches) > 0
+    assert {launch.tid for launch in launches} == {0}
 
 
 def test_second_profile_is_refused(tmp_path: Path) -> None:

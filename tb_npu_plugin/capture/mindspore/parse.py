@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -66,6 +67,8 @@ _COLLECTIVES = {
     "AlltoAll": "hcom_alltoall_",
 }
 _WORLD = "hccl_world_group"
+#: Inputs of an operator whose shapes are unknown: as many as any rule reads.
+_ONE_ELEMENT = ((1, 1, 1, 1),) * 3
 #: Events in which a thread waits for another one.
 _WAITS = re.compile("Wait|Asnumpy|SyncStream")
 
@@ -151,12 +154,20 @@ class _Step(NamedTuple):
     until: int
 
 
+def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
+    kernel = replace(
+        launch.kernel, inputs="", outputs="", input_types="", output_types="", input_formats="", output_formats=""
+    )
+    return replace(launch, kernel=kernel)
+
+
 class Replay:
     """One capture. `segments` may be taken once."""
 
     def __init__(self, data: RawData, chip: Chip, options: Options) -> None:
         capture = data.capture
         self._data, self._options, self._kernels = data, options, KernelFactory(chip)
+        self._without_shapes = cache(_without_shapes)
         self._clock = HostClock(*np.array(_held_up(data, capture["pid"]) or [(0, 0)], dtype=np.int64).T)
         start = int(self._clock(capture["start"]))
         self.process = Process(
@@ -232,11 +243,13 @@ class Replay:
         host.end_operator(op)
 
     def _kernels_of(self, launch: Launch) -> tuple[KernelLaunch, ...]:
-        """Kernels of an operator. Inputs without a known type are FLOAT; without known shapes, one element."""
-        shapes = launch.shapes or ((1,),)
+        """Kernels of an operator. Inputs without a known type are FLOAT; those without known shapes take as long as one
+        element, and the result does not show them."""
+        shapes = launch.shapes or _ONE_ELEMENT
         types = tuple(_TYPES.get(one, "float") for one in launch.types)
         types = types if len(types) == len(shapes) else ("float",) * len(shapes)
-        return self._kernels.launches(OPERATORS.get(launch.type, f"mindspore::{launch.type}"), shapes, types)
+        made = self._kernels.launches(OPERATORS.get(launch.type, f"mindspore::{launch.type}"), shapes, types)
+        return made if launch.shapes else tuple(map(self._without_shapes, made))
 
     def _communicate(self, launch: Launch, type_: str, group: Group) -> None:
         """A collective: the other ranks are assumed to arrive with this one."""

@@ -3,7 +3,7 @@
 MindSpore's profiler keeps its device side in a registry of platforms. On a machine without an NPU this module puts its own
 platform there: names, checks, messages, schedule and folders stay MindSpore's; what is recorded comes from here. The CPU
 executes the operators; MindSpore's CPU profiler and its runtime profiler write when and on which thread (raw_data.py), and
-parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and nowhere else.
+parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and in runtime_profiler.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,15 +30,12 @@ from mindspore.profiler.profiler_interface import ProfilerInterface
 
 from tb_npu_plugin.capture.mindspore.marks import Marks
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
+from tb_npu_plugin.capture.mindspore.runtime_profiler import RuntimeProfiler, keep_for_captures
 from tb_npu_plugin.capture.mindspore.shapes import DispatchedShapes
 from tb_npu_plugin.capture.mindspore.stacks import PythonStacks
 from tb_npu_plugin.schema.torch_npu_json import SIMULATED
 
 CPU = "CPU"
-
-
-#: Folder in which the runtime profiler writes.
-_SAVE_PATH = "MS_DEV_SAVE_GRAPHS_PATH"
 
 
 class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
@@ -58,7 +54,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._pipeline = data_engine.GlobalContext.profiling_manager() if self._context.data_process else None
         if self._pipeline is not None:
             self._pipeline.init()
-        self._saved_path: str | None = None
+        self._runtime = RuntimeProfiler(self._framework / RUNTIME_FOLDER)
         self._started = 0
 
     def start(self) -> None:
@@ -68,15 +64,13 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._cpu.enable_op_time()
         if self._context.profile_memory:
             self._cpu.enable_profile_memory()
-        self._saved_path = os.environ.get(_SAVE_PATH)
-        os.environ[_SAVE_PATH] = str(self._framework / RUNTIME_FOLDER)
         self._started = time.time_ns()
         self._write(self._capture(None))
         if self._pipeline is not None:
             self._pipeline.start()
         if self._has_marks:
             self._marks.start()
-        native._framework_profiler_step_start()
+        self._runtime.start()
         atexit.register(self._detach)  # a script may end while it is profiled
         self._shapes.start()
         if self._has_stacks:
@@ -86,7 +80,6 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         """Stop recording, and write what was recorded."""
         atexit.unregister(self._detach)
         self._detach()
-        native._framework_profiler_step_end()
         stopped = time.time_ns()
         if self._has_marks:
             self._marks.stop()
@@ -94,12 +87,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         if self._pipeline is not None:
             self._pipeline.stop()
             self._pipeline.save(str(self._framework))
-        with _silent():  # it prints a summary
-            native._framework_profiler_clear()
-        if self._saved_path is None:
-            del os.environ[_SAVE_PATH]
-        else:
-            os.environ[_SAVE_PATH] = self._saved_path
+        self._runtime.stop()
         self._write(self._capture(stopped))
         host = {"dispatched": self._shapes.calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
         (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
@@ -175,6 +163,7 @@ def activate() -> None:
 
 def resume() -> None:
     """MindSpore is imported: captures that began before (MS_PROFILER_OPTIONS) record shapes from now."""
+    keep_for_captures()
     for platform in ProfilerInterface.platform_profilers_set:
         if isinstance(platform, SimulatedPlatform):
             platform.record_shapes()
@@ -183,25 +172,3 @@ def resume() -> None:
 def is_recording() -> bool:
     """A capture is in progress in this process."""
     return bool(ProfilerInterface.is_initialized)
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """What native code prints on stdout goes nowhere."""
-    sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    try:
-        yield
-    finally:
-        native_flush()
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
-
-
-def native_flush() -> None:
-    """Write out what C++ has buffered for stdout."""
-    import ctypes
-
-    ctypes.CDLL(None).fflush(None)

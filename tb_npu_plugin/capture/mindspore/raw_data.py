@@ -24,6 +24,7 @@ _DETAIL = re.compile(
     r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
     r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
 )
+_END = 1 << 62
 _LAUNCHES = ("KernelLaunch", "LaunchTask")
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
@@ -82,7 +83,13 @@ def read(folder: Path) -> RawData:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
     data = RawData(capture)
-    events = [event for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv")) for event in _events(path)]
+    since, until = capture["start"], capture["end"] or _END
+    events = [
+        event
+        for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv"))
+        for event in _events(path)
+        if since <= event.start < until  # with Model.train in PyNative mode MindSpore adds what comes after the capture
+    ]
     launched = sorted(event for event in events if _is_launch(event.name))
     data.steps = sorted(event for event in events if _mark_of(event.name))
     data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))

@@ -26,9 +26,11 @@ STEPS, STEP_US, COMPUTED_US = 2, 2_000, 200
 PID, LAUNCHING = 77, 79
 
 
-def write_capture(logdir: Path, runtime: bool = True, launching: int = LAUNCHING, **parameters: Any) -> Path:
+def write_capture(
+    logdir: Path, runtime: bool = True, launching: int = LAUNCHING, shapes: bool = True, **parameters: Any
+) -> Path:
     """Write a folder with two steps of four launches. runtime: with the framework's events; launching: thread that launches and
-    computes; parameters: of the profile."""
+    computes; shapes: MindSpore lists them; parameters: of the profile."""
     folder = logdir / f"host_{PID}_20261123132140707_ascend_ms"
     framework = folder / "FRAMEWORK"
     (framework / "runtime" / "rank_0").mkdir(parents=True)
@@ -42,11 +44,11 @@ def write_capture(logdir: Path, runtime: bool = True, launching: int = LAUNCHING
         # the main thread waits for the last launch
         events.append(_event("stage:WaitPipeline", "Default", "Default", begin + 1_300 * US, begin + 1_600 * US, PID))
         events.append(_event("stage:RunGraph", "Default", "Default", begin + 10 * US, begin + 1_900 * US, PID))
-        for number, (node, shapes) in enumerate(zip(NODES, SHAPES)):
+        for number, (node, of_inputs) in enumerate(zip(NODES, SHAPES)):
             at = begin + (100 + 400 * number) * US
             executions[node].append(f"{at},{COMPUTED_US / 1000},0")
             name = node.rpartition("/")[2]
-            rows.append(f"{name.partition('-')[0]};{name};1;input_1:{shapes};input_3:NoShape;")
+            rows.append(f"{name.partition('-')[0]};{name};1;input_1:{of_inputs};input_3:NoShape;" if shapes else ";;1;")
             events.append(
                 _event("module:Kernel", "KernelLaunch", node, at - US, at + (COMPUTED_US + 1) * US, launching)
             )

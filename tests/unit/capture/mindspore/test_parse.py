@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from tb_npu_plugin.capture.mindspore.parse import parse_folder
+from tb_npu_plugin.capture.mindspore.raw_data import read
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
 from tests.support.invariants import check_all, query
 from tests.support.span import found_spans
-from tests.unit.capture.mindspore.captures import COMPUTED_US, LAUNCHING, NODES, PID, STEP_US, STEPS, write_capture
+from tests.unit.capture.mindspore.captures import (
+    COMPUTED_US,
+    LAUNCHING,
+    NODES,
+    PID,
+    START,
+    STEP_US,
+    STEPS,
+    write_capture,
+)
 
 
 def rows(folder: Path, name: str) -> list[dict[str, str]]:
@@ -68,6 +79,26 @@ def test_executions_alone_are_enough(tmp_path: Path) -> None:
     parse_folder(folder)
     assert len(rows(folder, "kernel_details.csv")) == 8
     assert len(rows(folder, "step_trace_time.csv")) == 1
+
+
+def test_unknown_shapes_stay_unknown(tmp_path: Path) -> None:
+    """MindSpore before 2.10 does not list them in PyNative mode."""
+    folder = write_capture(tmp_path, shapes=False)
+    parse_folder(folder)
+    kernels = rows(folder, "kernel_details.csv")
+    assert [row["Type"] for row in kernels[:4]] == ["MatMulV3", "BiasAdd", "MatMulV3", "ApplyAdamWV2"]
+    assert {row["Input Shapes"] for row in kernels} == {"N/A"} == {row["Output Data Types"] for row in kernels}
+
+
+def test_events_after_the_capture_are_left_out(tmp_path: Path) -> None:
+    """With Model.train in PyNative mode MindSpore adds them to the files."""
+    folder = write_capture(tmp_path)
+    (path,) = folder.rglob("RuntimeProfilerDetail*.csv")
+    lines = path.read_text().splitlines()
+    later = str(START + STEPS * STEP_US * 1000)
+    path.write_text("\n".join([*lines, *(re.sub(r"start_time:\d+", f"start_time:{later}", line) for line in lines)]))
+    data = read(folder)
+    assert len(data.steps) == STEPS and {launch.tid for launch in data.launches} == {LAUNCHING}
 
 
 def test_capture_that_was_not_parsed_says_how(tmp_path: Path) -> None:
