@@ -272,9 +272,12 @@ def test_pynative_step_of_two_blocks(tmp_path: Path) -> None:
     run(tmp_path, SCHEDULE)
     (result,) = results(tmp_path)
     data, rows = read(result), kernels(result)
-    assert len(data.launches) == len(rows) == 2 * 142
+    assert len(data.launches) == len(rows) > 0
     assert all(launch.node in row["Name"] for launch, row in zip(data.launches, rows))
-    assert sum(launch.shapes is not None for launch in data.launches) >= 2 * 140
+    version = json.loads(next(result.glob("profiler_info_*.json")).read_bytes())["ms_version"]
+    if version.startswith("2.10."):  # others launch other operators, and have no dispatch mode
+        assert len(rows) == 2 * 142
+        assert sum(launch.shapes is not None for launch in data.launches) >= 2 * 140
     assert len(data.marks) == 2 and data.stacks
     assert check_all(result) == {"05", "06", "07", "08", "11", "14"}
     for view in ("overview", "trace", "kernel", "operator", "idle", "step_trace", "memory", "doctor"):
@@ -296,6 +299,24 @@ def test_environment_variable_records_the_run(tmp_path: Path) -> None:
     run(tmp_path, OPTIONS, MS_PROFILER_OPTIONS=json.dumps(options))
     (result,) = results(tmp_path / "result")
     assert len(kernels(result)) == len(read(result).launches) > 0
+
+
+def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+    """On the console and in the result: a sunk graph, and blocks of memory."""
+    script = """
+from mindspore.profiler import profile, tensorboard_trace_handler
+mindspore.set_context(mode=mindspore.GRAPH_MODE, device_target="Ascend")
+for name in ("first", "second"):
+    with profile(profile_memory=name == "first", on_trace_ready=tensorboard_trace_handler(name)):
+        dense_model().train(1, data(), dataset_sink_mode=name == "first", sink_size=4)
+"""
+    printed = run(tmp_path, script)
+    assert printed.count("A sunk graph") == printed.count("no blocks of memory") == 1
+    found = {name: found_spans(tmp_path / name)[0].problems for name in ("first", "second")}
+    assert {name: sum(one.code == "not_simulated" for one in problems) for name, problems in found.items()} == {
+        "first": 2,
+        "second": 0,
+    }
 
 
 def test_without_private_names_there_are_executions_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tb_npu_plugin.capture.mindspore.raw_data import read
 from tests.conftest import ROOT
 from tests.programs.mindspore import EXAMPLES, POINTS, run_example
+from tests.support.cli import shown as show_json
 from tests.support.invariants import check_all
 from tests.support.span import found_spans
 
@@ -75,6 +76,9 @@ def test_example(tmp_path: Path, name: str) -> None:
             POINTS if name == "model_train" else dict.fromkeys(POINTS)
         )
     assert not list(tmp_path.glob("run/rank_*")), "files of the runtime profiler beside the script"
+    if name == "model_train":
+        shown = show_json("step_trace", tmp_path)["data"]
+        assert (shown["fp_point"], shown["bp_point"]) == tuple(POINTS.values())
     if name == "dynamic":
         assert [result.parent.name for result in results] == ["rank0_start2_stop5", "rank0_start8_stop10"]
     if name == "mindformers_profile":

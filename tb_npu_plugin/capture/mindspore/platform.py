@@ -28,12 +28,14 @@ from mindspore.profiler.platform import npu_profiler
 from mindspore.profiler.platform.base_profiler import BaseProfiler
 from mindspore.profiler.profiler_interface import ProfilerInterface
 
+from tb_npu_plugin import __version__
+from tb_npu_plugin.capture.mindspore.left_out import say_left_out
 from tb_npu_plugin.capture.mindspore.marks import Marks
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
-from tb_npu_plugin.capture.mindspore.runtime_profiler import RuntimeProfiler, keep_for_captures
+from tb_npu_plugin.capture.mindspore.runtime_profiler import RuntimeProfiler
 from tb_npu_plugin.capture.mindspore.shapes import DispatchedShapes
 from tb_npu_plugin.capture.mindspore.stacks import PythonStacks
-from tb_npu_plugin.schema.torch_npu_json import SIMULATED
+from tb_npu_plugin.schema.torch_npu_json import LEFT_OUT, SIMULATED
 
 CPU = "CPU"
 
@@ -96,7 +98,9 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         info.ms_profiler_info = {"rank_id": self._context.rank_id, "device_id": self._context.device_id}
         info.jit_level = self._context.jit_level or ""
         info.save(str(self._folder), self._context.rank_id)
-        ProfilerMetaData.metadata[SIMULATED] = True  # written when the capture is finalized
+        left_out = say_left_out(self._started, bool(self._context.profile_memory), info.jit_level)
+        # written when the capture is finalized
+        ProfilerMetaData.metadata[SIMULATED] = {"by": f"tb-npu-plugin {__version__}", LEFT_OUT: left_out}
 
     def record_shapes(self) -> None:
         """Record shapes, if that could not begin with the capture."""
@@ -163,7 +167,6 @@ def activate() -> None:
 
 def resume() -> None:
     """MindSpore is imported: captures that began before (MS_PROFILER_OPTIONS) record shapes from now."""
-    keep_for_captures()
     for platform in ProfilerInterface.platform_profilers_set:
         if isinstance(platform, SimulatedPlatform):
             platform.record_shapes()

@@ -13,6 +13,7 @@ from tb_npu_plugin.capture.mindspore.parse import parse_folder
 from tb_npu_plugin.capture.mindspore.raw_data import read
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.errors import BadFile
+from tb_npu_plugin.schema.torch_npu_json import LEFT_OUT, MEMORY_BLOCKS, SIMULATED, SUNK_GRAPH
 from tests.support.invariants import check_all, query
 from tests.support.span import found_spans
 from tests.unit.capture.mindspore.captures import (
@@ -99,6 +100,18 @@ def test_events_after_the_capture_are_left_out(tmp_path: Path) -> None:
     path.write_text("\n".join([*lines, *(re.sub(r"start_time:\d+", f"start_time:{later}", line) for line in lines)]))
     data = read(folder)
     assert len(data.steps) == STEPS and {launch.tid for launch in data.launches} == {LAUNCHING}
+
+
+def test_result_says_what_is_left_out(tmp_path: Path) -> None:
+    folder = write_capture(tmp_path)
+    metadata = {SIMULATED: {"by": "tb-npu-plugin", LEFT_OUT: [MEMORY_BLOCKS, SUNK_GRAPH, "of a newer version"]}}
+    (folder / "profiler_metadata.json").write_text(json.dumps(metadata))
+    parse_folder(folder)
+    (span,) = found_spans(tmp_path)
+    assert span.capture.simulated
+    problems = [one for one in span.problems if one.code == "not_simulated"]
+    assert [one.where for one in problems] == [MEMORY_BLOCKS, SUNK_GRAPH]
+    assert "profile_memory" in problems[0].found and {one.severity for one in problems} == {"info"}
 
 
 def test_capture_that_was_not_parsed_says_how(tmp_path: Path) -> None:
