@@ -387,22 +387,24 @@ with mindspore.profiler.profile(on_trace_ready=mindspore.profiler.tensorboard_tr
 
 def test_two_ranks_communicate(tmp_path: Path) -> None:
     script = """
-from mindspore.communication import init
+from mindspore.communication import create_group, get_rank, init
 from mindspore.profiler import ProfilerLevel, profile, schedule, tensorboard_trace_handler
 mindspore.set_context(mode=mindspore.GRAPH_MODE, device_target="Ascend")
 init("hccl")
+create_group("pair", [0, 1])
 class Net(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.dense, self.reduce = nn.Dense(64, 64), ops.AllReduce()
+        self.dense, self.reduce, self.gather = nn.Dense(64, 64), ops.AllReduce(group="pair"), ops.AllGather()
     def construct(self, x):
-        return self.reduce(self.dense(x))
+        return self.gather(self.reduce(self.dense(x)))
 net, x = Net(), Tensor(np.random.rand(8, 64).astype(np.float32))
 net(x)
 config = mindspore.profiler._ExperimentalConfig(profiler_level=ProfilerLevel.Level1)
 with profile(schedule=schedule(wait=0, warmup=0, active=2, repeat=1), experimental_config=config,
              on_trace_ready=tensorboard_trace_handler("./result")) as prof:
     for _ in range(3):
+        time.sleep(0.05 * get_rank())
         net(x).asnumpy()
         prof.step()
 """
@@ -421,6 +423,17 @@ with profile(schedule=schedule(wait=0, warmup=0, active=2, repeat=1), experiment
     found = results(tmp_path)
     assert len(found) == 2 and all("12" in check_all(result) for result in found)
     assert {span.capture.rank for span in found_spans(tmp_path / "result")} == {0, 1}
+    waited = {}
+    for result in found:
+        metadata = json.loads((result / "profiler_metadata.json").read_bytes())
+        assert metadata["parallel_group_info"]["pair"]["global_ranks"] == [0, 1]
+        rank = metadata["parallel_group_info"]["hccl_world_group"]["group_rank"]
+        steps = json.loads((result / "ASCEND_PROFILER_OUTPUT/communication.json").read_bytes()).values()
+        assert [len(step["collective"]) for step in steps] == [3, 3], "two collectives and their sum"
+        waited[rank] = [
+            step["collective"]["Total Op Info"]["Communication Time Info"]["Wait Time(ms)"] for step in steps
+        ]
+    assert min(waited[0]) > 30 and max(waited[1]) < 30, "rank 1 comes 50 ms later in each step"
 
 
 def test_host_with_an_npu_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,13 +29,16 @@ from mindspore.profiler.platform.base_profiler import BaseProfiler
 from mindspore.profiler.profiler_interface import ProfilerInterface
 
 from tb_npu_plugin import __version__
+from tb_npu_plugin.capture.mindspore.graphs import compiled_nodes, ranks_of
 from tb_npu_plugin.capture.mindspore.left_out import say_left_out
 from tb_npu_plugin.capture.mindspore.marks import Marks
+from tb_npu_plugin.capture.mindspore.operators import WORLD, WORLDS
+from tb_npu_plugin.capture.mindspore.ranks import wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
 from tb_npu_plugin.capture.mindspore.runtime_profiler import RuntimeProfiler
 from tb_npu_plugin.capture.mindspore.shapes import DispatchedShapes
 from tb_npu_plugin.capture.mindspore.stacks import PythonStacks
-from tb_npu_plugin.schema.torch_npu_json import LEFT_OUT, SIMULATED
+from tb_npu_plugin.schema.torch_npu_json import GROUPS, LEFT_OUT, SIMULATED
 
 CPU = "CPU"
 
@@ -90,9 +93,17 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
             self._pipeline.stop()
             self._pipeline.save(str(self._framework))
         self._runtime.stop()
-        self._write(self._capture(stopped))
-        host = {"dispatched": self._shapes.calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
+        nodes, calls = compiled_nodes(), self._shapes.calls
+        groups = self._groups({node["group"] for node in nodes.values()} | {group for *_, group in calls})
+        host = {
+            "dispatched": calls,
+            "marks": self._marks.marks,
+            "stacks": self._stacks.calls,
+            "nodes": nodes,
+            "groups": groups,
+        }
         (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
+        self._write(self._capture(stopped))  # last: the other ranks wait for its end
         info = ProfilerInfo()
         info.profiler_parameters = self._context.original_params
         info.ms_profiler_info = {"rank_id": self._context.rank_id, "device_id": self._context.device_id}
@@ -101,6 +112,12 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         left_out = say_left_out(self._started, bool(self._context.profile_memory), info.jit_level)
         # written when the capture is finalized
         ProfilerMetaData.metadata[SIMULATED] = {"by": f"tb-npu-plugin {__version__}", LEFT_OUT: left_out}
+        if groups:
+            ProfilerMetaData.metadata[GROUPS] = {
+                name: {"group_name": name, "group_rank": ranks.index(self._rank), "global_ranks": ranks}
+                for name, ranks in groups.items()
+                if self._rank in ranks
+            }
 
     def record_shapes(self) -> None:
         """Record shapes, if that could not begin with the capture."""
@@ -117,22 +134,41 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         """Nothing is left to write."""
 
     def analyse(self, **kwargs: Any) -> None:
-        """Parse the capture."""
+        """Parse the capture, once the other ranks have ended theirs."""
+        if not wait_for_other_ranks(self._folder):
+            log.warning(
+                "Another rank still records; its arrivals at collectives are not known. Parse again: analyse()."
+            )
         analyse_folder(str(self._folder))
+
+    @property
+    def _rank(self) -> int:
+        return int(self._context.rank_id)
+
+    @property
+    def _world(self) -> int:
+        return int(os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or 1)
+
+    def _groups(self, names: set[str]) -> dict[str, list[int]]:
+        """Group -> its ranks, the group of all processes first; {} for one process."""
+        return {WORLD: list(range(self._world)), **ranks_of(names.difference(WORLDS))} if self._world > 1 else {}
 
     def _capture(self, stopped: int | None) -> dict[str, Any]:
         return {
             "version": SETTINGS_VERSION,
             "framework": "mindspore",
             "pid": os.getpid(),
-            "rank": int(self._context.rank_id),
-            "world": int(os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or 1),
+            "rank": self._rank,
+            "world": self._world,
             "start": self._started,
             "end": stopped,
         }
 
     def _write(self, capture: dict[str, Any]) -> None:
-        (self._framework / CAPTURE).write_text(json.dumps(capture), encoding="utf-8")
+        path = self._framework / CAPTURE
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(capture), encoding="utf-8")
+        new.replace(path)  # the other ranks read it
 
 
 def analyse_folder(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:

@@ -91,6 +91,31 @@ def test_unknown_shapes_stay_unknown(tmp_path: Path) -> None:
     assert {row["Input Shapes"] for row in kernels} == {"N/A"} == {row["Output Data Types"] for row in kernels}
 
 
+def test_types_are_those_of_the_compiled_graphs(tmp_path: Path) -> None:
+    """An operator that they do not describe as MindSpore launched it has shapes and no types."""
+    folder = write_capture(tmp_path, graphs=True)
+    parse_folder(folder)
+    first, second = rows(folder, "kernel_details.csv")[:2]
+    assert first["Input Data Types"] == "FLOAT16;FLOAT16" and first["Output Data Types"] == "FLOAT16"
+    assert first["Output Shapes"].strip('"') == "8,128"  # its second input is transposed
+    assert second["Input Shapes"].strip('"') == "8,128;128" and second["Input Data Types"] == "N/A"
+
+
+def test_convolution_has_kernels(tmp_path: Path) -> None:
+    """Where its output is unknown, it is one kernel."""
+    folder = write_capture(tmp_path, graphs=True)
+    replaced = {"MatMul": "Conv2D", "[8, 64];input_2:[128, 64]": "[8, 3, 9, 9];input_2:[16, 3, 3, 3]"}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            text = path.read_text()
+            for old, new in {**replaced, "[8, 128]": "[8, 16, 9, 9]"}.items():
+                text = text.replace(old, new)
+            path.write_text(text)
+    parse_folder(folder)
+    kinds = [row["Type"] for row in rows(folder, "kernel_details.csv")]
+    assert kinds[:6] == ["TransData", "TransData", "Conv2D", "TransData", "BiasAdd", "Conv2D"]
+
+
 def test_events_after_the_capture_are_left_out(tmp_path: Path) -> None:
     """With Model.train in PyNative mode MindSpore adds them to the files."""
     folder = write_capture(tmp_path)
