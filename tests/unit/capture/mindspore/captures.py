@@ -97,10 +97,17 @@ def write_capture(
 
 
 def write_rank(
-    logdir: Path, rank: int, world: int, group: list[int], begins: list[int], ends: list[int], type_: str = "AllReduce"
+    logdir: Path,
+    rank: int,
+    world: int,
+    group: list[int],
+    begins: list[int],
+    ends: list[int],
+    type_: str = "AllReduce",
+    **parameters: Any,
 ) -> Path:
     """Write the folder of one of several ranks, whose main thread executes a collective of `group` from each of `begins` to one
-    of `ends`, in us after START."""
+    of `ends`, in us after START. parameters: of the profile."""
     folder = logdir / f"host_{PID + rank}_20261123132140707_ascend_ms"
     framework = folder / "FRAMEWORK"
     framework.mkdir(parents=True)
@@ -115,7 +122,7 @@ def write_rank(
     nodes = {node: {"inputs": ["float16"], "output": [[8, 64], "float16"], "group": "some"}}
     host = {"dispatched": [], "marks": [], "stacks": [], "nodes": nodes, "groups": {"some": group}}
     (framework / "host.json").write_text(json.dumps(host))
-    settings = {"activities": ["CPU", "NPU"], "profiler_level": "Level1", "export_type": ["text"]}
+    settings = {"activities": ["CPU", "NPU"], "profiler_level": "Level1", "export_type": ["text"], **parameters}
     (folder / f"profiler_info_{rank}.json").write_text(json.dumps({"profiler_parameters": settings}))
     return folder
 
