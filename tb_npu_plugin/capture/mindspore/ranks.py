@@ -24,7 +24,7 @@ _OF_A_RANK = re.compile(r"rank_?\d+")
 _NEVER = 1 << 62
 
 
-class _Collective(NamedTuple):
+class Collective(NamedTuple):
     """Recorded times in ns. took: host time since the end of the one before in its group, or the epoch, without computation;
     other ranks' is comparable."""
 
@@ -46,13 +46,13 @@ def wait_for_other_ranks(folder: Path) -> bool:
 def later_ranks(folder: Path, data: RawData) -> dict[tuple[str, int], dict[int, int]]:
     """(group, number of its collective) -> rank -> ns by which it came later than this one. A rank is missing where it did not
     record the same collectives."""
-    own, out = _collectives(data), defaultdict[tuple[str, int], dict[int, int]](dict)
+    own, out = collectives_of(data), defaultdict[tuple[str, int], dict[int, int]](dict)
     for path, capture in _others(folder) if own else ():
         try:
             other = read(path)
         except BadFile:
             continue
-        for group, theirs in _collectives(other).items():
+        for group, theirs in collectives_of(other).items():
             ours = own.get(group, [])
             if len(ours) == len(theirs) and all(a.start < b.end and b.start < a.end for a, b in zip(ours, theirs)):
                 for number, (a, b) in enumerate(zip(ours, theirs)):
@@ -87,14 +87,14 @@ def _records(capture: dict[str, Any]) -> bool:
     return capture["end"] is None and Path(f"/proc/{capture['pid']}").exists()
 
 
-def _collectives(data: RawData) -> dict[str, list[_Collective]]:
+def collectives_of(data: RawData) -> dict[str, list[Collective]]:
     """By group, in order. What other groups' collectives took counts as time of the host: an NPU would wait as well."""
     computed = [span for span, one in zip(data.executions, data.launches) if one.type not in COLLECTIVES]
-    clock, out = host_clock(data, computed), defaultdict[str, list[_Collective]](list)
+    clock, out = host_clock(data, computed), defaultdict[str, list[Collective]](list)
     left: dict[str, int] = {}
     for one in data.launches:
         if one.type in COLLECTIVES:
             group = group_of(one)
-            out[group].append(_Collective(one.start, one.end, int(clock(one.start)) - left.get(group, 0)))
+            out[group].append(Collective(one.start, one.end, int(clock(one.start)) - left.get(group, 0)))
             left[group] = int(clock(one.end))
     return out

@@ -10,7 +10,8 @@ import pytest
 
 from tb_npu_plugin.capture.mindspore import ranks
 from tb_npu_plugin.capture.mindspore.parse import parse_folder
-from tb_npu_plugin.capture.mindspore.ranks import wait_for_other_ranks
+from tb_npu_plugin.capture.mindspore.ranks import collectives_of, wait_for_other_ranks
+from tb_npu_plugin.capture.mindspore.raw_data import Launch, RawData
 from tests.support.invariants import check_all
 from tests.unit.capture.mindspore.captures import write_rank
 
@@ -64,6 +65,18 @@ def test_ranks_that_recorded_something_else_arrive_with_this_one(
         write_rank(tmp_path, 1, 2, [0, 1], begins, ends)
     parse_folder(folder)
     assert max(waits(folder)) < 0.15
+
+
+def test_computation_is_no_host_time_and_waiting_for_another_group_is() -> None:
+    """An NPU would wait there, too."""
+    spans = [("AllGather", "", 0, 10), ("MatMul", "", 10, 30), ("AllReduce", "pair", 40, 90), ("AllGather", "", 95, 99)]
+    launches = [Launch(start, end, 1, type_, type_, ((8,),), group=group) for type_, group, start, end in spans]
+    data = RawData({"pid": 1}, [(start, end) for *_, start, end in spans], launches)
+    found = collectives_of(data)
+    assert {group: [one.took for one in ones] for group, ones in found.items()} == {
+        "hccl_world_group": [0, 95 - 10 - (30 - 10)],
+        "pair": [40 - (30 - 10)],
+    }
 
 
 def test_dynamic_windows_of_ranks_find_each_other(tmp_path: Path) -> None:
