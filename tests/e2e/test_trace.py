@@ -133,8 +133,8 @@ def test_tooltip_follows_what_moves_under_the_pointer(open_plugin: Open, demo_se
 def test_note_of_a_key_disappears_with_the_next_key(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     find(plugin, "ProfilerStep#11")
-    plugin.page.keyboard.press("]")
-    note = plugin.frame.locator(".trace-note", has_text="This slice has no outgoing flow.")
+    plugin.page.keyboard.press("[")
+    note = plugin.frame.locator(".trace-note", has_text="This slice has no incoming flow.")
     expect(note).to_have_count(1)
     plugin.page.keyboard.press("w")
     expect(note).to_have_count(0)
@@ -173,6 +173,35 @@ def test_dragged_range_lists_the_slices_of_its_rows(open_plugin: Open, demo_serv
     settled(plugin)
     start, end = shown(plugin)
     assert before[0] < start < end < before[1]
+
+
+def test_from_an_operator_to_its_kernels_and_back(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, "aten::mm")
+    operator = copied_time(plugin)
+    tasks, nested = (
+        plugin.frame.locator(f'[data-table="timeline.{name}"] .data-row.body') for name in ("tasks", "nested")
+    )
+    expect(tasks).to_have_count(1)
+    expect(panel(plugin)).to_contain_text("1 task")
+    expect(nested.first).to_be_visible()
+    tasks.first.click()
+    settled(plugin)
+    kernel = next(s for s in slices() if (s["ts"], s["dur"]) == copied_time(plugin))
+    assert "MatMulV3" in kernel["name"] and kernel["ts"] > operator[0]
+    press(plugin, "[")
+    assert copied_time(plugin) == operator, "before the first kernel is the operator"
+    press(plugin, "]")
+    assert copied_time(plugin) == (kernel["ts"], kernel["dur"])
+    press(plugin, "]")
+    expect(plugin.frame.locator(".trace-note", has_text="No further task.")).to_have_count(1)
+    find(plugin, kernel["name"])  # found by itself, it is one of its stream
+    first = copied_time(plugin)
+    stream = sorted((s["ts"], s["dur"]) for s in slices() if (s["pid"], s["tid"]) == (kernel["pid"], kernel["tid"]))
+    press(plugin, "]")
+    assert copied_time(plugin) == stream[stream.index(first) + 1]
+    press(plugin, "[")
+    assert copied_time(plugin) == first
 
 
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:

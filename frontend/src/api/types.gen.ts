@@ -422,6 +422,30 @@ export interface DerivedRowJson {
   texts: Record<string, MessageJson>;
 }
 
+/** Answer of /api/timeline/descent: what a slice led to. */
+export interface DescentJson {
+  /** Slices nested in it on its thread, by start; of too many, those of the nearest levels. `total` counts all. */
+  nested: TableJson;
+  /** Device tasks that it launched, or the tasks of a collective, by start; `total` counts all. */
+  tasks: TableJson;
+  /** Sum of the durations of all these tasks. */
+  device_ns: number;
+  /** Start of the first task. */
+  first: number | null;
+  /** End of the last task. */
+  last: number | null;
+  /** Whether `tasks` are those of a collective. */
+  is_collective: boolean;
+  /** Whether it is a slice of the program or a CANN call: only these launch tasks. */
+  is_host: boolean;
+  /** Of a device task: tasks of its stream that were launched before it and had not begun at its launch. Null: unknown. */
+  queue: number | null;
+  /** Slice of the track that starts before it. */
+  previous: number | null;
+  /** Slice of the track that starts after it. */
+  next: number | null;
+}
+
 /** What the device can do at most. None: unknown. */
 export interface Device {
   /** Device name, such as "Ascend910B2". */

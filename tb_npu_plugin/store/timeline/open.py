@@ -201,6 +201,12 @@ class Timeline:
         chosen = np.flatnonzero(self._flow_kind == code) if code >= 0 else np.zeros(0, dtype=np.int64)
         return np.asarray(self._flow_source[chosen]), np.asarray(self._flow_target[chosen])
 
+    def flows_from(self, low: int, high: int, kinds: Sequence[str]) -> tuple[Index, Index]:
+        """(source, target) of the flows of some kinds that start at the slices [low, high), sorted by source."""
+        part = slice(*np.searchsorted(self._flow_source, [low, high]).tolist())
+        chosen = np.isin(self._flow_kind[part], [code for code in map(self.category_code, kinds) if code >= 0])
+        return self._flow_source[part][chosen].astype(np.int64), self._flow_target[part][chosen].astype(np.int64)
+
     def tracks_of(self, kind: str) -> Sequence[int]:
         """Numbers of the tracks of a kind: "slices" or "counter"."""
         return [index for index, track in enumerate(self.tracks) if track["kind"] == kind]

@@ -4,6 +4,7 @@ import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/clien
 import type {
   ChainJson,
   DerivedJson,
+  DescentJson,
   FlowJson,
   FlowsJson,
   SearchJson,
@@ -58,6 +59,15 @@ export class TimelineApi {
 
   chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
     return this.json("chain", { id }, signal);
+  }
+
+  descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
+    return this.json("descent", { id }, signal);
+  }
+
+  /** All tasks of a descent as CSV. */
+  descentCsvUrl(id: number): string {
+    return apiUrl("timeline/descent", { ...this.own, id, format: "csv" });
   }
 
   /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */

@@ -50,6 +50,23 @@ export const en = {
   "trace.slice.noparent": "This slice has no parent.",
   "trace.slice.failed": "The details could not be fetched: {message}",
 
+  "trace.slice.queue": "Queue",
+  "trace.slice.queue.tip": "Tasks of the stream that were launched before it and had not begun when it was launched",
+
+  "trace.descent.tasks": "On the device",
+  "trace.descent.collective": "Tasks of the collective",
+  "trace.descent.nested": "Nested slices",
+  "trace.descent.count": "{count} tasks",
+  "trace.descent.count.one": "1 task",
+  "trace.descent.device": "{time} device time",
+  "trace.descent.span": "{time} from the first start ({start}) to the last end",
+  "trace.descent.some": "first {shown} of {total}",
+  "trace.descent.csv": "All these tasks as CSV",
+  "trace.descent.failed": "What it led to could not be fetched: {message}",
+  "trace.descent.event":
+    "Waits for an event of another stream. The trace does not record which task recorded the event.",
+  "trace.walk.end": "No further task.",
+
   "trace.area.title": "{duration} from {start}",
   "trace.area.slices": "{count} slices",
   "trace.area.slices.one": "1 slice",
@@ -156,6 +173,22 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.slice.noflow.previous": "该 slice 没有入向连线。",
   "trace.slice.noparent": "该 slice 没有父 slice。",
   "trace.slice.failed": "无法获取详情：{message}",
+
+  "trace.slice.queue": "队列",
+  "trace.slice.queue.tip": "该任务下发时，同一 stream 中先于它下发且尚未开始的任务数",
+
+  "trace.descent.tasks": "Device 侧任务",
+  "trace.descent.collective": "集合通信的任务",
+  "trace.descent.nested": "嵌套的 slice",
+  "trace.descent.count": "{count} 个任务",
+  "trace.descent.count.one": "1 个任务",
+  "trace.descent.device": "Device 侧耗时 {time}",
+  "trace.descent.span": "从首个开始（{start}）到最后结束共 {time}",
+  "trace.descent.some": "前 {shown} 个，共 {total} 个",
+  "trace.descent.csv": "将全部任务导出为 CSV",
+  "trace.descent.failed": "无法获取其引起的任务：{message}",
+  "trace.descent.event": "等待其他 stream 的 event。trace 未记录该 event 由哪个任务记录。",
+  "trace.walk.end": "没有更多任务。",
 
   "trace.area.title": "{duration}，起点 {start}",
   "trace.area.slices": "{count} 个 slice",

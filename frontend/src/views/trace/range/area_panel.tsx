@@ -4,11 +4,11 @@ import { useMemo } from "preact/hooks";
 import type { ColumnJson, TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { findTrack, trackLabel } from "../../../timeline/rows";
 import { DataTable, Empty, Help } from "../../../widgets";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
 import type { TraceSession } from "../session";
+import { rowNames } from "../slice_list";
 
 const COLUMNS = ["name", "clipped_self", "clipped", "count", "total", "avg", "min", "max", "row"];
 
@@ -79,17 +79,12 @@ function someNames({ rows, total }: TableJson): string {
 
 /** Replaces row numbers by row names. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
-  const names = new Map<unknown, string>();
-  for (const track of new Set(table.data.track)) {
-    const found = findTrack(session.data.processes, Number(track));
-    names.set(track, found ? `${found.process.name} · ${trackLabel(found.thread)}` : String(track));
-  }
   const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
   return {
     ...table,
     id: "trace.range",
     total: table.rows, // only loaded rows can be paged; the title says if there are more
     columns: [...table.columns.filter((column) => column.key !== "track"), row],
-    data: { ...table.data, row: (table.data.track ?? []).map((track) => names.get(track) ?? "") },
+    data: { ...table.data, row: rowNames(session, table.data.track ?? []) },
   };
 }
