@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain as chain_pieces
+from itertools import islice
 from typing import Any, Optional, TypedDict, Union
 
 from tb_npu_plugin.errors import BadRequest, check_choice
@@ -16,13 +18,15 @@ from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
 from tb_npu_plugin.store.timeline.matches import matching_bars
 from tb_npu_plugin.store.timeline.matches import search as search_names
+from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
 from tb_npu_plugin.store.timeline.window import bars, shift_of
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import TableJson, ViewTable
-from tb_npu_plugin.views.table_query import TableQuery
+from tb_npu_plugin.views.table_query import TableQuery, parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
 #: (content, MIME type). Content: bytes, pieces of a download, or an object to encode as JSON.
@@ -49,6 +53,28 @@ class StatsJson(TypedDict):
     """Length of the range in ns."""
     slices: int
     """Number of slices that overlap the range."""
+
+
+class CounterRangeJson(TypedDict):
+    """One counter series in a range. Null: no value in the range."""
+
+    track: int
+    """Number of the track."""
+    series: str
+    """Name of the series."""
+    min: Optional[float]
+    """Least value."""
+    mean: Optional[float]
+    """Mean by time, from the first known value on."""
+    max: Optional[float]
+    """Largest value."""
+
+
+class CountersJson(TypedDict):
+    """Answer of /api/timeline/counters."""
+
+    series: list[CounterRangeJson]
+    """All series, in the order of their tracks."""
 
 
 class DescentJson(TypedDict):
@@ -192,17 +218,48 @@ def _is_csv(params: Params) -> bool:
 
 
 def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
-    """Statistics of [t0, t1) by track and name: the MAX_STATS rows with the most self time in it, or all rows as CSV.
+    """Statistics of [t0, t1) by name and row (GROUPINGS): the MAX_STATS rows with the most self time in it, or all rows as CSV.
     is_gone: whether the client closed the connection."""
     t0, t1 = read.window(params)
-    tracks = read.tracks(timeline, params)
+    tracks, by = read.tracks(timeline, params), params.get("by") or "name_row"
+    check_choice("by", by, tuple(GROUPINGS))
     if _is_csv(params):
-        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone).table, "")
+        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone, by).table, "")
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV
-    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone)
+    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone, by)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
     answer: StatsJson = {"table": page, "wall": t1 - t0, "slices": found.slices}
+    return answer, JSON
+
+
+def members(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
+    """Slices behind a row of the statistics: a page in the requested order, or all of them as CSV."""
+    t0, t1 = read.window(params)
+    found = Members(timeline, read.tracks(timeline, params), t0, t1, params.get("name", ""), is_gone)
+    if _is_csv(params):
+        empty = timeline.base_ns, TableQuery()
+        parts = (to_csv(ViewTable(table), *empty) for table in found.tables())
+        rows = (piece for part in parts for piece in islice(part, 1, None))  # without the header of each part
+        header = next(to_csv(ViewTable(found.page("start", False, 0, 0)[0]), *empty))
+        return chain_pieces([header], rows), CSV
+    query = parse_query({key: [value] for key, value in params.items()})
+    sort = query.sort or "start"
+    check_choice("sort", sort, SORTS)
+    table, total = found.page(sort, query.desc, query.offset, query.limit)
+    page = table_json("timeline.members", ViewTable(table), timeline.base_ns, TableQuery(limit=len(table)))
+    return {**page, "offset": query.offset, "total": min(total, MAX_ROW), "sort": sort, "desc": query.desc}, JSON
+
+
+def counters(timeline: Timeline, params: Params) -> Answer:
+    """Least, mean and most of each counter in [t0, t1)."""
+    t0, t1 = read.window(params)
+    found: list[CounterRangeJson] = []
+    for track in timeline.tracks_of("counter"):
+        for series in timeline.tracks[track]["series"]:
+            one = timeline.curves.summary(series, t0, t1)
+            found.append({"track": track, "series": one.name, "min": one.least, "mean": one.mean, "max": one.most})
+    answer: CountersJson = {"series": found}
     return answer, JSON
 
 
@@ -259,10 +316,12 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     ("slice", slice_detail),
     ("flows", flows),
     ("chain", chain),
+    ("counters", counters),
     ("descent", descent),
+    ("members", members),
     ("find", find),
     ("search", search),
     ("stats", stats),
 )
 #: Routes that may take long: they also take `is_gone`, and raise ClientGone.
-CANCELLABLE: frozenset[str] = frozenset(("descent", "stats"))
+CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "stats"))

@@ -204,6 +204,29 @@ def test_from_an_operator_to_its_kernels_and_back(open_plugin: Open, demo_server
     assert copied_time(plugin) == first
 
 
+def test_slices_behind_a_row_of_the_range(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    drag_range(plugin)
+    computing = sorted((s["ts"], s["dur"]) for s in slices() if s["name"] == "Computing")
+    shown_by = plugin.frame.locator(".trace-title .segments")
+    shown_by.get_by_role("tab", name="Row", exact=True).click()
+    rows = plugin.frame.locator('[data-table="trace.range"] .data-row.body')
+    rows.filter(has_text="Computing").click()
+    members = plugin.frame.locator('[data-table="timeline.members"] .data-row.body')
+    members.first.wait_for()
+    title = plugin.frame.locator(".trace-list-title")
+    found = list(csv.DictReader(plugin.download(title.get_by_text("CSV ↓")).decode().splitlines()))
+    assert found and {(int(row["start_ns"]), int(row["dur_ns"])) for row in found} < set(computing)
+    expect(title).to_contain_text(f"{len(found)} slices")
+    members.first.click()  # the longest
+    settled(plugin)
+    assert copied_time(plugin)[1] == max(int(row["dur_ns"]) for row in found)
+    plugin.frame.get_by_role("tab", name="Range").click()
+    title.get_by_text("Range").click()
+    shown_by.get_by_role("tab", name="Counters").click()
+    expect(plugin.frame.locator('[data-table="trace.range_counters"] .data-row.body').first).to_be_visible()
+
+
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     count = (

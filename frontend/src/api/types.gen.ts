@@ -320,6 +320,26 @@ export interface CoreTime {
   communication: boolean;
 }
 
+/** One counter series in a range. Null: no value in the range. */
+export interface CounterRangeJson {
+  /** Number of the track. */
+  track: number;
+  /** Name of the series. */
+  series: string;
+  /** Least value. */
+  min: number | null;
+  /** Mean by time, from the first known value on. */
+  mean: number | null;
+  /** Largest value. */
+  max: number | null;
+}
+
+/** Answer of /api/timeline/counters. */
+export interface CountersJson {
+  /** All series, in the order of their tracks. */
+  series: CounterRangeJson[];
+}
+
 /** Memory of one component on one device over time. A value holds until the next point. */
 export interface CurveJson {
   /** Component of the memory record, or CANN module. */

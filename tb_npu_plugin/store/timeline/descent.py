@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.launches import launches_of, queue_at_launch
-from tb_npu_plugin.errors import ClientGone
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.schema.trace_events import GROUP, PEER, PLANE
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table
 
 Index = NDArray[np.int64]
@@ -188,8 +188,7 @@ def _flows_inside(timeline: Timeline, windows: Index, is_gone: Callable[[], bool
         start = rows.start[windows[chosen]]
         end = start + np.maximum(rows.dur[windows[chosen]], 1)  # as analysis.packing: a slice lasts 1 ns at least
         for lower in _rows_below(timeline, row):
-            if is_gone():
-                raise ClientGone("the client closed the connection", "Ask again.")
+            check_client(is_gone)
             first, last = rows.bounds(lower)
             bounds = first + np.searchsorted(rows.start[first:last], [start[0], end[-1]])
             source, target = timeline.flows_from(int(bounds[0]), int(bounds[1]), words.CAUSES)

@@ -255,4 +255,8 @@ export const COLUMN_DOCS = {
   "Sum of the durations of these tasks.": "这些任务的耗时之和。",
   "Tasks of the stream that were launched before and had not begun at the launch.":
     "该任务下发时，同一 stream 中先于它下发且尚未开始的任务数。",
+  "Part of the duration inside the range.": "耗时在区间内的部分。",
+  "Share of the self time in the range of all counted slices.": "占所统计 slice 在区间内自身耗时总和的比例。",
+  "Shortest duration that at least 50 % of the slices do not exceed.": "至少 50 % 的 slice 不超过的最短耗时。",
+  "Shortest duration that at least 95 % of the slices do not exceed.": "至少 95 % 的 slice 不超过的最短耗时。",
 } as const satisfies Partial<Record<ServerText, string>>;

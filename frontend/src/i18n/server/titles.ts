@@ -183,4 +183,7 @@ export const TITLES = {
   Plane: "Plane",
   Slice: "Slice",
   Tasks: "任务数",
+  Share: "占比",
+  p50: "p50",
+  p95: "p95",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -1,6 +1,7 @@
 /** A table of slices; a click selects one. */
 
 import { useMemo } from "preact/hooks";
+import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { absoluteNs } from "../../base/format";
 import { findTrack, trackLabel } from "../../timeline/rows";
@@ -17,11 +18,13 @@ interface Props {
   compared?: readonly (readonly string[])[];
   /** Indents the names by the column "level". */
   isTree?: boolean;
+  /** Fetches further pages, if the table is one. */
+  fetchRows?: (query: Query, signal: AbortSignal) => Promise<TableJson>;
   /** Called when slice `id` is selected. */
   onOpen?: (id: number) => void;
 }
 
-export function SliceList({ session, name, table, columns, compared = [], isTree = false, onOpen }: Props) {
+export function SliceList({ session, name, table, columns, compared = [], isTree = false, fetchRows, onOpen }: Props) {
   const shown = useMemo(() => shownTable(session, table), [session, table]);
   const open = (row: Row) => {
     const id = Number(row.get("id"));
@@ -43,18 +46,20 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
       columns={columns}
       compared={compared}
       {...(isTree ? { cell: { name: indented } } : {})}
+      {...(fetchRows
+        ? { fetchRows: async (query, signal) => shownTable(session, await fetchRows(query, signal)) }
+        : {})}
       onOpen={open}
     />
   );
 }
 
-/** With names of rows, and times from the zero of all views. The title of the list says if the server has more rows. */
+/** With names of rows, and times from the zero of all views. */
 function shownTable(session: TraceSession, table: TableJson): TableJson {
   const start = (table.data.start ?? []).map((time) => Number(time) - session.data.zero);
   const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
   return {
     ...table,
-    total: table.rows,
     columns: [...table.columns, row],
     data: { ...table.data, start, row: rowNames(session, table.data.track ?? []) },
   };

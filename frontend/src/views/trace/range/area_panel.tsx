@@ -4,18 +4,30 @@ import { useMemo } from "preact/hooks";
 import type { ColumnJson, TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { DataTable, Empty, Help } from "../../../widgets";
+import { DataTable, Empty, Help, Segments } from "../../../widgets";
+import type { Grouping } from "../api";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { rowNames } from "../slice_list";
+import { CountersList } from "./counters_list";
+import { MembersList } from "./members_list";
 
-const COLUMNS = ["name", "clipped_self", "clipped", "count", "total", "avg", "min", "max", "row"];
+const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
+const COLUMNS: Record<Grouping, string[]> = {
+  name_row: ["name", ...FIGURES, "row"],
+  name: ["name", ...FIGURES],
+  row: ["row", ...FIGURES],
+};
+const SHOWN = ["name_row", "name", "row", "counters"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {
   const area = session.area.area.value;
   const stats = session.area.stats.value;
   const error = session.area.error.value;
+  const by = session.area.by.value;
+  const isOfCounters = session.area.isOfCounters.value;
+  const members = session.area.members.value;
   const table = useMemo(() => stats && withRows(session, stats.table), [stats]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
@@ -32,6 +44,12 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
         </span>
         <Help text={t("trace.area.about")} />
+        <Segments
+          label={t("trace.area.by")}
+          value={isOfCounters ? "counters" : by}
+          options={SHOWN.map((id) => ({ id, label: t(`trace.area.by.${id}`) }))}
+          onChange={(id) => void session.area.show(id)}
+        />
         <div class="trace-actions">
           {area.tracks && (
             <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
@@ -47,27 +65,34 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           <button type="button" class="link" onClick={() => void session.setArea(null)}>
             {t("trace.area.clear")}
           </button>
-          <a class="link" href={session.api.csvUrl(area)} download data-tip={t("trace.area.csv")}>
-            CSV ↓
-          </a>
+          {!isOfCounters && (
+            <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
+              CSV ↓
+            </a>
+          )}
         </div>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}
-      {table && (
+      {members && <MembersList session={session} area={area} of={members} />}
+      {table && !members && !isOfCounters && (
         <DataTable
           table={table}
           query={{}}
           baseNs={session.base}
           hasTools={false}
-          columns={COLUMNS}
-          compared={[
-            ["clipped_self", "clipped"],
-            ["avg", "min", "max"],
-          ]}
-          onOpen={(row) => void session.find(String(row.get("name") ?? ""), true)}
+          columns={COLUMNS[by]}
+          compared={[["avg", "min", "p50", "p95", "max"]]}
+          onOpen={(row) => {
+            const [name, track] = [row.get("name"), row.get("track")];
+            session.area.members.value = {
+              name: String(name ?? ""),
+              track: typeof track === "number" ? track : null,
+            };
+          }}
         />
       )}
+      {isOfCounters && <CountersList session={session} area={area} />}
     </div>
   );
 }
@@ -77,14 +102,14 @@ function someNames({ rows, total }: TableJson): string {
   return t("trace.area.some", { shown: integer(rows), total: integer(total) });
 }
 
-/** Replaces row numbers by row names. */
+/** With names of rows. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
   const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
   return {
     ...table,
     id: "trace.range",
     total: table.rows, // only loaded rows can be paged; the title says if there are more
-    columns: [...table.columns.filter((column) => column.key !== "track"), row],
-    data: { ...table.data, row: rowNames(session, table.data.track ?? []) },
+    columns: table.data.track ? [...table.columns, row] : table.columns,
+    data: table.data.track ? { ...table.data, row: rowNames(session, table.data.track) } : table.data,
   };
 }

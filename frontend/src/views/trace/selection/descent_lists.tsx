@@ -1,6 +1,6 @@
 /** What the selected slice led to: device tasks, nested slices. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import type { DescentJson, SliceDetailJson, TableJson } from "../../../api/types.gen";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
@@ -22,6 +22,7 @@ interface Props {
 
 export function DescentLists({ session, detail, descent }: Props) {
   const { tasks, nested, is_collective: isCollective } = descent;
+  const [shownTasks, shownNested] = useMemo(() => [loaded(tasks), loaded(nested)], [descent]);
   const title = t(isCollective ? "trace.descent.collective" : "trace.descent.tasks");
   return (
     <>
@@ -38,7 +39,7 @@ export function DescentLists({ session, detail, descent }: Props) {
           <SliceList
             session={session}
             name={title}
-            table={tasks}
+            table={shownTasks}
             columns={isCollective ? COLLECTIVE : TASKS}
             compared={isCollective ? [] : [["dur", "delay"]]}
             onOpen={() => session.selection.walk.begin(detail.id, idsOf(descent))}
@@ -55,7 +56,7 @@ export function DescentLists({ session, detail, descent }: Props) {
           <SliceList
             session={session}
             name={t("trace.descent.nested")}
-            table={nested}
+            table={shownNested}
             columns={NESTED}
             compared={[["dur", "self", "device"]]}
             isTree
@@ -77,6 +78,11 @@ function Sum({ session, descent }: Pick<Props, "session" | "descent">) {
       {t("trace.descent.span", { time: duration(last - first), start: session.shownTime(first) })}
     </span>
   );
+}
+
+/** The loaded rows as a whole table: there is no route for further ones. */
+function loaded(table: TableJson): TableJson {
+  return { ...table, total: table.rows };
 }
 
 /** Says that the server only sent some of the rows. */
