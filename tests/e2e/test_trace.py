@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from decimal import Decimal
 
 import pytest
 from playwright.sync_api import expect
@@ -10,6 +11,7 @@ from playwright.sync_api import expect
 from tests.e2e.conftest import Open, Plugin, wait_until
 from tests.e2e.timeline import (
     KERNEL,
+    TRACE,
     box,
     copied_time,
     drag_range,
@@ -225,6 +227,28 @@ def test_slices_behind_a_row_of_the_range(open_plugin: Open, demo_server: str) -
     title.get_by_text("Range").click()
     shown_by.get_by_role("tab", name="Counters").click()
     expect(plugin.frame.locator('[data-table="trace.range_counters"] .data-row.body').first).to_be_visible()
+
+
+def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, "ProfilerStep#11")
+    start, dur = copied_time(plugin)
+    panel(plugin).get_by_text("What ran during this slice").click()
+    panel(plugin).get_by_text("In Kernel").click()
+    plugin.ready("kernel")
+    rows = list(csv.DictReader((TRACE.parent / "kernel_details.csv").read_text("utf-8").splitlines()))
+    times = [(int(Decimal(row["Start Time(us)"]) * 1000), int(Decimal(row["Duration(us)"]) * 1000)) for row in rows]
+    inside = sum(begin < start + dur and begin + took > start for begin, took in times)
+    assert 0 < inside < len(rows)
+    plugin.frame.get_by_role("tab", name="All", exact=True).click()
+    table = plugin.frame.locator('[data-table="kernel.all"]')
+    expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
+    plugin.page.reload()  # the link holds it
+    plugin.ready("kernel")
+    expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
+    plugin.frame.locator(".range-chip button").click()
+    expect(table).to_have_attribute("aria-rowcount", str(len(rows) + 1))
+    expect(plugin.frame.locator(".range-chip")).to_have_count(0)
 
 
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:

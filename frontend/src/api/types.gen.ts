@@ -785,7 +785,7 @@ export interface KernelFactsJson {
   bound: string | null;
 }
 
-/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `peak` and `bandwidth` for the roofline. */
+/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no MFU of steps, no other recorded tables), `peak` and `bandwidth` for the roofline. */
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];

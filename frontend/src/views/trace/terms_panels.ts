@@ -82,6 +82,8 @@ export const en = {
   "trace.area.about":
     "Every slice that overlaps the range, counted from the raw trace. “In range” and “Self in range” count the parts inside the range, the other times whole slices.",
 
+  "trace.area.use": "In {view}",
+  "trace.area.use.tip": "Open this view for this range only",
   "trace.area.by": "Show by",
   "trace.area.by.name_row": "Name and row",
   "trace.area.by.name": "Name",
@@ -220,6 +222,8 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.area.about":
     "与区间有重叠的所有 slice，由原始 trace 统计得到。“范围内”和“范围内自身”只计区间内的部分，其余耗时按完整 slice 计。",
 
+  "trace.area.use": "在{view}中查看",
+  "trace.area.use.tip": "在该视图中只显示此区间",
   "trace.area.by": "显示方式",
   "trace.area.by.name_row": "名称和泳道",
   "trace.area.by.name": "名称",

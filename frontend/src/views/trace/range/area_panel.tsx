@@ -1,10 +1,12 @@
 /** Statistics of the dragged range, from the raw slices. */
 
 import { useMemo } from "preact/hooks";
-import type { ColumnJson, TableJson } from "../../../api/types.gen";
-import { integer } from "../../../base/format";
-import { t } from "../../../i18n";
-import { DataTable, Empty, Help, Segments } from "../../../widgets";
+import type { ColumnJson, TableJson, ViewId } from "../../../api/types.gen";
+import { absoluteNs, integer } from "../../../base/format";
+import { t, viewTitle } from "../../../i18n";
+import { openView } from "../../../state/selection";
+import type { Area } from "../../../timeline/scene";
+import { DataTable, Empty, Help, Segments, WITHIN } from "../../../widgets";
 import type { Grouping } from "../api";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
@@ -19,6 +21,8 @@ const COLUMNS: Record<Grouping, string[]> = {
   name: ["name", ...FIGURES],
   row: ["row", ...FIGURES],
 };
+/** Views that can show a range alone. */
+const VIEWS: readonly ViewId[] = ["kernel"];
 const SHOWN = ["name_row", "name", "row", "counters"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {
@@ -51,6 +55,17 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           onChange={(id) => void session.area.show(id)}
         />
         <div class="trace-actions">
+          {VIEWS.map((view) => (
+            <button
+              type="button"
+              class="link"
+              key={view}
+              data-tip={t("trace.area.use.tip")}
+              onClick={() => openView(view, { [WITHIN]: epochRange(session, area) })}
+            >
+              {t("trace.area.use", { view: viewTitle(view) })}
+            </button>
+          ))}
           {area.tracks && (
             <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
               {t("trace.area.whole")}
@@ -95,6 +110,11 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       {isOfCounters && <CountersList session={session} area={area} />}
     </div>
   );
+}
+
+/** A range as "start,end", whole ns since 1970. */
+function epochRange(session: TraceSession, { start, end }: Area): string {
+  return [Math.floor(start), Math.ceil(end)].map((time) => absoluteNs(session.base, time)).join(",");
 }
 
 /** The server only returns the names with the largest totals. */
