@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis.kernels import statistics as analysis
 from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
-from tb_npu_plugin.analysis.time_range import in_range
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -73,7 +73,7 @@ def build(source: ViewInput) -> ViewResult:
     _check(step, steps)
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     if range_ns is not None:
-        kernels = in_range(kernels, *range_ns)
+        kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
     cores = analysis.by_core(kernels)
     statistic = None if step or range_ns else span.table("op_statistic")
     types = analysis.by_type(kernels) if statistic is None else statistic

@@ -246,6 +246,12 @@ def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
     plugin.page.reload()  # the link holds it
     plugin.ready("kernel")
     expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
+    plugin.switch("operator")
+    calls = [s for s in slices() if s.get("cat") == "cpu_op" and s["ts"] < start + dur and s["ts"] + s["dur"] > start]
+    inside_calls = sum("ProfilerStep#" not in s["name"] for s in calls)
+    found = csv.DictReader(plugin.download(plugin.main.get_by_text("CSV ↓")).decode().splitlines())
+    assert sum(int(row["calls"]) for row in found) == inside_calls
+    plugin.switch("kernel")
     plugin.frame.locator(".range-chip button").click()
     expect(table).to_have_attribute("aria-rowcount", str(len(rows) + 1))
     expect(plugin.frame.locator(".range-chip")).to_have_count(0)

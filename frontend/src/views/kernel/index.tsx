@@ -1,5 +1,6 @@
 import type { KernelJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
+import { t } from "../../i18n";
 import { param } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
 import { RangeChip, ViewFrame, WITHIN } from "../../widgets";
@@ -22,16 +23,18 @@ function KernelView({ selection }: ViewProps) {
   });
   useAccepted(view, WITHIN, "kernel.step", "kernel.peak", "kernel.bandwidth");
   return (
-    <ViewFrame view={view}>
-      {(data, { tables, base_ns: baseNs }) => (
-        <div class="grid">
-          <RangeChip baseNs={baseNs} />
-          {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
-          {data.roofline && <RooflineCard roofline={data.roofline} />}
-          <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
-        </div>
-      )}
-    </ViewFrame>
+    <>
+      <RangeChip view={view} about={t("range.kernels")} />
+      <ViewFrame view={view}>
+        {(data, { tables, base_ns: baseNs }) => (
+          <div class="grid">
+            {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
+            {data.roofline && <RooflineCard roofline={data.roofline} />}
+            <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
+          </div>
+        )}
+      </ViewFrame>
+    </>
   );
 }
 

@@ -22,7 +22,7 @@ const COLUMNS: Record<Grouping, string[]> = {
   row: ["row", ...FIGURES],
 };
 /** Views that can show a range alone. */
-const VIEWS: readonly ViewId[] = ["kernel"];
+const VIEWS: readonly ViewId[] = ["kernel", "operator"];
 const SHOWN = ["name_row", "name", "row", "counters"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {
