@@ -196,7 +196,7 @@ def test_from_an_operator_to_its_kernels_and_back(open_plugin: Open, demo_server
     press(plugin, "]")
     assert copied_time(plugin) == (kernel["ts"], kernel["dur"])
     press(plugin, "]")
-    expect(plugin.frame.locator(".trace-note", has_text="No further task.")).to_have_count(1)
+    expect(plugin.frame.locator(".trace-note", has_text="No further task in the list.")).to_have_count(1)
     find(plugin, kernel["name"])  # found by itself, it is one of its stream
     first = copied_time(plugin)
     stream = sorted((s["ts"], s["dur"]) for s in slices() if (s["pid"], s["tid"]) == (kernel["pid"], kernel["tid"]))

@@ -65,7 +65,7 @@ export const en = {
   "trace.descent.failed": "What it led to could not be fetched: {message}",
   "trace.descent.event":
     "Waits for an event of another stream. The trace does not record which task recorded the event.",
-  "trace.walk.end": "No further task.",
+  "trace.walk.end": "No further task in the list.",
 
   "trace.area.title": "{duration} from {start}",
   "trace.area.slices": "{count} slices",
@@ -205,7 +205,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.descent.csv": "将全部任务导出为 CSV",
   "trace.descent.failed": "无法获取其引起的任务：{message}",
   "trace.descent.event": "等待其他 stream 的 event。trace 未记录该 event 由哪个任务记录。",
-  "trace.walk.end": "没有更多任务。",
+  "trace.walk.end": "列表中没有更多任务。",
 
   "trace.area.title": "{duration}，起点 {start}",
   "trace.area.slices": "{count} 个 slice",
@@ -222,7 +222,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.area.about":
     "与区间有重叠的所有 slice，由原始 trace 统计得到。“范围内”和“范围内自身”只计区间内的部分，其余耗时按完整 slice 计。",
 
-  "trace.area.use": "在{view}中查看",
+  "trace.area.use": "转到 {view}",
   "trace.area.use.tip": "在该视图中只显示此区间",
   "trace.area.by": "显示方式",
   "trace.area.by.name_row": "名称和泳道",

@@ -38,7 +38,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
   return (
     <div>
-      <div class="trace-title">
+      <div class="trace-title wraps">
         <h2 data-tip={exactDuration(length)}>
           {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
         </h2>
@@ -103,6 +103,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
             session.area.members.value = {
               name: String(name ?? ""),
               track: typeof track === "number" ? track : null,
+              count: Number(row.get("count")),
             };
           }}
         />

@@ -13,6 +13,8 @@ export interface MembersOf {
   name: string;
   /** null: all tracks of the area. */
   track: number | null;
+  /** Number of the slices. */
+  count: number;
 }
 
 export class AreaStats {

@@ -37,7 +37,11 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
         </button>
         {name}
         {found && typeof found !== "string" && (
-          <span class="muted">{t("trace.area.slices", { count: integer(found.total) })}</span>
+          <span class="muted">
+            {found.total < of.count
+              ? t("trace.descent.some", { shown: integer(found.total), total: integer(of.count) })
+              : t("trace.area.slices", { count: integer(of.count) })}
+          </span>
         )}
         {of.name && (
           <button type="button" class="link" onClick={() => void session.find(of.name, true)}>
