@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tb_npu_plugin.server.timeline_api import counters, members, stats
 from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tb_npu_plugin.store.timeline import stats as timeline_stats
-from tests.property.test_timeline_window import SLICES, build
+from tests.property.test_timeline_window import REGULAR, SLICES, build
 from tests.support.trace import event, open_trace
 
 Raw = list[tuple[int, int, int, str]]
@@ -61,6 +61,7 @@ def test_statistics_by_name_or_row(items: Raw, tile: int, by: str, t0: int, widt
     name=st.sampled_from(["", "a", "no such name"]),
     **RANGE,
 )
+@example(items=REGULAR, sort="dur", desc=True, offset=2, name="", t0=0, width=300)
 def test_slices_behind_a_row(
     items: Raw, sort: str, desc: bool, offset: int, name: str, t0: int, width: int, tmp_path: Path
 ) -> None:
