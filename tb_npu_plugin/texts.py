@@ -37,6 +37,33 @@ def _number_key(digits: str) -> str:
     return f"{_NUMBER}{chr(_LENGTHS + min(len(digits), _LONGEST))}{digits}"
 
 
+def natural_keys(texts: Sequence[str]) -> list[str]:
+    """`natural_key` of each text; several times quicker where all of them are ASCII."""
+    joined = "\0".join(texts)
+    if not joined.isascii() or joined.count("\0") != len(texts) - 1:
+        return list(map(natural_key, texts))
+    data = np.frombuffer(joined.lower().encode(), dtype=np.uint8)
+    is_digit = (data >= ord("0")) & (data <= ord("9"))
+    is_head = is_digit & ~np.append(False, is_digit[:-1])
+    heads, ends = np.flatnonzero(is_head), np.flatnonzero(is_digit & ~np.append(is_digit[1:], False)) + 1
+    counted = np.append(np.flatnonzero(is_digit & (data != ord("0"))), len(data))
+    firsts = np.minimum(counted[np.searchsorted(counted, heads)], ends)  # behind the leading zeros
+    lengths = _LENGTHS + ends - firsts
+    if lengths.max(initial=0) > 0x7F:
+        return list(map(natural_key, texts))
+    # A number becomes _NUMBER, a character for its length, and its digits without leading zeros.
+    zeros = np.zeros(len(data) + 1, dtype=np.int8)
+    zeros[heads] = 1
+    zeros[firsts] -= 1
+    is_kept = np.cumsum(zeros[:-1], dtype=np.int8) == 0
+    before = np.cumsum(is_kept) - is_kept
+    markers = before[heads] + 2 * np.arange(len(heads))
+    out = np.empty(np.count_nonzero(is_kept) + 2 * len(heads), dtype=np.uint8)
+    out[markers], out[markers + 1] = ord(_NUMBER), lengths
+    out[(before + 2 * np.cumsum(is_head))[is_kept]] = data[is_kept]
+    return [f"{key}{_END}{text}" for key, text in zip(out.tobytes().decode().split("\0"), texts)]
+
+
 class TextList(Sequence[str]):
     """A list of strings, decoded on access. blob: their UTF-8, concatenated. ends: int64, one more than strings; string
     i is blob[ends[i] : ends[i + 1]]."""
