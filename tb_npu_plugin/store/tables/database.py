@@ -152,7 +152,11 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
 def _word_batches(values: Sequence[str]) -> Iterator[list[str]]:
     """Batches of texts, with lone surrogates replaced, as DuckDB rejects them."""
     rest = iter(values)
-    while words := [word.encode("utf-8", "replace").decode() for word in islice(rest, _WORDS_AT_ONCE)]:
+    while words := list(islice(rest, _WORDS_AT_ONCE)):
+        try:
+            "".join(words).encode()
+        except UnicodeEncodeError:
+            words = [word.encode("utf-8", "replace").decode() for word in words]
         yield words
 
 
