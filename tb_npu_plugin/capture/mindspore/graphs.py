@@ -1,4 +1,5 @@
-"""What MindSpore's compiled graphs say about their operators (its list of launches has neither types nor groups), and its groups."""
+"""What MindSpore's compiled graphs say about their operators (its list of launches has neither types nor groups), and its groups.
+Source: docs/facts/ascend_ms.md, Compiled graphs of MindSpore."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What a capture leaves in FRAMEWORK, and its reader. Needs no MindSpore.
-Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore."""
+Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore, Compiled graphs of MindSpore."""
 
 from __future__ import annotations
 
