@@ -10,11 +10,11 @@ from typing import Any
 
 #: Classes that hold compiled graphs, of cells and of functions under `jit`.
 _EXECUTORS = ("GraphExecutor_", "JitExecutor_")
+_UNKNOWN: dict[str, Any] = {"inputs": [], "output": None, "group": ""}
 
 
 def compiled_nodes() -> dict[str, dict[str, Any]]:
-    """Node -> its "inputs", "output" and "group" (see raw_data.Node). Without nodes that two graphs describe differently; {}
-    where this version lacks the private names."""
+    """Node -> its "inputs", "output" and "group" (see raw_data.Node); {} where this version lacks the private names."""
     try:
         from mindspore import _c_expression as native
         from mindspore.common import api
@@ -30,13 +30,16 @@ def compiled_nodes() -> dict[str, dict[str, Any]]:
         ]
     except (ImportError, AttributeError):
         return {}
+    return merged(node for text in texts for node in _nodes(schema, schema.ModelProto.FromString(text).graph))
+
+
+def merged(nodes: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Nodes by name. What two graphs say differently about one is unknown: the output for a last batch that is smaller."""
     out: dict[str, dict[str, Any]] = {}
-    ambiguous = set()
-    for text in texts:
-        for name, node in _nodes(schema, schema.ModelProto.FromString(text).graph):
-            if out.setdefault(name, node) != node:
-                ambiguous.add(name)
-    return {name: node for name, node in out.items() if name not in ambiguous}
+    for name, node in nodes:
+        before = out.setdefault(name, node)
+        out[name] = {key: value if value == before[key] else _UNKNOWN[key] for key, value in node.items()}
+    return out
 
 
 def ranks_of(groups: Iterable[str]) -> dict[str, list[int]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.capture.mindspore.graphs import merged
 from tb_npu_plugin.capture.mindspore.parse import parse_folder
 from tb_npu_plugin.capture.mindspore.raw_data import read
 from tb_npu_plugin.discovery.scan import scan
@@ -99,6 +100,13 @@ def test_types_are_those_of_the_compiled_graphs(tmp_path: Path) -> None:
     assert first["Input Data Types"] == "FLOAT16;FLOAT16" and first["Output Data Types"] == "FLOAT16"
     assert first["Output Shapes"].strip('"') == "8,128"  # its second input is transposed
     assert second["Input Shapes"].strip('"') == "8,128;128" and second["Input Data Types"] == "N/A"
+
+
+def test_what_two_graphs_say_differently_is_unknown() -> None:
+    """The same network with two sizes of batches has types and no outputs."""
+    nodes = [("MatMul", {"inputs": ["float32"], "output": [[size], "float32"], "group": ""}) for size in (8, 3, 8)]
+    assert merged(nodes) == {"MatMul": {"inputs": ["float32"], "output": None, "group": ""}}
+    assert merged(nodes[:1]) == dict(nodes[:1])
 
 
 def test_convolution_has_kernels(tmp_path: Path) -> None:
