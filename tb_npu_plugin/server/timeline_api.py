@@ -17,7 +17,7 @@ from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson
 from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
 from tb_npu_plugin.store.timeline.matches import matching_bars
-from tb_npu_plugin.store.timeline.matches import search as search_names
+from tb_npu_plugin.store.timeline.matches import search as search_slices
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import GROUPINGS
@@ -102,13 +102,13 @@ class DescentJson(TypedDict):
     """Slice of the track that starts after it."""
 
 
-def slices(timeline: Timeline, params: Params) -> Answer:
+def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
     """Bars of the rows in [t0, t1): of all slices, or of those that match a search."""
     t0, t1 = read.window(params)
     rows, px, text = read.rows(timeline, params), read.pixel(params), params.get("q", "")
     exact = read.flag(params, "exact")
     if text.strip():
-        found = matching_bars(timeline, rows, t0, t1, px, text, is_exact=exact)
+        found = matching_bars(timeline, rows, t0, t1, px, text, is_exact=exact, is_gone=is_gone)
     else:
         found = bars(timeline, rows, t0, t1, px, is_exact=exact)
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
@@ -187,16 +187,16 @@ def flows(timeline: Timeline, params: Params) -> Answer:
     return answer, JSON
 
 
-def search(timeline: Timeline, params: Params) -> Answer:
-    """Slices by name."""
+def search(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
+    """Slices by name, duration and arguments."""
     text = params.get("q", "")
     if not text.strip():
-        raise BadRequest(Message("error.no_parameter", name="q"), Message("hint.part_of_name"))
+        raise BadRequest(Message("error.no_parameter", name="q"), Message("hint.search"))
     limit = read.integer(params, "limit", 200)
     if not 1 <= limit <= MAX_HITS:
         raise BadRequest(Message("error.limit", limit=limit), Message("hint.limit", most=MAX_HITS))
     track = read.track(timeline, params, "slices") if params.get("track") else None
-    found = search_names(timeline, text, limit, track, read.integer(params, "near", 0))
+    found = search_slices(timeline, text, limit, track, read.integer(params, "near", 0), is_gone)
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
     columns = (found.id, start, dur, found.track, found.depth, found.name)
     hits = list(zip(*(column.tolist() for column in columns)))
@@ -234,9 +234,10 @@ def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -
 
 
 def members(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
-    """Slices behind a row of the statistics: a page in the requested order, or all of them as CSV."""
+    """Slices behind a row of the statistics or a search: a page in the requested order, or all of them as CSV."""
     t0, t1 = read.window(params)
-    found = Members(timeline, read.tracks(timeline, params), t0, t1, params.get("name", ""), is_gone)
+    name, text = params.get("name", ""), params.get("q", "")
+    found = Members(timeline, read.tracks(timeline, params), t0, t1, name, text, is_gone)
     if _is_csv(params):
         empty = timeline.base_ns, TableQuery()
         parts = (to_csv(ViewTable(table), *empty) for table in found.tables())
@@ -324,4 +325,4 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     ("stats", stats),
 )
 #: Routes that may take long: they also take `is_gone`, and raise ClientGone.
-CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "stats"))
+CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "search", "slices", "stats"))

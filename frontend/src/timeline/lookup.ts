@@ -1,6 +1,5 @@
 /** Pixel colours by name, computed once per answer and search state. */
 
-import { holdsAll, wordsOf } from "../base/words";
 import { type ColourIndex, colourOf, cssColour, meaningOf, mix, pixelOf } from "./colours";
 import type { SliceLabels } from "./derived";
 import type { BarColours } from "./raster";
@@ -12,67 +11,58 @@ export interface Lookup extends BarColours {
   index: ColourIndex[];
   /** Texts on the bars. */
   texts: string[];
-  /** Names that the search does not match. */
-  dimmed: Uint8Array;
+  /** Behind the hits of a search. */
+  isDimmed: boolean;
 }
 
 const DIM = 0.78;
 const EDGE = 0.45;
 
-/** Creates lookups and caches them until the colours or the search change. */
+/** Creates lookups and caches them until the colours change. */
 export class Lookups {
-  private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
-  private needle = "";
+  private made = new WeakMap<readonly string[], Map<string, Lookup>>();
   private theme: Theme | null = null;
   private labels: SliceLabels | null = null;
 
-  get(names: readonly string[], process: string, scene: Scene): Lookup {
-    if (scene.needle !== this.needle || scene.theme !== this.theme || scene.labels !== this.labels) {
+  /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
+  get(names: readonly string[], process: string, scene: Scene, isDimmed: boolean): Lookup {
+    if (scene.theme !== this.theme || scene.labels !== this.labels) {
       this.made = new WeakMap();
-      this.needle = scene.needle;
       this.theme = scene.theme;
       this.labels = scene.labels;
     }
-    const overlap = process === "Overlap Analysis";
-    let both = this.made.get(names);
-    if (!both) {
-      both = new Map();
-      this.made.set(names, both);
+    const variant = `${process === "Overlap Analysis"} ${isDimmed}`;
+    let variants = this.made.get(names);
+    if (!variants) {
+      variants = new Map();
+      this.made.set(names, variants);
     }
-    let lookup = both.get(overlap);
+    let lookup = variants.get(variant);
     if (!lookup) {
-      lookup = makeLookup(names, process, scene);
-      both.set(overlap, lookup);
+      lookup = makeLookup(names, process, scene, isDimmed);
+      variants.set(variant, lookup);
     }
     return lookup;
   }
 }
 
-function makeLookup(names: readonly string[], process: string, scene: Scene): Lookup {
-  const { theme, needle, labels } = scene;
-  const words = wordsOf(needle);
+function makeLookup(names: readonly string[], process: string, scene: Scene, isDimmed: boolean): Lookup {
+  const { theme, labels } = scene;
   const lookup: Lookup = {
     fill: new Uint32Array(names.length),
     edge: new Uint32Array(names.length),
-    merged: new Uint32Array(names.length),
     index: [],
     texts: [],
-    dimmed: new Uint8Array(names.length),
+    isDimmed,
   };
   names.forEach((name, position) => {
     const label = labels.get(name);
     const index = label ? meaningOf(label.color) : colourOf(name, process);
     const base = theme.slices[index] ?? theme.surface;
-    const text = label?.text ?? name;
-    const dimmed = !holdsAll([text], words);
-    lookup.texts[position] = text;
-    const dim = mix(base, theme.surface, DIM);
-    const colour = dimmed ? dim : base;
+    const colour = isDimmed ? mix(base, theme.surface, DIM) : base;
+    lookup.texts[position] = label?.text ?? name;
     lookup.index[position] = index;
-    lookup.dimmed[position] = dimmed ? 1 : 0;
     lookup.fill[position] = pixelOf(colour);
-    // The server determines the hits of a search; they are drawn over the bars.
-    lookup.merged[position] = pixelOf(needle === "" ? base : dim);
     lookup.edge[position] = pixelOf(mix(colour, theme.surface, EDGE));
   });
   return lookup;
@@ -80,7 +70,7 @@ function makeLookup(names: readonly string[], process: string, scene: Scene): Lo
 
 /** Text colour of a label. */
 export function labelColour(lookup: Lookup, name: number, theme: Theme): string {
-  if (lookup.dimmed[name]) return theme.muted;
+  if (lookup.isDimmed) return theme.muted;
   return theme.texts[lookup.index[name] as number] ?? theme.text;
 }
 

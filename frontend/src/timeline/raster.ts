@@ -67,11 +67,10 @@ export function firstAfter(row: SliceRow, time: number): number {
   return low;
 }
 
-/** Pixels by name index: of slices, of their left edges, and of bars that merge several names. */
+/** Pixels by name index: of slices, and of their left edges. */
 export interface BarColours {
   fill: Uint32Array;
   edge: Uint32Array;
-  merged: Uint32Array;
 }
 
 /** Draws the bars of `row` on the columns [from, to) of `line`. */
@@ -92,7 +91,7 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
     if (begin < tail || longest === 0) {
       const busy = busyOf(row, index) - (isTail ? longest : 0);
       const part = { begin, end: tail, busy, longest: Math.min(longest, busy) };
-      addPart(line, part, row.count[index] === 1 ? colour : (colours.merged[name] as number), from, to);
+      addPart(line, part, colour, from, to);
     }
     if (!isTail) continue;
     if (longest < WHOLE_FROM * scale) addPart(line, { begin: tail, end, busy: longest, longest }, colour, from, to);

@@ -95,7 +95,7 @@ export interface Scene {
   /** Kinds of flows of the trace, and the indices of those with all arrows shown. */
   flowKinds: readonly string[];
   arrows: readonly number[];
-  /** Lower-case text that names must contain; other bars are dimmed. Empty: no search. */
+  /** The search, whose hits the server determines; other bars are dimmed. Empty: no search. */
   needle: string;
   /** Times of the hits, for the minimap. */
   hits: readonly number[];

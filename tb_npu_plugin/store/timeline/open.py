@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.scan.args import ArgsFile, decode
 from tb_npu_plugin.schema import trace as words
@@ -60,8 +62,8 @@ class Timeline:
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
-        #: Mask of matching names by search text; only the last search.
-        self.searched: dict[str, NDArray[np.bool_]] = {}
+        #: Newest searches by text (store/timeline/matches.py).
+        self.searched: dict[str, Any] = {}
         self.levels = Levels(folder, meta["levels"])
         self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
         self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")
@@ -169,15 +171,27 @@ class Timeline:
         offset, length = int(self._args_offset[slice_id]), int(self._args_length[slice_id])
         if offset < 0:
             return {}, ""
-        blob = bool(self._meta["args_blob"])
         try:
-            with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
-                if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
-                    return None, Message("error.file_changed", file=self.source)
+            with self.open_args() as file:
                 found = decode(file.read(offset, length))
+        except NotFound as error:
+            return None, error.message
         except OSError as error:
             return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
+
+    @contextmanager
+    def open_args(self) -> Iterator[ArgsFile]:
+        """The file that holds the args. Raises OSError; NotFound if the trace changed since it was read."""
+        blob = bool(self._meta["args_blob"])
+        with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
+            if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
+                raise NotFound(Message("error.file_changed", file=self.source), Message("hint.file_changed"))
+            yield file
+
+    def args_bounds(self, ids: Index) -> tuple[Index, Index]:
+        """(offset, length) of the args of slices in that file; offset -1: no args."""
+        return self._args_offset[ids].astype(np.int64), self._args_length[ids].astype(np.int64)
 
     def flows(self, slice_id: int) -> list[FlowJson]:
         """Flows that start or end at a slice."""

@@ -15,7 +15,7 @@ import type {
 } from "../../api/types.gen";
 import type { Window } from "../../timeline/cache";
 import type { TimelineSource } from "../../timeline/loader";
-import type { Area } from "../../timeline/scene";
+import type { Area, Range } from "../../timeline/scene";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row";
@@ -85,6 +85,16 @@ export class TimelineApi {
     return this.json("search", { q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
   }
 
+  /** A page of all slices of a search. */
+  hits(text: string, range: Range, query: Query, signal?: AbortSignal): Promise<TableJson> {
+    return this.json("members", { ...query, ...hitsQuery(text, range) }, signal);
+  }
+
+  /** All slices of a search as CSV. */
+  hitsCsvUrl(text: string, range: Range): string {
+    return apiUrl("timeline/members", { ...this.own, ...hitsQuery(text, range), format: "csv" });
+  }
+
   /** Statistics of all slices of an area. */
   stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
     return this.json("stats", { ...areaQuery(area), by }, signal);
@@ -136,6 +146,10 @@ export class TimelineApi {
 /** All tracks where `tracks` is null. */
 function areaQuery({ start, end, tracks }: Area): Query {
   return { t0: start, t1: end, tracks: tracks?.join(",") ?? null };
+}
+
+function hitsQuery(text: string, { start, end }: Range): Query {
+  return { q: text, t0: start, t1: end };
 }
 
 export function downloadUrl(span: string): string {

@@ -1,9 +1,10 @@
 /** State of one open timeline, between the engine, the server and the panels. */
 
 import { type Signal, signal } from "@preact/signals";
+import { ApiError } from "../../api/client";
 import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
-import { t } from "../../i18n";
+import { t, textOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import { DERIVED } from "../../timeline/derived";
@@ -282,7 +283,7 @@ export class TraceSession {
     if (!(await this.search.run(text, this.engine?.scene.view.start))) return;
     this.showHits();
     if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
-    if (this.search.error.peek()) this.fail(this.search.error.peek());
+    if (this.search.error.peek()) this.failSearch(this.search.error.peek());
     if (text !== "" && go) await this.stepHit(1);
     if (text !== "") this.announcement.value = t("trace.said.hits", { total: this.search.total.value });
   }
@@ -296,12 +297,14 @@ export class TraceSession {
     const hit = await this.search.step(step, this.engine?.scene.view.start ?? 0);
     this.showHits();
     if (hit) await this.selection.select(hit[0], "sight");
-    else if (this.search.error.peek()) this.fail(this.search.error.peek());
+    else if (this.search.error.peek()) this.failSearch(this.search.error.peek());
   }
 
-  openHit(index: number): void {
-    const hit = this.search.open(index);
-    if (hit) void this.selection.select(hit[0], "fit");
+  /** A search with a mistake needs no retry. */
+  private failSearch(error: unknown): void {
+    const isMistake = error instanceof ApiError && error.code === "bad_request";
+    if (isMistake) this.say(`${messageOf(error)} · ${textOf(error, "hint")}`);
+    else this.fail(error);
   }
 
   /** Shows a slice by name, for a link from another view: the one at `time` if known, else the first. */

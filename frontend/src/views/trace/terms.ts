@@ -55,7 +55,9 @@ export const en = {
   "trace.flow.fwdbwd": "forward to backward",
 
   "trace.search": "Search slices",
-  "trace.search.tip": "Slices whose name contains every word, in any order, ignoring case.",
+  "trace.search.tip":
+    "All terms must match:\nmatmul   part of the name\n/^aclnn.*v[23]$/   regular expression (RE2)\ndur>1ms   duration (ns, us, ms, s)\narg:stream=12   value of an argument; arg:12 of any",
+  "trace.search.failed": "not searched",
   "trace.search.clear": "Clear the search",
   "trace.search.none": "no match",
   "trace.search.place": "{at} of {total}",
@@ -63,7 +65,6 @@ export const en = {
   "trace.search.next": "Next (Enter)",
   "trace.search.previous": "Previous (Shift Enter)",
   "trace.search.list": "List the matches",
-  "trace.search.some": "{from} to {to} of {total}",
   "trace.search.later": "{name} is not loaded yet. It is shown once it is loaded.",
   "trace.search.missing": "The trace has no slice named {name}.",
 
@@ -143,7 +144,9 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.flow.fwdbwd": "前向到反向",
 
   "trace.search": "搜索 slice",
-  "trace.search.tip": "名称中包含全部关键词的 slice，顺序不限，不区分大小写。",
+  "trace.search.tip":
+    "须满足全部条件：\nmatmul   名称的一部分\n/^aclnn.*v[23]$/   正则表达式（RE2）\ndur>1ms   耗时（ns、us、ms、s）\narg:stream=12   参数的值；arg:12 为任意参数",
+  "trace.search.failed": "未搜索",
   "trace.search.clear": "清除搜索",
   "trace.search.none": "没有匹配",
   "trace.search.place": "第 {at} / {total} 个",
@@ -151,7 +154,6 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.search.next": "下一个（Enter）",
   "trace.search.previous": "上一个（Shift Enter）",
   "trace.search.list": "列出搜索结果",
-  "trace.search.some": "第 {from} 到 {to} 个，共 {total} 个",
   "trace.search.later": "{name} 尚未读取，读取后将显示。",
   "trace.search.missing": "该 trace 中没有名为 {name} 的 slice。",
 
