@@ -186,15 +186,19 @@ class App:
         from tb_npu_plugin.server.timeline_api import CANCELLABLE, ROUTES
         from tb_npu_plugin.server.timeline_params import is_derived
         from tb_npu_plugin.views.derived import derived_json, facts_json
+        from tb_npu_plugin.views.device_steps import step_marks
 
         handler = dict(ROUTES).get(name)
-        if handler is None and name != "derived":
+        if handler is None and name not in ("derived", "steps"):
             raise NotFound(Message("error.route"), Message("hint.routes"))
         token = request.args.get("span", "")
         if not token:
             raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         self._watcher.wait(FIRST_SCAN)
         version = request.args.get("version", "")
+        if name == "steps":
+            timeline, span = self.service.whole(token, version)
+            return respond.json(request, step_marks(span, timeline.base_ns))
         derived = self.service.derived(token, version) if name == "derived" or is_derived(request.args) else None
         if handler is None:
             assert derived is not None

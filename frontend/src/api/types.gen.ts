@@ -1519,6 +1519,24 @@ export interface StepJson {
   parts: StepParts;
 }
 
+/** A step on a device. */
+export interface StepMarkJson {
+  /** Its number. */
+  step: string;
+  /** Device; null if the result has one device. */
+  device: number | null;
+  /** Start on the device. */
+  start: number;
+  /** Start plus step time. */
+  end: number;
+}
+
+/** Answer of /api/timeline/steps. */
+export interface StepMarksJson {
+  /** Steps with a known time, by start. */
+  steps: StepMarkJson[];
+}
+
 /** Parts of a step in the order of the bar, ns. Null: not recorded. All but `preparing`, which is before the step, sum to the step time. Names and colours: analysis/parts.py. */
 export interface StepParts {
   /** Exposed preparing. */

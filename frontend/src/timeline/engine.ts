@@ -109,7 +109,9 @@ export class TimelineEngine {
   }
 
   /** Changes parts of the scene that do not affect the layout. */
-  update(changes: Partial<Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "area" | "hits" | "needle">>): void {
+  update(
+    changes: Partial<Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "steps" | "area" | "hits" | "needle">>,
+  ): void {
     Object.assign(this.scene, changes);
     this.draw(true);
   }

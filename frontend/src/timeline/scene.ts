@@ -58,6 +58,12 @@ export interface Area extends Range {
   tracks: number[] | null;
 }
 
+/** A step on a device, with its text on the ruler. `device` "": the result has one device. */
+export interface StepMark extends Range {
+  name: string;
+  device: string;
+}
+
 export interface Caches {
   slices: PieceCache<SliceRow>;
   /** Bars of the slices that match the newest search. */
@@ -90,6 +96,8 @@ export interface Scene {
   pointer: { x: number; y: number } | null;
   area: Area | null;
   marks: readonly Mark[];
+  /** By start. */
+  steps: readonly StepMark[];
   /** Flows of the selected slice. */
   flows: readonly FlowCurve[];
   /** Kinds of flows of the trace, and the indices of those with all arrows shown. */
@@ -128,6 +136,7 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     pointer: null,
     area: null,
     marks: [],
+    steps: [],
     flows: [],
     arrows: [],
     needle: "",

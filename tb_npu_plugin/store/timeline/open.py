@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message, messages_of
-from tb_npu_plugin.scan.args import ArgsFile, decode
+from tb_npu_plugin.scan.args import ArgsFile, decode, read_object
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline.arrows import ArrowLevels
 from tb_npu_plugin.store.timeline.contract import FlowJson, SliceDetailJson, SliceJson
@@ -179,6 +179,19 @@ class Timeline:
         except OSError as error:
             return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
+
+    def args_of(self, ids: Index) -> Iterator[dict[str, Any] | None]:
+        """Args of slices with plain numbers, read in file order; None where they cannot be read, {} without args."""
+        begin, length = self.args_bounds(ids)
+        order = np.argsort(begin, kind="stable")
+        found: list[dict[str, Any] | None] = [None] * len(ids)
+        try:
+            with self.open_args() as file:
+                for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
+                    found[place] = read_object(data) if data else {}
+        except (NotFound, OSError):
+            pass
+        return iter(found)
 
     @contextmanager
     def open_args(self) -> Iterator[ArgsFile]:

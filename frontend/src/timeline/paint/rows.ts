@@ -13,6 +13,7 @@ import { type Scene, type Section, sections, shownRange, timeWidth } from "../sc
 import { LABEL_FONT } from "../theme";
 import { xAt } from "../viewport";
 import { paintCounter } from "./counter";
+import { paintStepLines } from "./steps";
 import { TextFitter } from "./text";
 
 /** Bars narrower than this (CSS pixels) have no label. */
@@ -51,6 +52,7 @@ export class RowPainter {
     for (const section of sections(scene)) this.paintSection(scene, section, pixels, blank, labels);
     this.context.putImageData(this.image, Math.round(scene.gutter * scene.ratio), 0);
     this.context.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0);
+    paintStepLines(this.context, scene);
     this.paintCounters(scene);
     this.paintLabels(scene, labels);
   }

@@ -11,6 +11,7 @@ import { type Scene, timeWidth } from "../scene";
 import { LABEL_FONT, type Theme } from "../theme";
 import { fit, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
+import { stepPlaces } from "./steps";
 import { TextFitter } from "./text";
 
 export const MINIMAP_HEIGHT = 22;
@@ -123,6 +124,7 @@ export class TopPainter {
     context.clip();
     context.textAlign = "left";
     const pointer = this.pointerLabel(scene);
+    const steps = this.paintSteps(scene);
     const labels = [...this.markLabels(scene), ...(pointer ? [pointer] : [])];
     for (const tick of ticks(view, width, TICK_SPACING, scene.zero)) {
       const x = Math.round(gutter + tick.x);
@@ -130,12 +132,30 @@ export class TopPainter {
       context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
       context.fillStyle = theme.muted;
       const end = x + 6 + context.measureText(tick.label).width;
-      const hidden = labels.some((label) => x < label.right && end > label.left);
+      const hidden = [...steps, ...labels].some((label) => x < label.right && end > label.left);
       if (tick.label && !hidden && end <= scene.width)
         context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
     for (const label of labels) this.paintLabel(label, theme);
     context.restore();
+  }
+
+  /** Draws where each step begins, with its name where there is room. Returns the room that the names take. */
+  private paintSteps(scene: Scene): Omit<Label, "text">[] {
+    const { context } = this;
+    const { theme } = scene;
+    return stepPlaces(scene).flatMap(({ name, left, right }) => {
+      context.fillStyle = theme.text;
+      context.fillRect(left, MINIMAP_HEIGHT, 1, RULER_HEIGHT);
+      const text = this.fitter.fit(name, right - left - 10);
+      if (text !== name) return [];
+      const width = this.fitter.width(text) + 8;
+      context.fillStyle = theme.band;
+      context.fillRect(left + 1, MINIMAP_HEIGHT + 3, width, RULER_HEIGHT - 6);
+      context.fillStyle = theme.text;
+      context.fillText(text, left + 5, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+      return [{ left, right: left + width }];
+    });
   }
 
   /** Names of the marks and their positions, each cut where the next one begins. */

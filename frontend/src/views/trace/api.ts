@@ -11,6 +11,8 @@ import type {
   SearchJson,
   SliceDetailJson,
   StatsJson,
+  StepMarkJson,
+  StepMarksJson,
   TableJson,
 } from "../../api/types.gen";
 import type { Window } from "../../timeline/cache";
@@ -52,6 +54,11 @@ export class TimelineApi {
   /** Throws an ApiError with status 503 while the server reads what the rows need. */
   derived(): Promise<DerivedJson> {
     return this.json("derived", {});
+  }
+
+  /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
+  async steps(): Promise<StepMarkJson[]> {
+    return (await this.json<StepMarksJson>("steps", {})).steps;
   }
 
   slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {

@@ -2,7 +2,7 @@
 
 import { type Signal, signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
-import type { TraceJson } from "../../api/types.gen";
+import type { StepMarkJson, TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { t, textOf } from "../../i18n";
 import { places } from "../../state/catalog";
@@ -13,7 +13,7 @@ import { type LayoutState, processKey } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
-import { DerivedRows } from "./derived_rows";
+import { DerivedRows, whenRead } from "./derived_rows";
 import { messageOf, offset } from "./format";
 import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
@@ -64,6 +64,7 @@ export class TraceSession {
   private readonly pending = new PendingLink();
   /** The reading whose derived rows are shown. */
   private shownFor: TimelineApi | null = null;
+  private steps: readonly StepMarkJson[] = [];
   private link: LinkState;
   /** The window taken over from the previous span; null once the user has moved it. */
   private inherited: Range | null = null;
@@ -139,6 +140,7 @@ export class TraceSession {
     this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data) });
     this.open(this.link);
     void this.loadDerived();
+    void this.loadSteps();
     if (this.link.search) void this.find(this.link.search, false);
   }
 
@@ -183,6 +185,7 @@ export class TraceSession {
     void this.search.renew(migration.shift).then(() => this.showHits());
     if (!this.pending.link) this.save(formatLayout(this.layout.peek()));
     void this.loadDerived();
+    void this.loadSteps();
     this.catchUp();
   }
 
@@ -201,6 +204,28 @@ export class TraceSession {
     } catch (error) {
       this.fail(error);
     }
+  }
+
+  /** Loads the steps of a complete reading. */
+  private async loadSteps(): Promise<void> {
+    if (this.data.partial !== null) return;
+    const { api } = this;
+    try {
+      const found = await whenRead(() => api.steps());
+      if (api !== this.api) return;
+      this.steps = found;
+      this.showSteps();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Shows the steps on the ruler, in the current language. */
+  showSteps(): void {
+    const steps = this.steps.map(({ step, device, start, end }) => {
+      return { name: t("trace.step", { step }), device: device === null ? "" : String(device), start, end };
+    });
+    this.engine?.update({ steps });
   }
 
   /** Unfolds the derived rows, and waits until they are shown. */

@@ -140,7 +140,10 @@ function useFollowTheme(session: TraceSession): void {
 
 function useFollowLanguage(session: TraceSession): void {
   const language = lang.value;
-  useEffect(() => session.showDerived(), [language, session]);
+  useEffect(() => {
+    session.showDerived();
+    session.showSteps();
+  }, [language, session]);
 }
 
 /**
