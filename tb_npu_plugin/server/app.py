@@ -223,7 +223,8 @@ class App:
             return respond.json(request, content)
         if isinstance(content, bytes):
             return respond.binary(request, content, mime)
-        return respond.download(request, content, mime, f"trace_{name}.csv")
+        kind = "csv" if mime == "text/csv" else "json"
+        return respond.download(request, content, mime, f"trace_{name}.{kind}")
 
 
 def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:

@@ -16,6 +16,7 @@ from tb_npu_plugin.store.timeline.chain import chain as trace_back
 from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson
 from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
+from tb_npu_plugin.store.timeline.export import chrome_trace
 from tb_npu_plugin.store.timeline.matches import matching_bars
 from tb_npu_plugin.store.timeline.matches import search as search_slices
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
@@ -264,6 +265,13 @@ def counters(timeline: Timeline, params: Params) -> Answer:
     return answer, JSON
 
 
+def export(timeline: Timeline, params: Params) -> Answer:
+    """[t0, t1) as a Chrome trace: of some tracks, or of all."""
+    t0, t1 = read.window(params)
+    tracks = read.tracks(timeline, params, any_kind=True) if params.get("tracks") else None
+    return chrome_trace(timeline, t0, t1, tracks), JSON
+
+
 def chain(timeline: Timeline, params: Params) -> Answer:
     """The slices that caused one slice."""
     return trace_back(timeline, read.slice_id(timeline, params)), JSON
@@ -319,6 +327,7 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     ("chain", chain),
     ("counters", counters),
     ("descent", descent),
+    ("export", export),
     ("members", members),
     ("find", find),
     ("search", search),

@@ -4,6 +4,7 @@ import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import { isDerivedTrack, type SliceLabels } from "./derived";
+import type { MarkColour } from "./mark_colours";
 import {
   HEADER_HEIGHT,
   type Item,
@@ -35,6 +36,8 @@ export interface SliceMark extends Range {
 /** A range, or a flag (start = end), that the user named. */
 export interface Mark extends Range {
   name: string;
+  /** Without one: blue. */
+  colour?: MarkColour;
 }
 
 /** A bar under the pointer: a slice, or several merged into one. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -136,8 +136,11 @@ class Timeline:
 
     def category_of(self, slice_id: int) -> str:
         """Category of a slice; "" where it has none."""
-        category = int(self.category[slice_id])
-        return self._categories[category] if category >= 0 else ""
+        return self.category_name(int(self.category[slice_id]))
+
+    def category_name(self, code: int) -> str:
+        """A category by its value in `category`; "" for -1."""
+        return self._categories[code] if code >= 0 else ""
 
     def detail(self, slice_id: int) -> SliceDetailJson:
         """Details of a slice; `slice_id` must be valid. The caller adds `kernel` and `derived`."""
@@ -180,18 +183,19 @@ class Timeline:
             return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
 
-    def args_of(self, ids: Index) -> Iterator[dict[str, Any] | None]:
-        """Args of slices with plain numbers, read in file order; None where they cannot be read, {} without args."""
+    def args_bytes(self, ids: Index) -> list[bytes]:
+        """Args of slices as the file has them, read in file order; b"" where a slice has none, or the file cannot be read."""
         begin, length = self.args_bounds(ids)
         order = np.argsort(begin, kind="stable")
-        found: list[dict[str, Any] | None] = [None] * len(ids)
-        try:
-            with self.open_args() as file:
-                for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
-                    found[place] = read_object(data) if data else {}
-        except (NotFound, OSError):
-            pass
-        return iter(found)
+        found = [b""] * len(ids)
+        with suppress(NotFound, OSError), self.open_args() as file:
+            for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
+                found[place] = data
+        return found
+
+    def args_of(self, ids: Index) -> Iterator[dict[str, Any] | None]:
+        """Args of slices with plain numbers; {} where a slice has none, None where they are not an object."""
+        return (read_object(data) if data else {} for data in self.args_bytes(ids))
 
     @contextmanager
     def open_args(self) -> Iterator[ArgsFile]:

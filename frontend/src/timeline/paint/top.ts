@@ -8,7 +8,7 @@ import { drawRow, newLine, stampColumns } from "../raster";
 import { findTrack, ROWS_PER_TRACK } from "../rows";
 import { niceStep, tickLabel, ticks } from "../ruler";
 import { type Scene, timeWidth } from "../scene";
-import { LABEL_FONT, type Theme } from "../theme";
+import { LABEL_FONT } from "../theme";
 import { fit, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
 import { stepPlaces } from "./steps";
@@ -24,6 +24,7 @@ const MARK_MOST = 160;
 /** A text on the ruler and its box. */
 interface Label {
   text: string;
+  colours: { fill: string; text: string };
   left: number;
   right: number;
 }
@@ -93,8 +94,10 @@ export class TopPainter {
     const x = (time: number) => gutter + xAt(all, time);
     context.fillStyle = theme.text;
     for (const hit of scene.hits) context.fillRect(Math.round(x(hit)), MINIMAP_HEIGHT - 4, 1, 3);
-    context.fillStyle = theme.accent;
-    for (const mark of scene.marks) context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
+    for (const mark of scene.marks) {
+      context.fillStyle = theme.mark(mark.colour).fill;
+      context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
+    }
     const left = Math.max(x(view.start), gutter);
     const right = Math.min(x(timeAt(view, width)), gutter + width);
     context.fillStyle = theme.text;
@@ -136,12 +139,12 @@ export class TopPainter {
       if (tick.label && !hidden && end <= scene.width)
         context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
-    for (const label of labels) this.paintLabel(label, theme);
+    for (const label of labels) this.paintLabel(label);
     context.restore();
   }
 
   /** Draws where each step begins, with its name where there is room. Returns the room that the names take. */
-  private paintSteps(scene: Scene): Omit<Label, "text">[] {
+  private paintSteps(scene: Scene): Pick<Label, "left" | "right">[] {
     const { context } = this;
     const { theme } = scene;
     return stepPlaces(scene).flatMap(({ name, left, right }) => {
@@ -162,22 +165,27 @@ export class TopPainter {
   private markLabels(scene: Scene): Label[] {
     const { gutter, view, width } = scene;
     const places = scene.marks
-      .map((mark) => ({ name: mark.name, x: gutter + xAt(view, mark.start), end: gutter + xAt(view, mark.end) }))
+      .map((mark) => ({ mark, x: gutter + xAt(view, mark.start), end: gutter + xAt(view, mark.end) }))
       .filter(({ x, end }) => end >= gutter && x <= width)
       .sort((a, b) => a.x - b.x);
-    return places.map(({ name, x }, index) => {
+    return places.map(({ mark, x }, index) => {
       const left = Math.max(Math.round(x), gutter);
       const room = Math.min((places[index + 1]?.x ?? width) - left - 2, MARK_MOST);
-      const text = this.fitter.fit(name, room - 8);
-      return { text, left, right: left + (text ? this.fitter.width(text) + 8 : 4) };
+      const text = this.fitter.fit(mark.name, room - 8);
+      return {
+        text,
+        colours: scene.theme.mark(mark.colour),
+        left,
+        right: left + (text ? this.fitter.width(text) + 8 : 4),
+      };
     });
   }
 
-  private paintLabel({ text, left, right }: Label, theme: Theme): void {
+  private paintLabel({ text, colours, left, right }: Label): void {
     const { context } = this;
-    context.fillStyle = theme.accent;
+    context.fillStyle = colours.fill;
     context.fillRect(left, MINIMAP_HEIGHT + 3, right - left, RULER_HEIGHT - 6);
-    context.fillStyle = theme.surfaceText;
+    context.fillStyle = colours.text;
     context.fillText(text, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
   }
 
@@ -190,6 +198,7 @@ export class TopPainter {
     const text = tickLabel(Math.round(time / step) * step, step, niceStep(view.scale * TICK_SPACING));
     const width = this.context.measureText(text).width + 8;
     const left = Math.min(pointer.x + 1, scene.width - width);
-    return { text, left, right: left + width };
+    const { accent, surfaceText } = scene.theme;
+    return { text, colours: { fill: accent, text: surfaceText }, left, right: left + width };
   }
 }

@@ -127,6 +127,15 @@ export class TimelineApi {
     return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), by, format: "csv" });
   }
 
+  /** A range as a Chrome trace. */
+  chromeTrace({ start, end }: Range): Promise<ArrayBuffer> {
+    return this.current(getBinary("timeline/export", { ...this.own, t0: start, t1: end }));
+  }
+
+  chromeTraceUrl({ start, end }: Range): string {
+    return apiUrl("timeline/export", { ...this.own, t0: start, t1: end });
+  }
+
   private get own(): Query {
     return { span: this.span, version: this.version };
   }

@@ -1,6 +1,7 @@
 /** The view state in a link. */
 
 import { DERIVED } from "../../../timeline/derived";
+import { isMarkColour } from "../../../timeline/mark_colours";
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
 
@@ -72,21 +73,23 @@ export function formatArea(area: Area): string {
   return [formatRange(area), ...(area.tracks ?? [])].join(",");
 }
 
-/** Parses "start,end,name;...", sorted by start; names are escaped. Malformed marks are skipped. */
+/** Parses "start,end,name,colour;...", sorted by start; names are escaped. Malformed marks are skipped. */
 export function parseMarks(text: string): Mark[] {
   return text
     .split(";")
     .flatMap((part) => {
-      const [start, end, name = ""] = part.split(",");
+      const [start, end, name = "", colour] = part.split(",");
       const range = { start: Number(start), end: Number(end) };
       if (!start || !end || !Number.isFinite(range.start + range.end) || range.end < range.start) return [];
-      return [{ ...range, name: unescapeText(name) }];
+      return [{ ...range, name: unescapeText(name), ...(isMarkColour(colour) ? { colour } : {}) }];
     })
     .sort((a, b) => a.start - b.start);
 }
 
 export function formatMarks(marks: readonly Mark[]): string {
-  return marks.map((mark) => `${formatRange(mark)},${encodeURIComponent(mark.name)}`).join(";");
+  return marks
+    .map((mark) => `${formatRange(mark)},${encodeURIComponent(mark.name)}${mark.colour ? `,${mark.colour}` : ""}`)
+    .join(";");
 }
 
 function unescapeText(text: string): string {

@@ -1,10 +1,9 @@
-/** Rows, flows, search, and the original file. */
+/** Ranks, rows, flows, search, and files. */
 
 import type { RefObject } from "preact";
-import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { Popover } from "../../../widgets";
-import { downloadUrl } from "../api";
+import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
 import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
@@ -48,15 +47,7 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <button type="button" class="control plain muted trace-hint" data-tip={t("trace.keys.tip")} onClick={onHelp}>
         {t("trace.keys")}
       </button>
-      <a
-        class="control"
-        href={downloadUrl(session.span)}
-        download
-        data-tip={`${t("trace.download")}\n${session.data.source}\n${t("trace.events", { count: integer(session.data.events) })}`}
-        aria-label={t("trace.download")}
-      >
-        ⤓
-      </a>
+      <FileMenu session={session} />
     </div>
   );
 }
