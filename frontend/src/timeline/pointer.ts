@@ -1,5 +1,6 @@
 /** Mouse, pen and wheel. */
 
+import { toggled } from "./arrangement";
 import type { TimelineEvents } from "./data";
 import { tracksBetween } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
@@ -296,10 +297,4 @@ function itemOf({ place }: Under): TrackItem | null {
 function roundArea(area: Area): { start: number; end: number } {
   const start = Math.floor(area.start);
   return { start, end: Math.max(Math.ceil(area.end), start + 1) };
-}
-
-function toggled<T>(set: ReadonlySet<T>, value: T): ReadonlySet<T> {
-  const next = new Set(set);
-  if (!next.delete(value)) next.add(value);
-  return next;
 }

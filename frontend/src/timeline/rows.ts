@@ -1,6 +1,7 @@
 /** Vertical layout: processes, their threads, and the depth rows of each. Pixels are CSS pixels. */
 
 import type { ProcessJson, ThreadJson } from "../api/types.gen";
+import { type Arrangement, inOrder } from "./arrangement";
 import { DERIVED } from "./derived";
 
 export const ROWS_PER_TRACK = 4096;
@@ -19,6 +20,7 @@ export interface LayoutState {
   pinned: readonly number[];
   /** Words, any of which must be in "process thread"; empty: no filter. */
   filter: string;
+  arrangement: Arrangement;
 }
 
 export interface ProcessItem {
@@ -88,14 +90,18 @@ function trackItem(process: ProcessJson, thread: ThreadJson, state: LayoutState,
   return { kind: "track", process, thread, collapsed, pinned, depths, y, height };
 }
 
-/** Lays out all rows from the top down. Pinned tracks are in `pinned` and also in their process. */
+/** Lays out all rows from the top down. Pinned tracks are in `pinned`, also hidden ones, and also in their process. */
 export function layOut(processes: readonly ProcessJson[], state: LayoutState): Layout {
   const items: Item[] = [];
   let y = 0;
-  for (const process of processes) {
-    const threads = process.threads.filter((thread) => matches(state.filter, process, thread));
-    if (threads.length === 0) continue;
+  const { hiddenProcesses, hiddenTracks, processOrder, trackOrder } = state.arrangement;
+  for (const process of inOrder(processes, processKey, processOrder)) {
     const key = processKey(process);
+    if (hiddenProcesses.has(key)) continue;
+    const threads = inOrder(process.threads, (thread) => thread.track, trackOrder).filter(
+      (thread) => !hiddenTracks.has(thread.track) && matches(state.filter, process, thread),
+    );
+    if (threads.length === 0) continue;
     const collapsed = state.collapsedProcesses.has(key);
     items.push({ kind: "process", key, process, collapsed, threads: threads.length, y, height: HEADER_HEIGHT });
     y += HEADER_HEIGHT;

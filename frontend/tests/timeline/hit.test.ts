@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { barAt, placeAt, tracksBetween } from "../../src/timeline/hit";
 import { HEADER_HEIGHT, layOut, PITCH } from "../../src/timeline/rows";
 import { process, row, thread } from "./build";
@@ -26,7 +27,13 @@ const PROCESSES = [
   process("Python", thread(1, "main", 3), thread(2, "backward", 1)),
   process("HBM", thread(3, "HBM", 1, "counter")),
 ];
-const PLAIN = { collapsedProcesses: new Set<string>(), collapsedTracks: new Set<number>(), pinned: [], filter: "" };
+const PLAIN = {
+  collapsedProcesses: new Set<string>(),
+  collapsedTracks: new Set<number>(),
+  pinned: [],
+  filter: "",
+  arrangement: AS_RECORDED,
+};
 
 test("a height is a header, a depth row, or nothing", () => {
   const layout = layOut(PROCESSES, PLAIN);

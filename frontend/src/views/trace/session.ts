@@ -7,6 +7,7 @@ import { Latest } from "../../base/async";
 import { t, textOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
+import type { Arrangement } from "../../timeline/arrangement";
 import { DERIVED } from "../../timeline/derived";
 import { TimelineEngine } from "../../timeline/engine";
 import { type LayoutState, processKey } from "../../timeline/rows";
@@ -259,7 +260,8 @@ export class TraceSession {
     else if (link && this.data.partial === null) {
       this.pending.clear();
       const { range, layout } = link;
-      this.setLayout({ ...this.layout.peek(), collapsedTracks: layout.collapsedTracks, pinned: layout.pinned });
+      const { collapsedTracks, pinned, arrangement } = layout;
+      this.setLayout({ ...this.layout.peek(), collapsedTracks, pinned, arrangement });
       if (range) this.engine?.goTo(range, 0);
       this.open(link);
     }
@@ -376,6 +378,12 @@ export class TraceSession {
     this.engine?.setLayout(state);
     this.save(formatLayout(state));
     void this.loadDerived();
+  }
+
+  /** Hides, shows and moves rows. */
+  arrange(changes: Partial<Arrangement>): void {
+    const layout = this.layout.peek();
+    this.setLayout({ ...layout, arrangement: { ...layout.arrangement, ...changes } });
   }
 
   foldAll(fold: boolean): void {

@@ -52,6 +52,12 @@ test("rows survive the link", () => {
     collapsedTracks: new Set([3, 4]),
     pinned: [7, 2],
     filter: "Stream",
+    arrangement: {
+      hiddenProcesses: new Set(["CANN:4"]),
+      hiddenTracks: new Set([5]),
+      processOrder: ["CANN:4", "Python:1"],
+      trackOrder: [8, 7],
+    },
   };
   expect(parseLink({ ...formatLayout(layout), [KEYS.of]: "s" }, "s").layout).toEqual(layout);
 });

@@ -97,15 +97,7 @@ function commandOf({ span, base }: TraceSession, range: Range): string {
   const logdirs = catalog.peek()?.logdirs ?? [];
   if (!place || logdirs.length !== 1) return "";
   const epoch = (time: number) => String(BigInt(base) + BigInt(time));
-  const words = [
-    logdirs[0] ?? "",
-    "--run",
-    place.run.label,
-    "--worker",
-    place.worker.id,
-    "--span",
-    place.span.id,
-  ];
+  const words = [logdirs[0] ?? "", "--run", place.run.label, "--worker", place.worker.id, "--span", place.span.id];
   const times = ["--start", epoch(range.start), "--end", epoch(range.end), "--out", "window.json"];
   return ["tb-npu export-trace", ...[...words, ...times].map(shellWord)].join(" ");
 }

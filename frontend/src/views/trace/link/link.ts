@@ -17,6 +17,10 @@ export const KEYS = {
   folded: "trace.folded",
   pinned: "trace.pins",
   filter: "trace.rows",
+  hidden: "trace.hidden",
+  hiddenRows: "trace.hidden_rows",
+  order: "trace.order",
+  rowOrder: "trace.row_order",
   marks: "trace.marks",
   arrows: "trace.arrows",
   derived: "trace.derived",
@@ -42,6 +46,10 @@ export interface LinkState {
 
 function numbers(text: string): number[] {
   return text.split(",").filter(Boolean).map(Number).filter(Number.isFinite);
+}
+
+function keys(text: string): string[] {
+  return text.split("|").filter(Boolean);
 }
 
 /** Parses "start,end" with start before end; null for anything else. */
@@ -121,26 +129,34 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
     slice: hasIds && /^\d+$/.test(slice) ? Number(slice) : null,
     search: get("search"),
     layout: {
-      collapsedProcesses: new Set([
-        ...get("closed").split("|").filter(Boolean),
-        ...(get("derived") === "1" ? [] : [DERIVED]),
-      ]),
+      collapsedProcesses: new Set([...keys(get("closed")), ...(get("derived") === "1" ? [] : [DERIVED])]),
       collapsedTracks: new Set(hasIds ? numbers(get("folded")) : []),
       pinned: hasIds ? numbers(get("pinned")) : [],
       filter: get("filter"),
+      arrangement: {
+        hiddenProcesses: new Set(keys(get("hidden"))),
+        hiddenTracks: new Set(hasIds ? numbers(get("hiddenRows")) : []),
+        processOrder: keys(get("order")),
+        trackOrder: hasIds ? numbers(get("rowOrder")) : [],
+      },
     },
     marks: own ? parseMarks(get("marks")) : [],
     arrows: new Set(get("arrows").split(",").filter(Boolean)),
   };
 }
 
-/** Parameters of folded, pinned and filtered rows. */
+/** Parameters of folded, pinned, filtered, hidden and moved rows. */
 export function formatLayout(state: LayoutState): Record<string, string> {
+  const { hiddenProcesses, hiddenTracks, processOrder, trackOrder } = state.arrangement;
   return {
     [KEYS.closed]: [...state.collapsedProcesses].filter((key) => key !== DERIVED).join("|"),
     [KEYS.derived]: state.collapsedProcesses.has(DERIVED) ? "" : "1",
     [KEYS.folded]: [...state.collapsedTracks].join(","),
     [KEYS.pinned]: state.pinned.join(","),
     [KEYS.filter]: state.filter,
+    [KEYS.hidden]: [...hiddenProcesses].join("|"),
+    [KEYS.hiddenRows]: [...hiddenTracks].join(","),
+    [KEYS.order]: processOrder.join("|"),
+    [KEYS.rowOrder]: trackOrder.join(","),
   };
 }

@@ -53,19 +53,26 @@ export class SelectionMigration {
   }
 
   layout(state: LayoutState): LayoutState {
+    const { hiddenProcesses, hiddenTracks, processOrder, trackOrder } = state.arrangement;
     return {
       filter: state.filter,
-      collapsedProcesses: this.processes(state.collapsedProcesses),
+      collapsedProcesses: new Set(this.processes(state.collapsedProcesses)),
       collapsedTracks: new Set(this.some([...state.collapsedTracks])),
       pinned: this.some(state.pinned),
+      arrangement: {
+        hiddenProcesses: new Set(this.processes(hiddenProcesses)),
+        hiddenTracks: new Set(this.some([...hiddenTracks])),
+        processOrder: this.processes(processOrder),
+        trackOrder: this.some(trackOrder),
+      },
     };
   }
 
   /** Identifies a process by its number: its name may arrive later. Keeps unknown keys for later readings. */
-  private processes(keys: ReadonlySet<string>): Set<string> {
+  private processes(keys: Iterable<string>): string[] {
     const pids = new Map(this.before.data.processes.map((process) => [processKey(process), process.pid]));
     const now = new Map(this.after.data.processes.map((process) => [process.pid, processKey(process)]));
-    return new Set([...keys].map((key) => now.get(pids.get(key) ?? "") ?? key));
+    return [...keys].map((key) => now.get(pids.get(key) ?? "") ?? key);
   }
 
   private some(tracks: readonly number[]): number[] {

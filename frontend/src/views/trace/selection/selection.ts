@@ -123,7 +123,7 @@ export class Selection {
     announcement.value = t("trace.said.slice", { name, process, thread, start, duration });
   }
 
-  /** Unfolds and removes filters until the row is visible. */
+  /** Unfolds, unhides and removes filters until the row is visible. */
   private reveal(track: number, depth: number): void {
     const { processes } = this.session.data;
     const found = findTrack(processes, track);
@@ -131,15 +131,23 @@ export class Selection {
     const state = this.session.layout.peek();
     const collapsedProcesses = new Set(state.collapsedProcesses);
     const collapsedTracks = new Set(state.collapsedTracks);
-    let { filter } = state;
+    let { filter, arrangement } = state;
     let changed = collapsedProcesses.delete(processKey(found.process));
     if (depth > 0 && collapsedTracks.delete(track)) changed = true;
-    const shown = layOut(processes, { ...state, collapsedProcesses });
+    const key = processKey(found.process);
+    if (arrangement.hiddenProcesses.has(key) || arrangement.hiddenTracks.has(track)) {
+      const [hiddenProcesses, hiddenTracks] = [new Set(arrangement.hiddenProcesses), new Set(arrangement.hiddenTracks)];
+      hiddenProcesses.delete(key);
+      hiddenTracks.delete(track);
+      arrangement = { ...arrangement, hiddenProcesses, hiddenTracks };
+      changed = true;
+    }
+    const shown = layOut(processes, { ...state, collapsedProcesses, arrangement });
     if (!shown.items.some((item) => item.kind === "track" && item.thread.track === track)) {
       filter = "";
       changed = true;
     }
-    if (changed) this.session.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter });
+    if (changed) this.session.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter, arrangement });
   }
 
   // Flows

@@ -20,12 +20,14 @@ interface Props {
 
 export function Toolbar({ session, field, onHelp }: Props) {
   const marks = session.marks.all.value.length;
-  const filter = session.layout.value.filter;
+  const { filter, arrangement } = session.layout.value;
+  const hidden = arrangement.hiddenProcesses.size + arrangement.hiddenTracks.size;
+  const rows = [filter, hidden > 0 ? t("trace.rows.hidden", { count: hidden }) : ""].filter(Boolean).join(" · ");
   return (
     <div class="trace-tools">
       <RanksMenu session={session} />
       <AlignMenu session={session} />
-      <Popover label={<MenuLabel text={filter ? t("trace.rows.filtered", { text: filter }) : t("trace.rows")} />}>
+      <Popover label={<MenuLabel text={rows ? t("trace.rows.filtered", { text: rows }) : t("trace.rows")} />}>
         {() => <RowsMenu session={session} />}
       </Popover>
       <FlowsMenu session={session} />
