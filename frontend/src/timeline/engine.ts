@@ -108,9 +108,18 @@ export class TimelineEngine {
     this.draw(true);
   }
 
+  /** Loads all rows again: what the server sends for them changed. */
+  reloadRows(): void {
+    this.loader.clearRows();
+    this.loader.overview(this.scene.minimapRows, this.width, this.scene.ratio);
+    this.draw(true);
+  }
+
   /** Changes parts of the scene that do not affect the layout. */
   update(
-    changes: Partial<Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "steps" | "area" | "hits" | "needle">>,
+    changes: Partial<
+      Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "steps" | "area" | "hits" | "needle" | "colours">
+    >,
   ): void {
     Object.assign(this.scene, changes);
     this.draw(true);

@@ -97,6 +97,14 @@ export class Loader {
     return !this.loading && this.timer === undefined && !this.isOverviewPending;
   }
 
+  /** Forgets all bars. */
+  clearRows(): void {
+    this.slices.clear();
+    this.hits.clear();
+    this.overviewFlight?.abort();
+    this.overviewFlight = null;
+  }
+
   /** Clears failures and retries. */
   retry(): void {
     this.failed.clear();

@@ -1,18 +1,18 @@
-/** Pixel colours by name, computed once per answer and search state. */
+/** Pixel colours by name or duration, computed once per answer and search state. */
 
-import { type ColourIndex, colourOf, cssColour, meaningOf, mix, pixelOf } from "./colours";
+import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, textOn } from "./colours";
+import type { SliceRow } from "./decode";
 import type { SliceLabels } from "./derived";
+import { type ColourMode, DURATION_SHARES, durationClass } from "./display";
 import type { BarColours } from "./raster";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
-/** Colours by name index. */
 export interface Lookup extends BarColours {
-  index: ColourIndex[];
-  /** Texts on the bars. */
+  /** Texts on the bars, by name index. */
   texts: string[];
-  /** Behind the hits of a search. */
-  isDimmed: boolean;
+  /** Colours of the texts, by colour number. */
+  textColours: string[];
 }
 
 const DIM = 0.78;
@@ -25,13 +25,13 @@ export class Lookups {
   private labels: SliceLabels | null = null;
 
   /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
-  get(names: readonly string[], process: string, scene: Scene, isDimmed: boolean): Lookup {
+  get(names: readonly string[], process: string, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
     if (scene.theme !== this.theme || scene.labels !== this.labels) {
       this.made = new WeakMap();
       this.theme = scene.theme;
       this.labels = scene.labels;
     }
-    const variant = `${process === "Overlap Analysis"} ${isDimmed}`;
+    const variant = `${process === "Overlap Analysis"} ${isDimmed} ${mode}`;
     let variants = this.made.get(names);
     if (!variants) {
       variants = new Map();
@@ -40,6 +40,7 @@ export class Lookups {
     let lookup = variants.get(variant);
     if (!lookup) {
       lookup = makeLookup(names, process, scene, isDimmed);
+      if (mode === "duration") lookup = { ...lookup, ...durationColours(scene.theme, isDimmed) };
       variants.set(variant, lookup);
     }
     return lookup;
@@ -48,30 +49,34 @@ export class Lookups {
 
 function makeLookup(names: readonly string[], process: string, scene: Scene, isDimmed: boolean): Lookup {
   const { theme, labels } = scene;
-  const lookup: Lookup = {
-    fill: new Uint32Array(names.length),
-    edge: new Uint32Array(names.length),
-    index: [],
-    texts: [],
-    isDimmed,
-  };
-  names.forEach((name, position) => {
-    const label = labels.get(name);
-    const index = label ? meaningOf(label.color) : colourOf(name, process);
-    const base = theme.slices[index] ?? theme.surface;
-    const colour = isDimmed ? mix(base, theme.surface, DIM) : base;
-    lookup.texts[position] = label?.text ?? name;
-    lookup.index[position] = index;
-    lookup.fill[position] = pixelOf(colour);
-    lookup.edge[position] = pixelOf(mix(colour, theme.surface, EDGE));
+  const found = names.map((name) => labels.get(name));
+  const indices = names.map((name, at) => {
+    const label = found[at];
+    return label ? meaningOf(label.color) : colourOf(name, process);
   });
-  return lookup;
+  const colours = indices.map((index) => theme.slices[index] ?? theme.surface);
+  return { ...pixelsOf(colours, theme, isDimmed), texts: names.map((name, at) => found[at]?.text ?? name) };
+}
+
+/** Colours by class of duration. */
+function durationColours(theme: Theme, isDimmed: boolean): Omit<Lookup, "texts"> {
+  const full = theme.slices[0] ?? theme.textColour;
+  const colours = DURATION_SHARES.map((share) => mix(theme.surface, full, share));
+  return { ...pixelsOf(colours, theme, isDimmed), numberOf: durationClass };
+}
+
+function pixelsOf(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Omit<Lookup, "texts"> {
+  const shown = isDimmed ? colours.map((colour) => mix(colour, theme.surface, DIM)) : colours;
+  return {
+    fill: Uint32Array.from(shown, pixelOf),
+    edge: Uint32Array.from(shown, (colour) => pixelOf(mix(colour, theme.surface, EDGE))),
+    textColours: shown.map((colour) => (isDimmed ? theme.muted : cssColour(textOn(colour)))),
+  };
 }
 
 /** Text colour of a label. */
-export function labelColour(lookup: Lookup, name: number, theme: Theme): string {
-  if (lookup.isDimmed) return theme.muted;
-  return theme.texts[lookup.index[name] as number] ?? theme.text;
+export function labelColour({ numberOf, textColours }: Lookup, row: SliceRow, index: number): string {
+  return textColours[numberOf ? numberOf(row, index) : (row.name[index] as number)] as string;
 }
 
 export function sliceCss(name: string, process: string, theme: Theme): string {

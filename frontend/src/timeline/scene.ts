@@ -4,6 +4,7 @@ import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import { isDerivedTrack, type SliceLabels } from "./derived";
+import type { ColourMode } from "./display";
 import type { MarkColour } from "./mark_colours";
 import {
   HEADER_HEIGHT,
@@ -110,6 +111,7 @@ export interface Scene {
   needle: string;
   /** Times of the hits, for the minimap. */
   hits: readonly number[];
+  colours: ColourMode;
   /** Rows whose bars the minimap shows. */
   minimapRows: number[];
 }
@@ -144,6 +146,7 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     arrows: [],
     needle: "",
     hits: [],
+    colours: "name",
     minimapRows: minimapRows(trace.processes),
   };
 }

@@ -59,6 +59,8 @@ def test_numbers_of_derived_rows_and_slices_are_beyond_those_of_the_trace() -> N
     assert is_derived(rows) and not is_derived({"rows": "4096-8191"})
     header, bars = decode(GET["slices"](derived.timeline, rows)[0])
     assert bars["id"].tolist() == [FIRST_SLICE, FIRST_SLICE + 1, FIRST_SLICE + 2]
+    _, long = decode(GET["slices"](derived.timeline, {**rows, "q": "dur>=300us"})[0])
+    assert long["id"].tolist() == [FIRST_SLICE + 1, FIRST_SLICE + 2]
     name = header["names"][bars["name"][1]]
     at = {"name": name, "at": str(int(bars["start"][1]) + int(header["base"]) - derived.timeline.base_ns)}
     assert is_derived(at)

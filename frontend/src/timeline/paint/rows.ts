@@ -106,8 +106,9 @@ export class RowPainter {
     clearLine(line);
     const pieces = cache.pieces(bar.row, start, end, levelOf(line.scale));
     const labels: Omit<Label, "y" | "section">[] = [];
+    const mode = isDerivedTrack(bar.item.thread.track) ? "name" : scene.colours;
     for (const [{ data: row }, begin, stop] of partsOf(pieces, start, end)) {
-      const lookup = this.lookups.get(row.names, bar.item.process.name, scene, isDimmed);
+      const lookup = this.lookups.get(row.names, bar.item.process.name, scene, isDimmed, mode);
       const column = (time: number) =>
         Math.min(Math.max(Math.ceil((time - line.start) / line.scale), 0), line.fill.length);
       line.wide = [];
@@ -128,7 +129,7 @@ export class RowPainter {
 
   private paintLabels(scene: Scene, labels: readonly Label[]): void {
     const { context } = this;
-    const { gutter, view, theme } = scene;
+    const { gutter, view } = scene;
     context.font = LABEL_FONT;
     context.textAlign = "left";
     context.textBaseline = "middle";
@@ -144,7 +145,7 @@ export class RowPainter {
         const name = row.name[index] as number;
         const text = this.fitter.fit(lookup.texts[name] ?? "", right - left - 2 * LABEL_PAD);
         if (!text) continue;
-        context.fillStyle = labelColour(lookup, name, theme);
+        context.fillStyle = labelColour(lookup, row, index);
         context.fillText(text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);
       }
       context.restore();

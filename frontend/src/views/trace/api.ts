@@ -30,20 +30,21 @@ export const SEARCH_LIMIT = 10_000;
 
 /**
  * The timeline of one reading of a trace. If the server has a newer reading, `onStale` is called and the request never
- * resolves: the caller asks again for the next reading.
+ * resolves: the caller asks again for the next reading. `least`: shorter slices (ns) are left out of the rows.
  */
 export class TimelineApi {
   constructor(
     readonly span: string,
     private readonly version: string,
     private readonly onStale: () => void,
+    private readonly least: () => number = () => 0,
   ) {}
 
   get source(): TimelineSource {
     const range = ({ level, start, end }: Window) => ({ t0: start, t1: end, px: 2 ** level });
     return {
       slices: (rows, window, exact, signal) =>
-        this.binary("slices", { rows, ...range(window), exact: Number(exact) }, signal),
+        this.binary("slices", { ...this.shown, rows, ...range(window), exact: Number(exact) }, signal),
       hits: (q, rows, window, exact, signal) =>
         this.binary("slices", { q, rows, ...range(window), exact: Number(exact) }, signal),
       counter: (track, window, signal) => this.binary("counter", { track, ...range(window) }, signal),
@@ -134,6 +135,12 @@ export class TimelineApi {
 
   chromeTraceUrl({ start, end }: Range): string {
     return apiUrl("timeline/export", { ...this.own, t0: start, t1: end });
+  }
+
+  /** The slices that the rows show. */
+  private get shown(): Query {
+    const least = this.least();
+    return least > 0 ? { q: `dur>=${least}ns` } : {};
   }
 
   private get own(): Query {

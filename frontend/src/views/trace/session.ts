@@ -9,6 +9,7 @@ import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import type { Arrangement } from "../../timeline/arrangement";
 import { DERIVED } from "../../timeline/derived";
+import type { Display } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
 import { type LayoutState, processKey } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
@@ -16,7 +17,7 @@ import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { DerivedRows, whenRead } from "./derived_rows";
 import { messageOf, offset } from "./format";
-import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
+import { formatArea, formatDisplay, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
 import { PendingLink } from "./link/pending_link";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
@@ -43,6 +44,7 @@ export class TraceSession {
   /** The trace, or its beginning while it is read. */
   readonly reading: Signal<Reading>;
   readonly layout: Signal<LayoutState>;
+  readonly display: Signal<Display>;
   readonly hovered = signal<Hovered | null>(null);
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
@@ -90,6 +92,7 @@ export class TraceSession {
       this.link = { ...this.link, range: this.inherited };
     }
     this.layout = signal(this.link.layout);
+    this.display = signal(this.link.display);
     this.arrows = signal(this.link.arrows);
     this.api = this.apiOf(data);
     this.area = new AreaStats(() => this.api);
@@ -138,7 +141,8 @@ export class TraceSession {
         },
       },
     );
-    this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data) });
+    const { colours } = this.display.peek();
+    this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data), colours });
     this.open(this.link);
     void this.loadDerived();
     void this.loadSteps();
@@ -250,7 +254,7 @@ export class TraceSession {
   }
 
   private apiOf(data: TraceJson): TimelineApi {
-    return new TimelineApi(this.span, data.version, this.onStale);
+    return new TimelineApi(this.span, data.version, this.onStale, () => this.display.peek().least);
   }
 
   /** Opens the link or slice that waited until more of the trace was read. */
@@ -372,6 +376,15 @@ export class TraceSession {
   }
 
   // Rows
+
+  setDisplay(changes: Partial<Display>): void {
+    const before = this.display.peek();
+    const next = { ...before, ...changes };
+    this.display.value = next;
+    this.engine?.update({ colours: next.colours });
+    if (next.least !== before.least) this.engine?.reloadRows();
+    this.save(formatDisplay(next));
+  }
 
   setLayout(state: LayoutState): void {
     this.layout.value = state;

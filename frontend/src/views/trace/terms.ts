@@ -36,6 +36,11 @@ export const en = {
   "trace.rows.kind.device": "Device",
   "trace.rows.kind.communication": "Communication",
   "trace.rows.kind.counters": "Counters",
+  "trace.display.least": "Slice duration",
+  "trace.display.all": "all",
+  "trace.display.colours": "Colour by",
+  "trace.display.colours.name": "name",
+  "trace.display.colours.duration": "duration",
   "trace.rows.clear": "Show all rows",
 
   "trace.derived": "Derived",
@@ -136,6 +141,11 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.rows.kind.device": "Device",
   "trace.rows.kind.communication": "通信",
   "trace.rows.kind.counters": "计数器",
+  "trace.display.least": "slice 耗时",
+  "trace.display.all": "全部",
+  "trace.display.colours": "着色依据",
+  "trace.display.colours.name": "名称",
+  "trace.display.colours.duration": "耗时",
   "trace.rows.clear": "显示全部泳道",
 
   "trace.derived": "派生行",

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { DERIVED } from "../../../src/timeline/derived";
+import { ALL_SLICES } from "../../../src/timeline/display";
 import {
   formatArea,
+  formatDisplay,
   formatLayout,
   formatMarks,
   formatRange,
@@ -60,6 +62,15 @@ test("rows survive the link", () => {
     },
   };
   expect(parseLink({ ...formatLayout(layout), [KEYS.of]: "s" }, "s").layout).toEqual(layout);
+});
+
+test("the shown slices and their colours survive the link", () => {
+  const display = { least: 1500, colours: "duration" as const };
+  expect(parseLink(formatDisplay(display), "s").display).toEqual(display);
+  expect(Object.values(formatDisplay(ALL_SLICES))).toEqual(["", ""]);
+  for (const text of ["-1", "1.5", "x"]) {
+    expect(parseLink({ [KEYS.least]: text, [KEYS.colours]: "no" }, "s").display).toEqual(ALL_SLICES);
+  }
 });
 
 test("ids and times of another span are left out, names stay", () => {

@@ -1,6 +1,7 @@
 /** The view state in a link. */
 
 import { DERIVED } from "../../../timeline/derived";
+import { ALL_SLICES, COLOUR_MODES, type Display } from "../../../timeline/display";
 import { isMarkColour } from "../../../timeline/mark_colours";
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
@@ -21,6 +22,8 @@ export const KEYS = {
   hiddenRows: "trace.hidden_rows",
   order: "trace.order",
   rowOrder: "trace.row_order",
+  least: "trace.least",
+  colours: "trace.colours",
   marks: "trace.marks",
   arrows: "trace.arrows",
   derived: "trace.derived",
@@ -39,6 +42,7 @@ export interface LinkState {
   slice: number | null;
   search: string;
   layout: LayoutState;
+  display: Display;
   marks: Mark[];
   /** Kinds of flows with all arrows shown. */
   arrows: ReadonlySet<string>;
@@ -140,6 +144,10 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
         trackOrder: hasIds ? numbers(get("rowOrder")) : [],
       },
     },
+    display: {
+      least: /^\d{1,15}$/.test(get("least")) ? Number(get("least")) : ALL_SLICES.least,
+      colours: COLOUR_MODES.find((mode) => mode === get("colours")) ?? ALL_SLICES.colours,
+    },
     marks: own ? parseMarks(get("marks")) : [],
     arrows: new Set(get("arrows").split(",").filter(Boolean)),
   };
@@ -158,5 +166,13 @@ export function formatLayout(state: LayoutState): Record<string, string> {
     [KEYS.hiddenRows]: [...hiddenTracks].join(","),
     [KEYS.order]: processOrder.join("|"),
     [KEYS.rowOrder]: trackOrder.join(","),
+  };
+}
+
+/** Parameters of the shown slices and their colours; those of ALL_SLICES are left out. */
+export function formatDisplay({ least, colours }: Display): Record<string, string> {
+  return {
+    [KEYS.least]: least === ALL_SLICES.least ? "" : String(least),
+    [KEYS.colours]: colours === ALL_SLICES.colours ? "" : colours,
   };
 }

@@ -6,6 +6,7 @@ import { t } from "../../../i18n";
 import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
 import { layOut, type ProcessItem, processKey, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
 import type { TraceSession } from "../session";
+import { DisplayFields } from "./display_fields";
 import { kindOf, PROCESS_KINDS, type ProcessKind } from "./process_kinds";
 
 /** Largest number of listed threads; the filter finds the others. */
@@ -34,6 +35,7 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         onInput={(event) => session.setLayout({ ...state, filter: event.currentTarget.value })}
       />
       <KindBoxes session={session} />
+      <DisplayFields session={session} />
       <div class="row">
         <button type="button" class="link" onClick={() => session.foldAll(true)}>
           {t("trace.rows.fold")}

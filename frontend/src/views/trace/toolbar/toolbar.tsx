@@ -8,6 +8,7 @@ import { AlignMenu } from "../ranks/align_menu";
 import { RanksMenu } from "../ranks/ranks_menu";
 import { SearchBox } from "../search/search_box";
 import type { TraceSession } from "../session";
+import { limitText } from "./display_fields";
 import { FlowsMenu } from "./flows_menu";
 import { MenuLabel } from "./menu_label";
 import { RowsMenu } from "./rows_menu";
@@ -22,7 +23,14 @@ export function Toolbar({ session, field, onHelp }: Props) {
   const marks = session.marks.all.value.length;
   const { filter, arrangement } = session.layout.value;
   const hidden = arrangement.hiddenProcesses.size + arrangement.hiddenTracks.size;
-  const rows = [filter, hidden > 0 ? t("trace.rows.hidden", { count: hidden }) : ""].filter(Boolean).join(" · ");
+  const { least } = session.display.value;
+  const rows = [
+    filter,
+    hidden > 0 ? t("trace.rows.hidden", { count: hidden }) : "",
+    least > 0 ? `≥ ${limitText(least)}` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
   return (
     <div class="trace-tools">
       <RanksMenu session={session} />
