@@ -7,6 +7,8 @@ from itertools import chain as chain_pieces
 from itertools import islice
 from typing import Any, Optional, TypedDict, Union
 
+import numpy as np
+
 from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import timeline_params as read
@@ -24,8 +26,8 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
-from tb_npu_plugin.store.timeline.window import bars, shift_of
-from tb_npu_plugin.tables import Table
+from tb_npu_plugin.store.timeline.window import WindowBars, bars, shift_of
+from tb_npu_plugin.tables import IntArray, Table
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery, parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
@@ -123,10 +125,12 @@ def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) 
     else:
         found = bars(timeline, rows, t0, t1, px, is_exact=exact)
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
+    names, categories, name = _by_category(timeline, found)
     header = {
         "base": str(timeline.base_ns + scale.base),
         "unit": scale.unit,
-        "names": timeline.names.take(found.used),
+        "names": names,
+        "categories": categories,
         "rows": found.parts,
         "bin": found.bin,
         "far": scale.far(found.start, found.end),
@@ -135,12 +139,24 @@ def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) 
         "start": scale.times(found.start),
         "dur": scale.lengths(found.dur),
         "id": timeline.first_slice + found.id,
-        "name": found.name,
+        "name": name,
         "count": found.count,
         "end": scale.times(found.end),
         "busy": scale.lengths(found.busy),
     }
     return encode(header, {key: ("u32", values) for key, values in columns.items()}, _PACKED), BINARY
+
+
+def _by_category(timeline: Timeline, found: WindowBars) -> tuple[list[str], list[str], IntArray]:
+    """Distinct pairs of name and category ("": none) of the bars, and the number of the pair of each bar."""
+    names = timeline.names.take(found.used)
+    category = timeline.category[found.id].astype(np.int64)
+    if not len(category) or category.max() < 0:
+        return names, [""] * len(names), found.name
+    count = int(category.max()) + 2
+    pairs, number = np.unique(found.name * count + category + 1, return_inverse=True)
+    name_of, category_of = ((pairs // count).tolist(), (pairs % count - 1).tolist())
+    return [names[one] for one in name_of], [timeline.category_name(one) for one in category_of], number
 
 
 def counter(timeline: Timeline, params: Params) -> Answer:

@@ -68,6 +68,10 @@ def test_short_slices_are_left_out_and_colours_tell_the_duration(open_plugin: Op
     settled(plugin)
     by_duration = colour(plugin, 0.5)
     assert by_duration != by_name and param(plugin, "colours") == "duration"
+    menu.get_by_label("Colour by").select_option("category")
+    settled(plugin)
+    assert colour(plugin, 0.5) == by_name, "Overlap Analysis keeps its colours"
+    menu.get_by_label("Colour by").select_option("duration")
     colours = {}
     for least in (10**6, 10**7, 0):
         menu.get_by_label("Slice duration").select_option(str(least))

@@ -11,6 +11,7 @@ interface FrameHeader {
   /** Type, offset, number of values; of packed ones, the columns that they are sent less of. */
   columns: Record<string, [string, number, number, string[]?]>;
   names?: string[];
+  categories?: string[];
   series?: string[];
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin?: number;
@@ -31,9 +32,11 @@ export interface SliceRow {
   unit: number;
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin: number;
-  /** Index into the answer's names, shared by all rows of one answer. */
+  /** Index into the answer's names and categories, shared by all rows of one answer. */
   name: Uint32Array;
   names: readonly string[];
+  /** Category of the slices of this name ("": none); a name with several categories is there several times. */
+  categories: readonly string[];
   start: Uint32Array;
   /** Duration of the longest slice of the bar. */
   dur: Uint32Array;
@@ -144,6 +147,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
     busy: frame.u32("busy"),
   };
   const names = header.names ?? fail("no names");
+  const categories = header.categories ?? fail("no categories");
   const rows = header.rows ?? fail("no rows");
   const origin = originOf(header.base, spanBase);
   const unit = header.unit ?? 1;
@@ -157,6 +161,7 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
       unit,
       bin: header.bin ?? 1,
       names,
+      categories,
       start: part(columns.start),
       dur: part(columns.dur),
       end: part(columns.end),

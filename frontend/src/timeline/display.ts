@@ -2,8 +2,11 @@
 
 import { longestOf, type SliceRow } from "./decode";
 
-export const COLOUR_MODES = ["name", "duration"] as const;
-/** "name": by name, with fixed colours for names with a meaning. "duration": by the longest slice of the bar. */
+export const COLOUR_MODES = ["name", "category", "duration"] as const;
+/**
+ * "name": by name, with fixed colours for names with a meaning. "category": by the category in the trace, else by process.
+ * "duration": by the longest slice of the bar.
+ */
 export type ColourMode = (typeof COLOUR_MODES)[number];
 
 export interface Display {

@@ -8,6 +8,9 @@ import type { BarColours } from "./raster";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
+/** What the bars of an answer refer to. */
+type Used = Pick<SliceRow, "names" | "categories">;
+
 export interface Lookup extends BarColours {
   /** Texts on the bars, by name index. */
   texts: string[];
@@ -25,13 +28,14 @@ export class Lookups {
   private labels: SliceLabels | null = null;
 
   /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
-  get(names: readonly string[], process: string, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
+  get(used: Used, process: string, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
     if (scene.theme !== this.theme || scene.labels !== this.labels) {
       this.made = new WeakMap();
       this.theme = scene.theme;
       this.labels = scene.labels;
     }
-    const variant = `${process === "Overlap Analysis"} ${isDimmed} ${mode}`;
+    const { names } = used;
+    const variant = `${mode === "category" ? process : process === "Overlap Analysis"} ${isDimmed} ${mode}`;
     let variants = this.made.get(names);
     if (!variants) {
       variants = new Map();
@@ -39,7 +43,7 @@ export class Lookups {
     }
     let lookup = variants.get(variant);
     if (!lookup) {
-      lookup = makeLookup(names, process, scene, isDimmed);
+      lookup = makeLookup(used, process, scene, isDimmed, mode === "category");
       if (mode === "duration") lookup = { ...lookup, ...durationColours(scene.theme, isDimmed) };
       variants.set(variant, lookup);
     }
@@ -47,12 +51,21 @@ export class Lookups {
   }
 }
 
-function makeLookup(names: readonly string[], process: string, scene: Scene, isDimmed: boolean): Lookup {
+function makeLookup(
+  { names, categories }: Used,
+  process: string,
+  scene: Scene,
+  isDimmed: boolean,
+  byCategory: boolean,
+): Lookup {
   const { theme, labels } = scene;
   const found = names.map((name) => labels.get(name));
   const indices = names.map((name, at) => {
     const label = found[at];
-    return label ? meaningOf(label.color) : colourOf(name, process);
+    if (label) return meaningOf(label.color);
+    return byCategory && process !== "Overlap Analysis"
+      ? colourOf(categories[at] || process, "")
+      : colourOf(name, process);
   });
   const colours = indices.map((index) => theme.slices[index] ?? theme.surface);
   return { ...pixelsOf(colours, theme, isDimmed), texts: names.map((name, at) => found[at]?.text ?? name) };

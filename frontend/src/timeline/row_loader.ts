@@ -125,6 +125,6 @@ function pieceOf(row: SliceRow, window: Window, isExact: boolean): Piece<SliceRo
 function emptyPiece(row: number, window: Window): Piece<SliceRow> {
   const none = new Uint32Array(0);
   const columns = { name: none, start: none, dur: none, end: none, id: none, count: none, busy: none };
-  const data = { row, origin: 0, unit: 1, bin: 1, names: [], ...columns, far: new Map() };
+  const data = { row, origin: 0, unit: 1, bin: 1, names: [], categories: [], ...columns, far: new Map() };
   return { window, asked: window.level, exact: true, data };
 }

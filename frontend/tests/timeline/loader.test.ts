@@ -13,7 +13,7 @@ interface Asked {
 }
 
 const NONE = frame(
-  { base: "0", unit: 1, names: [], rows: [] },
+  { base: "0", unit: 1, names: [], categories: [], rows: [] },
   Object.fromEntries(
     ["start", "dur", "end", "id", "name", "count", "busy"].map((key) => [key, { type: "u32", values: [] }]),
   ),
@@ -76,7 +76,7 @@ test("what is there is not asked for again, small moves included", async () => {
 function answer(rows: number[], bin: number): ArrayBuffer {
   const values = (value: number) => ({ type: "u32" as const, values: rows.map(() => value) });
   return frame(
-    { base: "0", unit: 1, bin, names: ["a"], rows: rows.map((row, index) => [row, index, 1]) },
+    { base: "0", unit: 1, bin, names: ["a"], categories: [""], rows: rows.map((row, index) => [row, index, 1]) },
     {
       start: values(0),
       dur: values(9),

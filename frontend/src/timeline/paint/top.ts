@@ -76,7 +76,7 @@ export class TopPainter {
       const { start, end } = scene.limits;
       const piece = scene.caches.slices.pieces(row, start, end, levelOf(line.scale))[0];
       if (piece) {
-        const lookup = this.lookups.get(piece.data.names, process, scene, scene.needle !== "");
+        const lookup = this.lookups.get(piece.data, process, scene, scene.needle !== "");
         drawRow(piece.data, line, { ...lookup, edge: lookup.fill });
       }
       const [top, bottom] = [LANE_TOP + index * lane, LANE_TOP + (index + 1) * lane - (lane > 3 ? 1 : 0)];

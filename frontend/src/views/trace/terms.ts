@@ -40,7 +40,9 @@ export const en = {
   "trace.display.all": "all",
   "trace.display.colours": "Colour by",
   "trace.display.colours.name": "name",
+  "trace.display.colours.category": "category",
   "trace.display.colours.duration": "duration",
+  "trace.display.category.about": "The category in the trace; for slices without one, the process.",
   "trace.rows.clear": "Show all rows",
 
   "trace.derived": "Derived",
@@ -145,7 +147,9 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.display.all": "全部",
   "trace.display.colours": "着色依据",
   "trace.display.colours.name": "名称",
+  "trace.display.colours.category": "类别",
   "trace.display.colours.duration": "耗时",
+  "trace.display.category.about": "按 trace 中的类别着色；没有类别的 slice 按进程着色。",
   "trace.rows.clear": "显示全部泳道",
 
   "trace.derived": "派生行",

@@ -48,6 +48,7 @@ export function DisplayFields({ session }: { session: TraceSession }) {
         </label>
       </div>
       {colours === "duration" && <DurationLegend />}
+      {colours === "category" && <p class="small muted">{t("trace.display.category.about")}</p>}
     </>
   );
 }
