@@ -1,7 +1,10 @@
 /** Ranks, rows, flows, search, and files. */
 
 import type { RefObject } from "preact";
+import type { ProcessJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
+import type { Arrangement } from "../../../timeline/arrangement";
+import { processKey } from "../../../timeline/rows";
 import { Popover } from "../../../widgets";
 import { FileMenu } from "../export/file_menu";
 import { AlignMenu } from "../ranks/align_menu";
@@ -22,7 +25,7 @@ interface Props {
 export function Toolbar({ session, field, onHelp }: Props) {
   const marks = session.marks.all.value.length;
   const { filter, arrangement } = session.layout.value;
-  const hidden = arrangement.hiddenProcesses.size + arrangement.hiddenTracks.size;
+  const hidden = hiddenRows(session.data.processes, arrangement);
   const { least } = session.display.value;
   const rows = [
     filter,
@@ -60,4 +63,14 @@ export function Toolbar({ session, field, onHelp }: Props) {
       <FileMenu session={session} />
     </div>
   );
+}
+
+/** Number of hidden processes, and of hidden rows of the others. A link may name those of another rank. */
+function hiddenRows(processes: readonly ProcessJson[], { hiddenProcesses, hiddenTracks }: Arrangement): number {
+  const counts = processes.map((process) =>
+    hiddenProcesses.has(processKey(process))
+      ? 1
+      : process.threads.filter(({ track }) => hiddenTracks.has(track)).length,
+  );
+  return counts.reduce((total, count) => total + count, 0);
 }
