@@ -17,7 +17,7 @@ from tb_npu_plugin.store.timeline.matches import search as search_names
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
-from tb_npu_plugin.store.timeline.window import bars, shift_of
+from tb_npu_plugin.store.timeline.window import BUDGET, bars, shift_of
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json, to_csv
@@ -44,15 +44,15 @@ class StatsJson(TypedDict):
     """Number of slices that overlap the range."""
 
 
-def slices(timeline: Timeline, params: Params) -> Answer:
-    """Bars of the rows in [t0, t1): of all slices, or of those that match a search."""
+def slices(timeline: Timeline, params: Params, budget: int = BUDGET) -> Answer:
+    """Bars of the rows in [t0, t1): of all slices, or of those that match a search. budget: compressed bytes."""
     t0, t1 = read.window(params)
     rows, px, text = read.rows(timeline, params), read.pixel(params), params.get("q", "")
     exact = read.flag(params, "exact")
     if text.strip():
-        found = matching_bars(timeline, rows, t0, t1, px, text, is_exact=exact)
+        found = matching_bars(timeline, rows, t0, t1, px, text, budget, is_exact=exact)
     else:
-        found = bars(timeline, rows, t0, t1, px, is_exact=exact)
+        found = bars(timeline, rows, t0, t1, px, budget, is_exact=exact)
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
     header = {
         "base": str(timeline.base_ns + scale.base),

@@ -188,3 +188,31 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
         assert (
             len({clock[end["span"]]["reference"] for end in one["ends"]}) > 1 or max(ends) - min(ends) <= 10 * error + 1
         )
+
+
+def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
+    """Each part is the answer of its own route; a part that cannot be shown costs itself."""
+    (run,) = slow_rank.json("/api/catalog")["runs"]
+    tokens = [worker["spans"][0]["id"] for worker in run["workers"]][:3]
+    views = [slow_rank.view("trace", span=token)["data"] for token in tokens]
+    threads = [thread for process in views[0]["processes"] for thread in process["threads"]]
+    curve = next(thread["track"] for thread in threads if thread["kind"] == "counter")
+    window = {"t0": "1000", "t1": "90000000", "px": "50000"}
+    slices = [
+        f"{token}:{view['version'] if token != tokens[1] else 'old'}:1000:90000000:0-9000,8192"
+        for token, view in zip(tokens, views)
+    ]
+    response = slow_rank.ask(
+        "/api/timeline/rows", px="50000", slices=slices, counter=f"{tokens[0]}::1000:90000000:{curve}"
+    )
+    assert response.status_code == 200, response.text
+    header, columns = decode(response.data)
+    assert header["parts"] == ["ready", "stale", "ready", "ready"]
+    for number in (0, 2):
+        found = decode(columns[str(number)].tobytes())
+        alone = decode(slow_rank.ask("/api/timeline/slices", span=tokens[number], rows="0-9000,8192", **window).data)
+        assert found[0] == alone[0] and all((found[1][key] == alone[1][key]).all() for key in alone[1])
+    alone = slow_rank.ask("/api/timeline/counter", span=tokens[0], track=str(curve), **window)
+    assert columns["3"].tobytes() == alone.data
+    for wrong in ({"slices": "a:b"}, {}, {"slices": [slices[0]] * 257}):
+        assert slow_rank.ask("/api/timeline/rows", px="1", **wrong).status_code == 400
