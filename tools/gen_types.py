@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.analysis.parts import PARTS
-from tb_npu_plugin.server.timeline_api import StatsJson
+from tb_npu_plugin.server.timeline_api import CountersJson, DescentJson, StatsJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
 from tb_npu_plugin.service.ranks import RanksJson
 from tb_npu_plugin.store.timeline.contract import ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson
@@ -28,7 +28,9 @@ from tb_npu_plugin.views.registry import VIEWS
 ANSWERS: tuple[type, ...] = (
     CatalogJson,
     ChainJson,
+    CountersJson,
     DerivedJson,
+    DescentJson,
     ErrorJson,
     FlowsJson,
     RanksJson,

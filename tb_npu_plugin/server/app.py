@@ -190,7 +190,7 @@ class App:
         return respond.binary(request, rows(self.service, request.args))
 
     def _timeline(self, request: Request, name: str) -> Response:
-        from tb_npu_plugin.server.timeline_api import ROUTES, stats
+        from tb_npu_plugin.server.timeline_api import CANCELLABLE, ROUTES
         from tb_npu_plugin.server.timeline_params import is_derived
         from tb_npu_plugin.views.derived import derived_json, facts_json
 
@@ -208,8 +208,8 @@ class App:
             return respond.json(request, derived_json(derived))
         timeline = self.service.timeline(token, version) if derived is None else derived.timeline
         try:
-            if handler is stats:  # it may take long, so it can be aborted
-                content, mime = stats(timeline, request.args, respond.is_gone(request))
+            if name in CANCELLABLE:
+                content, mime = handler(timeline, request.args, respond.is_gone(request))
             else:
                 content, mime = handler(timeline, request.args)
         except OSError:  # the files of a preview were removed meanwhile: then the next line raises Stale

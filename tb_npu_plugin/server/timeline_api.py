@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypedDict, Union
+from itertools import chain as chain_pieces
+from itertools import islice
+from typing import Any, Optional, TypedDict, Union
 
 from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.messages import Message
@@ -12,18 +14,25 @@ from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.store.timeline.chain import chain as trace_back
 from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson
+from tb_npu_plugin.store.timeline.descent import descent as trace_down
+from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
 from tb_npu_plugin.store.timeline.matches import matching_bars
 from tb_npu_plugin.store.timeline.matches import search as search_names
+from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
 from tb_npu_plugin.store.timeline.window import BUDGET, bars, shift_of
+from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import TableJson, ViewTable
-from tb_npu_plugin.views.table_query import TableQuery
+from tb_npu_plugin.views.table_query import TableQuery, parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
 #: (content, MIME type). Content: bytes, pieces of a download, or an object to encode as JSON.
 Answer = tuple[Union[bytes, Iterator[bytes], Mapping[str, Any]], str]
+#: Whether the client closed the connection.
+IsGone = Callable[[], bool]
 
 BINARY = "application/octet-stream"
 JSON = "application/json"
@@ -31,6 +40,8 @@ CSV = "text/csv"
 #: Maximum number of hits of a search, and of rows of a statistics table.
 MAX_HITS = 10_000
 MAX_STATS = 2_000
+#: Maximum number of rows of each table of /api/timeline/descent.
+MAX_DESCENT = 2_000
 
 
 class StatsJson(TypedDict):
@@ -42,6 +53,53 @@ class StatsJson(TypedDict):
     """Length of the range in ns."""
     slices: int
     """Number of slices that overlap the range."""
+
+
+class CounterRangeJson(TypedDict):
+    """One counter series in a range. Null: no value in the range."""
+
+    track: int
+    """Number of the track."""
+    series: str
+    """Name of the series."""
+    min: Optional[float]
+    """Least value."""
+    mean: Optional[float]
+    """Mean by time, from the first known value on."""
+    max: Optional[float]
+    """Largest value."""
+
+
+class CountersJson(TypedDict):
+    """Answer of /api/timeline/counters."""
+
+    series: list[CounterRangeJson]
+    """All series, in the order of their tracks."""
+
+
+class DescentJson(TypedDict):
+    """Answer of /api/timeline/descent: what a slice led to."""
+
+    nested: TableJson
+    """Slices nested in it on its thread, by start; of too many, those of the nearest levels. `total` counts all."""
+    tasks: TableJson
+    """Device tasks that it launched, or the tasks of a collective, by start; `total` counts all."""
+    device_ns: int
+    """Sum of the durations of all these tasks."""
+    first: Optional[int]
+    """Start of the first task."""
+    last: Optional[int]
+    """End of the last task."""
+    is_collective: bool
+    """Whether `tasks` are those of a collective."""
+    is_host: bool
+    """Whether it is a slice of the program or a CANN call: only these launch tasks."""
+    queue: Optional[int]
+    """Of a device task: tasks of its stream that were launched before it and had not begun at its launch. Null: unknown."""
+    previous: Optional[int]
+    """Slice of the track that starts before it."""
+    next: Optional[int]
+    """Slice of the track that starts after it."""
 
 
 def slices(timeline: Timeline, params: Params, budget: int = BUDGET) -> Answer:
@@ -153,25 +211,92 @@ def search(timeline: Timeline, params: Params) -> Answer:
     return answer, JSON
 
 
-def stats(timeline: Timeline, params: Params, is_gone: Callable[[], bool] = lambda: False) -> Answer:
-    """Statistics of [t0, t1) by track and name: the MAX_STATS rows with the most self time in it, or all rows as CSV.
+def _is_csv(params: Params) -> bool:
+    """Whether a download is asked for. Raises BadRequest for another format."""
+    check_choice("format", params.get("format") or "json", ("json", "csv"))
+    return params.get("format") == "csv"
+
+
+def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
+    """Statistics of [t0, t1) by name and row (GROUPINGS): the MAX_STATS rows with the most self time in it, or all rows as CSV.
     is_gone: whether the client closed the connection."""
     t0, t1 = read.window(params)
-    tracks = read.tracks(timeline, params)
-    check_choice("format", params.get("format") or "json", ("json", "csv"))
-    if params.get("format") == "csv":
-        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone).table, "")
+    tracks, by = read.tracks(timeline, params), params.get("by") or "name_row"
+    check_choice("by", by, tuple(GROUPINGS))
+    if _is_csv(params):
+        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone, by).table, "")
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV
-    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone)
+    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone, by)
     page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
     answer: StatsJson = {"table": page, "wall": t1 - t0, "slices": found.slices}
     return answer, JSON
 
 
+def members(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
+    """Slices behind a row of the statistics: a page in the requested order, or all of them as CSV."""
+    t0, t1 = read.window(params)
+    found = Members(timeline, read.tracks(timeline, params), t0, t1, params.get("name", ""), is_gone)
+    if _is_csv(params):
+        empty = timeline.base_ns, TableQuery()
+        parts = (to_csv(ViewTable(table), *empty) for table in found.tables())
+        rows = (piece for part in parts for piece in islice(part, 1, None))  # without the header of each part
+        header = next(to_csv(ViewTable(found.page("start", False, 0, 0)[0]), *empty))
+        return chain_pieces([header], rows), CSV
+    query = parse_query({key: [value] for key, value in params.items()})
+    sort = query.sort or "start"
+    check_choice("sort", sort, SORTS)
+    table, total = found.page(sort, query.desc, query.offset, query.limit)
+    page = table_json("timeline.members", ViewTable(table), timeline.base_ns, TableQuery(limit=len(table)))
+    return {**page, "offset": query.offset, "total": min(total, MAX_ROW), "sort": sort, "desc": query.desc}, JSON
+
+
+def counters(timeline: Timeline, params: Params) -> Answer:
+    """Least, mean and most of each counter in [t0, t1)."""
+    t0, t1 = read.window(params)
+    found: list[CounterRangeJson] = []
+    for track in timeline.tracks_of("counter"):
+        for series in timeline.tracks[track]["series"]:
+            one = timeline.curves.summary(series, t0, t1)
+            found.append({"track": track, "series": one.name, "min": one.least, "mean": one.mean, "max": one.most})
+    answer: CountersJson = {"series": found}
+    return answer, JSON
+
+
 def chain(timeline: Timeline, params: Params) -> Answer:
     """The slices that caused one slice."""
     return trace_back(timeline, read.slice_id(timeline, params)), JSON
+
+
+def descent(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
+    """What a slice led to: the first MAX_DESCENT rows, or all its tasks as CSV."""
+    chosen = read.slice_id(timeline, params)
+    is_csv = _is_csv(params)
+    found = trace_down(timeline, chosen, is_gone)
+    if is_csv:
+        return to_csv(ViewTable(task_table(timeline, found)), timeline.base_ns, TableQuery()), CSV
+    nested, nested_count = nested_table(timeline, chosen, found, MAX_DESCENT)
+    previous, following = neighbours(timeline, chosen)
+    rows, end = timeline.rows, timeline.rows.start[found.tasks] + timeline.rows.dur[found.tasks]
+    answer: DescentJson = {
+        "nested": _first_rows(timeline, "nested", nested, nested_count),
+        "tasks": _first_rows(timeline, "tasks", task_table(timeline, found, MAX_DESCENT), len(found.tasks)),
+        "device_ns": int(rows.dur[found.tasks].sum()),
+        "first": int(rows.start[found.tasks[0]]) if len(end) else None,
+        "last": int(end.max()) if len(end) else None,
+        "is_collective": found.is_collective,
+        "is_host": is_host(timeline, chosen),
+        "queue": queue_position(timeline, chosen),
+        "previous": previous,
+        "next": following,
+    }
+    return answer, JSON
+
+
+def _first_rows(timeline: Timeline, name: str, table: Table, total: int) -> TableJson:
+    """The first rows of a table of `total` rows, which is sorted by start."""
+    page = table_json(f"timeline.{name}", ViewTable(table), timeline.base_ns, TableQuery(limit=len(table)))
+    return {**page, "total": total, "sort": "start"}
 
 
 def find(timeline: Timeline, params: Params) -> Answer:
@@ -184,14 +309,19 @@ def find(timeline: Timeline, params: Params) -> Answer:
 
 
 #: (path below /api/timeline/, function)
-ROUTES: tuple[tuple[str, Callable[[Timeline, Params], Answer]], ...] = (
+ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     ("slices", slices),
     ("counter", counter),
     ("arrows", arrows),
     ("slice", slice_detail),
     ("flows", flows),
     ("chain", chain),
+    ("counters", counters),
+    ("descent", descent),
+    ("members", members),
     ("find", find),
     ("search", search),
     ("stats", stats),
 )
+#: Routes that may take long: they also take `is_gone`, and raise ClientGone.
+CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "stats"))

@@ -80,7 +80,7 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page:
         all_traces = view.examines and (not for_page or ranks.are_small(places, STAGES))
         statuses = {place.span.token: _request_rank(library, view, place, all_traces) for place in places}
     else:
-        statuses = {place.span.token: _request_stages(library, view, place, for_page) for place in places}
+        statuses = {place.span.token: _request_stages(library, view, params, place, for_page) for place in places}
     read, failed = _split_by_state(view, places, statuses)
     # Figures of a run are never of the beginning of a trace: they would depend on when it was cancelled.
     with_preview = view.scope != "run"
@@ -129,13 +129,17 @@ def _required_param(params: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _request_stages(library: Library, view: View, place: Place, for_page: bool) -> list[StageStatus]:
+def _request_stages(
+    library: Library, view: View, params: Mapping[str, str], place: Place, for_page: bool
+) -> list[StageStatus]:
     """Queue the stages that a view of spans needs of one, and return their statuses."""
     stages: set[Stage] = {"trace"} if view.needs == TRACE_ONLY else set(FORMATS[place.span.format].stages)
     if view.examines:
         stages = set(stages_of(place.span))
+    if any(params.get(name) for name in view.trace_params):
+        stages.update(stage for stage in stages_of(place.span) if stage == "trace")
     statuses = library.request(place, sorted(stages, key=STAGES.index))
-    if _needs_trace(view, place, statuses):
+    if "trace" not in stages and _needs_trace(view, place, statuses):
         statuses += library.request(place, ["trace"])
     cancelled = any(library.status(place, stage).state == "cancelled" for stage in stages_of(place.span))
     if for_page and not cancelled:

@@ -214,6 +214,7 @@ class View:
     from_trace    tables taken from the trace if they have no file, even if others meet the needs
     early         also built from a preview (store/first_look.py) while the tables are read
     with_trace    shows more of spans whose trace is already read, and does not wait for it
+    trace_params  parameters that need the trace where they are given
     is_listed     has a page in the sidebar
     """
 
@@ -230,6 +231,7 @@ class View:
     early: bool = False
     from_trace: tuple[str, ...] = ()
     with_trace: bool = False
+    trace_params: tuple[str, ...] = ()
     is_listed: bool = True
 
 

@@ -9,22 +9,26 @@ from tb_npu_plugin.analysis.kernels import statistics as analysis
 from tb_npu_plugin.analysis.kernels.roofline import Roofline, device, roofline, with_group_figures, with_mfu
 from tb_npu_plugin.analysis.kernels.statistics import CoreTime
 from tb_npu_plugin.analysis.operators import totals as op_totals
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable, device_kind
 from tb_npu_plugin.views.recorded import recorded_tables
+from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
 
 class KernelJson(TypedDict):
     """Device time by kernel.
 
     Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core,
-    calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of
+    calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of
     kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote
     sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters:
-    `step` ("null": kernels outside steps), `peak` and `bandwidth` for the roofline.
+    `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no
+    MFU of steps, no other recorded tables),
+    `peak` and `bandwidth` for the roofline.
     """
 
     steps: list[Optional[str]]
@@ -60,14 +64,18 @@ def build(source: ViewInput) -> ViewResult:
     span = source.spans[0]
     everything, totals = span.table("kernels"), span.table("op_totals")
     step = source.params.get("step", "")
+    range_ns = time_range(source.params)
     if everything is None or totals is not None:
         _check(step, [])
+        check_no_range(source.params)
         return _summed_up(span, totals)
     steps = analysis.steps_of(everything)
     _check(step, steps)
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
+    if range_ns is not None:
+        kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
     cores = analysis.by_core(kernels)
-    statistic = None if step else span.table("op_statistic")
+    statistic = None if step or range_ns else span.table("op_statistic")
     types = analysis.by_type(kernels) if statistic is None else statistic
     found = device(kernels, span.capture.device_name, _figure(source, "peak", 1e12), _figure(source, "bandwidth", 1e9))
     data: KernelJson = {
@@ -80,11 +88,10 @@ def build(source: ViewInput) -> ViewResult:
         "source": span.source("kernels"),
         "types_source": span.source("kernels" if statistic is None else "op_statistic"),
         "device_kind": device_kind(span),
-        "roofline": roofline(kernels, found, _step_times(span)),
+        "roofline": roofline(kernels, found, {} if range_ns else _step_times(span)),
     }
-    return ViewResult(
-        data, {**_tables(kernels, types, found.peak_flops), **recorded_tables("kernel", span)}, span.base_ns
-    )
+    recorded = {} if range_ns else recorded_tables("kernel", span)
+    return ViewResult(data, {**_tables(kernels, types, found.peak_flops), **recorded}, span.base_ns)
 
 
 def _check(step: str, steps: Sequence[str | None]) -> None:
@@ -162,6 +169,7 @@ VIEW = View(
     contract=KernelJson,
     params=(
         Param("step", doc='Only the kernels of this step; "null": of no step; empty: all.'),
+        WITHIN,
         Param("peak", doc="Peak of the matrix units with FP16, TFLOP/s; empty: that of the device."),
         Param("bandwidth", doc="Bandwidth of the device memory, GB/s; empty: that of the chip."),
     ),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Optional, TypedDict
+from typing import Optional, TypedDict, cast
 
 from tb_npu_plugin.analysis.operators import statistics as analysis
-from tb_npu_plugin.errors import NotFound
+from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.recorded import recorded_tables
+from tb_npu_plugin.views.time_range import WITHIN, time_range
 
 
 class OperatorJson(TypedDict):
@@ -19,7 +20,8 @@ class OperatorJson(TypedDict):
     Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns,
     host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was
     recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost
-    frame first, one a line), calls and the four times.
+    frame first, one a line), calls and the four times. Parameter `within`: only the calls that overlap a time range on the
+    host, as wholes, from the trace; without "api_statistic".
     """
 
     calls: int
@@ -49,13 +51,14 @@ NO_SHAPES = "null"
 def build(source: ViewInput) -> ViewResult:
     """See OperatorJson."""
     span = source.spans[0]
-    operators = span.table("operators")
+    range_ns = time_range(source.params)
+    operators = _operators(source)
     if operators is None:  # only CANN calls were recorded
         return ViewResult(_empty_answer(span), recorded_tables("operator", span), span.base_ns)
     totals = analysis.totals(operators)
     data: OperatorJson = {
         "calls": len(operators),
-        "source": span.source("operators"),
+        "source": span.timeline.source if range_ns else span.source("operators"),
         "device_self_ns": totals.times["device_self_ns"],
         "device_total_ns": totals.times["device_total_ns"],
         "host_self_ns": totals.times["host_self_ns"],
@@ -68,9 +71,20 @@ def build(source: ViewInput) -> ViewResult:
     tables = {
         "by_name": ViewTable(analysis.by_name(operators), order),
         "by_shape": ViewTable(analysis.by_shape(operators), order),
-        **recorded_tables("operator", span),
+        **({} if range_ns else recorded_tables("operator", span)),
     }
     return ViewResult(data, tables, span.base_ns)
+
+
+def _operators(source: ViewInput) -> Optional[Table]:
+    """The operators, or those of the range, which come from the trace: the files give them no times."""
+    span, range_ns = source.spans[0], time_range(source.params)
+    if range_ns is None:
+        return span.table("operators")
+    found = None if span.timeline is None else span.timeline.operators_between(*range_ns)
+    if found is None:
+        raise BadRequest(Message("error.within_no_operators"), Message("hint.within_none"))
+    return cast(Table, found)
 
 
 def _order(operators: Table) -> str:
@@ -94,7 +108,7 @@ def _empty_answer(span: SpanData) -> OperatorJson:
 
 def stacks(source: ViewInput) -> ViewTable:
     """Table "stacks": the calls of one operator (parameters name, input_shapes) by call stack."""
-    operators = source.spans[0].table("operators")
+    operators = _operators(source)
     if operators is None:  # only CANN calls were recorded
         raise NotFound(Message("error.no_operators"), Message("hint.operators"))
     chosen = operators.text("name").equals(source.params.get("name", ""))
@@ -114,9 +128,11 @@ VIEW = View(
     build=build,
     contract=OperatorJson,
     params=(
+        WITHIN,
         Param("name", doc='Table "stacks": the operator.'),
         Param("input_shapes", doc='Table "stacks": only these shapes; "null": calls without shapes; empty: all.'),
     ),
+    trace_params=(WITHIN.name,),
     extra_tables={"stacks": stacks},
     count="operators",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from decimal import Decimal
 
 import pytest
 from playwright.sync_api import expect
@@ -10,6 +11,7 @@ from playwright.sync_api import expect
 from tests.e2e.conftest import Open, Plugin, wait_until
 from tests.e2e.timeline import (
     KERNEL,
+    TRACE,
     box,
     copied_time,
     drag_range,
@@ -133,8 +135,8 @@ def test_tooltip_follows_what_moves_under_the_pointer(open_plugin: Open, demo_se
 def test_note_of_a_key_disappears_with_the_next_key(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
     find(plugin, "ProfilerStep#11")
-    plugin.page.keyboard.press("]")
-    note = plugin.frame.locator(".trace-note", has_text="This slice has no outgoing flow.")
+    plugin.page.keyboard.press("[")
+    note = plugin.frame.locator(".trace-note", has_text="This slice has no incoming flow.")
     expect(note).to_have_count(1)
     plugin.page.keyboard.press("w")
     expect(note).to_have_count(0)
@@ -173,6 +175,86 @@ def test_dragged_range_lists_the_slices_of_its_rows(open_plugin: Open, demo_serv
     settled(plugin)
     start, end = shown(plugin)
     assert before[0] < start < end < before[1]
+
+
+def test_from_an_operator_to_its_kernels_and_back(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, "aten::mm")
+    operator = copied_time(plugin)
+    tasks, nested = (
+        plugin.frame.locator(f'[data-table="timeline.{name}"] .data-row.body') for name in ("tasks", "nested")
+    )
+    expect(tasks).to_have_count(1)
+    expect(panel(plugin)).to_contain_text("1 task")
+    expect(nested.first).to_be_visible()
+    tasks.first.click()
+    settled(plugin)
+    kernel = next(s for s in slices() if (s["ts"], s["dur"]) == copied_time(plugin))
+    assert "MatMulV3" in kernel["name"] and kernel["ts"] > operator[0]
+    press(plugin, "[")
+    assert copied_time(plugin) == operator, "before the first kernel is the operator"
+    press(plugin, "]")
+    assert copied_time(plugin) == (kernel["ts"], kernel["dur"])
+    press(plugin, "]")
+    expect(plugin.frame.locator(".trace-note", has_text="No further task in the list.")).to_have_count(1)
+    find(plugin, kernel["name"])  # found by itself, it is one of its stream
+    first = copied_time(plugin)
+    stream = sorted((s["ts"], s["dur"]) for s in slices() if (s["pid"], s["tid"]) == (kernel["pid"], kernel["tid"]))
+    press(plugin, "]")
+    assert copied_time(plugin) == stream[stream.index(first) + 1]
+    press(plugin, "[")
+    assert copied_time(plugin) == first
+
+
+def test_slices_behind_a_row_of_the_range(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    drag_range(plugin)
+    computing = sorted((s["ts"], s["dur"]) for s in slices() if s["name"] == "Computing")
+    shown_by = plugin.frame.locator(".trace-title .segments")
+    shown_by.get_by_role("tab", name="Row", exact=True).click()
+    rows = plugin.frame.locator('[data-table="trace.range"] .data-row.body')
+    rows.filter(has_text="Computing").click()
+    members = plugin.frame.locator('[data-table="timeline.members"] .data-row.body')
+    members.first.wait_for()
+    title = plugin.frame.locator(".trace-list-title")
+    found = list(csv.DictReader(plugin.download(title.get_by_text("CSV ↓")).decode().splitlines()))
+    assert found and {(int(row["start_ns"]), int(row["dur_ns"])) for row in found} < set(computing)
+    expect(title).to_contain_text(f"{len(found)} slices")
+    members.first.click()  # the longest
+    settled(plugin)
+    assert copied_time(plugin)[1] == max(int(row["dur_ns"]) for row in found)
+    plugin.frame.get_by_role("tab", name="Range").click()
+    title.get_by_text("Range").click()
+    shown_by.get_by_role("tab", name="Counters").click()
+    expect(plugin.frame.locator('[data-table="trace.range_counters"] .data-row.body').first).to_be_visible()
+
+
+def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
+    plugin = trace(open_plugin, demo_server)
+    find(plugin, "ProfilerStep#11")
+    start, dur = copied_time(plugin)
+    panel(plugin).get_by_text("What ran during this slice").click()
+    panel(plugin).get_by_text("In Kernel").click()
+    plugin.ready("kernel")
+    rows = list(csv.DictReader((TRACE.parent / "kernel_details.csv").read_text("utf-8").splitlines()))
+    times = [(int(Decimal(row["Start Time(us)"]) * 1000), int(Decimal(row["Duration(us)"]) * 1000)) for row in rows]
+    inside = sum(begin < start + dur and begin + took > start for begin, took in times)
+    assert 0 < inside < len(rows)
+    plugin.frame.get_by_role("tab", name="All", exact=True).click()
+    table = plugin.frame.locator('[data-table="kernel.all"]')
+    expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
+    plugin.page.reload()  # the link holds it
+    plugin.ready("kernel")
+    expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
+    plugin.switch("operator")
+    calls = [s for s in slices() if s.get("cat") == "cpu_op" and s["ts"] < start + dur and s["ts"] + s["dur"] > start]
+    inside_calls = sum("ProfilerStep#" not in s["name"] for s in calls)
+    found = csv.DictReader(plugin.download(plugin.main.get_by_text("CSV ↓")).decode().splitlines())
+    assert sum(int(row["calls"]) for row in found) == inside_calls
+    plugin.switch("kernel")
+    plugin.frame.locator(".range-chip button").click()
+    expect(table).to_have_attribute("aria-rowcount", str(len(rows) + 1))
+    expect(plugin.frame.locator(".range-chip")).to_have_count(0)
 
 
 def test_hidden_timeline_does_not_draw(open_plugin: Open, demo_server: str) -> None:

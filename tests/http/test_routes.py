@@ -120,6 +120,22 @@ def test_operators_come_from_the_trace_without_their_own_file(fresh: Browser, lo
     assert [(state["available"], state["count"]) for state in states] == [(False, None), (True, 1), (False, None)]
 
 
+def test_operators_of_a_range_wait_for_the_trace(fresh: Browser, logs: Path) -> None:
+    rows = "Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us)\naten::add,,,9.5,9.5\n"
+    write_result(logs / "other" / NAME, files={"operator_details.csv": rows})
+    span = fresh.spans()[0]
+    begin = 1736408883704000500
+    fresh.plugin.app().service._for_page = False  # nothing but what the view needs
+    found = [fresh.view("operator", span=span, within=f"{begin + at},{begin + at + 1}") for at in (-1, 0, 9_499, 9_500)]
+    assert [one["data"]["calls"] for one in found] == [0, 1, 1, 0]
+    assert {one["data"]["source"] for one in found} == {"trace_view.json"}
+    assert fresh.view("operator", span=span)["data"]["source"] == "operator_details.csv"
+    write_result(logs / "z_last" / NAME, files={"operator_details.csv": rows}, trace=None)
+    without_trace = fresh.spans()[-1]
+    assert fresh.view("operator", span=without_trace)["data"]["calls"] == 1
+    assert fresh.ask("/api/view/operator", span=without_trace, within="1,2").status_code == 400
+
+
 def test_the_fingerprint_changes_when_the_trace_adds_operators(fresh: Browser) -> None:
     span = fresh.spans()[0]
     place = fresh.plugin.app().library.place(span)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tb_npu_plugin.errors import BadRequest
 from tests.oracle.raw import COMMUNICATION, Row, every_result, mean, ns, raw, us
 from tests.oracle.shown import show
 
@@ -134,3 +135,22 @@ def test_top_operators_come_first(folder: Path) -> None:
     best = [total for _, total in totals.most_common(10)]
     if best[0] > 0:  # a CPU-only capture has no device time to order by
         assert [row["device_self_ns"] for row in show("overview", folder).tables["operators"]] == best
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_kernels_of_a_range(folder: Path) -> None:
+    rows = sorted((ns(row["Start Time(us)"]), us(row["Duration(us)"]) or 0, row["Name"]) for row in raw(folder).kernels)
+    first, last = rows[len(rows) // 3], rows[2 * len(rows) // 3]
+    for start, end in ((first[0] + 1, last[0] + 1), (first[0], last[0]), (1, 2)):
+        own = [one for one in rows if one[0] < end and (one[0] + one[1] > start or one[0] >= start)]
+        shown = show("kernel", folder, within=f"{start},{end}")
+        assert sorted((one["start_ns"], one["dur_ns"], one["name"]) for one in shown.tables["all"]) == own
+        assert shown.data["kernels"] == sum(one["calls"] for one in shown.tables["statistic"]) == len(own)
+        computing = sum(one["calls"] for one in shown.tables["types"])
+        assert computing == len(own) - shown.data["communication_calls"]
+        total = sum(one["total_ns"] for one in shown.tables["statistic"])
+        assert total == sum(core["total_ns"] for core in shown.data["cores"]) == sum(one[1] for one in own)
+        assert shown.data["roofline"] is None or not any(one["mfu"] for one in shown.data["roofline"]["steps"])
+    for text in ("1", "2,1", "1,1", "a,b", "1,2,3", f"0,{2**63}"):
+        with pytest.raises(BadRequest):
+            show("kernel", folder, within=text)

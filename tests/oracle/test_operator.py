@@ -95,3 +95,16 @@ def test_rows_rebuilt_from_the_trace_equal_the_file(folder: Path) -> None:
     nested = [one.nested for one in operators(raw(folder))]
     assert span(folder).tables["operators"].ints("nested").tolist() == nested
     assert timeline(folder).operators().ints("nested").tolist() == nested
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_operators_of_a_range(folder: Path) -> None:
+    """Those of the trace whose call overlaps the range."""
+    calls = [
+        event for event in raw(folder).slices if event.get("cat") == "cpu_op" and "ProfilerStep#" not in event["name"]
+    ]
+    times = sorted((us(event["ts"]) or 0, us(event["dur"]) or 0, event["name"]) for event in calls)
+    for start, end in ((times[len(times) // 3][0] + 1, times[2 * len(times) // 3][0] + 1), (1, 2)):
+        own = [one for one in times if one[0] < end and (one[0] + one[1] > start or one[0] >= start)]
+        found = rows_of(timeline(folder).operators_between(start, end))
+        assert sorted((row["host_total_ns"], row["name"]) for row in found) == sorted(one[1:] for one in own)

@@ -14,6 +14,7 @@ from tb_npu_plugin.server.timeline_api import slices, stats
 from tb_npu_plugin.server.timeline_binary import Scale
 from tb_npu_plugin.store.timeline import levels as timeline_levels
 from tb_npu_plugin.store.timeline import matches as timeline_matches
+from tb_npu_plugin.store.timeline import quantiles
 from tb_npu_plugin.store.timeline import stats as timeline_stats
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, ONE_ROW_FACTOR, bars
@@ -172,6 +173,7 @@ def test_statistics_are_those_of_the_raw_slices(
     t1 = t0 + width
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_stats, "TILE", tile)
+        patch.setattr(quantiles, "COUNTERS", tile)
         answer = stats(timeline, {"t0": str(t0), "t1": str(t1)})[0]
     data = answer["table"]["data"]  # type: ignore[index, call-overload]
     origin = min(start for start, *_ in items)
@@ -189,6 +191,8 @@ def test_statistics_are_those_of_the_raw_slices(
         assert data["total"][row] == sum(durs)
         assert (data["min"][row], data["max"][row]) == (min(durs), max(durs))
         assert data["avg"][row] == round(sum(durs) / len(durs))
+        at_percent = [sorted(durs)[-(-len(durs) * percent // 100) - 1] for percent in (50, 95)]
+        assert [data["p50"][row], data["p95"][row]] == at_percent
         assert data["clipped"][row] == sum(max(0, min(s + d, t1) - max(s, t0)) for s, d in members)
     _own_times_are_exact(timeline, data, t0, t1)
     assert answer["slices"] == sum(map(len, wanted.values()))  # type: ignore[index, call-overload]
@@ -207,6 +211,8 @@ def _own_times_are_exact(timeline: Timeline, data: dict[str, list[Any]], t0: int
     found = dict(zip(zip(data["thread"], data["name"]), data["clipped_self"]))
     assert all(wanted[key] == own for key, own in found.items())
     assert data["clipped_self"] == sorted(found.values(), reverse=True)
+    whole = sum(wanted.values())
+    assert data["share"] == [own / whole if whole else None for own in data["clipped_self"]]
 
 
 @given(t0=st.integers(0, 2**50), window=st.integers(1, 2**50), before=st.integers(0, 2**50), inside=st.floats(0, 1))

@@ -328,6 +328,26 @@ export interface CoreTime {
   communication: boolean;
 }
 
+/** One counter series in a range. Null: no value in the range. */
+export interface CounterRangeJson {
+  /** Number of the track. */
+  track: number;
+  /** Name of the series. */
+  series: string;
+  /** Least value. */
+  min: number | null;
+  /** Mean by time, from the first known value on. */
+  mean: number | null;
+  /** Largest value. */
+  max: number | null;
+}
+
+/** Answer of /api/timeline/counters. */
+export interface CountersJson {
+  /** All series, in the order of their tracks. */
+  series: CounterRangeJson[];
+}
+
 /** Memory of one component on one device over time. A value holds until the next point. */
 export interface CurveJson {
   /** Component of the memory record, or CANN module. */
@@ -428,6 +448,30 @@ export interface DerivedRowJson {
   help: string;
   /** Code and parameters of `name` and `help`. */
   texts: Record<string, MessageJson>;
+}
+
+/** Answer of /api/timeline/descent: what a slice led to. */
+export interface DescentJson {
+  /** Slices nested in it on its thread, by start; of too many, those of the nearest levels. `total` counts all. */
+  nested: TableJson;
+  /** Device tasks that it launched, or the tasks of a collective, by start; `total` counts all. */
+  tasks: TableJson;
+  /** Sum of the durations of all these tasks. */
+  device_ns: number;
+  /** Start of the first task. */
+  first: number | null;
+  /** End of the last task. */
+  last: number | null;
+  /** Whether `tasks` are those of a collective. */
+  is_collective: boolean;
+  /** Whether it is a slice of the program or a CANN call: only these launch tasks. */
+  is_host: boolean;
+  /** Of a device task: tasks of its stream that were launched before it and had not begun at its launch. Null: unknown. */
+  queue: number | null;
+  /** Slice of the track that starts before it. */
+  previous: number | null;
+  /** Slice of the track that starts after it. */
+  next: number | null;
 }
 
 /** What the device can do at most. None: unknown. */
@@ -757,7 +801,7 @@ export interface KernelFactsJson {
   bound: string | null;
 }
 
-/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step is chosen), "all" (all columns of kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `peak` and `bandwidth` for the roofline. */
+/** Device time by kernel. Tables: "statistic" (name, core, calls, total_ns, min_ns, max_ns, avg_ns, share, communication), "types" (type, core, calls, total_ns, min_ns, avg_ns, max_ns, ratio; op_statistic.csv while no step and no range is chosen), "all" (all columns of kernel_details.csv). All three have bound, gflops and mfu where known, "all" also least_bytes. Where the recorder wrote sums only (MindSpore up to 2.2): "types", and "statistic" (columns of op_totals) and "all" where known. Parameters: `step` ("null": kernels outside steps), `within` (a time range: whole kernels that overlap it; no MFU of steps, no other recorded tables), `peak` and `bandwidth` for the roofline. */
 export interface KernelJson {
   /** Steps of the kernels; null: outside steps. */
   steps: (string | null)[];
@@ -931,7 +975,7 @@ export interface MissingJson {
   texts: Record<string, MessageJson>;
 }
 
-/** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. */
+/** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameter `within`: only the calls that overlap a time range on the host, as wholes, from the trace; without "api_statistic". */
 export interface OperatorJson {
   /** Number of operator calls. */
   calls: number;

@@ -16,8 +16,8 @@ export type Action =
   | "nextSlice"
   | "previousSlice"
   | "parentSlice"
-  | "nextFlow"
-  | "previousFlow"
+  | "nextTask"
+  | "previousTask"
   | "search"
   | "nextHit"
   | "previousHit"
@@ -61,8 +61,8 @@ export const BINDINGS: readonly Binding[] = [
   { action: "nextSlice", key: ".", shown: "." },
   { action: "previousSlice", key: ",", shown: "," },
   { action: "parentSlice", key: "p", shown: "P" },
-  { action: "nextFlow", key: "]", shown: "]" },
-  { action: "previousFlow", key: "[", shown: "[" },
+  { action: "nextTask", key: "]", shown: "]" },
+  { action: "previousTask", key: "[", shown: "[" },
   { action: "search", key: "/", shown: "/" },
   { action: "nextHit", code: "Enter", shift: false, shown: "Enter" },
   { action: "previousHit", code: "Enter", shift: true, shown: "Shift Enter" },

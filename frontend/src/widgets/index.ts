@@ -24,6 +24,7 @@ export {
   ProgressBar,
   TotalsLine,
 } from "./progress";
+export { RangeChip, WITHIN } from "./range_chip";
 export { RowFacts } from "./row_facts";
 export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,8 @@ SHIFTS = tuple(range(10, 50))
 _MAX_SHARE = 0.6
 #: Approximate maximum of points per series in a response.
 MAX_POINTS = 8_000
+#: Points per piece of a summary.
+PIECE = 1 << 17
 _FILES = {"curve_first": np.int64, "curve_low": np.float64, "curve_high": np.float64, "curve_series": np.int64}
 
 
@@ -90,6 +92,17 @@ class Curve:
     last: Floats
 
 
+@dataclass
+class CurveSummary:
+    """A counter series in a range. mean: by time, over the part of the range in which the value is known. None: no
+    value."""
+
+    name: str
+    least: Optional[float]
+    mean: Optional[float]
+    most: Optional[float]
+
+
 class Curves:
     """The counters of a timeline folder. stored_levels: what save_curves returned."""
 
@@ -121,6 +134,23 @@ class Curves:
                 break
             shift = min((level for level in self._levels if level > shift), default=EVERYTHING)
         return [self._curve(one, bins, t1) for one, bins in zip(series, found) if bins is not None], shift
+
+    def summary(self, series: tuple[str, int, int, int], t0: int, t1: int) -> CurveSummary:
+        """Least, mean and most of a series in [t0, t1), from all its points: a value holds until the next one."""
+        name, _, start, end = series
+        times = self.time[start:end]
+        first = start + max(int(np.searchsorted(times, t0, side="right")) - 1, 0)  # the value in force at t0
+        stop = start + int(np.searchsorted(times, t1, side="left"))
+        if first >= stop:
+            return CurveSummary(name, None, None, None)
+        least, most, area = np.inf, -np.inf, 0.0
+        for begin in range(first, stop, PIECE):
+            last = min(begin + PIECE, stop)
+            value, time = self.value[begin:last], np.maximum(self.time[begin : last + 1], t0)
+            until = time[1:] if last < stop else np.append(time[1 : last - begin], t1)
+            least, most = min(least, float(value.min())), max(most, float(value.max()))
+            area += float((value * (until - time[: last - begin])).sum())
+        return CurveSummary(name, least, area / (t1 - max(int(self.time[first]), t0)), most)
 
     def _curve(self, series: tuple[str, int, int, int], bins: _Bins, t1: int) -> Curve:
         name, _, start, end = series

@@ -19,7 +19,7 @@ from tb_npu_plugin.store.timeline.contract import FlowJson, SliceDetailJson, Sli
 from tb_npu_plugin.store.timeline.curves import Curves
 from tb_npu_plugin.store.timeline.files import Texts, load
 from tb_npu_plugin.store.timeline.levels import Levels
-from tb_npu_plugin.store.timeline.operators import count_operators, load_operators
+from tb_npu_plugin.store.timeline.operators import count_operators, load_operators, load_operators_between
 from tb_npu_plugin.store.timeline.rows import ROWS, Rows
 from tb_npu_plugin.tables import Table
 
@@ -84,6 +84,11 @@ class Timeline:
     def operators(self) -> Table:
         """The logical table "operators", rebuilt from the trace."""
         return load_operators(self._folder)
+
+    def operators_between(self, start_ns: int, end_ns: int) -> Table | None:
+        """Rows of `operators` whose call on the host overlaps [start_ns, end_ns), ns since the epoch; None where the
+        timeline was built without that table."""
+        return load_operators_between(self._folder, start_ns, end_ns)
 
     @property
     def operator_count(self) -> int:
@@ -200,6 +205,12 @@ class Timeline:
         code = self.category_code(kind)
         chosen = np.flatnonzero(self._flow_kind == code) if code >= 0 else np.zeros(0, dtype=np.int64)
         return np.asarray(self._flow_source[chosen]), np.asarray(self._flow_target[chosen])
+
+    def flows_from(self, low: int, high: int, kinds: Sequence[str]) -> tuple[Index, Index]:
+        """(source, target) of the flows of some kinds that start at the slices [low, high), sorted by source."""
+        part = slice(*np.searchsorted(self._flow_source, [low, high]).tolist())
+        chosen = np.isin(self._flow_kind[part], [code for code in map(self.category_code, kinds) if code >= 0])
+        return self._flow_source[part][chosen].astype(np.int64), self._flow_target[part][chosen].astype(np.int64)
 
     def tracks_of(self, kind: str) -> Sequence[int]:
         """Numbers of the tracks of a kind: "slices" or "counter"."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.operators.nesting import nesting
 from tb_npu_plugin.analysis.operators.tree import FRACTION, OperatorEvents, rebuild, rebuild_by_thread
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.scan.args_columns import Key, read_columns
@@ -141,6 +142,7 @@ def read_operators(folder: Path, events: TraceEvents, args: ArgsFile | None) -> 
     save(folder, "operators_name", name[rows])
     save_texts(folder, "operators_name_texts", names)
     ops = chosen.ops[rows]
+    save(folder, "operators_start", events.ts[ops])
     with ExitStack() as stack:
         sinks = {key: stack.enter_context(_texts_path(folder, key).open("wb")) for key in _FROM_ARGS}
         found = _read_args(events, chosen, ops, args, sinks)
@@ -217,6 +219,15 @@ def load_operators(folder: Path) -> Table:
     for key in (*_TIMES, "nested"):
         data[key] = np.array(load(folder, f"operators_{key}"))
     return Table(TABLES["operators"], data)
+
+
+def load_operators_between(folder: Path, start_ns: int, end_ns: int) -> Table | None:
+    """Rows of that table whose call on the host overlaps [start_ns, end_ns), ns since the epoch; None if the timeline has no
+    such table."""
+    if not (folder / "operators_start.npy").exists():
+        return None
+    table = load_operators(folder)
+    return table.take(overlaps(load(folder, "operators_start"), table.ints("host_total_ns"), start_ns, end_ns))
 
 
 def launches(events: TraceEvents, every: bool = False) -> tuple[Index, Index]:

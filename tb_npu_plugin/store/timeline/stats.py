@@ -1,4 +1,4 @@
-"""Finds the slice of a table row, and computes statistics of a time range."""
+"""Finds the slice of a table row, and computes statistics of a time range: of slices by name and row, and of counters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.packing import self_time
 from tb_npu_plugin.errors import ClientGone
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.quantiles import percentiles
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
 
 Index = NDArray[np.int64]
@@ -28,6 +29,8 @@ STATS_COLUMNS = (
     Column("avg", Kind.DURATION, "Average", "Mean of the whole durations.", "time"),
     Column("min", Kind.DURATION, "Min", "Shortest.", "time"),
     Column("max", Kind.DURATION, "Max", "Longest.", "time"),
+    Column("p50", Kind.DURATION, "p50", "Shortest duration that at least 50 % of the slices do not exceed.", "time"),
+    Column("p95", Kind.DURATION, "p95", "Shortest duration that at least 95 % of the slices do not exceed.", "time"),
     Column("clipped", Kind.DURATION, "In range", "Sum of the parts of the durations inside the range.", "time"),
     Column(
         "clipped_self",
@@ -36,7 +39,15 @@ STATS_COLUMNS = (
         "Time inside the range in which no slice nested in them ran: what the range was spent on.",
         "time",
     ),
+    Column("share", Kind.RATIO, "Share", "Share of the self time in the range of all counted slices."),
 )
+#: What the statistics of a range are grouped by, and the columns that identify a group.
+GROUPINGS: dict[str, tuple[str, ...]] = {
+    "name_row": ("name", "track", "process", "thread"),
+    "name": ("name",),
+    "row": ("track", "process", "thread"),
+}
+PERCENTS = (50, 95)
 
 
 def find(timeline: Timeline, name: str, time: int) -> int | None:
@@ -62,6 +73,33 @@ class Stats:
     slices: int
 
 
+@dataclass(frozen=True)
+class _Groups:
+    """Numbers the groups of slices: track * names + name, only the name, or only the track."""
+
+    timeline: Timeline
+    by: str
+
+    def key(self, track: Index, ids: Index) -> Index:
+        """Group of each slice. track: of each slice."""
+        name = self.timeline.name[ids].astype(np.int64)
+        return name if self.by == "name" else track if self.by == "row" else track * self._names + name
+
+    def parts(self, key: Index) -> tuple[Index, Index]:
+        """(track, name) of groups; 0 for what they are not grouped by."""
+        none = np.zeros(len(key), dtype=np.int64)
+        if self.by == "name":
+            return none, key
+        if self.by == "row":
+            return key, none
+        track, name = np.divmod(key, self._names)
+        return track, name
+
+    @property
+    def _names(self) -> int:
+        return max(len(self.timeline.names), 1)
+
+
 def stats(
     timeline: Timeline,
     t0: int,
@@ -69,11 +107,14 @@ def stats(
     tracks: Sequence[int],
     limit: int | None = None,
     is_gone: Callable[[], bool] = lambda: False,
+    by: str = "name_row",
 ) -> Stats:
-    """Statistics by track and name of the slices that overlap [t0, t1), sorted by self time in the range. Columns:
-    STATS_COLUMNS. Memory is bounded: the range is split into tiles of at most TILE slices, whose sums are added.
+    """Statistics of the slices that overlap [t0, t1), sorted by self time in the range. Columns: STATS_COLUMNS without
+    those that do not identify a group. Memory is bounded: the range is split into tiles of at most TILE slices, whose sums
+    are added; percentiles: store.timeline.quantiles.
 
     Args:
+        by: Key of GROUPINGS.
         limit: Maximum number of rows; None for all.
         is_gone: Whether the client closed the connection; called before each tile.
 
@@ -82,12 +123,55 @@ def stats(
     """
     table = timeline.rows.track_row
     rows = [row for track in tracks for row in range(int(table[track]), int(table[track + 1]))]
-    sums = _Sums()
+    groups, sums = _Groups(timeline, by), _Sums()
     for begin, end in _tiles(timeline, rows, t0, t1):
-        if is_gone():
-            raise ClientGone("the client closed the connection", "Ask again.")
-        sums.add(*_tile(timeline, rows, begin, end, begin == t0))
-    return Stats(_table(timeline, sums, limit), len(sums.key), int(sums.count.sum()))
+        check_client(is_gone)
+        sums.add(*_tile(timeline, rows, begin, end, begin == t0, groups))
+    own, total = sums.columns["own"], sums.columns["total"]
+    top = np.lexsort((-total, -own))[:limit]
+    at_percent = _percentiles(timeline, rows, t0, t1, groups, sums, np.sort(top), is_gone)
+    place = np.argsort(np.argsort(top))
+    found = _table(timeline, groups, sums, top, [values[place] for values in at_percent])
+    return Stats(found, len(sums.key), int(sums.count.sum()))
+
+
+def check_client(is_gone: Callable[[], bool]) -> None:
+    """Raise ClientGone if the client closed the connection."""
+    if is_gone():
+        raise ClientGone("the client closed the connection", "Ask again.")
+
+
+def slices_of_rows(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) -> Iterator[tuple[int, Index]]:
+    """(track, at most TILE slices of it) of all slices of the rows that overlap [t0, t1)."""
+    for row in rows:
+        low, high = timeline.rows.overlapping(row, t0, t1)
+        track = int(timeline.rows.track_of_row(np.array([row]))[0])
+        for first in range(low, high, TILE):
+            yield track, np.arange(first, min(first + TILE, high))
+
+
+def _percentiles(
+    timeline: Timeline,
+    rows: Sequence[int],
+    t0: int,
+    t1: int,
+    groups: _Groups,
+    sums: _Sums,
+    chosen: Index,
+    is_gone: Callable[[], bool],
+) -> list[Index]:
+    """For each of PERCENTS the percentile of the durations of the groups `chosen`, ascending indices in `sums`."""
+    keys = sums.key[chosen]
+
+    def pieces() -> Iterator[tuple[Index, Index]]:
+        for track, ids in slices_of_rows(timeline, rows, t0, t1):
+            check_client(is_gone)
+            key = groups.key(np.full(len(ids), track), ids)
+            group = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            yield np.where(keys[group] == key, group, -1), timeline.rows.dur[ids]
+
+    count, least, most = (sums.columns[key][chosen] for key in ("count", "min", "max"))
+    return percentiles(pieces, count, least, most, PERCENTS)
 
 
 def _tiles(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) -> Iterator[tuple[int, int]]:
@@ -104,7 +188,7 @@ def _tiles(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) -> Iterato
 
 
 class _Sums:
-    """Sums by track and name. key: track * names + name, ascending."""
+    """Sums by group. key: see _Groups, ascending."""
 
     ADDED, LEAST, MOST = ("count", "total", "self", "clipped", "own"), ("min",), ("max",)
 
@@ -129,7 +213,7 @@ class _Sums:
 
 
 def _tile(
-    timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool
+    timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool, groups: _Groups
 ) -> tuple[Index, dict[str, Index]]:
     """(keys, sums by key) of the slices in [begin, end). A slice counts in the tile of its start, or the first."""
     spans = [timeline.rows.overlapping(row, begin, end) for row in rows]
@@ -141,7 +225,7 @@ def _tile(
     clipped = np.maximum(np.minimum(start + dur, end) - inside, 0)
     own = self_time(inside, clipped, _parents(timeline, ids))
     track = timeline.rows.track_of_row(timeline.rows.row_of(ids))
-    key = track * max(len(timeline.names), 1) + timeline.name[ids]
+    key = groups.key(track, ids)
     order = np.argsort(key, kind="stable")
     key = key[order]
     is_new = ((start >= begin) | is_first)[order]
@@ -159,16 +243,16 @@ def _tile(
     }
 
 
-def _table(timeline: Timeline, sums: _Sums, limit: int | None) -> Table:
-    """The `limit` rows with the most self time in the range."""
-    own, total = sums.columns["own"], sums.columns["total"]
-    top = np.lexsort((-total, -own))[:limit]
-    track, name = np.divmod(sums.key[top], max(len(timeline.names), 1))
+def _table(timeline: Timeline, groups: _Groups, sums: _Sums, top: Index, at_percent: Sequence[Index]) -> Table:
+    """The groups `top`. at_percent: their percentiles."""
+    track, name = groups.parts(sums.key[top])
+    whole = int(sums.columns["own"].sum())
     used, code = np.unique(name, return_inverse=True)
     shown = timeline.tracks
     chosen = {key: column[top] for key, column in sums.columns.items()}
+    identity = GROUPINGS[groups.by]
     return Table(
-        STATS_COLUMNS,
+        tuple(column for column in STATS_COLUMNS if column.group != "identity" or column.key in identity),
         {
             "name": StringColumn(code.astype(np.int32), [timeline.names[index] for index in used.tolist()]),
             "track": track,
@@ -182,6 +266,8 @@ def _table(timeline: Timeline, sums: _Sums, limit: int | None) -> Table:
             "max": chosen["max"],
             "clipped": chosen["clipped"],
             "clipped_self": chosen["own"],
+            **{f"p{percent}": values for percent, values in zip(PERCENTS, at_percent)},
+            "share": chosen["own"] / whole if whole else np.full(len(top), np.nan),
         },
     )
 

@@ -16,6 +16,7 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
+from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import stats
 from tb_npu_plugin.tables import from_lists
@@ -193,6 +194,11 @@ WINDOW = {"t0": "0", "t1": "10", "px": "1"}
         ("search", {"q": "a", "track": "2"}, NotFound),
         ("stats", {**WINDOW, "tracks": "0,x"}, BadRequest),
         ("stats", {**WINDOW, "tracks": "2"}, NotFound),
+        ("stats", {**WINDOW, "by": "x"}, BadRequest),
+        ("members", {**WINDOW, "sort": "id"}, BadRequest),
+        ("members", {**WINDOW, "format": "xlsx"}, BadRequest),
+        ("counters", {"t0": "5", "t1": "5"}, BadRequest),
+        ("descent", {"id": "4"}, NotFound),
     ],
 )
 def test_bad_parameters(route: str, params: dict[str, str], error: type[Exception], timeline: Timeline) -> None:
@@ -208,6 +214,7 @@ def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monke
     for slices in (count // 10, count):
         tracemalloc.start()
         assert stats(timeline, 0, 2000 * slices, range(8)).slices == slices
+        assert Members(timeline, range(8), 0, 2000 * slices).page("dur", True, 0, 10)[1] == slices
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.3 * peaks[0] + 50_000 < 96 * count / 4

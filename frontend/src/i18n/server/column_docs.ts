@@ -240,4 +240,23 @@ export const COLUMN_DOCS = {
   "Whether the launch of the next task began after the idle time did (late), or before it.":
     "下一个任务的下发开始于空闲之后（晚）还是之前。",
   "Why the device was idle.": "设备空闲的原因。",
+  "Depth below the selected slice; 1 is directly inside it.": "在所选 slice 之下的层数；1 为其直接子 slice。",
+  "Device tasks that it launched, with those of nested slices.": "由它及其嵌套 slice 下发的 Device 侧任务数。",
+  "Duration of the slice.": "slice 的耗时。",
+  "Duration without the slices nested in it.": "不含嵌套 slice 的耗时。",
+  "From the start of the launch on the host to the start of the task; below 0 counts as 0. Unknown without a recorded launch.":
+    "从 Host 侧下发开始到任务开始的时间；小于 0 按 0 计。未记录下发时未知。",
+  "Name of the slice.": "slice 的名称。",
+  "Number of the receiving rank in the group, as recorded.": "接收方 rank 在通信组内的编号，按记录原样给出。",
+  "Number of the sending rank in the group, as recorded.": "发送方 rank 在通信组内的编号，按记录原样给出。",
+  "Number of the slice.": "slice 的编号。",
+  "Plane of the task.": "任务所在的 plane。",
+  "Start of the slice.": "slice 的开始时间。",
+  "Sum of the durations of these tasks.": "这些任务的耗时之和。",
+  "Tasks of the stream that were launched before and had not begun at the launch.":
+    "该任务下发时，同一 stream 中先于它下发且尚未开始的任务数。",
+  "Part of the duration inside the range.": "耗时在区间内的部分。",
+  "Share of the self time in the range of all counted slices.": "占所统计 slice 在区间内自身耗时总和的比例。",
+  "Shortest duration that at least 50 % of the slices do not exceed.": "至少 50 % 的 slice 不超过的最短耗时。",
+  "Shortest duration that at least 95 % of the slices do not exceed.": "至少 95 % 的 slice 不超过的最短耗时。",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -178,4 +178,12 @@ export const TITLES = {
   "Next task": "下一个任务",
   "Python function": "Python 函数",
   "Share of idle time": "占空闲时间",
+  "Device time": "Device 侧耗时",
+  "Launch delay": "下发延迟",
+  Plane: "Plane",
+  Slice: "Slice",
+  Tasks: "任务数",
+  Share: "占比",
+  p50: "p50",
+  p95: "p95",
 } as const satisfies Partial<Record<ServerText, string>>;

@@ -1,8 +1,9 @@
 import type { KernelJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
+import { t } from "../../i18n";
 import { param } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
-import { ViewFrame } from "../../widgets";
+import { RangeChip, ViewFrame, WITHIN } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { KernelCharts } from "./charts";
 import css from "./kernel.css?inline";
@@ -16,20 +17,24 @@ function KernelView({ selection }: ViewProps) {
   const view = useView<KernelJson>("kernel", {
     span: selection.span,
     step: param("kernel.step"),
+    within: param(WITHIN),
     peak: param("kernel.peak"),
     bandwidth: param("kernel.bandwidth"),
   });
-  useAccepted(view, "kernel.step", "kernel.peak", "kernel.bandwidth");
+  useAccepted(view, WITHIN, "kernel.step", "kernel.peak", "kernel.bandwidth");
   return (
-    <ViewFrame view={view}>
-      {(data, { tables, base_ns: baseNs }) => (
-        <div class="grid">
-          {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
-          {data.roofline && <RooflineCard roofline={data.roofline} />}
-          <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
-        </div>
-      )}
-    </ViewFrame>
+    <>
+      <RangeChip view={view} about={t("range.kernels")} />
+      <ViewFrame view={view}>
+        {(data, { tables, base_ns: baseNs }) => (
+          <div class="grid">
+            {tables.types && <KernelCharts data={data} statistic={tables.statistic ?? null} types={tables.types} />}
+            {data.roofline && <RooflineCard roofline={data.roofline} />}
+            <KernelTables data={data} tables={tables} query={view.query} baseNs={baseNs} />
+          </div>
+        )}
+      </ViewFrame>
+    </>
   );
 }
 

@@ -3,7 +3,7 @@ import type { OperatorJson, TableJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { useView, type ViewState } from "../../state/use_view";
+import { useAccepted, useView, type ViewState } from "../../state/use_view";
 import {
   Card,
   DataTable,
@@ -11,9 +11,11 @@ import {
   parsePick,
   pickFilters,
   pickWhere,
+  RangeChip,
   type Row,
   Segments,
   ViewFrame,
+  WITHIN,
 } from "../../widgets";
 import type { ViewModule, ViewProps } from "../view";
 import { ChartChoice, OperatorCharts } from "./charts";
@@ -40,33 +42,37 @@ const COMPARED = [
 
 /** Host and device time by operator, with the call stacks of each. */
 function OperatorView({ selection }: ViewProps) {
-  const view = useView<OperatorJson>("operator", { span: selection.span });
+  const view = useView<OperatorJson>("operator", { span: selection.span, within: param(WITHIN) });
+  useAccepted(view, WITHIN);
   return (
-    <ViewFrame view={view}>
-      {(data, { tables, base_ns: baseNs }) => {
-        const groups = GROUPS.filter((id) => tables[id] !== undefined);
-        const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
-        const table = tables[group];
-        const choice = <GroupChoice groups={groups} group={group} />;
-        if (table && group === "api_statistic") return <ApiTable table={table} view={view} choice={choice} />;
-        return (
-          <div class="grid">
-            {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
-            {table && (
-              <OperatorTable
-                key={group}
-                group={group}
-                table={table}
-                data={data}
-                query={view.query}
-                baseNs={baseNs}
-                choice={choice}
-              />
-            )}
-          </div>
-        );
-      }}
-    </ViewFrame>
+    <>
+      <RangeChip view={view} about={t("range.operators")} />
+      <ViewFrame view={view}>
+        {(data, { tables, base_ns: baseNs }) => {
+          const groups = GROUPS.filter((id) => tables[id] !== undefined);
+          const group = groups.find((id) => id === param("operator.tab")) ?? groups[0] ?? "by_name";
+          const table = tables[group];
+          const choice = <GroupChoice groups={groups} group={group} />;
+          if (table && group === "api_statistic") return <ApiTable table={table} view={view} choice={choice} />;
+          return (
+            <div class="grid">
+              {tables.by_name && <OperatorCharts data={data} table={tables.by_name} />}
+              {table && (
+                <OperatorTable
+                  key={group}
+                  group={group}
+                  table={table}
+                  data={data}
+                  query={view.query}
+                  baseNs={baseNs}
+                  choice={choice}
+                />
+              )}
+            </div>
+          );
+        }}
+      </ViewFrame>
+    </>
   );
 }
 

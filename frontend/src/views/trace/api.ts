@@ -3,16 +3,22 @@
 import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
 import type {
   ChainJson,
+  CountersJson,
   DerivedJson,
+  DescentJson,
   FlowJson,
   FlowsJson,
   SearchJson,
   SliceDetailJson,
   StatsJson,
+  TableJson,
 } from "../../api/types.gen";
 import type { Window } from "../../timeline/cache";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area } from "../../timeline/scene";
+
+/** What the statistics of a range are grouped by. */
+export type Grouping = "name_row" | "name" | "row";
 
 /** A hit of a search. */
 export type Hit = SearchJson["hits"][number];
@@ -60,6 +66,15 @@ export class TimelineApi {
     return this.json("chain", { id }, signal);
   }
 
+  descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
+    return this.json("descent", { id }, signal);
+  }
+
+  /** All tasks of a descent as CSV. */
+  descentCsvUrl(id: number): string {
+    return apiUrl("timeline/descent", { ...this.own, id, format: "csv" });
+  }
+
   /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */
   async find(name: string, at: number, signal?: AbortSignal): Promise<number | null> {
     return (await this.json<{ id: number | null }>("find", { name, at }, signal)).id;
@@ -71,13 +86,28 @@ export class TimelineApi {
   }
 
   /** Statistics of all slices of an area. */
-  stats(area: Area, signal?: AbortSignal): Promise<StatsJson> {
-    return this.json("stats", areaQuery(area), signal);
+  stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
+    return this.json("stats", { ...areaQuery(area), by }, signal);
+  }
+
+  /** A page of the slices of an area; `name` "": of all names. */
+  members(area: Area, name: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
+    return this.json("members", { ...query, ...areaQuery(area), name }, signal);
+  }
+
+  /** All slices of an area as CSV. */
+  membersCsvUrl(area: Area, name: string): string {
+    return apiUrl("timeline/members", { ...this.own, ...areaQuery(area), name, format: "csv" });
+  }
+
+  /** Counters in the time of an area. */
+  counters({ start, end }: Area, signal?: AbortSignal): Promise<CountersJson> {
+    return this.json("counters", { t0: start, t1: end }, signal);
   }
 
   /** All rows of the statistics as CSV. */
-  csvUrl(area: Area): string {
-    return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), format: "csv" });
+  csvUrl(area: Area, by: Grouping): string {
+    return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), by, format: "csv" });
   }
 
   private get own(): Query {

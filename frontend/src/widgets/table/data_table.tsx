@@ -108,10 +108,10 @@ function shapeOf(count: number, isWide: boolean): "tall" | "wide" | "fits" {
 }
 
 /** The rows of the view's answer, or those of the server. */
-function useRows({ table, query, remote }: DataTableProps, asked: RowQuery): Rows {
+function useRows({ table, query, remote, fetchRows }: DataTableProps, asked: RowQuery): Rows {
   const isRemote = remote === true || !isWhole(table);
   const inline = useInlineRows(table, asked);
-  const others = useRemoteRows(table, query, asked, isRemote);
+  const others = useRemoteRows(table, query, asked, isRemote, fetchRows);
   return isRemote ? others : inline;
 }
 

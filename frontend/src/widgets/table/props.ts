@@ -15,6 +15,8 @@ export interface DataTableProps {
   baseNs: string;
   /** Fetches rows from the server even if the view sent all of them (for another query than the view's). */
   remote?: boolean;
+  /** Fetches rows from another route than /api/table; `query` has sort, desc, offset and limit. */
+  fetchRows?: (query: Query, signal: AbortSignal) => Promise<TableJson>;
   /** True for a table computed in the page: its CSV is, too. */
   isLocal?: boolean;
   /** Initial columns in order; default: all. The user can show the others. */

@@ -69,7 +69,14 @@ export function serverQuery(query: RowQuery): Query {
 }
 
 /** Rows of a large table, fetched by pages when they become visible. */
-export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuery, enabled: boolean): Rows {
+export function useRemoteRows(
+  table: TableJson,
+  viewQuery: Query,
+  query: RowQuery,
+  enabled: boolean,
+  fetchRows: (query: Query, signal: AbortSignal) => Promise<TableJson> = (asked, signal) =>
+    getTable(table.id, asked, signal),
+): Rows {
   const asked = { ...viewQuery, ...serverQuery(query) };
   const key = JSON.stringify(asked);
   const pages = useRef(new Lru<number, TableJson>(50));
@@ -84,7 +91,7 @@ export function useRemoteRows(table: TableJson, viewQuery: Query, query: RowQuer
     if (pages.current.get(page) || pending.current.has(page) || failed.current.has(page)) return;
     const controller = new AbortController();
     pending.current.set(page, controller);
-    getTable(table.id, { ...asked, offset: page * PAGE, limit: PAGE }, controller.signal).then(
+    fetchRows({ ...asked, offset: page * PAGE, limit: PAGE }, controller.signal).then(
       (answer) => {
         pending.current.delete(page);
         pages.current.set(page, answer);

@@ -1,28 +1,44 @@
 /** Statistics of the dragged range, from the raw slices. */
 
 import { useMemo } from "preact/hooks";
-import type { ColumnJson, TableJson } from "../../../api/types.gen";
-import { integer } from "../../../base/format";
-import { t } from "../../../i18n";
-import { findTrack, trackLabel } from "../../../timeline/rows";
-import { DataTable, Empty, Help } from "../../../widgets";
+import type { ColumnJson, TableJson, ViewId } from "../../../api/types.gen";
+import { absoluteNs, integer } from "../../../base/format";
+import { t, viewTitle } from "../../../i18n";
+import { openView } from "../../../state/selection";
+import type { Area } from "../../../timeline/scene";
+import { DataTable, Empty, Help, Segments, WITHIN } from "../../../widgets";
+import type { Grouping } from "../api";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
 import type { TraceSession } from "../session";
+import { rowNames } from "../slice_list";
+import { CountersList } from "./counters_list";
+import { MembersList } from "./members_list";
 
-const COLUMNS = ["name", "clipped_self", "clipped", "count", "total", "avg", "min", "max", "row"];
+const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
+const COLUMNS: Record<Grouping, string[]> = {
+  name_row: ["name", ...FIGURES, "row"],
+  name: ["name", ...FIGURES],
+  row: ["row", ...FIGURES],
+};
+/** Views that can show a range alone. */
+const VIEWS: readonly ViewId[] = ["kernel", "operator"];
+const SHOWN = ["name_row", "name", "row", "counters"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {
   const area = session.area.area.value;
   const stats = session.area.stats.value;
   const error = session.area.error.value;
+  const by = session.area.by.value;
+  const isOfCounters = session.area.isOfCounters.value;
+  const members = session.area.members.value;
   const table = useMemo(() => stats && withRows(session, stats.table), [stats]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
   return (
     <div>
-      <div class="trace-title">
+      <div class="trace-title wraps">
         <h2 data-tip={exactDuration(length)}>
           {t("trace.area.title", { duration: duration(length), start: session.shownTime(area.start) })}
         </h2>
@@ -32,7 +48,24 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
         </span>
         <Help text={t("trace.area.about")} />
+        <Segments
+          label={t("trace.area.by")}
+          value={isOfCounters ? "counters" : by}
+          options={SHOWN.map((id) => ({ id, label: t(`trace.area.by.${id}`) }))}
+          onChange={(id) => void session.area.show(id)}
+        />
         <div class="trace-actions">
+          {VIEWS.map((view) => (
+            <button
+              type="button"
+              class="link"
+              key={view}
+              data-tip={t("trace.area.use.tip")}
+              onClick={() => openView(view, { [WITHIN]: epochRange(session, area) })}
+            >
+              {t("trace.area.use", { view: viewTitle(view) })}
+            </button>
+          ))}
           {area.tracks && (
             <button type="button" class="link" onClick={() => void session.setArea({ ...area, tracks: null })}>
               {t("trace.area.whole")}
@@ -47,29 +80,42 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           <button type="button" class="link" onClick={() => void session.setArea(null)}>
             {t("trace.area.clear")}
           </button>
-          <a class="link" href={session.api.csvUrl(area)} download data-tip={t("trace.area.csv")}>
-            CSV ↓
-          </a>
+          {!isOfCounters && (
+            <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
+              CSV ↓
+            </a>
+          )}
         </div>
       </div>
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}
-      {table && (
+      {members && <MembersList session={session} area={area} of={members} />}
+      {table && !members && !isOfCounters && (
         <DataTable
           table={table}
           query={{}}
           baseNs={session.base}
           hasTools={false}
-          columns={COLUMNS}
-          compared={[
-            ["clipped_self", "clipped"],
-            ["avg", "min", "max"],
-          ]}
-          onOpen={(row) => void session.find(String(row.get("name") ?? ""), true)}
+          columns={COLUMNS[by]}
+          compared={[["avg", "min", "p50", "p95", "max"]]}
+          onOpen={(row) => {
+            const [name, track] = [row.get("name"), row.get("track")];
+            session.area.members.value = {
+              name: String(name ?? ""),
+              track: typeof track === "number" ? track : null,
+              count: Number(row.get("count")),
+            };
+          }}
         />
       )}
+      {isOfCounters && <CountersList session={session} area={area} />}
     </div>
   );
+}
+
+/** A range as "start,end", whole ns since 1970. */
+function epochRange(session: TraceSession, { start, end }: Area): string {
+  return [Math.floor(start), Math.ceil(end)].map((time) => absoluteNs(session.base, time)).join(",");
 }
 
 /** The server only returns the names with the largest totals. */
@@ -77,19 +123,14 @@ function someNames({ rows, total }: TableJson): string {
   return t("trace.area.some", { shown: integer(rows), total: integer(total) });
 }
 
-/** Replaces row numbers by row names. */
+/** With names of rows. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
-  const names = new Map<unknown, string>();
-  for (const track of new Set(table.data.track)) {
-    const found = findTrack(session.data.processes, Number(track));
-    names.set(track, found ? `${found.process.name} · ${trackLabel(found.thread)}` : String(track));
-  }
   const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
   return {
     ...table,
     id: "trace.range",
     total: table.rows, // only loaded rows can be paged; the title says if there are more
-    columns: [...table.columns.filter((column) => column.key !== "track"), row],
-    data: { ...table.data, row: (table.data.track ?? []).map((track) => names.get(track) ?? "") },
+    columns: table.data.track ? [...table.columns, row] : table.columns,
+    data: table.data.track ? { ...table.data, row: rowNames(session, table.data.track) } : table.data,
   };
 }

@@ -4,13 +4,28 @@ import { signal } from "@preact/signals";
 import type { StatsJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import type { Area } from "../../../timeline/scene";
-import type { TimelineApi } from "../api";
+import type { Grouping, TimelineApi } from "../api";
 import { messageOf } from "../format";
+
+/** A row of the statistics: slices of one name, of one track, or of one name on one track. */
+export interface MembersOf {
+  /** "": all names. */
+  name: string;
+  /** null: all tracks of the area. */
+  track: number | null;
+  /** Number of the slices. */
+  count: number;
+}
 
 export class AreaStats {
   readonly area = signal<Area | null>(null);
   readonly stats = signal<StatsJson | null>(null);
   readonly error = signal("");
+  readonly by = signal<Grouping>("name_row");
+  /** Shows the counters instead of the slices. */
+  readonly isOfCounters = signal(false);
+  /** The row whose slices are listed; null: the statistics. */
+  readonly members = signal<MembersOf | null>(null);
   private readonly request = new Latest();
 
   constructor(private readonly api: () => TimelineApi) {}
@@ -19,18 +34,28 @@ export class AreaStats {
   async set(area: Area | null, isSame = false): Promise<void> {
     this.area.value = area;
     this.error.value = "";
+    if (!isSame) this.members.value = null;
     if (!isSame) this.stats.value = null;
     if (!area) {
       this.request.cancel();
       return;
     }
     try {
-      const stats = await this.request.run((signal) => this.api().stats(area, signal));
+      const stats = await this.request.run((signal) => this.api().stats(area, this.by.peek(), signal));
       if (stats) this.stats.value = stats;
     } catch (error) {
       this.stats.value = null;
       this.error.value = messageOf(error);
     }
+  }
+
+  /** Shows the statistics of slices by another grouping, or those of counters. */
+  async show(what: Grouping | "counters"): Promise<void> {
+    this.members.value = null;
+    this.isOfCounters.value = what === "counters";
+    if (what === "counters" || what === this.by.peek()) return;
+    this.by.value = what;
+    await this.set(this.area.peek());
   }
 
   stop(): void {

@@ -1,7 +1,7 @@
 /** The selected slice: its details, its flows, and navigation to other slices. */
 
 import { signal } from "@preact/signals";
-import type { FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
+import type { DescentJson, FlowJson, SliceDetailJson, SliceJson } from "../../../api/types.gen";
 import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
@@ -13,9 +13,12 @@ import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
 import type { SelectionMigration } from "./migrate_selection";
+import { Walk } from "./walk";
 
 /** Number of cached slice details. */
 const KEPT = 500;
+/** Number of cached descents; each holds up to 4,000 rows. */
+const KEPT_DESCENTS = 20;
 
 /** Effect of a selection on the view: none, scroll to it, or fit it. */
 export type Follow = "stay" | "sight" | "fit";
@@ -33,18 +36,22 @@ export class Selection {
   readonly selected = signal<Selected | null>(null);
   /** Kinds with hidden flows. */
   readonly hiddenFlows = signal<ReadonlySet<string>>(new Set());
+  readonly walk: Walk;
   private readonly request = new Latest();
+  private descents: AnswerCache<DescentJson>;
   private details: AnswerCache<SliceDetailJson>;
   private flows: AnswerCache<FlowJson[]>;
   /** True while the slice is searched in another reading: ids on screen are void there. */
   private isRenewing = false;
 
   constructor(private readonly session: TraceSession) {
-    [this.details, this.flows] = memos(session.api);
+    [this.details, this.flows, this.descents] = memos(session.api);
+    this.walk = new Walk(session, (id) => this.descents.get(id));
   }
 
   /** Selects slice `id`. Unfolds its row. */
   async select(id: number, follow: Follow): Promise<void> {
+    this.walk.stop();
     if (!this.isRenewing) await this.take(id, follow, 1);
   }
 
@@ -54,6 +61,7 @@ export class Selection {
       this.clear();
       return;
     }
+    this.walk.stop();
     this.session.engine?.update({ selected: bar, flows: [] });
     void this.take(bar.id, "stay", bar.merged);
   }
@@ -73,6 +81,11 @@ export class Selection {
   /** Details of a slice of this span, cached. */
   load(id: number): Promise<SliceDetailJson> {
     return this.details.get(id);
+  }
+
+  /** What a slice led to, cached. */
+  descent(id: number): Promise<DescentJson> {
+    return this.descents.get(id);
   }
 
   private async take(id: number, follow: Follow, merged: number): Promise<void> {
@@ -161,7 +174,8 @@ export class Selection {
 
   /** Finds the slice in another reading; its details stay on screen meanwhile. `api`: of the new reading. */
   async renew(api: TimelineApi, migration: SelectionMigration): Promise<void> {
-    [this.details, this.flows] = memos(api);
+    [this.details, this.flows, this.descents] = memos(api);
+    this.walk.stop();
     const { engine } = this.session;
     const now = this.selected.peek();
     if (!now) return;
@@ -197,8 +211,14 @@ export class Selection {
   }
 }
 
-function memos(api: TimelineApi): [AnswerCache<SliceDetailJson>, AnswerCache<FlowJson[]>] {
-  return [new AnswerCache(KEPT, (id) => api.slice(id)), new AnswerCache(KEPT, (id) => api.flows(id))];
+type Memos = [AnswerCache<SliceDetailJson>, AnswerCache<FlowJson[]>, AnswerCache<DescentJson>];
+
+function memos(api: TimelineApi): Memos {
+  return [
+    new AnswerCache(KEPT, (id) => api.slice(id)),
+    new AnswerCache(KEPT, (id) => api.flows(id)),
+    new AnswerCache(KEPT_DESCENTS, (id) => api.descent(id)),
+  ];
 }
 
 function markOf(end: SliceJson | SliceDetailJson): SliceMark {

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
+import type { DescentJson, KernelFactsJson, SliceDetailJson } from "../../../api/types.gen";
 import { copyText } from "../../../base/clipboard";
 import { dateAndTime, integer } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
@@ -13,34 +13,46 @@ import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
 import { ChainColumn, FlowList } from "./chain_column";
 import { DerivedFacts } from "./derived_facts";
+import { DescentLists, useDescent } from "./descent_lists";
 import type { Selected } from "./selection";
 import { SliceLink } from "./slice_link";
 
 const COPIED_MS = 1200;
+/** Tasks that wait for an event of another stream. */
+const EVENT_WAIT = /^event_wait$/i;
 
 export function SlicePanel({ session }: { session: TraceSession }) {
   const selected = session.selection.selected.value;
   if (!selected) return <Empty text={t("trace.panel.none")} />;
   if (selected.error) return <Empty text={t("trace.slice.failed", { message: selected.error })} />;
   if (!selected.detail) return <Empty text={t("state.loading")} />;
-  const { detail } = selected;
+  return <SliceContent session={session} selected={selected} detail={selected.detail} />;
+}
+
+function SliceContent({ session, selected, detail }: Omit<FactsProps, "descent">) {
+  const descent = useDescent(session, detail);
+  const led = typeof descent === "string" ? null : descent;
   return (
     <div class="trace-slice">
       <Title session={session} detail={detail} />
       <div class="trace-columns">
-        <Facts session={session} selected={selected} detail={detail} />
+        <Facts session={session} selected={selected} detail={detail} descent={led} />
         {detail.derived ? (
           <DerivedFacts session={session} facts={detail.derived} />
         ) : (
           <Recorded session={session} selected={selected} detail={detail} />
         )}
       </div>
+      {led && <DescentLists session={session} detail={detail} descent={led} />}
+      {typeof descent === "string" && <Empty text={t("trace.descent.failed", { message: descent })} />}
+      {EVENT_WAIT.test(detail.name) && led && !led.is_host && <p class="muted">{t("trace.descent.event")}</p>}
+      <Stack detail={detail} />
     </div>
   );
 }
 
 /** What the files hold about the slice. */
-function Recorded({ session, selected, detail }: FactsProps) {
+function Recorded({ session, selected, detail }: Omit<FactsProps, "descent">) {
   return (
     <>
       <div>
@@ -50,7 +62,6 @@ function Recorded({ session, selected, detail }: FactsProps) {
       <ChainColumn session={session} selected={selected} detail={detail} />
       <div>
         <FlowList session={session} selected={selected} detail={detail} />
-        <Stack detail={detail} />
       </div>
     </>
   );
@@ -139,9 +150,12 @@ interface FactsProps {
   session: TraceSession;
   selected: Selected;
   detail: SliceDetailJson;
+  /** What it led to; null until it is loaded. */
+  descent: DescentJson | null;
 }
 
-function Facts({ session, selected, detail }: FactsProps) {
+function Facts({ session, selected, detail, descent }: FactsProps) {
+  const queue = descent?.queue ?? null;
   const gap = useGap(session, detail);
   const epoch = t("trace.slice.epoch", {
     exact: integer(detail.start - session.data.zero),
@@ -173,6 +187,17 @@ function Facts({ session, selected, detail }: FactsProps) {
       {gap !== null && (
         <Fact name={t("trace.slice.wait")} tip={t("trace.slice.wait.tip")}>
           <Time ns={gap} />
+        </Fact>
+      )}
+      {descent && descent.tasks.total > 0 && (
+        <Fact name={t("trace.descent.tasks")}>
+          <Time ns={descent.device_ns} />
+          <span class="muted"> · {t("trace.descent.count", { count: integer(descent.tasks.total) })}</span>
+        </Fact>
+      )}
+      {queue !== null && (
+        <Fact name={t("trace.slice.queue")} tip={t("trace.slice.queue.tip")}>
+          {integer(queue)}
         </Fact>
       )}
       {detail.category && <Fact name={t("trace.slice.category")}>{detail.category}</Fact>}

@@ -1,0 +1,76 @@
+/** A table of slices; a click selects one. */
+
+import { useMemo } from "preact/hooks";
+import type { Query } from "../../api/client";
+import type { ColumnJson, TableJson } from "../../api/types.gen";
+import { absoluteNs } from "../../base/format";
+import { findTrack, trackLabel } from "../../timeline/rows";
+import { DataTable } from "../../widgets";
+import type { Row } from "../../widgets/table/columnar";
+import type { TraceSession } from "./session";
+
+interface Props {
+  session: TraceSession;
+  name: string;
+  /** Has the columns id, track and start. */
+  table: TableJson;
+  columns: readonly string[];
+  compared?: readonly (readonly string[])[];
+  /** Indents the names by the column "level". */
+  isTree?: boolean;
+  /** Fetches further pages, if the table is one. */
+  fetchRows?: (query: Query, signal: AbortSignal) => Promise<TableJson>;
+  /** Called when slice `id` is selected. */
+  onOpen?: (id: number) => void;
+}
+
+export function SliceList({ session, name, table, columns, compared = [], isTree = false, fetchRows, onOpen }: Props) {
+  const shown = useMemo(() => shownTable(session, table), [session, table]);
+  const open = (row: Row) => {
+    const id = Number(row.get("id"));
+    void session.selection.select(id, "sight");
+    onOpen?.(id);
+  };
+  const indented = (row: Row, text: string) => (
+    <span class="link" style={{ paddingLeft: `${(Number(row.get("level")) - 1) * 12}px` }}>
+      {text}
+    </span>
+  );
+  return (
+    <DataTable
+      name={name}
+      table={shown}
+      query={{}}
+      baseNs={absoluteNs(session.base, session.data.zero) ?? ""}
+      hasTools={false}
+      columns={columns}
+      compared={compared}
+      {...(isTree ? { cell: { name: indented } } : {})}
+      {...(fetchRows
+        ? { fetchRows: async (query, signal) => shownTable(session, await fetchRows(query, signal)) }
+        : {})}
+      onOpen={open}
+    />
+  );
+}
+
+/** With names of rows, and times from the zero of all views. */
+function shownTable(session: TraceSession, table: TableJson): TableJson {
+  const start = (table.data.start ?? []).map((time) => Number(time) - session.data.zero);
+  const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
+  return {
+    ...table,
+    columns: [...table.columns, row],
+    data: { ...table.data, start, row: rowNames(session, table.data.track ?? []) },
+  };
+}
+
+/** Name of each track: process and thread. */
+export function rowNames(session: TraceSession, tracks: readonly unknown[]): string[] {
+  const names = new Map<unknown, string>();
+  for (const track of new Set(tracks)) {
+    const found = findTrack(session.data.processes, Number(track));
+    names.set(track, found ? `${found.process.name} · ${trackLabel(found.thread)}` : String(track));
+  }
+  return tracks.map((track) => names.get(track) ?? "");
+}

@@ -1,0 +1,115 @@
+"""The slices behind a row of the statistics of a range: sorted, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.stats import check_client, slices_of_rows
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
+from tb_npu_plugin.texts import natural_key
+
+Index = NDArray[np.int64]
+
+MEMBER_COLUMNS = (
+    Column("id", Kind.INT, "Slice", "Number of the slice.", "identity"),
+    Column("name", Kind.TEXT, "Name", "Name of the slice.", "identity"),
+    Column("track", Kind.INT, "Track", "Number of the track.", "identity"),
+    Column("start", Kind.TIME, "Start", "Start of the slice.", "time"),
+    Column("dur", Kind.DURATION, "Duration", "Duration of the slice.", "time"),
+    Column("self", Kind.DURATION, "Self", "Duration without the slices nested in it.", "time"),
+    Column("clipped", Kind.DURATION, "In range", "Part of the duration inside the range.", "time"),
+)
+_FIGURES = ("start", "dur", "self", "clipped")
+#: What a list can be sorted by; "row" is the track.
+SORTS = (*_FIGURES, "name", "row")
+#: Last row that a page can hold: memory grows with it.
+MAX_ROW = 1 << 20
+
+
+class Members:
+    """Slices of some tracks that overlap [t0, t1); with `name`, only those of exactly this name.
+
+    Args:
+        is_gone: Whether the client closed the connection; called for each piece. Then ClientGone is raised.
+    """
+
+    def __init__(
+        self,
+        timeline: Timeline,
+        tracks: Sequence[int],
+        t0: int,
+        t1: int,
+        name: str = "",
+        is_gone: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._timeline, self._t0, self._t1, self._is_gone = timeline, t0, t1, is_gone
+        self._name = timeline.names.equal(name) if name else None
+        table = timeline.rows.track_row
+        self._rows = [row for track in tracks for row in range(int(table[track]), int(table[track + 1]))]
+
+    def page(self, sort: str, desc: bool, offset: int, limit: int) -> tuple[Table, int]:
+        """(rows [offset, offset + limit) of the slices in an order of SORTS, then by id; number of all). Columns:
+        MEMBER_COLUMNS."""
+        most = min(offset + limit, MAX_ROW)
+        kept = key = np.zeros(0, dtype=np.int64)
+        total = 0
+        for ids in self._pieces():
+            total += len(ids)
+            value = self._column(sort, ids)
+            kept, key = np.concatenate([kept, ids]), np.concatenate([key, -value if desc else value])
+            if len(kept) > most:
+                first = np.lexsort((kept, key))[:most]
+                kept, key = kept[first], key[first]
+        return self._table(kept[np.lexsort((kept, key))][offset:most]), total
+
+    def tables(self) -> Iterator[Table]:
+        """All slices in pieces, in the order of their rows."""
+        return map(self._table, self._pieces())
+
+    def _pieces(self) -> Iterator[Index]:
+        for _, ids in slices_of_rows(self._timeline, self._rows, self._t0, self._t1):
+            check_client(self._is_gone)
+            yield ids if self._name is None else ids[self._name[self._timeline.name[ids]]]
+
+    def _column(self, key: str, ids: Index) -> IntArray:
+        timeline = self._timeline
+        if key == "row":
+            return ids  # they are sorted by track
+        if key == "name":
+            return np.asarray(self._name_ranks[timeline.name[ids]])
+        start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
+        if key == "start":
+            return np.asarray(start)
+        if key == "dur":
+            return np.asarray(dur)
+        if key == "self":
+            return np.asarray(timeline.self_time[ids])
+        return np.asarray(np.maximum(np.minimum(start + dur, self._t1) - np.maximum(start, self._t0), 0))
+
+    @cached_property
+    def _name_ranks(self) -> Index:
+        """Place of each name in natural order."""
+        names = [natural_key(self._timeline.names[code]) for code in range(len(self._timeline.names))]
+        ranks = np.empty(len(names), dtype=np.int64)
+        ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+        return ranks
+
+    def _table(self, ids: Index) -> Table:
+        timeline = self._timeline
+        used, code = np.unique(timeline.name[ids], return_inverse=True)
+        columns = {key: self._column(key, ids) for key in _FIGURES}
+        return Table(
+            MEMBER_COLUMNS,
+            {
+                **columns,
+                "start": timeline.base_ns + columns["start"],
+                "id": timeline.first_slice + ids,
+                "name": StringColumn(code.astype(np.int32), [timeline.names[one] for one in used.tolist()]),
+                "track": timeline.rows.track_of_row(timeline.rows.row_of(ids)),
+            },
+        )
