@@ -20,7 +20,7 @@ from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.database import read_table, write_tables
 from tb_npu_plugin.tables import Column, GroupByQuery, GroupByResult, Kind, StringColumn, Table, from_lists
-from tb_npu_plugin.texts import natural_key
+from tb_npu_plugin.texts import natural_key, natural_keys
 from tb_npu_plugin.views.base import ViewTable
 from tb_npu_plugin.views.table_query import OPERATORS, TableQuery, Where
 from tb_npu_plugin.views.tables_json import table_json, to_csv
@@ -183,8 +183,13 @@ def plain(sums: GroupByResult) -> dict[str, Any]:
     return out
 
 
-@given(st.lists(st.text(max_size=5), max_size=8), st.integers(0, 999), st.integers(0, 999))
+@given(
+    st.lists(st.one_of(st.text(max_size=5), st.text("019aB\0\1\2\n", max_size=9), st.just(200 * "1")), max_size=8),
+    st.integers(0, 999),
+    st.integers(0, 999),
+)
 def test_natural_order(texts: list[str], one: int, other: int) -> None:
     assert len({natural_key(text) for text in texts}) == len(set(texts))
     assert (natural_key(f"Step{one}") < natural_key(f"step{other}")) == (one < other or (one == other))
+    assert natural_keys(texts) == list(map(natural_key, texts))
     assert natural_key("step") < natural_key(f"step{one}") < natural_key("stepa") < natural_key("stepab")

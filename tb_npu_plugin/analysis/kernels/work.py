@@ -7,16 +7,16 @@ Sources of the formulas: docs/kernel.md, Bound and roofline. Shapes are those in
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import prod
-from typing import Optional
+from typing import NamedTuple, Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, Table
+from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, StringColumn, Table, known
 
 GFLOPS = Column(
     "gflops",
@@ -62,12 +62,15 @@ _POSITIONS = {
 _PLAIN = {4: "NCHW", 5: "NCDHW"}
 #: Largest plausible size of a tensor, elements; larger products are damaged shapes.
 _MOST_ELEMENTS = 1 << 48
+_DIMS = r"(?:[0-9]{1,15}(?:,[0-9]{1,15})*)?"
+_SHAPES = re.compile(f"{_DIMS}(?:;{_DIMS})*")
+#: A shape with too many elements.
+_DAMAGED = "999999999999999"
 #: Products of matrices in flash attention: Q x K and P x V; backward recomputes the first and adds four.
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """A tensor of a kernel. dims: dimensions in memory, () for a scalar; type and format as written, without "DT_"."""
 
     dims: tuple[int, ...]
@@ -80,10 +83,14 @@ class Tensor:
         return prod(self.dims)
 
 
+#: Type of a kernel, inputs that are not empty, outputs -> operations; None if they do not fit the formula.
+Formula = Callable[[str, Sequence[Tensor], Sequence[Tensor]], Optional[int]]
+
+
 def tensors(shapes: Optional[str], types: Optional[str], formats: Optional[str]) -> Optional[list[Tensor]]:
     """The tensors of one side of a kernel: "2048,4096;4096" with types and formats separated likewise. None if unknown or
     damaged."""
-    if shapes is None or types is None:
+    if shapes is None or types is None or not _SHAPES.fullmatch(shapes):
         return None
     all_dims, all_types = shapes.split(";"), types.split(";")
     all_formats = (formats or "").split(";")
@@ -91,31 +98,70 @@ def tensors(shapes: Optional[str], types: Optional[str], formats: Optional[str])
         return None
     if len(all_formats) != len(all_dims):
         all_formats = [""] * len(all_dims)
-    out = []
-    for text, type, format in zip(all_dims, all_types, all_formats):
-        dims = text.split(",") if text else []
-        if not all(part.isascii() and part.isdigit() and len(part) < 16 for part in dims):
-            return None
-        tensor = Tensor(tuple(map(int, dims)), type.removeprefix("DT_"), format.partition(":")[0])
-        if tensor.size > _MOST_ELEMENTS:
-            return None
-        out.append(tensor)
+    out = [
+        Tensor(tuple(map(int, dims.split(","))) if dims else (), type.removeprefix("DT_"), format.partition(":")[0])
+        for dims, type, format in zip(all_dims, all_types, all_formats)
+    ]
+    return None if any(one.size > _MOST_ELEMENTS for one in out) else out
+
+
+def least_bytes(shapes: StringColumn, types: StringColumn) -> IntArray:
+    """Bytes of all tensors of one side of each kernel; unknown where `tensors` or the size of a type is."""
+    sizes, size_ends = _elements(shapes.values)
+    widths, width_ends = _widths(types.values)
+    shape, type = shapes.codes, types.codes
+    count = np.append(np.diff(size_ends), -1)[shape]  # code -1 is the last entry
+    rows = np.flatnonzero((count > 0) & (count == np.append(np.diff(width_ends), -1)[type]))
+    out = np.full(len(shape), NULL_INT)
+    if not len(rows):
+        return out
+    count = count[rows]
+    first = np.cumsum(count) - count  # of each row, in the tensors of these rows
+    within = np.arange(count.sum()) - np.repeat(first, count)
+    size = sizes[np.repeat(size_ends[shape[rows]], count) + within]
+    width = widths[np.repeat(width_ends[type[rows]], count) + within]
+    total = np.add.reduceat(size * width, first)
+    is_known = np.logical_and.reduceat((size >= 0) & (width > 0), first)
+    out[rows[is_known]] = total[is_known]
     return out
 
 
-def least_bytes(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Optional[int]:
-    """Sum of the sizes of all tensors; None if the type of one is unknown."""
-    sizes = [SIZES.get(tensor.type) for tensor in (*inputs, *outputs)]
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
-        return None
-    return sum(tensor.size * size for tensor, size in zip((*inputs, *outputs), known))
+def _elements(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Elements of the tensors of all shapes, -1 where there are too many, and where each shape begins among them. A damaged
+    shape has one tensor of -1 elements."""
+    sound = [text if _SHAPES.fullmatch(text) else _DAMAGED for text in texts]
+    data = np.frombuffer(";".join([*sound, ""]).encode(), dtype=np.uint8)  # each tensor ends with ";"
+    ends = np.flatnonzero(data == ord(";"))
+    counts = np.fromiter((text.count(";") for text in sound), np.int64, len(sound)) + 1
+    is_digit = data >= ord("0")
+    is_digit[data == ord(";")] = False
+    heads = np.flatnonzero(is_digit & ~np.append(False, is_digit[:-1]))
+    sizes = np.ones(len(ends))
+    if len(heads):
+        dims = np.fromstring(np.where(is_digit, data, np.uint8(ord(" "))).tobytes(), dtype=np.float64, sep=" ")
+        of_dim = np.searchsorted(ends, heads)  # its tensor
+        first = np.flatnonzero(np.append(True, of_dim[1:] != of_dim[:-1]))
+        sizes[of_dim[first]] = np.multiply.reduceat(dims, first)
+    sizes = np.where(sizes <= _MOST_ELEMENTS, sizes, -1)  # exact up to there
+    return sizes.astype(np.int64), np.append(0, np.cumsum(counts))
+
+
+def _widths(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Bytes of an element by tensor, 0 if unknown, and where each text of types begins among them."""
+    types = [text.split(";") for text in texts]
+    widths = [SIZES.get(type.removeprefix("DT_"), 0) for one in types for type in one]
+    return np.array(widths, dtype=np.int64), np.append(0, np.cumsum([len(one) for one in types], dtype=np.int64))
 
 
 def operations(type: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Optional[int]:
     """Floating-point operations of a kernel by its type; None if unknown."""
-    found = next((formula for pattern, formula in _FORMULAS if pattern.search(type)), None)
+    found = _formula(type)
     return None if found is None else found(type, [one for one in inputs if one.size], outputs)
+
+
+@lru_cache(maxsize=1024)
+def _formula(type: str) -> Optional[Formula]:
+    return next((formula for pattern, formula in _FORMULAS if pattern.search(type)), None)
 
 
 def _matmul(type: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Optional[int]:
@@ -174,7 +220,7 @@ def _flash_attention(type: str, inputs: Sequence[Tensor], outputs: Sequence[Tens
     return 2 * products * inputs[0].size * max(inputs[1].dims[1:3])
 
 
-_FORMULAS = (
+_FORMULAS: tuple[tuple[re.Pattern[str], Formula], ...] = (
     (re.compile(r"^FlashAttention(Score|UnpaddingScore)?(Grad)?(V\d)?$"), _flash_attention),
     (re.compile(r"mat_?mul|gemm|^bmm", re.IGNORECASE), _matmul),
     (re.compile(r"conv[23]d", re.IGNORECASE), _convolution),
@@ -185,36 +231,35 @@ def with_work(kernels: Table) -> Table:
     """The kernels with GFLOPS and LEAST_BYTES; a column without any known value is left out."""
     if not kernels.has("input_shapes") or not len(kernels):
         return kernels
-    keys = [kernels.text(key) for key in _KEYS]
-    groups = Groups(keys, len(kernels))
-    texts = zip(*(key.take(groups.first).tolist() for key in keys))
-    found = [_work(*one) for one in texts]
-    flops: FloatArray = np.asarray([np.nan if one[0] is None else one[0] / 1e9 for one in found])[groups.of_row]
-    moved: IntArray = np.asarray([NULL_INT if one[1] is None else one[1] for one in found], dtype=np.int64)[
-        groups.of_row
-    ]
-    rows = is_communication(kernels)
-    flops[rows], moved[rows] = np.nan, NULL_INT
     extra: list[tuple[Column, Data]] = []
+    is_other = is_communication(kernels)
+    flops, moved = _gflops(kernels), _traffic(kernels)
+    flops[is_other], moved[is_other] = np.nan, NULL_INT
     if not np.isnan(flops).all():
         extra.append((GFLOPS, flops))
-    if (moved != NULL_INT).any():
+    if known(moved).any():
         extra.append((LEAST_BYTES, moved))
     return kernels.with_columns(extra)
 
 
-def _work(
-    type: Optional[str],
-    input_shapes: Optional[str],
-    input_types: Optional[str],
-    input_formats: Optional[str],
-    output_shapes: Optional[str],
-    output_types: Optional[str],
-    output_formats: Optional[str],
-) -> tuple[Optional[int], Optional[int]]:
-    """(operations, least bytes) of one kind of kernel."""
-    inputs = tensors(input_shapes, input_types, input_formats)
-    outputs = tensors(output_shapes, output_types, output_formats)
-    if inputs is None or outputs is None:
-        return None, None
-    return operations(type or "", inputs, outputs), least_bytes(inputs, outputs)
+def _traffic(kernels: Table) -> IntArray:
+    """Least traffic of each kernel."""
+    sides = [least_bytes(kernels.text(f"{side}_shapes"), kernels.text(f"{side}_types")) for side in ("input", "output")]
+    return np.where(known(sides[0]) & known(sides[1]), sides[0] + sides[1], NULL_INT)
+
+
+def _gflops(kernels: Table) -> FloatArray:
+    """GFLOPs of each kernel; unknown for types without a formula."""
+    out = np.full(len(kernels), np.nan)
+    rows = np.flatnonzero(kernels.text("type").matching(_formula))
+    keys = [kernels.text(key).take(rows) for key in _KEYS]
+    groups = Groups(keys, len(rows))
+    found = [_operations(*one) for one in zip(*(key.take(groups.first).tolist() for key in keys))]
+    out[rows] = np.array([np.nan if one is None else one / 1e9 for one in found])[groups.of_row]
+    return out
+
+
+def _operations(type: Optional[str], *texts: Optional[str]) -> Optional[int]:
+    """Operations of one kind of kernel; texts: those of _KEYS after the type."""
+    inputs, outputs = tensors(*texts[:3]), tensors(*texts[3:])
+    return None if inputs is None or outputs is None else operations(type or "", inputs, outputs)

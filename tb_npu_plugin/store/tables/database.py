@@ -20,7 +20,7 @@ from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quote, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
-from tb_npu_plugin.texts import natural_key
+from tb_npu_plugin.texts import natural_keys
 
 #: Block sizes. Every table takes at least one block: small blocks make the file of a usual rank 13 times smaller (1.4
 #: instead of 17 MB), while large blocks compress long tables better.
@@ -133,7 +133,7 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
         part = {
             "old": np.arange(start, start + len(words), dtype=np.int32),
             "value": _objects(words),
-            "key": _objects([natural_key(word) for word in words]),
+            "key": _objects(natural_keys(words)),
         }
         _fill(connection, "insert into words", part, ["old", "value::varchar", "key::varchar"])
         start += len(words)
@@ -152,7 +152,11 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
 def _word_batches(values: Sequence[str]) -> Iterator[list[str]]:
     """Batches of texts, with lone surrogates replaced, as DuckDB rejects them."""
     rest = iter(values)
-    while words := [word.encode("utf-8", "replace").decode() for word in islice(rest, _WORDS_AT_ONCE)]:
+    while words := list(islice(rest, _WORDS_AT_ONCE)):
+        try:
+            "".join(words).encode()
+        except UnicodeEncodeError:
+            words = [word.encode("utf-8", "replace").decode() for word in words]
         yield words
 
 

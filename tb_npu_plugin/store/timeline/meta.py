@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ def _category_name(events: TraceEvents, category: int) -> str:
 def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:
     """(step, start, end) of the step marks, sorted by start; the first if several threads mark a step."""
     texts, name = Texts(folder, "names"), load(folder, "name")
-    marks = [index for index in range(len(texts)) if texts[index].startswith(STEP_MARK)]
+    marked = texts.with_match([re.compile(re.escape(STEP_MARK.encode()))])
+    marks = [index for index in marked.tolist() if texts[index].startswith(STEP_MARK)]
     ids = np.flatnonzero(np.isin(name, marks)) if marks else np.zeros(0, dtype=np.int64)
     found: dict[str, tuple[str, int, int]] = {}
     for one in ids[np.argsort(rows.start[ids], kind="stable")].tolist():

@@ -7,6 +7,8 @@ from typing import Any, Optional
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.kernels.bound import bounds
 from tb_npu_plugin.analysis.kernels.roofline import (
@@ -20,11 +22,11 @@ from tb_npu_plugin.analysis.kernels.roofline import (
 )
 from tb_npu_plugin.analysis.kernels.statistics import by_name
 from tb_npu_plugin.analysis.kernels.work import GFLOPS as GFLOPS_COLUMN
-from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, least_bytes, operations, tensors, with_work
+from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, SIZES, least_bytes, operations, tensors, with_work
 from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
 from tb_npu_plugin.schema.chips import chip_of
 from tb_npu_plugin.schema.metrics import metric_column
-from tb_npu_plugin.tables import StoredColumns, Table
+from tb_npu_plugin.tables import NULL_INT, StoredColumns, StringColumn, Table
 from tests.support.span import table_of
 
 
@@ -72,8 +74,36 @@ def test_operations_follow_from_shapes(
     ],
 )
 def test_least_traffic(shapes: Optional[str], types: str, expected: Optional[int]) -> None:
-    found = tensors(shapes, types, None)
-    assert (None if found is None else least_bytes(found, [])) == expected
+    others = [("7,;2", "FLOAT"), ("2,3", "FLOAT;FLOAT"), ("5", "INT8")]
+    texts = [StringColumn.of(one) for one in zip(*others, (shapes, types))]
+    assert least_bytes(*texts).tolist() == [NULL_INT, NULL_INT, 5, NULL_INT if expected is None else expected]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.one_of(
+                st.none(),
+                st.text("0123,;-", max_size=12),
+                st.lists(st.lists(st.integers(0, 10**15), max_size=4), max_size=4).map(
+                    lambda one: ";".join(",".join(map(str, dims)) for dims in one)
+                ),
+            ),
+            st.lists(st.sampled_from(["FLOAT", "DT_BF16", "INT8", "STRING"]), min_size=1, max_size=4).map(";".join),
+        ),
+        max_size=20,
+    )
+)
+def test_least_traffic_of_many_kernels_is_that_of_each(kernels: list[tuple[Optional[str], str]]) -> None:
+    def of_one(shapes: Optional[str], types: str) -> int:
+        found = tensors(shapes, types, None)
+        sizes = [SIZES.get(one.type) for one in found or []]
+        if found is None or None in sizes:
+            return NULL_INT
+        return sum(one.size * (size or 0) for one, size in zip(found, sizes))
+
+    shapes, types = ([one[side] for one in kernels] for side in (0, 1))
+    assert least_bytes(StringColumn.of(shapes), StringColumn.of(types)).tolist() == [of_one(*one) for one in kernels]
 
 
 def kernels(*rows: dict[str, Any]) -> Table:
