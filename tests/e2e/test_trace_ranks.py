@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import param, settled, shown
+from tests.e2e.timeline import box, copied_time, panel, param, settled, shown
 from tests.support.trace import decode
 
 
@@ -92,6 +92,65 @@ def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: O
     plugin.open("trace", **place, **{"trace.ranks": "all", "trace.range": f"{tail[0]},{tail[1]}"})
     strips_settled(plugin)
     assert shown(plugin) == tail
+
+
+def test_rows_of_other_ranks_pinned_aligned_and_linked(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1100)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place, **{"trace.ranks": "all"})
+    strips_settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/timeline/" in request.url else None)
+    frame.get_by_role("button", name="Show the rows of rank 5 below").click()
+    five = param(plugin, "unfolded")
+    param(plugin, "closed")  # rows of its host
+    strips_settled(plugin)
+
+    frame.get_by_role("button", name="Rows", exact=True).click()
+    frame.locator(".trace-thread", has_text="Stream 2").first.get_by_role("button", name="all ranks").click()
+    page.keyboard.press("Escape")
+    assert len(param(plugin, "pins").split(",")) == 8
+    strips_settled(plugin)
+    asked.clear()
+    page.keyboard.press("w")
+    strips_settled(plugin)
+    assert len([url for url in asked if "/timeline/rows" in url]) <= 1, "one request for the rows of all ranks"
+    assert len(asked) <= 2, asked
+
+    align_by_slices(plugin, five)
+    page.mouse.move(0, 0)
+    strips_settled(plugin)
+    param(plugin, "slice")
+    frame.locator(".tl-scroll").evaluate("rows => { rows.scrollTop = 0; }")  # a link does not hold it
+    strips_settled(plugin)
+    drawn = pictures(plugin)
+    other = open_plugin(demo_server, height=1100)
+    other.go(page.url)
+    other.ready("trace")
+    strips_settled(other)
+    panel(other).get_by_text("rank 5 · Ascend Hardware · Stream 2").wait_for()
+    strips_settled(other)
+    assert pictures(other) == drawn
+
+
+def align_by_slices(plugin: Plugin, five: str) -> None:
+    """Align rank 5 with rank 0 by a slice of each, in the pinned rows; leaves that of rank 5 selected."""
+    frame, page = plugin.frame, plugin.page
+    area = box(plugin)
+    page.mouse.click(area["x"] + 400, area["y"] + 6)
+    panel(plugin).get_by_text("rank 0 · Ascend Hardware · Stream 2").wait_for()
+    first = copied_time(plugin)
+    page.keyboard.down("Shift")
+    page.mouse.click(area["x"] + 400, area["y"] + 5 * 31 + 6)
+    page.keyboard.up("Shift")
+    frame.get_by_role("button", name="Align starts").click()
+    offset = int(param(plugin, "offsets").removeprefix(f"{five}:"))
+    assert offset != 0
+    strips_settled(plugin)
+    page.mouse.click(area["x"] + 400, area["y"] + 5 * 31 + 6)
+    panel(plugin).get_by_text("rank 5 · Ascend Hardware · Stream 2").wait_for()
+    assert first != copied_time(plugin), "the times of the files stay"
 
 
 def pictures(plugin: Plugin) -> list[str]:

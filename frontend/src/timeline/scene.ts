@@ -1,9 +1,9 @@
 /** Everything that is drawn, as plain data. Times are ns after the span's base, sizes CSS pixels. */
 
-import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import { isDerivedTrack, type SliceLabels } from "./derived";
+import { laneOfTrack } from "./lanes";
 import {
   HEADER_HEIGHT,
   type Item,
@@ -11,6 +11,7 @@ import {
   type LayoutState,
   layOut,
   PITCH,
+  type RowProcess,
   rowNumber,
   type TrackItem,
 } from "./rows";
@@ -18,6 +19,8 @@ import type { Theme } from "./theme";
 import type { Limits, View } from "./viewport";
 
 const MINIMAP_LANES = 4;
+/** Pinned rows stay in place up to this share of the height; more of them scroll with the others. */
+const MOST_PINNED = 0.7;
 
 export interface Range {
   start: number;
@@ -67,7 +70,7 @@ export interface Caches {
 }
 
 export interface Scene {
-  processes: readonly ProcessJson[];
+  processes: readonly RowProcess[];
   limits: Limits;
   /** The zero of the ruler. */
   zero: number;
@@ -84,6 +87,8 @@ export interface Scene {
   scroll: number;
   view: View;
   selected: SliceMark | null;
+  /** A slice to align with the selected one. */
+  second: SliceMark | null;
   hover: HoverBar | null;
   /** Row item under the pointer, for its pin button. */
   hoverItem: TrackItem | null;
@@ -123,6 +128,7 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     scroll: 0,
     view: { start: trace.limits.start, scale: 1 },
     selected: null,
+    second: null,
     hover: null,
     hoverItem: null,
     pointer: null,
@@ -136,8 +142,9 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
   };
 }
 
-/** Rows for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
-export function minimapRows(processes: readonly ProcessJson[]): number[] {
+/** Rows of the open rank for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
+export function minimapRows(all: readonly RowProcess[]): number[] {
+  const processes = all.filter(({ threads }) => laneOfTrack(threads[0]?.track ?? 0) === 0);
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
     (thread) => thread.kind === "slices" && thread.slices > 0 && !isDerivedTrack(thread.track),
@@ -165,9 +172,24 @@ export interface Section {
   bottom: number;
 }
 
-export function sections(scene: Scene): Section[] {
+/** What determines the sections. */
+export type SectionScene = Pick<Scene, "layout" | "height" | "scroll">;
+
+/** The pinned rows, then the others. */
+export function sections(scene: SectionScene): Section[] {
   const { layout, height, scroll } = scene;
-  const split = Math.min(layout.pinnedHeight, height);
+  const split = layout.pinnedHeight;
+  if (split > height * MOST_PINNED) {
+    return [
+      { items: layout.pinned, shift: -scroll, top: 0, bottom: Math.min(Math.max(split - scroll, 0), height) },
+      {
+        items: layout.items,
+        shift: split - scroll,
+        top: Math.min(Math.max(split - scroll, 0), height),
+        bottom: height,
+      },
+    ];
+  }
   return [
     { items: layout.pinned, shift: 0, top: 0, bottom: split },
     { items: layout.items, shift: split - scroll, top: split, bottom: height },

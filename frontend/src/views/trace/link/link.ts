@@ -22,6 +22,7 @@ export const KEYS = {
   ranks: "trace.ranks",
   align: "trace.align",
   offsets: "trace.offsets",
+  unfolded: "trace.unfolded",
 } as const;
 
 export interface LinkState {

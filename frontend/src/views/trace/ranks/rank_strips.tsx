@@ -5,6 +5,7 @@ import { t } from "../../../i18n";
 import { partColor, partTitle } from "../../../widgets/parts";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
+import { toggleRank } from "./rank_rows";
 import { shiftText } from "./shift_text";
 import { StripCanvas } from "./strip_canvas";
 import { STRIP_HEIGHT } from "./strip_paint";
@@ -28,11 +29,6 @@ function Strips({ session }: { session: TraceSession }) {
   }, []);
   const known = ranks.data.value;
   useEffect(() => strips.loader.renew(), [known]);
-  const extent = known ? ranks.extent(session.base) : null;
-  useEffect(() => {
-    if (extent) session.engine?.setBeside(extent);
-  }, [extent?.start, extent?.end, session.reading.value]);
-  useEffect(() => () => session.engine?.setBeside(null), []);
   return (
     <div class="rank-strips-frame">
       <Legend />
@@ -48,31 +44,47 @@ function Strips({ session }: { session: TraceSession }) {
   );
 }
 
-/** Opens the rank at the time that the page shows. */
+/** Opens the rank at the time that the page shows, or unfolds its rows below those of the open one. */
 function RankName({ session, place, top }: { session: TraceSession; place: RankPlace; top: number }) {
   const isOpen = place.span === session.span;
+  const { lanes } = session;
   const line = session.ranks.data.value?.lines.find((one) => one.span === place.span);
   const stage = line?.pipeline_stage ? t("trace.ranks.in_stage", { stage: line.pipeline_stage }) : "";
   const isSlow = session.ranks.data.value?.stragglers.includes(place.span);
-  const name = line?.rank === null || !line ? place.name : `rank ${line.rank}`;
+  const name = lanes.nameOf(place);
+  const isUnfolded = isOpen || lanes.isUnfolded(place.span);
+  const isLoading = lanes.loading.value.has(place.span);
+  const note = isLoading ? t("trace.ranks.reading") : isSlow ? t("trace.ranks.straggler") : stage;
   const tip = [
     isOpen ? t("trace.ranks.is_open") : t("trace.ranks.open", { name: place.name }),
     shiftText(session.ranks, place.span),
   ];
+  const fold = t(isUnfolded ? "trace.ranks.fold" : "trace.ranks.unfold", { name });
   return (
-    <button
-      type="button"
-      class={`rank-strip-name ${isOpen ? "open" : ""} ${isSlow ? "slow" : ""}`}
-      style={{ top: `${top}px`, height: `${STRIP_HEIGHT}px` }}
-      aria-current={isOpen}
-      data-tip={tip.filter(Boolean).join("\n")}
-      onClick={() => session.openRank(place)}
-    >
-      <span class="ellipsis">
-        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> <b>{name}</b>{" "}
-        <span class="muted small">{isSlow ? t("trace.ranks.straggler") : stage}</span>
-      </span>
-    </button>
+    <div class={`rank-strip-name ${isUnfolded ? "open" : ""} ${isSlow ? "slow" : ""}`} style={{ top: `${top}px` }}>
+      <button
+        type="button"
+        class="rank-strip-fold"
+        disabled={isOpen}
+        aria-expanded={isUnfolded}
+        aria-label={fold}
+        data-tip={isOpen ? tip[0] : fold}
+        onClick={() => void toggleRank(session, place.span)}
+      >
+        {isUnfolded ? "▾" : "▸"}
+      </button>
+      <button
+        type="button"
+        class="rank-strip-open"
+        aria-current={isOpen}
+        data-tip={tip.filter(Boolean).join("\n")}
+        onClick={() => session.openRank(place)}
+      >
+        <span class="ellipsis">
+          <b>{name}</b> <span class="muted small">{note}</span>
+        </span>
+      </button>
+    </div>
   );
 }
 

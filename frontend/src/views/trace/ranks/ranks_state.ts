@@ -56,8 +56,10 @@ export class RanksState {
     return places.value.get(this.span)?.run.id ?? "";
   }
 
+  /** What is added to the times of a rank, ns; of a rank whose clock is not known, the offset by hand. */
   shiftOf(span: string): number {
-    return this.shifts.value.get(span)?.ns ?? 0;
+    const hand = (this.byHand.value.get(span) ?? 0) - (this.byHand.value.get(this.span) ?? 0);
+    return this.shifts.value.get(span)?.ns ?? hand;
   }
 
   show(spans: Iterable<string>): void {

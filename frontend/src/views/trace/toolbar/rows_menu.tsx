@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
 import { layOut, type ProcessItem, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
+import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 
 /** Largest number of listed threads; the filter finds the others. */
@@ -12,7 +13,7 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   const state = session.layout.value;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
-  const all = layOut(session.data.processes, { ...state, collapsedProcesses: new Set(), pinned: [] });
+  const all = layOut(session.processes.value, { ...state, collapsedProcesses: new Set(), pinned: [] });
   return (
     <div class="trace-menu">
       <input
@@ -79,7 +80,17 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
   return (
     <label class="option trace-thread" data-tip={tip}>
       <input type="checkbox" checked={isPinned} onChange={pin} />
-      <span class="ellipsis">{trackLabel(item.thread)}</span>
+      <span class="ellipsis grow">{trackLabel(item.thread)}</span>
+      {session.ranks.all.value.length > 1 && (
+        <button
+          type="button"
+          class="link small"
+          data-tip={t("trace.row.pin_all", { name: trackLabel(item.thread) })}
+          onClick={() => void pinOnAllRanks(session, track)}
+        >
+          {t("trace.row.all_ranks")}
+        </button>
+      )}
     </label>
   );
 }
