@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Open, Plugin
@@ -153,6 +154,64 @@ def align_by_slices(plugin: Plugin, five: str) -> None:
     assert first != copied_time(plugin), "the times of the files stay"
 
 
+def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1100)
+    place, other = plugin.span_of("transformer_910b"), plugin.span_of("transformer_910b_tuned")
+    plugin.open("trace", **place)
+    settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    frame.get_by_role("button", name="Ranks: 0 of 2").click()
+    frame.get_by_role("button", name="Compare with run: none").click()
+    frame.get_by_role("option", name="transformer_910b_tuned").click()
+    page.keyboard.press("Escape")
+    strips_settled(plugin)
+    names = [name.split()[:3] for name in frame.locator(".rank-strip-open").all_inner_texts()]
+    assert [name if name[0] == "B" else name[:2] for name in names] == [
+        ["rank", "0"],
+        ["B", "rank", "0"],
+        ["rank", "1"],
+        ["B", "rank", "1"],
+    ]
+    frame.get_by_role("button", name="Show the rows of B rank 0 below").click()
+    strips_settled(plugin)
+
+    lines = [plugin.get(f"view/trace_ranks?run={one['run']}")["data"]["lines"][0] for one in (place, other)]
+    (first, second), (other_first, other_second) = (line["steps"][:2] for line in lines)
+    frame.get_by_role("tab", name="Steps A, B").click()
+    row = panel(plugin).locator(".data-row.body").nth(1)
+    own_ms, other_ms = sum(second["times"]) / 1e6, sum(other_second["times"]) / 1e6
+    assert [
+        f"{own_ms:.3f}",
+        f"{other_ms:.3f}",
+        f"{other_ms - own_ms:.3f}".replace("-", "−"),
+    ] == row.inner_text().split()[3:6]
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/timeline/" in request.url else None)
+    row.click()
+    settled(plugin)
+    strips_settled(plugin)
+    assert len([url for url in asked if "/timeline/strips" in url]) <= 1, "one request for both runs"
+    start = epoch(plugin, place["span"])[0]
+    base = int(plugin.get(f"view/trace_ranks?run={place['run']}")["base_ns"])
+    step_start = base + first["start"] + other_second["start"] - other_first["start"]
+    assert step_start - start == pytest.approx(0.05 * sum(other_second["times"]), abs=20), "aligned by the first step"
+
+    frame.get_by_role("tab", name="Slice").click()
+    strips_settled(plugin)
+    drawn = pictures(plugin)
+    copy = open_plugin(demo_server, height=1100)
+    copy.go(page.url)
+    copy.ready("trace")
+    strips_settled(copy)
+    copy.frame.locator(".tl-scroll").evaluate("(rows, top) => { rows.scrollTop = top; }", scrolled(plugin))
+    strips_settled(copy)
+    assert pictures(copy) == drawn
+
+
+def scrolled(plugin: Plugin) -> float:
+    return float(plugin.frame.locator(".tl-scroll").evaluate("rows => rows.scrollTop"))
+
+
 def pictures(plugin: Plugin) -> list[str]:
     """Ruler, strips and rows as drawn."""
     canvases = plugin.frame.locator(".tl-top, .rank-strips-canvas, .tl-base")
@@ -164,7 +223,7 @@ def pictures(plugin: Plugin) -> list[str]:
 def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
     """The strip of the open rank has the colour of waiting where the server says that the rank waits all the time."""
     start, end = epoch(plugin, place["span"])
-    query = f"run={place['run']}&span={place['span']}&spans={place['span']}&base={start}&t0=0&t1={end - start}&bins=100"
+    query = f"spans={place['span']}&bases={start}&shifts=0&t0=0&t1={end - start}&bins=100"
     answer = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips?{query}").body()
     header, columns = decode(answer)
     waiting = columns[place["span"]].reshape(-1, 100)[header["parts"].index("waiting")] * header["unit"]

@@ -132,10 +132,9 @@ def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monke
     (run,) = fresh.json("/api/catalog")["runs"]
     tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
     query = {
-        "run": run["id"],
-        "span": tokens[0],
         "spans": tokens[1],
-        "base": str(10**18),
+        "bases": str(10**18),
+        "shifts": "0",
         "t0": "0",
         "t1": str(10**18 - 1),
         "bins": "1",
@@ -149,7 +148,7 @@ def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monke
 
     assert until(strip)
     base = fresh.view("kernel", span=tokens[1])["base_ns"]
-    query.update(base=base, t1="1000000000")
+    query.update(bases=base, t1="1000000000")
     header, columns = strip()
     assert header["strips"][0]["state"] == "ready"
     assert dict(zip(header["parts"], columns[tokens[1]].tolist()))["computing"] > 0
@@ -170,6 +169,12 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
     assert [(one["title"], len(one["spans"])) for one in data["groups"]] == [("default_group", 8)]
     starts = [[step["start"] for step in line["steps"]] for line in data["lines"]]
     assert all(one == sorted(one) and one for one in starts)
+    for line in data["lines"]:
+        edges = [step["start"] for step in line["steps"]] + [line["end"]]
+        assert [sum(step["times"]) for step in line["steps"]] == [b - a for a, b in zip(edges, edges[1:])]
+    computing = data["parts"].index("computing")
+    five = [step["times"][computing] for step in data["lines"][5]["steps"]]
+    assert all(late > 1.2 * step["times"][computing] for late, step in zip(five, data["lines"][0]["steps"]))
     file = (
         next((FIXTURES / "demo" / "transformer_slow_rank").glob("*31810*"))
         / "ASCEND_PROFILER_OUTPUT/kernel_details.csv"

@@ -42,8 +42,9 @@ def test_strips_sum_to_the_recorded_step_and_clocks_agree(name: str, tmp_path: P
 
         assert until(lambda: bool(found()))
         view = found()
-        window = {"base": view["base_ns"], "t0": str(-(10**9)), "t1": str(10**9), "bins": "1"}
-        response = browser.ask("/api/timeline/strips", **query, **window, spans=f"{first},{second}")
+        window = {"t0": str(-(10**9)), "t1": str(10**9), "bins": "1", "shifts": "0,0"}
+        bases = ",".join([view["base_ns"]] * 2)
+        response = browser.ask("/api/timeline/strips", **window, bases=bases, spans=f"{first},{second}")
     header, columns = decode(response.data)
     for span, expected in zip((first, second), EXPECTED[name]["parts"]):  # type: ignore[call-overload]
         part = dict(zip(header["parts"], (columns[span] * header["unit"] / 1000).tolist()))

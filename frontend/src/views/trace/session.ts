@@ -31,7 +31,7 @@ import { migrateSelection, type Reading, type SelectionMigration } from "./selec
 import { Selection } from "./selection/selection";
 import { homeRange, timelineData } from "./trace_data";
 
-export type PanelId = "slice" | "area" | "hits" | "marks";
+export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
 
 /** A bar under the pointer, or the name of a row with a help. */
 export interface Hovered {
@@ -358,6 +358,10 @@ export class TraceSession {
     const run = places.peek().get(span)?.run.id;
     if (!this.engine || !run || span === this.span) return;
     this.remember(this.engine.scene.view);
+    if (this.ranks.isOther(span)) {
+      setParams({ run, worker, span, [KEYS.versus]: this.ranks.run }, true);
+      return;
+    }
     carryWindow(span, -this.ranks.shiftOf(span));
     setParams({ run, worker, span }, true);
   }

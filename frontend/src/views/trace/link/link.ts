@@ -23,6 +23,7 @@ export const KEYS = {
   align: "trace.align",
   offsets: "trace.offsets",
   unfolded: "trace.unfolded",
+  versus: "trace.versus",
 } as const;
 
 export interface LinkState {

@@ -3,6 +3,7 @@
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { ApiError, getView } from "../../../api/client";
 import type { ProcessJson, ThreadJson, TraceJson } from "../../../api/types.gen";
+import { t } from "../../../i18n";
 import { param, setParams } from "../../../state/params";
 import { originOf } from "../../../timeline/decode";
 import { laneOffset } from "../../../timeline/lanes";
@@ -16,6 +17,8 @@ import type { LaneTimeline } from "./row_source";
 
 /** Time (ms) until the next try while the server reads the trace of a rank. */
 const RETRY_MS = 1000;
+/** Time (ms) until the next look whether the offset of a rank is known. */
+const PLACE_MS = 100;
 
 /** A rank whose trace is loaded. */
 export interface Lane {
@@ -63,7 +66,7 @@ export class Lanes {
 
   /** What is added to the times of a rank, ns. */
   timeOf({ base, place }: Lane): number {
-    return originOf(base, this.base()) + this.ranks.shiftOf(place.span);
+    return originOf(base, this.ranks.zeroOf(place.span, this.base())) + this.ranks.shiftOf(place.span);
   }
 
   /** The rank once it is loaded; null if it cannot be shown. */
@@ -138,10 +141,11 @@ export class Lanes {
     return this.ranks.all.value.find(({ span }) => span === this.ranks.span);
   }
 
-  /** "rank 5", or the name of the worker. */
+  /** "rank 5", or the name of the worker; "B rank 5" of the other run. */
   nameOf({ span, name }: RankPlace): string {
-    const line = this.ranks.data.value?.lines.find((one) => one.span === span);
-    return line?.rank === null || !line ? name : `rank ${line.rank}`;
+    const line = this.ranks.lines().find((one) => one.span === span);
+    const own = line?.rank === null || !line ? name : `rank ${line.rank}`;
+    return this.ranks.isOther(span) ? t("trace.versus.rank", { name: own }) : own;
   }
 
   /** From the first to the last event of the loaded ranks, ns after `base`; null without one. */
@@ -163,6 +167,7 @@ export class Lanes {
     this.loading.value = new Set([...this.loading.peek(), place.span]);
     try {
       const found = await this.wait(place.span);
+      while (!this.isStopped && !this.ranks.isPlaced(place.span)) await sleep(PLACE_MS);
       const lane = found && { number, place, ...found };
       if (lane) this.loaded.value = new Map([...this.loaded.peek(), [number, lane]]);
       else this.toggle(place.span, false);
@@ -182,8 +187,12 @@ export class Lanes {
       } catch (error) {
         if (!(error instanceof ApiError && error.status === 503)) return null;
       }
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await sleep(RETRY_MS);
     }
     return null;
   }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }

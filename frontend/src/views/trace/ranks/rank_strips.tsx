@@ -9,7 +9,7 @@ import { toggleRank } from "./rank_rows";
 import { shiftText } from "./shift_text";
 import { StripCanvas } from "./strip_canvas";
 import { STRIP_HEIGHT } from "./strip_paint";
-import { useRanks } from "./use_ranks";
+import { OtherRun, useRanks } from "./use_ranks";
 
 export function RankStrips({ session }: { session: TraceSession }) {
   return session.ranks.shown.value.length > 0 ? <Strips session={session} /> : null;
@@ -27,11 +27,12 @@ function Strips({ session }: { session: TraceSession }) {
     strips.attach(box.current, canvas.current);
     return () => strips.detach();
   }, []);
-  const known = ranks.data.value;
-  useEffect(() => strips.loader.renew(), [known]);
+  const [known, otherKnown, otherRun] = [ranks.data.value, ranks.otherData.value, ranks.otherRun.value];
+  useEffect(() => strips.loader.renew(), [known, otherKnown]);
   return (
     <div class="rank-strips-frame">
-      <Legend />
+      {otherRun && <OtherRun key={otherRun.id} session={session} run={otherRun.id} />}
+      <Legend other={otherRun?.label ?? ""} />
       <div ref={box} class="rank-strips" data-ready="no" onScroll={() => strips.draw()}>
         <div style={{ height: `${shown.length * STRIP_HEIGHT}px` }}>
           <canvas ref={canvas} class="rank-strips-canvas" />
@@ -48,9 +49,9 @@ function Strips({ session }: { session: TraceSession }) {
 function RankName({ session, place, top }: { session: TraceSession; place: RankPlace; top: number }) {
   const isOpen = place.span === session.span;
   const { lanes } = session;
-  const line = session.ranks.data.value?.lines.find((one) => one.span === place.span);
+  const line = session.ranks.lines().find((one) => one.span === place.span);
   const stage = line?.pipeline_stage ? t("trace.ranks.in_stage", { stage: line.pipeline_stage }) : "";
-  const isSlow = session.ranks.data.value?.stragglers.includes(place.span);
+  const isSlow = session.ranks.isStraggler(place.span);
   const name = lanes.nameOf(place);
   const isUnfolded = isOpen || lanes.isUnfolded(place.span);
   const isLoading = lanes.loading.value.has(place.span);
@@ -90,7 +91,8 @@ function RankName({ session, place, top }: { session: TraceSession; place: RankP
 
 const LEGEND = ["computing", "overlapped", "waiting", "communication", "free"] as const;
 
-function Legend() {
+/** `other`: name of the run that is compared; "" without one. */
+function Legend({ other }: { other: string }) {
   return (
     <div class="rank-strips-legend muted small">
       {LEGEND.map((id) => (
@@ -98,6 +100,11 @@ function Legend() {
           <span class="swatch" style={{ background: partColor("budget", id) }} /> {partTitle("budget", id)}
         </span>
       ))}
+      {other && (
+        <span data-tip={t("trace.versus.legend.tip")}>
+          <b>B</b> {other}
+        </span>
+      )}
     </div>
   );
 }
