@@ -23,8 +23,6 @@ from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import RankStateJson
 
-NEEDS = ("kernels", "comm_ops")
-
 
 class TraceClockJson(TypedDict):
     """Clock of a rank: by the ends of the collectives that it shares with another rank."""
@@ -245,7 +243,7 @@ VIEW = View(
     id="trace_ranks",
     title="Trace",
     scope="run",
-    needs=(NEEDS,),
+    needs=(),
     build=build,
     contract=TraceRanksJson,
     examines=True,

@@ -265,5 +265,5 @@ def test_rows_of_other_ranks_are_drawn_at_their_aligned_times(
     settled(plugin)
     x = area["x"] + GUTTER + (area["width"] - GUTTER) / 2
     plugin.page.mouse.click(x, area["y"] + 2 * RANK_HEIGHT + HEADER + TRACK + 5)
-    assert "rank 2 · host_3 · Device · Stream 1" in panel(plugin).inner_text()
+    panel(plugin).get_by_text("rank 2 · Device · Stream 1").wait_for()
     assert copied_time(plugin) == (widest[0], widest[1] - widest[0])
