@@ -68,7 +68,7 @@ draw = random.Random(1)
 
 def cpu(t0, t1, shifts):
     before = os.times()
-    query = {"run": run.token, "span": tokens[0], "spans": ",".join(tokens), "base": str(base), "bins": "1800"}
+    query = {"spans": ",".join(tokens), "bases": ",".join([str(base)] * len(tokens)), "bins": "1800"}
     answer = strips(service, {**query, "t0": str(t0), "t1": str(t1), "shifts": ",".join(map(str, shifts))})
     after = os.times()
     return after.user + after.system - before.user - before.system, answer

@@ -67,6 +67,7 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/rows": self._rows,
             "api/timeline/strips": self._strips,
             "index.js": lambda request: self._static(request, "index.js"),
         }
@@ -181,6 +182,12 @@ class App:
 
         self._watcher.wait(FIRST_SCAN)
         return respond.binary(request, strips(self.service, request.args), "application/octet-stream")
+
+    def _rows(self, request: Request) -> Response:
+        from tb_npu_plugin.server.rows_api import rows
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.binary(request, rows(self.service, request.args))
 
     def _timeline(self, request: Request, name: str) -> Response:
         from tb_npu_plugin.server.timeline_api import CANCELLABLE, ROUTES

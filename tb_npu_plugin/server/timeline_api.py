@@ -26,7 +26,7 @@ from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
-from tb_npu_plugin.store.timeline.window import WindowBars, bars, shift_of
+from tb_npu_plugin.store.timeline.window import BUDGET, WindowBars, bars, shift_of
 from tb_npu_plugin.tables import IntArray, Table
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery, parse_query
@@ -115,15 +115,15 @@ class DescentJson(TypedDict):
     """Slice of the track that starts after it."""
 
 
-def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
-    """Bars of the rows in [t0, t1): of all slices, or of those that match a search."""
+def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False, budget: int = BUDGET) -> Answer:
+    """Bars of the rows in [t0, t1): of all slices, or of those that match a search. budget: compressed bytes."""
     t0, t1 = read.window(params)
     rows, px, text = read.rows(timeline, params), read.pixel(params), params.get("q", "")
     exact = read.flag(params, "exact")
     if text.strip():
-        found = matching_bars(timeline, rows, t0, t1, px, text, is_exact=exact, is_gone=is_gone)
+        found = matching_bars(timeline, rows, t0, t1, px, text, budget, is_exact=exact, is_gone=is_gone)
     else:
-        found = bars(timeline, rows, t0, t1, px, is_exact=exact)
+        found = bars(timeline, rows, t0, t1, px, budget, is_exact=exact)
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
     names, categories, name = _by_category(timeline, found)
     header = {

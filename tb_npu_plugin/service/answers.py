@@ -179,16 +179,22 @@ class Service:
         with self._deriving:  # several requests begin at once
             return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
 
-    def strips(self, run: str, span: str, spans: Sequence[str]) -> RunStrips:
-        """What the ranks of a run that are read do over time. Queues those of `spans` (tokens). Raises NotFound.
-
-        span: token of the open span, which chooses the spans of the other workers.
-        """
+    def strips(self, spans: Sequence[str]) -> dict[str, RunStrips]:
+        """What the ranks of the run of each of `spans` (tokens) that are read do over time. Queues `spans`. Raises
+        NotFound."""
+        found: dict[str, RunStrips] = {}
+        runs: dict[str, RunStrips] = {}
         for token in spans:
             place = self.library.place(token)
             self.library.request(place, FORMATS[place.span.format].stages)
-        places = ranks.first_spans(self.library.run_places(run), span)
-        return self._strips.get([one for place in places if (one := ranks.open_read(self.library, place)) is not None])
+        for token in spans:
+            run = self.library.place(token).run.token
+            if run not in runs:
+                places = ranks.first_spans(self.library.run_places(run), token)
+                read = [one for place in places if (one := ranks.open_read(self.library, place)) is not None]
+                runs[run] = self._strips.get(read)
+            found[token] = runs[run]
+        return found
 
     def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run, or queue them ("read"). Raises NotFound,

@@ -500,6 +500,8 @@ export interface DeviceStepJson {
   step: string;
   /** ns after `base_ns`, by the clock of the rank. */
   start: number;
+  /** Time of each of `parts` until the next step, of the last step until the last device task, ns. Empty if unknown. */
+  times: number[];
 }
 
 /** Streams and tasks of the trace, without communication operators and their planes. */
@@ -1789,6 +1791,8 @@ export interface TraceRankJson {
 export interface TraceRanksJson {
   /** Ranks that are not read, or whose trace is not read, with the reason. */
   ranks: RankStateJson[];
+  /** What a rank does: ids of the parts of its time. */
+  parts: string[];
   /** Ranks that are read, by rank. */
   lines: TraceRankJson[];
   /** Spans of the stragglers (see docs/diagnosis.md). */

@@ -1,10 +1,10 @@
 /** Everything that is drawn, as plain data. Times are ns after the span's base, sizes CSS pixels. */
 
-import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import { isDerivedTrack, type SliceLabels } from "./derived";
 import type { ColourMode } from "./display";
+import { laneOfTrack } from "./lanes";
 import type { MarkColour } from "./mark_colours";
 import {
   HEADER_HEIGHT,
@@ -13,6 +13,7 @@ import {
   type LayoutState,
   layOut,
   PITCH,
+  type RowProcess,
   rowNumber,
   type TrackItem,
 } from "./rows";
@@ -20,6 +21,8 @@ import type { Theme } from "./theme";
 import type { Limits, View } from "./viewport";
 
 const MINIMAP_LANES = 4;
+/** Pinned rows stay in place up to this share of the height; more of them scroll with the others. */
+const MOST_PINNED = 0.7;
 
 export interface Range {
   start: number;
@@ -77,7 +80,7 @@ export interface Caches {
 }
 
 export interface Scene {
-  processes: readonly ProcessJson[];
+  processes: readonly RowProcess[];
   limits: Limits;
   /** The zero of the ruler. */
   zero: number;
@@ -94,6 +97,8 @@ export interface Scene {
   scroll: number;
   view: View;
   selected: SliceMark | null;
+  /** A slice to align with the selected one. */
+  second: SliceMark | null;
   hover: HoverBar | null;
   /** Row item under the pointer, for its pin button. */
   hoverItem: TrackItem | null;
@@ -136,6 +141,7 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     scroll: 0,
     view: { start: trace.limits.start, scale: 1 },
     selected: null,
+    second: null,
     hover: null,
     hoverItem: null,
     pointer: null,
@@ -151,8 +157,9 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
   };
 }
 
-/** Rows for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
-export function minimapRows(processes: readonly ProcessJson[]): number[] {
+/** Rows of the open rank for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
+export function minimapRows(all: readonly RowProcess[]): number[] {
+  const processes = all.filter(({ threads }) => laneOfTrack(threads[0]?.track ?? 0) === 0);
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
     (thread) => thread.kind === "slices" && thread.slices > 0 && !isDerivedTrack(thread.track),
@@ -180,9 +187,24 @@ export interface Section {
   bottom: number;
 }
 
-export function sections(scene: Scene): Section[] {
+/** What determines the sections. */
+export type SectionScene = Pick<Scene, "layout" | "height" | "scroll">;
+
+/** The pinned rows, then the others. */
+export function sections(scene: SectionScene): Section[] {
   const { layout, height, scroll } = scene;
-  const split = Math.min(layout.pinnedHeight, height);
+  const split = layout.pinnedHeight;
+  if (split > height * MOST_PINNED) {
+    return [
+      { items: layout.pinned, shift: -scroll, top: 0, bottom: Math.min(Math.max(split - scroll, 0), height) },
+      {
+        items: layout.items,
+        shift: split - scroll,
+        top: Math.min(Math.max(split - scroll, 0), height),
+        bottom: height,
+      },
+    ];
+  }
   return [
     { items: layout.pinned, shift: 0, top: 0, bottom: split },
     { items: layout.items, shift: split - scroll, top: split, bottom: height },

@@ -54,6 +54,7 @@ export function row(bars: BarTuple[], names = ["a", "b", "c"], bin = 1): SliceRo
     dur: column((bar) => bar[5] ?? bar[4] ?? bar[1] - bar[0]),
     busy: column((bar) => bar[4] ?? bar[1] - bar[0]),
     id: column((_, index) => index + 100),
+    firstId: 0,
     name: column((bar) => bar[2] ?? 0),
     count: column((bar) => bar[3] ?? 1),
     far: new Map(),

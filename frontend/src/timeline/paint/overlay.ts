@@ -27,6 +27,7 @@ export class OverlayPainter {
     if (scene.hover) this.outline(scene, scene.hover, 1, scene.theme.text);
     for (const flow of scene.flows) paintFlow(context, scene, flow);
     if (scene.selected) this.outline(scene, scene.selected, 2, scene.theme.accent);
+    if (scene.second) this.outline(scene, scene.second, 2, scene.theme.text);
     this.paintValues(scene);
     context.restore();
   }

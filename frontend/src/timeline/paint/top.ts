@@ -3,9 +3,10 @@
 import { duration } from "../../base/format";
 import { levelOf } from "../cache";
 import { pixelOf } from "../colours";
+import { ROWS_PER_TRACK } from "../lanes";
 import { Lookups } from "../lookup";
 import { drawRow, newLine, stampColumns } from "../raster";
-import { findTrack, ROWS_PER_TRACK } from "../rows";
+import { findTrack } from "../rows";
 import { niceStep, tickLabel, ticks } from "../ruler";
 import { type Scene, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";

@@ -1,6 +1,6 @@
 /** State of one open timeline, between the engine, the server and the panels. */
 
-import { type Signal, signal } from "@preact/signals";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import type { StepMarkJson, TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
@@ -11,7 +11,7 @@ import type { Arrangement } from "../../timeline/arrangement";
 import { DERIVED } from "../../timeline/derived";
 import type { Display } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
-import { type LayoutState, processKey } from "../../timeline/rows";
+import { type LayoutState, processKey, type RowProcess } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
@@ -23,14 +23,18 @@ import { PendingLink } from "./link/pending_link";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
+import { closePair, pickSecond, type SlicePair } from "./ranks/align_pair";
 import type { RankPlace } from "./ranks/choice";
+import { followLanes } from "./ranks/follow_lanes";
+import { Lanes } from "./ranks/lanes";
 import { RanksState } from "./ranks/ranks_state";
+import type { OpenMenu } from "./ranks/row_menu";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
 import { homeRange, timelineData } from "./trace_data";
 
-export type PanelId = "slice" | "area" | "hits" | "marks";
+export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
 
 /** A bar under the pointer, or the name of a row with a help. */
 export interface Hovered {
@@ -46,6 +50,9 @@ export class TraceSession {
   readonly layout: Signal<LayoutState>;
   readonly display: Signal<Display>;
   readonly hovered = signal<Hovered | null>(null);
+  /** Two slices to align. */
+  readonly pair = signal<SlicePair | null>(null);
+  readonly rowMenu = signal<OpenMenu | null>(null);
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
   readonly panel = signal<PanelId>("slice");
@@ -59,10 +66,15 @@ export class TraceSession {
   readonly search: SearchState;
   readonly derived = new DerivedRows();
   readonly ranks: RanksState;
+  /** Rows of other ranks. */
+  readonly lanes: Lanes;
+  /** Processes of all ranks on the page. */
+  readonly processes: ReadonlySignal<RowProcess[]>;
   /** Counts the frames of the rows, for what follows their view. */
   readonly drawn = signal(0);
   engine: TimelineEngine | null = null;
   api: TimelineApi;
+  private stopLanes = () => {};
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   /** The reading whose derived rows are shown. */
@@ -83,6 +95,8 @@ export class TraceSession {
   ) {
     this.reading = signal({ data: this.derived.addTo(data), base });
     this.ranks = new RanksState(span);
+    this.lanes = new Lanes(this.ranks, () => this.base);
+    this.processes = computed(() => this.lanes.processes(this.data.processes));
     const kept = this.pending.keep(link, data.partial !== null);
     const checked = checkLink(kept, data);
     this.link = checked.link;
@@ -94,7 +108,7 @@ export class TraceSession {
     this.layout = signal(this.link.layout);
     this.display = signal(this.link.display);
     this.arrows = signal(this.link.arrows);
-    this.api = this.apiOf(data);
+    this.api = this.apiOf(this.reading.peek());
     this.area = new AreaStats(() => this.api);
     this.search = new SearchState(() => this.api);
     this.selection = new Selection(this);
@@ -130,10 +144,15 @@ export class TraceSession {
         },
         picked: (bar) => {
           this.dismissNote();
+          closePair(this);
           this.selection.pick(bar);
         },
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
+        pickedSecond: (bar) => void pickSecond(this, bar),
+        menu: (item, x, y) => {
+          this.rowMenu.value = { item, x, y };
+        },
         layout: (state) => this.setLayout(state),
         failed: (error) => this.fail(error),
         loading: (busy) => {
@@ -143,6 +162,7 @@ export class TraceSession {
     );
     const { colours } = this.display.peek();
     this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data), colours });
+    this.stopLanes = followLanes(this);
     this.open(this.link);
     void this.loadDerived();
     void this.loadSteps();
@@ -154,6 +174,8 @@ export class TraceSession {
     this.selection.stop();
     this.area.stop();
     this.search.stop();
+    this.lanes.stop();
+    this.stopLanes();
     this.engine?.destroy();
     this.engine = null;
   }
@@ -165,7 +187,7 @@ export class TraceSession {
     this.derived.clear();
     const after = { data: this.derived.addTo(data), base };
     const migration = migrateSelection(this.reading.peek(), after);
-    const api = this.apiOf(data);
+    const api = this.apiOf(after);
     this.engine?.renew({
       data: timelineData(after, this.derived.labels.peek(), api),
       layoutState: () => migration.layout(this.layout.peek()),
@@ -245,7 +267,6 @@ export class TraceSession {
     this.derived.translate();
     const { data, base } = this.reading.peek();
     this.reading.value = { data: this.derived.addTo(data), base };
-    this.engine?.setRows({ processes: this.data.processes, labels: this.derived.labels.peek() });
   }
 
   /** Name of a slice as shown. */
@@ -253,8 +274,8 @@ export class TraceSession {
     return this.derived.labels.value.get(name)?.text ?? name;
   }
 
-  private apiOf(data: TraceJson): TimelineApi {
-    return new TimelineApi(this.span, data.version, this.onStale, () => this.display.peek().least);
+  private apiOf({ data, base }: Reading): TimelineApi {
+    return new TimelineApi(this.span, data.version, this.onStale, base, this.lanes, () => this.display.peek().least);
   }
 
   /** Opens the link or slice that waited until more of the trace was read. */
@@ -371,6 +392,10 @@ export class TraceSession {
     const run = places.peek().get(span)?.run.id;
     if (!this.engine || !run || span === this.span) return;
     this.remember(this.engine.scene.view);
+    if (this.ranks.isOther(span)) {
+      setParams({ run, worker, span, [KEYS.versus]: this.ranks.run }, true);
+      return;
+    }
     carryWindow(span, -this.ranks.shiftOf(span));
     setParams({ run, worker, span }, true);
   }
@@ -400,7 +425,7 @@ export class TraceSession {
   }
 
   foldAll(fold: boolean): void {
-    const processes = fold ? this.data.processes.map(processKey) : [];
+    const processes = fold ? this.processes.peek().map(processKey) : [];
     this.setLayout({ ...this.layout.peek(), collapsedProcesses: new Set(processes), collapsedTracks: new Set() });
   }
 

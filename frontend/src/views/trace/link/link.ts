@@ -30,6 +30,8 @@ export const KEYS = {
   ranks: "trace.ranks",
   align: "trace.align",
   offsets: "trace.offsets",
+  unfolded: "trace.unfolded",
+  versus: "trace.versus",
 } as const;
 
 export interface LinkState {

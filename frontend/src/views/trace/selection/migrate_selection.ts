@@ -4,6 +4,7 @@
 
 import type { ProcessJson, TraceJson } from "../../../api/types.gen";
 import { originOf } from "../../../timeline/decode";
+import { laneOfTrack } from "../../../timeline/lanes";
 import { type LayoutState, processKey, threadKey } from "../../../timeline/rows";
 import type { Area, FlowCurve, Range, SliceMark } from "../../../timeline/scene";
 
@@ -43,7 +44,7 @@ export class SelectionMigration {
 
   /** Position of a slice; its id is that of the previous reading. Null if its row does not exist any more. */
   slice<T extends SliceMark>(slice: T): T | null {
-    const track = this.tracks.get(slice.track);
+    const track = this.trackOf(slice.track);
     return track === undefined ? null : { ...this.range(slice), track };
   }
 
@@ -76,7 +77,12 @@ export class SelectionMigration {
   }
 
   private some(tracks: readonly number[]): number[] {
-    return tracks.flatMap((track) => this.tracks.get(track) ?? []);
+    return tracks.flatMap((track) => this.trackOf(track) ?? []);
+  }
+
+  /** A track of the next reading; those of other ranks stay. */
+  private trackOf(track: number): number | undefined {
+    return laneOfTrack(track) > 0 ? track : this.tracks.get(track);
   }
 }
 

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
 import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
 import { layOut, type ProcessItem, processKey, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
+import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
 import { kindOf, PROCESS_KINDS, type ProcessKind } from "./process_kinds";
@@ -17,7 +18,7 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const { processOrder, trackOrder } = state.arrangement;
-  const all = layOut(session.data.processes, {
+  const all = layOut(session.processes.value, {
     ...state,
     collapsedProcesses: new Set(),
     pinned: [],
@@ -71,7 +72,7 @@ export function RowsMenu({ session }: { session: TraceSession }) {
 /** Shows and hides all processes of a kind. */
 function KindBoxes({ session }: { session: TraceSession }) {
   const { hiddenProcesses } = session.layout.value.arrangement;
-  const { processes } = session.data;
+  const processes = session.processes.value;
   const keysOf = (kind: ProcessKind) => processes.filter((process) => kindOf(process) === kind).map(processKey);
   const show = (keys: readonly string[], isShown: boolean) => {
     const hidden = new Set(hiddenProcesses);
@@ -103,7 +104,7 @@ function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSessio
   const state = session.layout.value;
   const { hiddenProcesses, processOrder } = state.arrangement;
   const isFolded = state.collapsedProcesses.has(item.key);
-  const keys = inOrder(session.data.processes, processKey, processOrder).map(processKey);
+  const keys = inOrder(session.processes.value, processKey, processOrder).map(processKey);
   return (
     <RowTools
       name={processLabel(item.process)}
@@ -148,7 +149,17 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
     >
       <label class="option trace-thread" data-tip={tip}>
         <input type="checkbox" checked={isPinned} onChange={pin} />
-        <span class="ellipsis">{trackLabel(item.thread)}</span>
+        <span class="ellipsis grow">{trackLabel(item.thread)}</span>
+        {session.ranks.all.value.length > 1 && (
+          <button
+            type="button"
+            class="link small"
+            data-tip={t("trace.row.pin_all", { name: trackLabel(item.thread) })}
+            onClick={() => void pinOnAllRanks(session, track)}
+          >
+            {t("trace.row.all_ranks")}
+          </button>
+        )}
       </label>
     </RowTools>
   );

@@ -25,7 +25,7 @@ interface Props {
 export function Toolbar({ session, field, onHelp }: Props) {
   const marks = session.marks.all.value.length;
   const { filter, arrangement } = session.layout.value;
-  const hidden = hiddenRows(session.data.processes, arrangement);
+  const hidden = hiddenRows(session.processes.value, arrangement);
   const { least } = session.display.value;
   const rows = [
     filter,
