@@ -76,6 +76,7 @@ def test_marks_of_one_page_are_read_by_another(open_plugin: Open, demo_server: s
     plugin.page.keyboard.press("m")
     plugin.frame.get_by_role("tab", name="Marks 1").click()
     plugin.frame.get_by_label("Colour", exact=True).select_option("green")
+    settled(plugin)  # the address follows
     kept = param(plugin, "marks")
     assert kept.endswith(",green")
     file = tmp_path / "marks.json"
