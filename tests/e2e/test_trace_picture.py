@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import tensorboard
-from tests.e2e.timeline import box, copied_time, panel, settled, shown, trace
+from tests.e2e.timeline import box, copied_time, panel, ranks_settled, settled, shown, trace
 
 STREAMS, SLICES, LENGTH = 500, 500, 1_000_000
 #: CSS pixels of the timeline: header of a process, a track, its bar (frontend/src/timeline/rows.ts), the names.
@@ -247,7 +247,7 @@ def test_rows_of_other_ranks_are_drawn_at_their_aligned_times(
     middle = LENGTH // 3
     for length in (LENGTH, LENGTH // 9, LENGTH // 80, LENGTH // 900):
         plugin.open("trace", **state, **{"trace.range": f"{middle - length / 2},{middle + length / 2}"})
-        plugin.frame.locator(".rank-strips[data-ready=yes]").wait_for()
+        ranks_settled(plugin)
         picture = Picture.of(plugin, 1)
         for rank, rows in enumerate(ranks_slices):
             for number, spans in enumerate(rows):
@@ -262,7 +262,7 @@ def test_rows_of_other_ranks_are_drawn_at_their_aligned_times(
     area = box(plugin)
     start, end = (time + OFFSETS[2] - base for time in widest)
     plugin.open("trace", **state, **{"trace.range": f"{start - 1000},{end + 1000}"})
-    settled(plugin)
+    ranks_settled(plugin)
     x = area["x"] + GUTTER + (area["width"] - GUTTER) / 2
     plugin.page.mouse.click(x, area["y"] + 2 * RANK_HEIGHT + HEADER + TRACK + 5)
     panel(plugin).get_by_text("rank 2 · Device · Stream 1").wait_for()

@@ -8,16 +8,14 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import box, copied_time, panel, param, settled, shown
+from tests.e2e.timeline import box, copied_time, panel, param, ranks_settled, settled, shown
 from tests.support.trace import decode
 
 
 def strips_settled(plugin: Plugin) -> None:
     """Wait until all traces are read, and rows and strips are drawn."""
     expect(plugin.frame.locator(".rank-strip-name.slow")).to_have_count(1)
-    settled(plugin)
-    plugin.frame.locator(".rank-strips[data-ready=yes]").wait_for()
-    settled(plugin)
+    ranks_settled(plugin)
 
 
 def epoch(plugin: Plugin, span: str) -> list[int]:
