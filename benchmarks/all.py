@@ -27,6 +27,7 @@ RESULTS = HERE / "RESULTS.md"
 SCRIPTS = {
     "scan": "Scanner",
     "timeline": "Timeline: start to usable, reopening, viewport",
+    "frames": "Frames of the Trace view",
     "tables": "Tables of 5 M kernels",
     "ranks": "Many ranks",
     "discovery": "List of runs",

@@ -162,14 +162,20 @@ def growth(found: list[dict[str, Any]], quick: bool) -> list[Bar]:
     ]
 
 
-def viewport(folder: Path, slices: int, queries: int) -> list[Bar]:
-    """Random windows of all rows, through HTTP."""
+def slices_logdir(folder: Path, slices: int) -> Path:
+    """A folder with one rank of `slices` slices, made unless it is there."""
     logdir = folder / f"viewport-{slices}"
     output = logdir / "run" / "host_1_20260101000000000_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
     if not output.exists():
         output.mkdir(parents=True)
         (output.parent / "profiler_info_0.json").write_text('{"config": {}, "rank_id": 0}')
         make_slices.write(output / "trace_view.json", slices)
+    return logdir
+
+
+def viewport(folder: Path, slices: int, queries: int) -> list[Bar]:
+    """Random windows of all rows, through HTTP."""
+    logdir = slices_logdir(folder, slices)
     with tensorboard(logdir, {"TB_NPU_CACHE_DIR": str(folder / "viewport-cache")}) as server:
         span = spans(server)
         trace = view(server, span)

@@ -24,6 +24,7 @@ COMMANDS = {
     "diagnose": ("tb_npu_plugin.cli_diagnose", "diagnose"),
     "diff": ("tb_npu_plugin.cli_diff", "diff"),
     "doctor": ("tb_npu_plugin.cli_show", "doctor"),
+    "export-trace": ("tb_npu_plugin.cli_export", "export_trace"),
     "ingest": ("tb_npu_plugin.cli_show", "ingest"),
     "mock": ("tb_npu_plugin.capture.command", "mock"),
     "run": ("tb_npu_plugin.capture.run", "run"),

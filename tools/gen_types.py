@@ -22,6 +22,7 @@ from tb_npu_plugin.service.ranks import RanksJson
 from tb_npu_plugin.store.timeline.contract import ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson
 from tb_npu_plugin.views.base import ErrorJson, ViewJson
 from tb_npu_plugin.views.derived import DerivedJson
+from tb_npu_plugin.views.device_steps import StepMarksJson
 from tb_npu_plugin.views.registry import VIEWS
 
 #: Answers of the routes, beside the contracts of the views.
@@ -30,6 +31,7 @@ ANSWERS: tuple[type, ...] = (
     ChainJson,
     CountersJson,
     DerivedJson,
+    StepMarksJson,
     DescentJson,
     ErrorJson,
     FlowsJson,

@@ -41,7 +41,9 @@ HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 # Threads.
 THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communication", "Plane {0}"
 #: Task of a plane that waits for a peer; the arg with the peer's rank inside the group.
-NOTIFY_WAIT, PEER = "Notify_Wait", "dst rank"
+NOTIFY_WAIT, SOURCE, PEER = "Notify_Wait", "src rank", "dst rank"
+#: Value of a rank that means none.
+NO_RANK = 2**32 - 1
 #: Name prefix of tasks that synchronise and move no data.
 NOTIFY = "Notify_"
 #: Threads of Overlap Analysis, in order.

@@ -67,6 +67,7 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/rows": self._rows,
             "api/timeline/strips": self._strips,
             "index.js": lambda request: self._static(request, "index.js"),
         }
@@ -182,19 +183,29 @@ class App:
         self._watcher.wait(FIRST_SCAN)
         return respond.binary(request, strips(self.service, request.args), "application/octet-stream")
 
+    def _rows(self, request: Request) -> Response:
+        from tb_npu_plugin.server.rows_api import rows
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.binary(request, rows(self.service, request.args))
+
     def _timeline(self, request: Request, name: str) -> Response:
         from tb_npu_plugin.server.timeline_api import CANCELLABLE, ROUTES
         from tb_npu_plugin.server.timeline_params import is_derived
         from tb_npu_plugin.views.derived import derived_json, facts_json
+        from tb_npu_plugin.views.device_steps import step_marks
 
         handler = dict(ROUTES).get(name)
-        if handler is None and name != "derived":
+        if handler is None and name not in ("derived", "steps"):
             raise NotFound(Message("error.route"), Message("hint.routes"))
         token = request.args.get("span", "")
         if not token:
             raise BadRequest(Message("error.no_parameter", name="span"), Message("hint.catalog"))
         self._watcher.wait(FIRST_SCAN)
         version = request.args.get("version", "")
+        if name == "steps":
+            timeline, span = self.service.whole(token, version)
+            return respond.json(request, step_marks(span, timeline.base_ns))
         derived = self.service.derived(token, version) if name == "derived" or is_derived(request.args) else None
         if handler is None:
             assert derived is not None
@@ -219,7 +230,8 @@ class App:
             return respond.json(request, content)
         if isinstance(content, bytes):
             return respond.binary(request, content, mime)
-        return respond.download(request, content, mime, f"trace_{name}.csv")
+        kind = "csv" if mime == "text/csv" else "json"
+        return respond.download(request, content, mime, f"trace_{name}.{kind}")
 
 
 def _blocks(stream: IO[bytes], size: int) -> Iterator[bytes]:

@@ -27,18 +27,20 @@ _EPOCH = re.compile(r"\d{1,19}")
 def strips(service: Service, params: Params) -> bytes:
     """Time of each of PARTS in each bin, for each span: see docs/http_api.md."""
     t0, t1 = read.window(params)
-    base, bins = _epoch(params), read.integer(params, "bins")
+    bins = read.integer(params, "bins")
     tokens = [one for one in params.get("spans", "").split(",") if one]
     for name, count, most in (("bins", bins, MAX_BINS), ("spans", len(tokens), MAX_STRIPS)):
         if not 1 <= count <= most:
             raise BadRequest(Message("error.count", name=name, count=count), Message("hint.limit", most=most))
-    shifts = _shifts(params, len(tokens))
-    run = service.strips(params.get("run", ""), params.get("span", ""), tokens)
+    bases = [_epoch(text) for text in _list(params, "bases", len(tokens))]
+    shifts = [read.integer({"shifts": text}, "shifts") for text in _list(params, "shifts", len(tokens))]
+    runs = service.strips(tokens)
     edges = edges_of(t0, t1, bins)
     scale = Scale(0, (t1 - t0) // bins + 1, 0)
     header: list[dict[str, Any]] = []
     columns: dict[str, tuple[str, Any]] = {}
-    for token, shift in zip(tokens, shifts):
+    for token, base, shift in zip(tokens, bases, shifts):
+        run = runs[token]
         strip = run.of(token) if run.has(token) else None
         state = "reading" if not run.has(token) else "none" if strip is None else "ready"
         one: dict[str, Any] = {"span": token, "state": state, "waits": []}
@@ -47,7 +49,7 @@ def strips(service: Service, params: Params) -> bytes:
             columns[token] = ("u32", scale.lengths(part_times(strip.times, strip.waiting, own)).ravel())
             one["waits"] = [[a + shift - base, b + shift - base, rank] for a, b, rank in _waits(strip, own)]
         header.append(one)
-    window = {"base": str(base), "t0": t0, "t1": t1, "bins": bins, "unit": scale.unit}
+    window = {"t0": t0, "t1": t1, "bins": bins, "unit": scale.unit}
     return encode({**window, "parts": PARTS, "strips": header}, columns)
 
 
@@ -68,16 +70,15 @@ def _waits(strip: Strip, edges: IntArray) -> list[tuple[int, int, str | None]]:
     return found
 
 
-def _epoch(params: Params) -> int:
-    text = params.get("base", "")
+def _epoch(text: str) -> int:
     if not _EPOCH.fullmatch(text) or int(text) >= 1 << 62:
-        raise BadRequest(Message("error.no_integer", name="base", value=repr(text[:80])), Message("hint.time_digits"))
+        raise BadRequest(Message("error.no_integer", name="bases", value=repr(text[:80])), Message("hint.time_digits"))
     return int(text)
 
 
-def _shifts(params: Params, count: int) -> list[int]:
-    """Offset to add to the times of each span, ns; 0 where the parameter is absent."""
-    texts = params.get("shifts", "").split(",") if params.get("shifts") else ["0"] * count
+def _list(params: Params, name: str, count: int) -> list[str]:
+    """The items of a comma list, one for each span."""
+    texts = params.get(name, "").split(",")
     if len(texts) != count:
-        raise BadRequest(Message("error.count", name="shifts", count=len(texts)), Message("hint.shifts", count=count))
-    return [read.integer({"shifts": text}, "shifts") for text in texts]
+        raise BadRequest(Message("error.count", name=name, count=len(texts)), Message("hint.shifts", count=count))
+    return texts

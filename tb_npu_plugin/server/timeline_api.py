@@ -7,6 +7,8 @@ from itertools import chain as chain_pieces
 from itertools import islice
 from typing import Any, Optional, TypedDict, Union
 
+import numpy as np
+
 from tb_npu_plugin.errors import BadRequest, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import timeline_params as read
@@ -16,15 +18,16 @@ from tb_npu_plugin.store.timeline.chain import chain as trace_back
 from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson
 from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
+from tb_npu_plugin.store.timeline.export import chrome_trace
 from tb_npu_plugin.store.timeline.matches import matching_bars
-from tb_npu_plugin.store.timeline.matches import search as search_names
+from tb_npu_plugin.store.timeline.matches import search as search_slices
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
-from tb_npu_plugin.store.timeline.window import bars, shift_of
-from tb_npu_plugin.tables import Table
+from tb_npu_plugin.store.timeline.window import BUDGET, WindowBars, bars, shift_of
+from tb_npu_plugin.tables import IntArray, Table
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery, parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
@@ -112,20 +115,22 @@ class DescentJson(TypedDict):
     """Slice of the track that starts after it."""
 
 
-def slices(timeline: Timeline, params: Params) -> Answer:
-    """Bars of the rows in [t0, t1): of all slices, or of those that match a search."""
+def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False, budget: int = BUDGET) -> Answer:
+    """Bars of the rows in [t0, t1): of all slices, or of those that match a search. budget: compressed bytes."""
     t0, t1 = read.window(params)
     rows, px, text = read.rows(timeline, params), read.pixel(params), params.get("q", "")
     exact = read.flag(params, "exact")
     if text.strip():
-        found = matching_bars(timeline, rows, t0, t1, px, text, is_exact=exact)
+        found = matching_bars(timeline, rows, t0, t1, px, text, budget, is_exact=exact, is_gone=is_gone)
     else:
-        found = bars(timeline, rows, t0, t1, px, is_exact=exact)
+        found = bars(timeline, rows, t0, t1, px, budget, is_exact=exact)
     scale = Scale(t0, t1, int(found.start.min()) if len(found.start) else t0)
+    names, categories, name = _by_category(timeline, found)
     header = {
         "base": str(timeline.base_ns + scale.base),
         "unit": scale.unit,
-        "names": timeline.names.take(found.used),
+        "names": names,
+        "categories": categories,
         "rows": found.parts,
         "bin": found.bin,
         "far": scale.far(found.start, found.end),
@@ -134,12 +139,24 @@ def slices(timeline: Timeline, params: Params) -> Answer:
         "start": scale.times(found.start),
         "dur": scale.lengths(found.dur),
         "id": timeline.first_slice + found.id,
-        "name": found.name,
+        "name": name,
         "count": found.count,
         "end": scale.times(found.end),
         "busy": scale.lengths(found.busy),
     }
     return encode(header, {key: ("u32", values) for key, values in columns.items()}, _PACKED), BINARY
+
+
+def _by_category(timeline: Timeline, found: WindowBars) -> tuple[list[str], list[str], IntArray]:
+    """Distinct pairs of name and category ("": none) of the bars, and the number of the pair of each bar."""
+    names = timeline.names.take(found.used)
+    category = timeline.category[found.id].astype(np.int64)
+    if not len(category) or category.max() < 0:
+        return names, [""] * len(names), found.name
+    count = int(category.max()) + 2
+    pairs, number = np.unique(found.name * count + category + 1, return_inverse=True)
+    name_of, category_of = ((pairs // count).tolist(), (pairs % count - 1).tolist())
+    return [names[one] for one in name_of], [timeline.category_name(one) for one in category_of], number
 
 
 def counter(timeline: Timeline, params: Params) -> Answer:
@@ -197,16 +214,16 @@ def flows(timeline: Timeline, params: Params) -> Answer:
     return answer, JSON
 
 
-def search(timeline: Timeline, params: Params) -> Answer:
-    """Slices by name."""
+def search(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
+    """Slices by name, duration and arguments."""
     text = params.get("q", "")
     if not text.strip():
-        raise BadRequest(Message("error.no_parameter", name="q"), Message("hint.part_of_name"))
+        raise BadRequest(Message("error.no_parameter", name="q"), Message("hint.search"))
     limit = read.integer(params, "limit", 200)
     if not 1 <= limit <= MAX_HITS:
         raise BadRequest(Message("error.limit", limit=limit), Message("hint.limit", most=MAX_HITS))
     track = read.track(timeline, params, "slices") if params.get("track") else None
-    found = search_names(timeline, text, limit, track, read.integer(params, "near", 0))
+    found = search_slices(timeline, text, limit, track, read.integer(params, "near", 0), is_gone)
     start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
     columns = (found.id, start, dur, found.track, found.depth, found.name)
     hits = list(zip(*(column.tolist() for column in columns)))
@@ -244,9 +261,10 @@ def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -
 
 
 def members(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
-    """Slices behind a row of the statistics: a page in the requested order, or all of them as CSV."""
+    """Slices behind a row of the statistics or a search: a page in the requested order, or all of them as CSV."""
     t0, t1 = read.window(params)
-    found = Members(timeline, read.tracks(timeline, params), t0, t1, params.get("name", ""), is_gone)
+    name, text = params.get("name", ""), params.get("q", "")
+    found = Members(timeline, read.tracks(timeline, params), t0, t1, name, text, is_gone)
     if _is_csv(params):
         empty = timeline.base_ns, TableQuery()
         parts = (to_csv(ViewTable(table), *empty) for table in found.tables())
@@ -271,6 +289,13 @@ def counters(timeline: Timeline, params: Params) -> Answer:
             found.append({"track": track, "series": one.name, "min": one.least, "mean": one.mean, "max": one.most})
     answer: CountersJson = {"series": found}
     return answer, JSON
+
+
+def export(timeline: Timeline, params: Params) -> Answer:
+    """[t0, t1) as a Chrome trace: of some tracks, or of all."""
+    t0, t1 = read.window(params)
+    tracks = read.tracks(timeline, params, any_kind=True) if params.get("tracks") else None
+    return chrome_trace(timeline, t0, t1, tracks), JSON
 
 
 def chain(timeline: Timeline, params: Params) -> Answer:
@@ -328,10 +353,11 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     ("chain", chain),
     ("counters", counters),
     ("descent", descent),
+    ("export", export),
     ("members", members),
     ("find", find),
     ("search", search),
     ("stats", stats),
 )
 #: Routes that may take long: they also take `is_gone`, and raise ClientGone.
-CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "stats"))
+CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "search", "slices", "stats"))

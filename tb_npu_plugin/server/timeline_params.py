@@ -129,17 +129,18 @@ def is_derived(params: Params) -> bool:
 
 
 def check_track(timeline: Timeline, number: int, kind: str) -> int:
-    """The number, if a track of this kind has it. Raises NotFound."""
-    if not 0 <= number < len(timeline.tracks) or timeline.tracks[number]["kind"] != kind:
+    """The number, if a track of this kind ("": any) has it. Raises NotFound."""
+    if not 0 <= number < len(timeline.tracks) or (kind and timeline.tracks[number]["kind"] != kind):
         raise NotFound(Message("error.track", kind=kind, track=number), Message("hint.tracks"))
     return number
 
 
-def tracks(timeline: Timeline, params: Params) -> list[int]:
-    """Slice tracks of a comma-separated list, each once; without a list, all of them."""
+def tracks(timeline: Timeline, params: Params, any_kind: bool = False) -> list[int]:
+    """Slice tracks of a comma-separated list, each once; without a list, all of them. any_kind: the list may hold counters."""
     text = params.get("tracks", "")
     if not text:
         return list(timeline.tracks_of("slices"))
     if not re.fullmatch(r"\d{1,9}(,\d{1,9})*", text):
         raise BadRequest(Message("error.track_list", value=repr(text[:80])), Message("hint.track_list"))
-    return [check_track(timeline, number, "slices") for number in dict.fromkeys(map(int, text.split(",")))]
+    kind = "" if any_kind else "slices"
+    return [check_track(timeline, number, kind) for number in dict.fromkeys(map(int, text.split(",")))]

@@ -20,6 +20,7 @@ from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.service.strips import RunStrips, StripCache
 from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.availability import missing_data
@@ -160,30 +161,40 @@ class Service:
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
 
-    def derived(self, span: str, version: str = "") -> Derived:
-        """The derived rows of a span, computed once. Needs its trace, and its tables if it has any. Raises as `timeline` does;
-        NotReady also while only the beginning of the trace is read."""
+    def whole(self, span: str, version: str = "") -> tuple[Timeline, Span]:
+        """The timeline of a span whose trace and tables are read. Queues them. Raises as `timeline` does; NotReady also while
+        something of the span is read."""
         timeline = self.timeline(span, version)
         place = self.library.place(span)
         statuses = self.library.request(place, FORMATS[place.span.format].stages)
         is_reading = any(status.state in ("waiting", "reading", "new") for status in statuses)
         if timeline.partial is not None or is_reading:
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
-        opened = self.library.open(place)
+        return timeline, self.library.open(place)
+
+    def derived(self, span: str, version: str = "") -> Derived:
+        """The derived rows of a span, computed once. Needs its trace, and its tables if it has any. Raises as `whole` does."""
+        timeline, opened = self.whole(span, version)
         key = (opened.trace_version, opened.tables_version)
         with self._deriving:  # several requests begin at once
             return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
 
-    def strips(self, run: str, span: str, spans: Sequence[str]) -> RunStrips:
-        """What the ranks of a run that are read do over time. Queues those of `spans` (tokens). Raises NotFound.
-
-        span: token of the open span, which chooses the spans of the other workers.
-        """
+    def strips(self, spans: Sequence[str]) -> dict[str, RunStrips]:
+        """What the ranks of the run of each of `spans` (tokens) that are read do over time. Queues `spans`. Raises
+        NotFound."""
+        found: dict[str, RunStrips] = {}
+        runs: dict[str, RunStrips] = {}
         for token in spans:
             place = self.library.place(token)
             self.library.request(place, FORMATS[place.span.format].stages)
-        places = ranks.first_spans(self.library.run_places(run), span)
-        return self._strips.get([one for place in places if (one := ranks.open_read(self.library, place)) is not None])
+        for token in spans:
+            run = self.library.place(token).run.token
+            if run not in runs:
+                places = ranks.first_spans(self.library.run_places(run), token)
+                read = [one for place in places if (one := ranks.open_read(self.library, place)) is not None]
+                runs[run] = self._strips.get(read)
+            found[token] = runs[run]
+        return found
 
     def control_reading(self, spans: Sequence[str], run: str, stage: str, do: str) -> list[Place]:
         """Cancel or resume the reading of spans, or of all ranks of a run, or queue them ("read"). Raises NotFound,

@@ -9,7 +9,14 @@ from tb_npu_plugin.analysis.findings.straggler import RULE as STRAGGLER
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import longest_collectives
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.strips import device_times
+from tb_npu_plugin.analysis.run.strips import (
+    PARTS,
+    DeviceTimes,
+    coverage_of,
+    device_times,
+    exposed_waits,
+    step_parts,
+)
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.tables import IntArray
@@ -35,6 +42,8 @@ class DeviceStepJson(TypedDict):
     """Step number."""
     start: int
     """ns after `base_ns`, by the clock of the rank."""
+    times: list[int]
+    """Time of each of `parts` until the next step, of the last step until the last device task, ns. Empty if unknown."""
 
 
 class TraceRankJson(TypedDict):
@@ -104,6 +113,8 @@ class TraceRanksJson(TypedDict):
 
     ranks: list[RankStateJson]
     """Ranks that are not read, or whose trace is not read, with the reason."""
+    parts: list[str]
+    """What a rank does: ids of the parts of its time."""
     lines: list[TraceRankJson]
     """Ranks that are read, by rank."""
     stragglers: list[str]
@@ -121,6 +132,7 @@ def build(source: ViewInput) -> ViewResult:
     base = min((span.base_ns for span in data.spans if span.base_ns), default=0)
     ranks: TraceRanksJson = {
         "ranks": [],
+        "parts": list(PARTS),
         "lines": [_rank(run, span, base) for span in data.spans],
         "stragglers": _stragglers(data),
         "groups": _groups(run),
@@ -137,8 +149,8 @@ def line_of(run: RunCommunication, span: str) -> Optional[int]:
 
 def _rank(run: RunCommunication, span: SpanData, base: int) -> TraceRankJson:
     at = line_of(run, span.token)
-    steps = () if at is None else run.lines[at].steps
-    starts = sorted((one.start_ns, one.step) for one in steps if one.start_ns is not None and one.step is not None)
+    times = None if at is None else device_times(run.lines[at])
+    start, end = (None, None) if times is None else (time - base for time in times.extent)
     return {
         "span": span.token,
         "worker": span.worker_label,
@@ -147,20 +159,20 @@ def _rank(run: RunCommunication, span: SpanData, base: int) -> TraceRankJson:
         "pipeline_stage": pipeline_stage(span.capture),
         "is_traced": span.timeline is not None and span.timeline.partial is None,
         "clock": None if at is None else _clock(run, at),
-        **_extent(run, at, base),
-        "steps": [{"step": step, "start": start - base} for start, step in starts],
+        "start": start,
+        "end": end,
+        "steps": [] if at is None else _steps(run, at, times, base),
     }
 
 
-class _Extent(TypedDict):
-    start: Optional[int]
-    end: Optional[int]
-
-
-def _extent(run: RunCommunication, at: Optional[int], base: int) -> _Extent:
-    times = None if at is None else device_times(run.lines[at])
-    start, end = (None, None) if times is None else (time - base for time in times.extent)
-    return {"start": start, "end": end}
+def _steps(run: RunCommunication, at: int, times: Optional[DeviceTimes], base: int) -> list[DeviceStepJson]:
+    steps = run.lines[at].steps
+    found = sorted((one.start_ns, one.step) for one in steps if one.start_ns is not None and one.step is not None)
+    parts: list[list[int]] = [[]] * len(found)
+    if times is not None and found:
+        waiting = coverage_of(exposed_waits(run, at, times))
+        parts = step_parts(times, waiting, [start for start, _ in found])
+    return [{"step": step, "start": start - base, "times": one} for (start, step), one in zip(found, parts)]
 
 
 def _clock(run: RunCommunication, at: int) -> Optional[TraceClockJson]:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tb_npu_plugin.server.timeline_binary import encode
 from tests.conftest import FIXTURES, ROOT
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import held_reader, settle, tensorboard
@@ -211,11 +212,11 @@ def test_progress_of_ranks_can_be_cancelled_and_resumed(open_plugin: Open, rank_
 
 def test_stale_timeline_is_no_error(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
-    stale = json.dumps({"code": "stale", "message": "the timeline has been read anew since", "hint": ""})
+    stale = encode({"parts": ["stale"] * 8}, {})
     asked: list[str] = []
     plugin.page.on("request", lambda request: asked.append(request.url) if "/view/trace" in request.url else None)
     plugin.page.route(
-        "**/timeline/s*", lambda route: route.fulfill(status=404, content_type="application/json", body=stale)
+        "**/timeline/rows*", lambda route: route.fulfill(content_type="application/octet-stream", body=stale)
     )
     with plugin.page.expect_request(lambda request: "/view/trace" in request.url):
         for _ in range(4):

@@ -243,6 +243,7 @@ def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
     plugin.frame.get_by_role("tab", name="All", exact=True).click()
     table = plugin.frame.locator('[data-table="kernel.all"]')
     expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
+    plugin.quiet()  # the address follows
     plugin.page.reload()  # the link holds it
     plugin.ready("kernel")
     expect(table).to_have_attribute("aria-rowcount", str(inside + 1))

@@ -95,7 +95,8 @@ def test_kernel_and_allocation_lead_to_their_slice(open_plugin: Open, demo_serve
 
 def test_original_can_be_downloaded(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server)
-    assert plugin.download(plugin.frame.get_by_label("Download the original trace file")) == TRACE.read_bytes()
+    plugin.frame.get_by_role("button", name="File", exact=True).click()
+    assert plugin.download(plugin.frame.get_by_text("Original trace")) == TRACE.read_bytes()
 
 
 @pytest.mark.parametrize("kind", [FLOWS[0], *(pytest.param(kind, marks=pytest.mark.full) for kind in FLOWS[1:])])

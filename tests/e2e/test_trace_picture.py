@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.tensorboard import tensorboard
-from tests.e2e.timeline import settled, shown, trace
+from tests.e2e.timeline import box, copied_time, panel, ranks_settled, settled, shown, trace
 
 STREAMS, SLICES, LENGTH = 500, 500, 1_000_000
 #: CSS pixels of the timeline: header of a process, a track, its bar (frontend/src/timeline/rows.ts), the names.
@@ -180,3 +180,90 @@ def test_marks_are_of_all_hits(open_plugin: Open, streams_server: str) -> None:
     settled(plugin)
     marked = image(with_marks)[MARKS_TOP, GUTTER:] != image(top.evaluate(PIXELS))[MARKS_TOP, GUTTER:]
     assert marked.mean() > 0.9, "245,000 hits, in each part of the time"
+
+
+#: Ranks, their streams, and the slices of a stream; clocks of the ranks (ns since the epoch), and offsets by hand.
+RANKS, RANK_STREAMS, RANK_SLICES = 3, 4, 300
+CLOCKS = tuple(1_700_000_000_000_000_000 + clock for clock in (0, 3_000_123, -9_999_223))
+OFFSETS = (0, -3_000_500, 9_999_001)
+#: CSS pixels of the rows of a rank.
+RANK_HEIGHT = HEADER + RANK_STREAMS * TRACK + 3
+
+
+@pytest.fixture(scope="module")
+def ranks_slices() -> list[list[Spans]]:
+    """Slices of each stream of each rank by the clock of the rank."""
+    found = streams()[: RANKS * RANK_STREAMS]
+    return [
+        [
+            [(start + CLOCKS[rank], end + CLOCKS[rank]) for start, end in spans[:RANK_SLICES]]
+            for spans in found[rank::RANKS]
+        ]
+        for rank in range(RANKS)
+    ]
+
+
+@pytest.fixture(scope="module")
+def ranks_server(ranks_slices: list[list[Spans]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("ranks")
+    for rank, rows in enumerate(ranks_slices):
+        events: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "Device"}}]
+        for number, spans in enumerate(rows):
+            args = {"name": f"Stream {number}"}
+            events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": number, "args": args})
+            for start, end in spans:
+                time = {"ts": f"{start // 1000}.{start % 1000:03}", "dur": (end - start) / 1000}
+                events.append({"ph": "X", "name": "MatMul", "pid": 1, "tid": number, **time})
+        result = folder / "logs" / "run" / f"host_{rank + 1}_20250101000000000_ascend_pt"
+        (result / "ASCEND_PROFILER_OUTPUT").mkdir(parents=True)
+        (result / f"profiler_info_{rank}.json").write_text("{}")
+        (result / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").write_text(json.dumps(events))
+    with tensorboard("--logdir", str(folder / "logs"), cache=folder / "cache") as url:
+        yield url
+
+
+def covered(picture: Picture, spans: Spans) -> NDArray[np.float64]:
+    """Share of the time of each column in which a slice runs."""
+    edges = picture.start + picture.scale * np.arange(picture.pixels.shape[1] + 1)
+    start, end = np.array(spans, dtype=np.float64).T
+    before = np.array([np.clip(edge - start, 0, end - start).sum() for edge in edges])
+    return np.asarray(np.diff(before) / picture.scale)
+
+
+def test_rows_of_other_ranks_are_drawn_at_their_aligned_times(
+    open_plugin: Open, ranks_server: str, ranks_slices: list[list[Spans]]
+) -> None:
+    plugin = open_plugin(ranks_server, height=1000)
+    (run,) = plugin.get("catalog")["runs"]
+    tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
+    state = {
+        "run": run["id"],
+        "span": tokens[0],
+        "trace.ranks": "all",
+        "trace.unfolded": ".".join(tokens[1:]),
+        "trace.offsets": ",".join(f"{token}:{offset}" for token, offset in zip(tokens, OFFSETS)),
+    }
+    base = min(spans[0][0] for spans in ranks_slices[0])
+    middle = LENGTH // 3
+    for length in (LENGTH, LENGTH // 9, LENGTH // 80, LENGTH // 900):
+        plugin.open("trace", **state, **{"trace.range": f"{middle - length / 2},{middle + length / 2}"})
+        ranks_settled(plugin)
+        picture = Picture.of(plugin, 1)
+        for rank, rows in enumerate(ranks_slices):
+            for number, spans in enumerate(rows):
+                lane = picture.lane(rank * RANK_HEIGHT + HEADER + number * TRACK).mean(axis=0)
+                shift = OFFSETS[rank] - base
+                share = covered(picture, [(start + shift, end + shift) for start, end in spans])
+                where = f"rank {rank}, stream {number}, {length} ns"
+                assert (lane[share == 0] == 0).all() and (lane[share == 1] == 1).all(), where
+                assert lane.sum() == pytest.approx(share.sum(), rel=0.03, abs=2), where
+
+    widest = max(ranks_slices[2][1], key=lambda span: span[1] - span[0])
+    area = box(plugin)
+    start, end = (time + OFFSETS[2] - base for time in widest)
+    plugin.open("trace", **state, **{"trace.range": f"{start - 1000},{end + 1000}"})
+    ranks_settled(plugin)
+    x = area["x"] + GUTTER + (area["width"] - GUTTER) / 2
+    plugin.page.mouse.click(x, area["y"] + 2 * RANK_HEIGHT + HEADER + TRACK + 5)
+    panel(plugin).get_by_text("rank 2 · Device · Stream 1").wait_for()
+    assert copied_time(plugin) == (widest[0], widest[1] - widest[0])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import param, settled, shown
+from tests.e2e.timeline import box, copied_time, panel, param, ranks_settled, settled, shown
 from tests.support.trace import decode
 
 
 def strips_settled(plugin: Plugin) -> None:
     """Wait until all traces are read, and rows and strips are drawn."""
     expect(plugin.frame.locator(".rank-strip-name.slow")).to_have_count(1)
-    settled(plugin)
-    plugin.frame.locator(".rank-strips[data-ready=yes]").wait_for()
-    settled(plugin)
+    ranks_settled(plugin)
 
 
 def epoch(plugin: Plugin, span: str) -> list[int]:
@@ -94,6 +93,123 @@ def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: O
     assert shown(plugin) == tail
 
 
+def test_rows_of_other_ranks_pinned_aligned_and_linked(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1100)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place, **{"trace.ranks": "all"})
+    strips_settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/timeline/" in request.url else None)
+    frame.get_by_role("button", name="Show the rows of rank 5 below").click()
+    five = param(plugin, "unfolded")
+    param(plugin, "closed")  # rows of its host
+    strips_settled(plugin)
+
+    frame.get_by_role("button", name="Rows", exact=True).click()
+    frame.locator(".trace-thread", has_text="Stream 2").first.get_by_role("button", name="all ranks").click()
+    page.keyboard.press("Escape")
+    assert len(param(plugin, "pins").split(",")) == 8
+    strips_settled(plugin)
+    asked.clear()
+    page.keyboard.press("w")
+    strips_settled(plugin)
+    assert len([url for url in asked if "/timeline/rows" in url]) <= 1, "one request for the rows of all ranks"
+    assert len(asked) <= 2, asked
+
+    align_by_slices(plugin, five)
+    page.mouse.move(0, 0)
+    strips_settled(plugin)
+    param(plugin, "slice")
+    frame.locator(".tl-scroll").evaluate("rows => { rows.scrollTop = 0; }")  # a link does not hold it
+    strips_settled(plugin)
+    drawn = pictures(plugin)
+    other = open_plugin(demo_server, height=1100)
+    other.go(page.url)
+    other.ready("trace")
+    strips_settled(other)
+    panel(other).get_by_text("rank 5 · Ascend Hardware · Stream 2").wait_for()
+    strips_settled(other)
+    assert pictures(other) == drawn
+
+
+def align_by_slices(plugin: Plugin, five: str) -> None:
+    """Align rank 5 with rank 0 by a slice of each, in the pinned rows; leaves that of rank 5 selected."""
+    frame, page = plugin.frame, plugin.page
+    area = box(plugin)
+    page.mouse.click(area["x"] + 400, area["y"] + 6)
+    panel(plugin).get_by_text("rank 0 · Ascend Hardware · Stream 2").wait_for()
+    first = copied_time(plugin)
+    page.keyboard.down("Shift")
+    page.mouse.click(area["x"] + 400, area["y"] + 5 * 31 + 6)
+    page.keyboard.up("Shift")
+    frame.get_by_role("button", name="Align starts").click()
+    offset = int(param(plugin, "offsets").removeprefix(f"{five}:"))
+    assert offset != 0
+    strips_settled(plugin)
+    page.mouse.click(area["x"] + 400, area["y"] + 5 * 31 + 6)
+    panel(plugin).get_by_text("rank 5 · Ascend Hardware · Stream 2").wait_for()
+    assert first != copied_time(plugin), "the times of the files stay"
+
+
+def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1100)
+    place, other = plugin.span_of("transformer_910b"), plugin.span_of("transformer_910b_tuned")
+    plugin.open("trace", **place)
+    settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    frame.get_by_role("button", name="Ranks: 0 of 2").click()
+    frame.get_by_role("button", name="Compare with run: none").click()
+    frame.get_by_role("option", name="transformer_910b_tuned").click()
+    page.keyboard.press("Escape")
+    strips_settled(plugin)
+    names = [name.split()[:3] for name in frame.locator(".rank-strip-open").all_inner_texts()]
+    assert [name if name[0] == "B" else name[:2] for name in names] == [
+        ["rank", "0"],
+        ["B", "rank", "0"],
+        ["rank", "1"],
+        ["B", "rank", "1"],
+    ]
+    frame.get_by_role("button", name="Show the rows of B rank 0 below").click()
+    strips_settled(plugin)
+
+    lines = [plugin.get(f"view/trace_ranks?run={one['run']}")["data"]["lines"][0] for one in (place, other)]
+    (first, second), (other_first, other_second) = (line["steps"][:2] for line in lines)
+    frame.get_by_role("tab", name="Steps A, B").click()
+    row = panel(plugin).locator(".data-row.body").nth(1)
+    own_ms, other_ms = sum(second["times"]) / 1e6, sum(other_second["times"]) / 1e6
+    assert [
+        f"{own_ms:.3f}",
+        f"{other_ms:.3f}",
+        f"{other_ms - own_ms:.3f}".replace("-", "−"),
+    ] == row.inner_text().split()[3:6]
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/timeline/" in request.url else None)
+    row.click()
+    settled(plugin)
+    strips_settled(plugin)
+    assert len([url for url in asked if "/timeline/strips" in url]) <= 1, "one request for both runs"
+    start = epoch(plugin, place["span"])[0]
+    base = int(plugin.get(f"view/trace_ranks?run={place['run']}")["base_ns"])
+    step_start = base + first["start"] + other_second["start"] - other_first["start"]
+    assert step_start - start == pytest.approx(0.05 * sum(other_second["times"]), abs=20), "aligned by the first step"
+
+    frame.get_by_role("tab", name="Slice").click()
+    strips_settled(plugin)
+    drawn = pictures(plugin)
+    copy = open_plugin(demo_server, height=1100)
+    copy.go(page.url)
+    copy.ready("trace")
+    strips_settled(copy)
+    copy.frame.locator(".tl-scroll").evaluate("(rows, top) => { rows.scrollTop = top; }", scrolled(plugin))
+    strips_settled(copy)
+    assert pictures(copy) == drawn
+
+
+def scrolled(plugin: Plugin) -> float:
+    return float(plugin.frame.locator(".tl-scroll").evaluate("rows => rows.scrollTop"))
+
+
 def pictures(plugin: Plugin) -> list[str]:
     """Ruler, strips and rows as drawn."""
     canvases = plugin.frame.locator(".tl-top, .rank-strips-canvas, .tl-base")
@@ -105,7 +221,7 @@ def pictures(plugin: Plugin) -> list[str]:
 def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
     """The strip of the open rank has the colour of waiting where the server says that the rank waits all the time."""
     start, end = epoch(plugin, place["span"])
-    query = f"run={place['run']}&span={place['span']}&spans={place['span']}&base={start}&t0=0&t1={end - start}&bins=100"
+    query = f"spans={place['span']}&bases={start}&shifts=0&t0=0&t1={end - start}&bins=100"
     answer = plugin.page.request.get(f"{plugin.url}data/plugin/npu_profiler/api/timeline/strips?{query}").body()
     header, columns = decode(answer)
     waiting = columns[place["span"]].reshape(-1, 100)[header["parts"].index("waiting")] * header["unit"]

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import parse_qs
 
-from playwright.sync_api import FloatRect, FrameLocator, Locator
+from playwright.sync_api import FloatRect, FrameLocator, Locator, expect
 
 from tests.conftest import FIXTURES
 from tests.e2e.conftest import PATIENCE, Open, Plugin
@@ -50,6 +50,14 @@ def settled(plugin: Plugin) -> None:
         if ready.count():
             return
     raise AssertionError("the timeline is still loading")
+
+
+def ranks_settled(plugin: Plugin) -> None:
+    """Wait until the strips and the rows of all ranks are drawn."""
+    settled(plugin)
+    plugin.frame.locator(".rank-strips[data-ready=yes]").wait_for()
+    expect(plugin.frame.get_by_text("loading this rank")).to_have_count(0)
+    settled(plugin)
 
 
 def param(plugin: Plugin, name: str, is_set: bool = True) -> str:

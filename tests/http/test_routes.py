@@ -24,6 +24,7 @@ from tb_npu_plugin.views.availability import ViewStateJson
 from tb_npu_plugin.views.base import ErrorJson, ProgressJson, ViewJson
 from tb_npu_plugin.views.derived import DerivedJson
 from tb_npu_plugin.views.derived_timeline import FIRST_SLICE
+from tb_npu_plugin.views.device_steps import StepMarkJson
 from tests.http.conftest import PREFIX, Browser
 from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
@@ -377,3 +378,13 @@ def test_derived_rows_need_a_trace(browser: Browser) -> None:
     assert set(found) == keys(DerivedJson) and found["rows"] == []  # the trace holds no launches
     assert browser.ask("/api/timeline/slice", span=first, id=str(FIRST_SLICE)).status_code == 404
     assert browser.ask("/api/timeline/derived", span=second).status_code == 404
+
+
+def test_steps_of_the_ruler_are_those_of_the_overview(slow_rank: Browser) -> None:
+    span = slow_rank.spans()[0]
+    steps = slow_rank.view("overview", span=span)["data"]["steps"]
+    slow_rank.view("trace", span=span)
+    found = slow_rank.json("/api/timeline/steps", span=span)["steps"]
+    assert [one["step"] for one in found] == [one["step"] for one in steps] != []
+    assert [set(one) for one in found] == [keys(StepMarkJson)] * len(steps)
+    assert all(0 < one["start"] < one["end"] for one in found), "ns after the base of the trace"

@@ -132,10 +132,9 @@ def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monke
     (run,) = fresh.json("/api/catalog")["runs"]
     tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
     query = {
-        "run": run["id"],
-        "span": tokens[0],
         "spans": tokens[1],
-        "base": str(10**18),
+        "bases": str(10**18),
+        "shifts": "0",
         "t0": "0",
         "t1": str(10**18 - 1),
         "bins": "1",
@@ -149,7 +148,7 @@ def test_strips_load_the_ranks_that_they_show_and_no_trace(fresh: Browser, monke
 
     assert until(strip)
     base = fresh.view("kernel", span=tokens[1])["base_ns"]
-    query.update(base=base, t1="1000000000")
+    query.update(bases=base, t1="1000000000")
     header, columns = strip()
     assert header["strips"][0]["state"] == "ready"
     assert dict(zip(header["parts"], columns[tokens[1]].tolist()))["computing"] > 0
@@ -170,6 +169,12 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
     assert [(one["title"], len(one["spans"])) for one in data["groups"]] == [("default_group", 8)]
     starts = [[step["start"] for step in line["steps"]] for line in data["lines"]]
     assert all(one == sorted(one) and one for one in starts)
+    for line in data["lines"]:
+        edges = [step["start"] for step in line["steps"]] + [line["end"]]
+        assert [sum(step["times"]) for step in line["steps"]] == [b - a for a, b in zip(edges, edges[1:])]
+    computing = data["parts"].index("computing")
+    five = [step["times"][computing] for step in data["lines"][5]["steps"]]
+    assert all(late > 1.2 * step["times"][computing] for late, step in zip(five, data["lines"][0]["steps"]))
     file = (
         next((FIXTURES / "demo" / "transformer_slow_rank").glob("*31810*"))
         / "ASCEND_PROFILER_OUTPUT/kernel_details.csv"
@@ -188,3 +193,31 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
         assert (
             len({clock[end["span"]]["reference"] for end in one["ends"]}) > 1 or max(ends) - min(ends) <= 10 * error + 1
         )
+
+
+def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
+    """Each part is the answer of its own route; a part that cannot be shown costs itself."""
+    (run,) = slow_rank.json("/api/catalog")["runs"]
+    tokens = [worker["spans"][0]["id"] for worker in run["workers"]][:3]
+    views = [slow_rank.view("trace", span=token)["data"] for token in tokens]
+    threads = [thread for process in views[0]["processes"] for thread in process["threads"]]
+    curve = next(thread["track"] for thread in threads if thread["kind"] == "counter")
+    window = {"t0": "1000", "t1": "90000000", "px": "50000"}
+    slices = [
+        f"{token}:{view['version'] if token != tokens[1] else 'old'}:1000:90000000:0-9000,8192"
+        for token, view in zip(tokens, views)
+    ]
+    response = slow_rank.ask(
+        "/api/timeline/rows", px="50000", slices=slices, counter=f"{tokens[0]}::1000:90000000:{curve}"
+    )
+    assert response.status_code == 200, response.text
+    header, columns = decode(response.data)
+    assert header["parts"] == ["ready", "stale", "ready", "ready"]
+    for number in (0, 2):
+        found = decode(columns[str(number)].tobytes())
+        alone = decode(slow_rank.ask("/api/timeline/slices", span=tokens[number], rows="0-9000,8192", **window).data)
+        assert found[0] == alone[0] and all((found[1][key] == alone[1][key]).all() for key in alone[1])
+    alone = slow_rank.ask("/api/timeline/counter", span=tokens[0], track=str(curve), **window)
+    assert columns["3"].tobytes() == alone.data
+    for wrong in ({"slices": "a:b"}, {}, {"slices": [slices[0]] * 257}):
+        assert slow_rank.ask("/api/timeline/rows", px="1", **wrong).status_code == 400

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tests.http.conftest import serving
-from tests.support.span import REAL_DATA
+from tests.support.span import REAL_DATA, found_spans
 from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
 
@@ -41,11 +42,20 @@ def test_strips_sum_to_the_recorded_step_and_clocks_agree(name: str, tmp_path: P
 
         assert until(lambda: bool(found()))
         view = found()
-        window = {"base": view["base_ns"], "t0": str(-(10**9)), "t1": str(10**9), "bins": "1"}
-        response = browser.ask("/api/timeline/strips", **query, **window, spans=f"{first},{second}")
+        window = {"t0": str(-(10**9)), "t1": str(10**9), "bins": "1", "shifts": "0,0"}
+        bases = ",".join([view["base_ns"]] * 2)
+        response = browser.ask("/api/timeline/strips", **window, bases=bases, spans=f"{first},{second}")
     header, columns = decode(response.data)
     for span, expected in zip((first, second), EXPECTED[name]["parts"]):  # type: ignore[call-overload]
         part = dict(zip(header["parts"], (columns[span] * header["unit"] / 1000).tolist()))
         shown = part["computing"] + part["overlapped"], part["overlapped"], part["waiting"] + part["communication"]
         assert (*shown, part["free"]) == pytest.approx(expected, abs=0.03)
     assert view["data"]["lines"][1]["clock"]["offset"] == EXPECTED[name]["offset"]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_clocks_of_tables_alone_agree_with_those_of_the_traces(name: str) -> None:
+    if not (REAL_DATA / name).exists():
+        pytest.skip("recorded data are not here")
+    clock = RunCommunication(found_spans(REAL_DATA / name)).clocks[1]
+    assert abs(clock.offset - EXPECTED[name]["offset"]) <= 10  # type: ignore[operator]

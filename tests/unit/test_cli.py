@@ -265,3 +265,23 @@ def test_diff_says_what_changed_and_sets_the_exit_code() -> None:
     conditions = {"step>50%": 0, "idle>5%": 0, "gradient>5%": 2, "step": 2}
     assert {text: run("diff", *sides, "--fail-if", text).returncode for text in conditions} == conditions
     assert run("diff", *reversed(sides), "--fail-if", "step>0%").returncode == 0
+
+
+def test_a_range_of_the_trace_of_a_database_is_exported(tmp_path: Path) -> None:
+    logs, out = FIXTURES / "results" / "db_only", tmp_path / "out" / "window.json"
+    out.parent.mkdir()
+    done = run("export-trace", logs, "--out", out)
+    assert done.returncode == 0, done.stderr
+    events = json.loads(out.read_text())["traceEvents"]
+    data = shown("trace", logs)["data"]
+    slices = [one for one in events if one["ph"] == "X"]
+    assert len(slices) == data["slices"] > 20
+    assert {one["args"]["name"] for one in events if one["name"] == "process_name"} == {
+        process["name"] for process in data["processes"]
+    }
+    base = int(shown("trace", logs)["base_ns"])
+    last = max(slices, key=lambda one: one["ts"])
+    start = base + round(last["ts"] * 1000)
+    assert run("export-trace", logs, "--out", out, "--start", str(start)).returncode == 0
+    assert last["name"] in [one["name"] for one in json.loads(out.read_text())["traceEvents"] if one["ph"] == "X"]
+    assert run("export-trace", logs, "--out", out, "--start", str(start), "--end", str(start)).returncode == 2

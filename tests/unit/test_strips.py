@@ -76,13 +76,14 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
     t0, bins = draw.randint(-6000, 6000), draw.randint(1, 50)
     t1 = t0 + draw.randint(1, 3000)
     shifts = [draw.randint(-4000, 4000) for _ in spans]
+    bases = [EPOCH + draw.randint(-100, 100) for _ in spans]
     run = StripCache().get(spans)
-    service: Any = SimpleNamespace(strips=lambda *_: run)
+    service: Any = SimpleNamespace(strips=lambda tokens: dict.fromkeys(tokens, run))
     answer = strips(
         service,
         {
             "spans": ",".join(span.token for span in spans),
-            "base": str(EPOCH),
+            "bases": ",".join(map(str, bases)),
             "t0": str(t0),
             "t1": str(t1),
             "bins": str(bins),
@@ -99,12 +100,12 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
         for number in range(bins):
             edges = (t0 + (t1 - t0) * number // bins, t0 + (t1 - t0) * (number + 1) // bins)
             for moment in range(*edges):
-                part = part_at(times, waits, moment - shifts[at] + EPOCH)
+                part = part_at(times, waits, moment - shifts[at] + bases[at])
                 if part is not None:
                     expected[PARTS.index(part), number] += 1
         assert found.tolist() == expected.tolist()
         for start, end, _ in header["strips"][at]["waits"]:
-            moments = {part_at(times, waits, moment - shifts[at] + EPOCH) for moment in range(start, end)}
+            moments = {part_at(times, waits, moment - shifts[at] + bases[at]) for moment in range(start, end)}
             assert moments == {"waiting"}
 
 
@@ -114,15 +115,15 @@ def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: 
         {"bins": "0"},
         {"bins": "4097"},
         {"spans": ""},
-        {"base": "x"},
+        {"bases": "x"},
         {"shifts": "1,2"},
         {"t1": "0"},
         {"spans": "s," * 65},
     ],
 )
 def test_parameters_out_of_range_are_refused(wrong: dict[str, str]) -> None:
-    service: Any = SimpleNamespace(strips=lambda *_: StripCache().get([]))
-    good = {"spans": "s", "base": "0", "t0": "0", "t1": "10", "bins": "4"}
+    service: Any = SimpleNamespace(strips=lambda tokens: dict.fromkeys(tokens, StripCache().get([])))
+    good = {"spans": "s", "bases": "0", "shifts": "0", "t0": "0", "t1": "10", "bins": "4"}
     assert decode(strips(service, good))[0]["strips"] == [{"span": "s", "state": "reading", "waits": []}]
     with pytest.raises(BadRequest):
         strips(service, {**good, **wrong})
@@ -136,8 +137,8 @@ def test_a_rank_without_times_or_with_several_devices_has_no_strip() -> None:
         Rank(tables={"kernels": table_of("kernels", made)}, token=name) for name, made in tables.items()
     ]
     run = StripCache().get(spans)
-    service: Any = SimpleNamespace(strips=lambda *_: run)
-    window = {"base": str(EPOCH), "t0": "0", "t1": "10", "bins": "1"}
-    header, columns = decode(strips(service, {**window, "spans": ",".join(tables)}))
+    service: Any = SimpleNamespace(strips=lambda tokens: dict.fromkeys(tokens, run))
+    spread = {"bases": ",".join([str(EPOCH)] * 4), "shifts": "0,0,0,0", "spans": ",".join(tables)}
+    header, columns = decode(strips(service, {"t0": "0", "t1": "10", "bins": "1", **spread}))
     assert [one["state"] for one in header["strips"]] == ["ready", "none", "none", "none"]
     assert columns["one"].tolist() == [5, 0, 0, 0, 0, 0]

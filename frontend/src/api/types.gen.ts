@@ -500,6 +500,8 @@ export interface DeviceStepJson {
   step: string;
   /** ns after `base_ns`, by the clock of the rank. */
   start: number;
+  /** Time of each of `parts` until the next step, of the last step until the last device task, ns. Empty if unknown. */
+  times: number[];
 }
 
 /** Streams and tasks of the trace, without communication operators and their planes. */
@@ -1519,6 +1521,24 @@ export interface StepJson {
   parts: StepParts;
 }
 
+/** A step on a device. */
+export interface StepMarkJson {
+  /** Its number. */
+  step: string;
+  /** Device; null if the result has one device. */
+  device: number | null;
+  /** Start on the device. */
+  start: number;
+  /** Start plus step time. */
+  end: number;
+}
+
+/** Answer of /api/timeline/steps. */
+export interface StepMarksJson {
+  /** Steps with a known time, by start. */
+  steps: StepMarkJson[];
+}
+
 /** Parts of a step in the order of the bar, ns. Null: not recorded. All but `preparing`, which is before the step, sum to the step time. Names and colours: analysis/parts.py. */
 export interface StepParts {
   /** Exposed preparing. */
@@ -1771,6 +1791,8 @@ export interface TraceRankJson {
 export interface TraceRanksJson {
   /** Ranks that are not read, or whose trace is not read, with the reason. */
   ranks: RankStateJson[];
+  /** What a rank does: ids of the parts of its time. */
+  parts: string[];
   /** Ranks that are read, by rank. */
   lines: TraceRankJson[];
   /** Spans of the stragglers (see docs/diagnosis.md). */

@@ -4,6 +4,15 @@ export function saveCsv(text: string, name: string): void {
   save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 }
 
+export function saveJson(text: string, name: string): void {
+  save(new Blob([text], { type: "application/json" }), `${name}.json`);
+}
+
+/** Saves a canvas as a picture. */
+export function saveCanvas(canvas: HTMLCanvasElement, name: string): void {
+  canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
+}
+
 /** Saves a part of the page as a picture of twice its size; scrolled content is shown in full. */
 export async function savePng(element: HTMLElement | null, name: string): Promise<void> {
   if (!element) return;
@@ -20,7 +29,7 @@ export async function savePng(element: HTMLElement | null, name: string): Promis
   context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--surface");
   context.fillRect(0, 0, canvas.width, canvas.height);
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
-  canvas.toBlob((blob) => blob && save(blob, `${name}.png`), "image/png");
+  saveCanvas(canvas, name);
 }
 
 /** Height of the content hidden by scrolling. */

@@ -1,9 +1,8 @@
 /** The data of the timeline, the callbacks to its view, and the initial view. */
 
-import type { ProcessJson } from "../api/types.gen";
 import type { SliceLabels } from "./derived";
 import type { TimelineSource } from "./loader";
-import type { LayoutState } from "./rows";
+import type { LayoutState, RowProcess, TrackItem } from "./rows";
 import type { Area, HoverBar, Range } from "./scene";
 import { clamp, fit, type Limits, sameView, show, type View } from "./viewport";
 
@@ -15,10 +14,14 @@ export interface TimelineEvents {
   drawn(): void;
   /** A bar was clicked; null: empty space. */
   picked(bar: HoverBar | null): void;
+  /** A bar was clicked with Shift. */
+  pickedSecond(bar: HoverBar): void;
   /** An area was dragged; null: it was cleared. */
   area(area: Area | null): void;
   /** The bar under the pointer, at client coordinates. */
   hovered(bar: HoverBar | null, x: number, y: number): void;
+  /** The menu of a row was asked for, at client coordinates. */
+  menu(item: TrackItem, x: number, y: number): void;
   /** Rows were folded or pinned by a click. */
   layout(state: LayoutState): void;
   failed(error: unknown): void;
@@ -26,7 +29,7 @@ export interface TimelineEvents {
 }
 
 export interface TimelineData {
-  processes: readonly ProcessJson[];
+  processes: readonly RowProcess[];
   labels: SliceLabels;
   flowKinds: readonly string[];
   limits: Limits;
@@ -39,6 +42,12 @@ export interface TimelineData {
   /** Epoch time (ns) of time 0. */
   base: string;
   source: TimelineSource;
+}
+
+/** The times that the view may show. */
+export function boundsOf({ limits, beside }: Pick<TimelineData, "limits" | "beside">): Limits {
+  if (!beside) return limits;
+  return { start: Math.min(limits.start, beside.start), end: Math.max(limits.end, beside.end) };
 }
 
 /** Margin at the first and last slice, as a share. */

@@ -1,5 +1,7 @@
 /** Binary answers of /api/timeline (docs/http_api.md, "Binary answers"). */
 
+import { type LaneOffset, laneOffset } from "./lanes";
+
 const MAGIC = 0x5542504e;
 const SATURATED = 0xffffffff;
 
@@ -11,12 +13,17 @@ interface FrameHeader {
   /** Type, offset, number of values; of packed ones, the columns that they are sent less of. */
   columns: Record<string, [string, number, number, string[]?]>;
   names?: string[];
+  categories?: string[];
   series?: string[];
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin?: number;
   rows?: [number, number, number][];
+  /** State of each part of an answer about several spans. */
+  parts?: PartState[];
   far?: [number, number, number][];
 }
+
+export type PartState = "ready" | "stale" | "reading" | "none";
 
 export interface Frame {
   header: FrameHeader;
@@ -31,15 +38,19 @@ export interface SliceRow {
   unit: number;
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
   bin: number;
-  /** Index into the answer's names, shared by all rows of one answer. */
+  /** Index into the answer's names and categories, shared by all rows of one answer. */
   name: Uint32Array;
   names: readonly string[];
+  /** Category of the slices of this name ("": none); a name with several categories is there several times. */
+  categories: readonly string[];
   start: Uint32Array;
   /** Duration of the longest slice of the bar. */
   dur: Uint32Array;
   /** End of the last slice of the bar. */
   end: Uint32Array;
+  /** Slice id less `firstId`. */
   id: Uint32Array;
+  firstId: number;
   count: Uint32Array;
   /** Time of all slices of the bar, in steps of `unit`. */
   busy: Uint32Array;
@@ -71,15 +82,18 @@ function fail(what: string): never {
 }
 
 /** Checks the container and returns its columns, those that are not packed without copying. Throws an Error that describes the defect. */
-export function parseFrame(buffer: ArrayBuffer): Frame {
-  if (buffer.byteLength < 8) fail(`${buffer.byteLength} bytes, expected at least 8`);
-  const prefix = new DataView(buffer);
+export function parseFrame(bytes: ArrayBufferLike | Uint32Array): Frame {
+  const { buffer, byteOffset, byteLength } = bytes instanceof Uint32Array ? bytes : new Uint8Array(bytes);
+  if (byteLength < 8) fail(`${byteLength} bytes, expected at least 8`);
+  const prefix = new DataView(buffer, byteOffset);
   const magic = prefix.getUint32(0, true);
   if (magic !== MAGIC) fail(`magic 0x${magic.toString(16)}, expected 0x${MAGIC.toString(16)}`);
   const headerLength = prefix.getUint32(4, true);
-  const body = 8 + headerLength;
-  if (body > buffer.byteLength) fail(`header of ${headerLength} bytes runs past the end`);
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, headerLength))) as FrameHeader;
+  const [body, end] = [byteOffset + 8 + headerLength, byteOffset + byteLength];
+  if (body > end) fail(`header of ${headerLength} bytes runs past the end`);
+  const header = JSON.parse(
+    new TextDecoder().decode(new Uint8Array(buffer, byteOffset + 8, headerLength)),
+  ) as FrameHeader;
 
   function column(name: string, type: "u32" | "f64"): Column {
     const entry = header.columns[name];
@@ -88,7 +102,7 @@ export function parseFrame(buffer: ArrayBuffer): Frame {
     const size = type === "u32" ? 4 : 8;
     const isPacked = given === "packed" && type === "u32";
     if (given !== type && !isPacked) fail(`column ${name} is ${given}, expected ${type}`);
-    if (body + offset + count * size > buffer.byteLength) fail(`column ${name} runs past the end`);
+    if (body + offset + count * size > end) fail(`column ${name} runs past the end`);
     if (isPacked) return unpack(name, new Uint8Array(buffer, body + offset, count * size), less);
     return type === "u32"
       ? new Uint32Array(buffer, body + offset, count)
@@ -130,9 +144,15 @@ export function originOf(base: string, spanBase: string): number {
   return Number(BigInt(base) - BigInt(spanBase));
 }
 
+const OPEN_RANK = laneOffset(0, 0);
+
 /** Decodes the answer of /api/timeline/slices. Rows without bars are included, with empty columns. */
-export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] {
-  const frame = parseFrame(buffer);
+export function decodeSlices(
+  bytes: ArrayBufferLike | Uint32Array,
+  spanBase: string,
+  lane: LaneOffset = OPEN_RANK,
+): SliceRow[] {
+  const frame = parseFrame(bytes);
   const { header } = frame;
   const columns = {
     start: frame.u32("start"),
@@ -144,39 +164,46 @@ export function decodeSlices(buffer: ArrayBuffer, spanBase: string): SliceRow[] 
     busy: frame.u32("busy"),
   };
   const names = header.names ?? fail("no names");
+  const categories = header.categories ?? fail("no categories");
   const rows = header.rows ?? fail("no rows");
-  const origin = originOf(header.base, spanBase);
+  const origin = originOf(header.base, spanBase) + lane.time;
   const unit = header.unit ?? 1;
   const far = header.far ?? [];
   return rows.map(([row, first, count]) => {
     if (first + count > columns.start.length) fail(`row ${row} runs past the columns`);
     const part = (values: Uint32Array) => values.subarray(first, first + count);
     return {
-      row,
+      row: lane.row + row,
       origin,
       unit,
       bin: header.bin ?? 1,
       names,
+      categories,
       start: part(columns.start),
       dur: part(columns.dur),
       end: part(columns.end),
       id: part(columns.id),
+      firstId: lane.slice,
       name: part(columns.name),
       count: part(columns.count),
       busy: part(columns.busy),
       far: new Map(
         far
           .filter(([index]) => index >= first && index < first + count)
-          .map(([index, start, end]) => [index - first, [start, end]]),
+          .map(([index, start, end]) => [index - first, [start + lane.time, end + lane.time]]),
       ),
     };
   });
 }
 
 /** Decodes the answer of /api/timeline/counter: series with times in ns after the span's base. */
-export function decodeCounter(buffer: ArrayBuffer, spanBase: string): CounterSeries[] {
-  const frame = parseFrame(buffer);
-  const origin = originOf(frame.header.base, spanBase);
+export function decodeCounter(
+  bytes: ArrayBufferLike | Uint32Array,
+  spanBase: string,
+  lane: LaneOffset = OPEN_RANK,
+): CounterSeries[] {
+  const frame = parseFrame(bytes);
+  const origin = originOf(frame.header.base, spanBase) + lane.time;
   const unit = frame.header.unit ?? 1;
   return (frame.header.series ?? fail("no series")).map((name, index) => ({
     name,
@@ -200,6 +227,13 @@ export function decodeArrows(buffer: ArrayBuffer, spanBase: string): ArrowSet {
     toTime: times("to_time"),
     count: frame.u32("count"),
   };
+}
+
+/** A row without bars. */
+export function emptyRow(row: number): SliceRow {
+  const none = new Uint32Array(0);
+  const columns = { name: none, start: none, dur: none, end: none, id: none, count: none, busy: none };
+  return { row, origin: 0, unit: 1, bin: 1, names: [], categories: [], ...columns, firstId: 0, far: new Map() };
 }
 
 export function startOf(row: SliceRow, index: number): number {

@@ -1,6 +1,6 @@
 /** The timeline: keeps the scene, requests data, draws frames. pointer.ts and the view handle pointer and keys. */
 
-import { homeView, type TimelineData, type TimelineEvents, viewAfter } from "./data";
+import { boundsOf, homeView, type TimelineData, type TimelineEvents, viewAfter } from "./data";
 import { ViewHistory } from "./history";
 import type { HeldAction } from "./keys";
 import { Loader } from "./loader";
@@ -9,7 +9,7 @@ import { Painters } from "./paint/painters";
 import { Pointer } from "./pointer";
 import { type Change, Renewal, sceneOf } from "./renewal";
 import { type Item, itemsIn, type LayoutState, layOut, sameItem } from "./rows";
-import { GUTTER, newScene, type Range, rowPlaces, type Scene, timeWidth } from "./scene";
+import { GUTTER, newScene, type Range, rowPlaces, type Scene, sections, timeWidth } from "./scene";
 import { makeSurface, measure, resizeAll, type Surface } from "./surface";
 import { readTheme } from "./theme";
 import { barUnder, type Under } from "./under";
@@ -44,18 +44,18 @@ export class TimelineEngine {
     start: Range | null,
     readonly events: TimelineEvents,
   ) {
-    const { processes, limits, zero, labels, flowKinds } = data;
+    const { processes, zero, labels, flowKinds } = data;
     this.surface = makeSurface(root);
     this.loader = new Loader(
       data.source,
       data.base,
-      data.limits,
+      boundsOf(data),
       () => this.draw(true),
       (error) => events.failed(error),
     );
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene(
-      { processes, limits, zero, labels, flowKinds, caches: this.loader.caches },
+      { processes, limits: boundsOf(data), zero, labels, flowKinds, caches: this.loader.caches },
       layoutState,
       readTheme(root),
     );
@@ -90,15 +90,26 @@ export class TimelineEngine {
 
   /** Where the view may be: over the trace, and over what the view shows beside it. */
   private get bounds(): Limits {
-    const { limits, beside } = this.data;
-    if (!beside) return limits;
-    return { start: Math.min(limits.start, beside.start), end: Math.max(limits.end, beside.end) };
+    return boundsOf(this.data);
   }
 
-  /** Lets the view move over `beside`, too. */
+  /** Shows the times of `beside`, too. */
   setBeside(beside: Range | null): void {
     this.data.beside = beside;
-    this.scene.view = clamp(this.scene.view, this.bounds, this.width);
+    const { scene, bounds } = this;
+    if (bounds.start === scene.limits.start && bounds.end === scene.limits.end) return;
+    scene.limits = bounds;
+    scene.view = clamp(scene.view, bounds, this.width);
+    this.loader.setLimits(bounds);
+    this.loader.overview(scene.minimapRows, this.width, scene.ratio);
+    this.draw(true);
+  }
+
+  /** Loads all rows again: what the server sends for them, or their times, changed. */
+  reloadRows(): void {
+    this.loader.clearRows();
+    this.loader.setLimits(this.bounds);
+    this.loader.overview(this.scene.minimapRows, this.width, this.scene.ratio);
     this.draw(true);
   }
 
@@ -109,7 +120,14 @@ export class TimelineEngine {
   }
 
   /** Changes parts of the scene that do not affect the layout. */
-  update(changes: Partial<Pick<Scene, "selected" | "flows" | "arrows" | "marks" | "area" | "hits" | "needle">>): void {
+  update(
+    changes: Partial<
+      Pick<
+        Scene,
+        "selected" | "second" | "flows" | "arrows" | "marks" | "steps" | "area" | "hits" | "needle" | "colours"
+      >
+    >,
+  ): void {
     Object.assign(this.scene, changes);
     this.draw(true);
   }
@@ -210,6 +228,11 @@ export class TimelineEngine {
     if (!place || place.section.bottom !== this.scene.height) return;
     const middle = (place.section.top + place.section.bottom) / 2;
     this.surface.scroller.scrollTop = this.scene.scroll + place.y - middle;
+  }
+
+  /** Shows the pinned rows, also where they scroll. */
+  scrollToPinned(): void {
+    if (sections(this.scene)[0]?.shift !== 0) this.surface.scroller.scrollTop = 0;
   }
 
   /** Shows all slices; a second call also shows counters before and after them. */

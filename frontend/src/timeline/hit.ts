@@ -3,8 +3,9 @@
 import type { SliceRow } from "./decode";
 import { endOf, startOf } from "./decode";
 import { isDerivedTrack } from "./derived";
-import type { Item, Layout, TrackItem } from "./rows";
-import { itemsIn, PITCH } from "./rows";
+import { laneOfTrack } from "./lanes";
+import { type Item, itemsIn, PITCH, type TrackItem } from "./rows";
+import { type Section, type SectionScene, sections } from "./scene";
 
 /** Index of the bar at `time`, or of the nearest one within `slack` ns; -1 when there is none. */
 export function barAt(row: SliceRow, time: number, slack: number): number {
@@ -41,26 +42,24 @@ function depthAt(item: Item, y: number): number {
   return depth < item.depths ? depth : -1;
 }
 
-/** The item at `y` pixels from the top of the canvas when the rows are scrolled by `scroll`. */
-export function placeAt(layout: Layout, y: number, scroll: number): Place | null {
-  const pinned = y < layout.pinnedHeight;
-  const at = pinned ? y : y - layout.pinnedHeight + scroll;
-  const items: readonly Item[] = pinned ? layout.pinned : layout.items;
-  const item = itemsIn(items, at, at + 1)[0];
-  return item ? { item, pinned, depth: depthAt(item, at) } : null;
+/** The item at `y` pixels from the top of the canvas. */
+export function placeAt(scene: SectionScene, y: number): Place | null {
+  const [pinned, rest] = sections(scene) as [Section, Section];
+  const section = y < pinned.bottom ? pinned : rest;
+  const at = y - section.shift;
+  const item = itemsIn(section.items, at, at + 1)[0];
+  return item ? { item, pinned: section === pinned, depth: depthAt(item, at) } : null;
 }
 
-/** Tracks of the trace that the band between two heights touches, each once. */
-export function tracksBetween(layout: Layout, y0: number, y1: number, scroll: number): number[] {
+/** Tracks of the open trace that the band between two heights touches, each once. */
+export function tracksBetween(scene: SectionScene, y0: number, y1: number): number[] {
   const [top, bottom] = y0 < y1 ? [y0, y1 + 1] : [y1, y0 + 1];
-  const split = layout.pinnedHeight;
-  const found: Item[] = itemsIn(layout.pinned, top, Math.min(bottom, split));
-  if (bottom > split) {
-    found.push(...itemsIn(layout.items, Math.max(top, split) - split + scroll, bottom - split + scroll));
-  }
+  const found = sections(scene).flatMap(({ items, shift, top: from, bottom: to }) =>
+    itemsIn(items, Math.max(top, from) - shift, Math.min(bottom, to) - shift),
+  );
   const tracks = found
     .filter((item): item is TrackItem => item.kind === "track" && item.thread.kind === "slices")
-    .filter((item) => !isDerivedTrack(item.thread.track))
-    .map((item) => item.thread.track);
+    .map((item) => item.thread.track)
+    .filter((track) => !isDerivedTrack(track) && laneOfTrack(track) === 0);
   return [...new Set(tracks)];
 }

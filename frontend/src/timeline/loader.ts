@@ -1,18 +1,15 @@
 /** Loads the pieces that a view lacks: one request of a kind at a time, for the newest view first. */
 
 import { levelOf, PieceCache, type Window, windowOf } from "./cache";
-import { type ArrowSet, type CounterSeries, decodeArrows, decodeCounter } from "./decode";
+import { type ArrowSet, decodeArrows } from "./decode";
 import { isDerivedRow } from "./derived";
-import { RowLoader, type RowRequest } from "./row_loader";
+import { type RowAnswer, RowLoader, type RowQuery, type RowRequest } from "./row_loader";
 import type { Caches } from "./scene";
 import type { Limits, View } from "./viewport";
 
 export interface TimelineSource {
-  /** Bars of rows; `isExact`: with the requested bin width, for as many rows as fit. */
-  slices(rows: string, window: Window, isExact: boolean, signal: AbortSignal): Promise<ArrayBuffer>;
-  /** The same, only for slices that match `needle`. */
-  hits(needle: string, rows: string, window: Window, isExact: boolean, signal: AbortSignal): Promise<ArrayBuffer>;
-  counter(track: number, window: Window, signal: AbortSignal): Promise<ArrayBuffer>;
+  /** Bars of rows and curves of counters. `needle`: only slices that match it; "": all. */
+  rows(query: RowQuery, needle: string, signal: AbortSignal): Promise<RowAnswer>;
   /** `kind`: index among the trace's kinds of flows. */
   arrows(kind: number, window: Window, signal: AbortSignal): Promise<ArrayBuffer>;
 }
@@ -32,17 +29,15 @@ export interface VisibleRequest {
   needle: string;
 }
 
-/** A request for one counter, or for one kind of arrows. */
+/** A request for one kind of arrows. */
 interface SingleFlight {
   window: Window;
   controller: AbortController;
 }
 
-const COUNTER_BYTES = 16 * 2 ** 20;
 const ARROW_BYTES = 16 * 2 ** 20;
 /** Least time (ms) between two requests for rows. */
 const PACE_MS = 60;
-const BYTES_PER_POINT = 32;
 const BYTES_PER_ARROW = 28;
 
 export class Loader {
@@ -61,17 +56,17 @@ export class Loader {
   constructor(
     private readonly source: TimelineSource,
     private readonly spanBase: string,
-    private readonly limits: Limits,
+    private limits: Limits,
     private readonly onData: () => void,
     private readonly onError: (error: unknown) => void,
   ) {
-    const rest = [spanBase, limits, onData, onError] as const;
-    this.slices = new RowLoader((...query) => source.slices(...query), ...rest);
-    this.hits = new RowLoader((...query) => source.hits(this.needle, ...query), ...rest);
+    const rest = [() => this.limits, onData, onError] as const;
+    this.slices = new RowLoader((query, signal) => source.rows(query, "", signal), ...rest);
+    this.hits = new RowLoader((query, signal) => source.rows(query, this.needle, signal), ...rest);
     this.caches = {
       slices: this.slices.cache,
       hits: this.hits.cache,
-      counters: new PieceCache<CounterSeries[]>(COUNTER_BYTES),
+      counters: this.slices.counters,
       arrows: new PieceCache<ArrowSet>(ARROW_BYTES),
     };
   }
@@ -95,6 +90,19 @@ export class Loader {
   /** True if no request is active or scheduled. */
   get idle(): boolean {
     return !this.loading && this.timer === undefined && !this.isOverviewPending;
+  }
+
+  /** Requests cover times in `limits`. */
+  setLimits(limits: Limits): void {
+    this.limits = limits;
+    this.overviewFlight?.abort();
+    this.overviewFlight = null;
+  }
+
+  /** Forgets all bars and curves: the times of some rows changed. */
+  clearRows(): void {
+    this.slices.clear();
+    this.hits.clear();
   }
 
   /** Clears failures and retries. */
@@ -125,7 +133,7 @@ export class Loader {
     const { signal } = this.overviewFlight;
     this.isOverviewPending = true;
     this.slices
-      .fetch(rows, window, false, signal)
+      .fetch({ rows, counters: [], window, isExact: false }, signal)
       .catch((error: unknown) => {
         if (signal.aborted) return;
         this.overviewFlight = null; // allow a retry
@@ -144,16 +152,14 @@ export class Loader {
     const start = Math.max(request.view.start, this.limits.start);
     const end = Math.min(request.view.start + request.view.scale * request.width, this.limits.end);
     if (end < start) return; // the view is beside the trace
-    const rows: RowRequest = { inSight: request.rows, around: request.around, window, start, end };
+    const { around, counters } = request;
+    const rows: RowRequest = { inSight: request.rows, around, counters, window, start, end };
     const hasAsked = this.slices.want(rows);
     if (hasAsked || this.wantHits(request.needle, rows)) this.lastStart = performance.now();
-    for (const track of request.counters) {
-      if (!this.caches.counters.has(track, start, end, window.level)) this.askCounter(track, window);
-    }
     for (const kind of request.arrows) {
       if (!this.caches.arrows.has(kind, start, end, window.level)) this.askArrows(kind, window);
     }
-    const wanted = new Set([...request.counters.map(counterName), ...request.arrows.map(arrowsName)]);
+    const wanted = new Set(request.arrows.map(arrowsName));
     for (const [name, flight] of this.singleFlights) if (!wanted.has(name)) this.giveUp(name, flight);
   }
 
@@ -161,7 +167,12 @@ export class Loader {
     if (needle !== this.needle) this.hits.clear();
     this.needle = needle;
     const isRecorded = (row: number) => !isDerivedRow(row); // a search is of the trace
-    const recorded = { ...rows, inSight: rows.inSight.filter(isRecorded), around: rows.around.filter(isRecorded) };
+    const recorded = {
+      ...rows,
+      inSight: rows.inSight.filter(isRecorded),
+      around: rows.around.filter(isRecorded),
+      counters: [],
+    };
     return needle !== "" && this.hits.want(recorded);
   }
 
@@ -171,19 +182,6 @@ export class Loader {
       start: Math.max(window.start, Math.floor(this.limits.start)),
       end: Math.min(window.end, Math.ceil(this.limits.end) + 1),
     };
-  }
-
-  private whole(window: Window): boolean {
-    return window.start <= this.limits.start && window.end >= this.limits.end;
-  }
-
-  private askCounter(track: number, window: Window): void {
-    this.askSingle(counterName(track), window, async (signal) => {
-      const data = decodeCounter(await this.source.counter(track, window, signal), this.spanBase);
-      const bytes = data.reduce((sum, series) => sum + series.time.length * BYTES_PER_POINT, 256);
-      const pieces = new Map([[track, { window, asked: window.level, exact: false, data }]]);
-      if (!signal.aborted) this.caches.counters.add(pieces, bytes, this.whole(window));
-    });
   }
 
   private askArrows(kind: number, window: Window): void {
@@ -221,10 +219,6 @@ export class Loader {
     flight.controller.abort();
     this.singleFlights.delete(name);
   }
-}
-
-function counterName(track: number): string {
-  return `counter ${track}`;
 }
 
 function arrowsName(kind: number): string {

@@ -1,87 +1,95 @@
-/** Pixel colours by name, computed once per answer and search state. */
+/** Pixel colours by name or duration, computed once per answer and search state. */
 
-import { holdsAll, wordsOf } from "../base/words";
-import { type ColourIndex, colourOf, cssColour, meaningOf, mix, pixelOf } from "./colours";
+import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, textOn } from "./colours";
+import type { SliceRow } from "./decode";
 import type { SliceLabels } from "./derived";
+import { type ColourMode, DURATION_SHARES, durationClass } from "./display";
 import type { BarColours } from "./raster";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
-/** Colours by name index. */
+/** What the bars of an answer refer to. */
+type Used = Pick<SliceRow, "names" | "categories">;
+
 export interface Lookup extends BarColours {
-  index: ColourIndex[];
-  /** Texts on the bars. */
+  /** Texts on the bars, by name index. */
   texts: string[];
-  /** Names that the search does not match. */
-  dimmed: Uint8Array;
+  /** Colours of the texts, by colour number. */
+  textColours: string[];
 }
 
 const DIM = 0.78;
 const EDGE = 0.45;
 
-/** Creates lookups and caches them until the colours or the search change. */
+/** Creates lookups and caches them until the colours change. */
 export class Lookups {
-  private made = new WeakMap<readonly string[], Map<boolean, Lookup>>();
-  private needle = "";
+  private made = new WeakMap<readonly string[], Map<string, Lookup>>();
   private theme: Theme | null = null;
   private labels: SliceLabels | null = null;
 
-  get(names: readonly string[], process: string, scene: Scene): Lookup {
-    if (scene.needle !== this.needle || scene.theme !== this.theme || scene.labels !== this.labels) {
+  /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
+  get(used: Used, process: string, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
+    if (scene.theme !== this.theme || scene.labels !== this.labels) {
       this.made = new WeakMap();
-      this.needle = scene.needle;
       this.theme = scene.theme;
       this.labels = scene.labels;
     }
-    const overlap = process === "Overlap Analysis";
-    let both = this.made.get(names);
-    if (!both) {
-      both = new Map();
-      this.made.set(names, both);
+    const { names } = used;
+    const variant = `${mode === "category" ? process : process === "Overlap Analysis"} ${isDimmed} ${mode}`;
+    let variants = this.made.get(names);
+    if (!variants) {
+      variants = new Map();
+      this.made.set(names, variants);
     }
-    let lookup = both.get(overlap);
+    let lookup = variants.get(variant);
     if (!lookup) {
-      lookup = makeLookup(names, process, scene);
-      both.set(overlap, lookup);
+      lookup = makeLookup(used, process, scene, isDimmed, mode === "category");
+      if (mode === "duration") lookup = { ...lookup, ...durationColours(scene.theme, isDimmed) };
+      variants.set(variant, lookup);
     }
     return lookup;
   }
 }
 
-function makeLookup(names: readonly string[], process: string, scene: Scene): Lookup {
-  const { theme, needle, labels } = scene;
-  const words = wordsOf(needle);
-  const lookup: Lookup = {
-    fill: new Uint32Array(names.length),
-    edge: new Uint32Array(names.length),
-    merged: new Uint32Array(names.length),
-    index: [],
-    texts: [],
-    dimmed: new Uint8Array(names.length),
-  };
-  names.forEach((name, position) => {
-    const label = labels.get(name);
-    const index = label ? meaningOf(label.color) : colourOf(name, process);
-    const base = theme.slices[index] ?? theme.surface;
-    const text = label?.text ?? name;
-    const dimmed = !holdsAll([text], words);
-    lookup.texts[position] = text;
-    const dim = mix(base, theme.surface, DIM);
-    const colour = dimmed ? dim : base;
-    lookup.index[position] = index;
-    lookup.dimmed[position] = dimmed ? 1 : 0;
-    lookup.fill[position] = pixelOf(colour);
-    // The server determines the hits of a search; they are drawn over the bars.
-    lookup.merged[position] = pixelOf(needle === "" ? base : dim);
-    lookup.edge[position] = pixelOf(mix(colour, theme.surface, EDGE));
+function makeLookup(
+  { names, categories }: Used,
+  process: string,
+  scene: Scene,
+  isDimmed: boolean,
+  byCategory: boolean,
+): Lookup {
+  const { theme, labels } = scene;
+  const found = names.map((name) => labels.get(name));
+  const indices = names.map((name, at) => {
+    const label = found[at];
+    if (label) return meaningOf(label.color);
+    return byCategory && process !== "Overlap Analysis"
+      ? colourOf(categories[at] || process, "")
+      : colourOf(name, process);
   });
-  return lookup;
+  const colours = indices.map((index) => theme.slices[index] ?? theme.surface);
+  return { ...pixelsOf(colours, theme, isDimmed), texts: names.map((name, at) => found[at]?.text ?? name) };
+}
+
+/** Colours by class of duration. */
+function durationColours(theme: Theme, isDimmed: boolean): Omit<Lookup, "texts"> {
+  const full = theme.slices[0] ?? theme.textColour;
+  const colours = DURATION_SHARES.map((share) => mix(theme.surface, full, share));
+  return { ...pixelsOf(colours, theme, isDimmed), numberOf: durationClass };
+}
+
+function pixelsOf(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Omit<Lookup, "texts"> {
+  const shown = isDimmed ? colours.map((colour) => mix(colour, theme.surface, DIM)) : colours;
+  return {
+    fill: Uint32Array.from(shown, pixelOf),
+    edge: Uint32Array.from(shown, (colour) => pixelOf(mix(colour, theme.surface, EDGE))),
+    textColours: shown.map((colour) => (isDimmed ? theme.muted : cssColour(textOn(colour)))),
+  };
 }
 
 /** Text colour of a label. */
-export function labelColour(lookup: Lookup, name: number, theme: Theme): string {
-  if (lookup.dimmed[name]) return theme.muted;
-  return theme.texts[lookup.index[name] as number] ?? theme.text;
+export function labelColour({ numberOf, textColours }: Lookup, row: SliceRow, index: number): string {
+  return textColours[numberOf ? numberOf(row, index) : (row.name[index] as number)] as string;
 }
 
 export function sliceCss(name: string, process: string, theme: Theme): string {

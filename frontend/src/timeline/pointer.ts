@@ -1,5 +1,6 @@
 /** Mouse, pen and wheel. */
 
+import { toggled } from "./arrangement";
 import type { TimelineEvents } from "./data";
 import { tracksBetween } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
@@ -71,6 +72,7 @@ export class Pointer {
       this.on(element, "pointerleave", this.leave);
       this.on(element, "wheel", this.wheel);
     }
+    this.on(stage, "contextmenu", this.openMenu);
     this.on(stage, "dblclick", this.doubleClick);
     this.on(top, "dblclick", () => engine.reset());
   }
@@ -189,7 +191,7 @@ export class Pointer {
     }
     const { x, y } = positionIn(event, this.drag.onRuler ? this.surface.top : this.surface.stage);
     this.scene.pointer = { x, y };
-    if (this.drag.kind === "pending" && Math.hypot(x - this.drag.x, y - this.drag.y) > CLICK_SLACK) {
+    if (this.drag.kind === "pending" && this.isDragged(this.drag, event)) {
       this.drag.kind = "area";
       this.scene.hover = null;
       this.events.hovered(null, 0, 0);
@@ -202,12 +204,17 @@ export class Pointer {
     }
   }
 
+  private isDragged(from: Drag, event: PointerEvent): boolean {
+    const { x, y } = positionIn(event, from.onRuler ? this.surface.top : this.surface.stage);
+    return Math.hypot(x - from.x, y - from.y) > CLICK_SLACK;
+  }
+
   private areaTo(from: Drag, x: number, y: number): Area {
     const [one, other] = [from.fixed, this.timeOf(x)];
     const range = { start: Math.min(one, other), end: Math.max(one, other) };
     if (from.kind === "edge") return { ...range, tracks: this.scene.area?.tracks ?? null };
     if (from.onRuler || from.kind === "zoom") return { ...range, tracks: null };
-    const tracks = tracksBetween(this.scene.layout, from.y, y, this.scene.scroll);
+    const tracks = tracksBetween(this.scene, from.y, y);
     return { ...range, tracks: tracks.length > 0 ? tracks : null };
   }
 
@@ -220,6 +227,9 @@ export class Pointer {
       const { bar } = this.engine.barUnder(done.x, done.y);
       if (!done.onRuler) this.events.picked(bar);
       else this.events.area(null);
+    } else if (done.kind === "pan" && event.shiftKey && !done.onRuler && !this.isDragged(done, event)) {
+      const { bar } = this.engine.barUnder(done.x, done.y);
+      if (bar) this.events.pickedSecond(bar);
     } else if (done.kind === "zoom" && area) {
       this.scene.area = done.area;
       if (area.end > area.start) this.engine.goTo(area, 0);
@@ -227,6 +237,15 @@ export class Pointer {
       this.events.area(area.end > area.start ? { ...area, ...roundArea(area) } : null);
     }
     if (!done.onRuler) this.hover(event);
+  }
+
+  /** Opens the menu of the row whose name is under the pointer. */
+  private openMenu(event: MouseEvent): void {
+    const { x, y } = positionIn(event, this.surface.stage);
+    const item = itemOf(this.engine.barUnder(x, y));
+    if (!item || x >= this.scene.gutter) return;
+    event.preventDefault();
+    this.events.menu(item, event.clientX, event.clientY);
   }
 
   private doubleClick(event: MouseEvent): void {
@@ -296,10 +315,4 @@ function itemOf({ place }: Under): TrackItem | null {
 function roundArea(area: Area): { start: number; end: number } {
   const start = Math.floor(area.start);
   return { start, end: Math.max(Math.ceil(area.end), start + 1) };
-}
-
-function toggled<T>(set: ReadonlySet<T>, value: T): ReadonlySet<T> {
-  const next = new Set(set);
-  if (!next.delete(value)) next.add(value);
-  return next;
 }

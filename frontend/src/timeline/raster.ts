@@ -67,16 +67,18 @@ export function firstAfter(row: SliceRow, time: number): number {
   return low;
 }
 
-/** Pixels by name index: of slices, of their left edges, and of bars that merge several names. */
+/** Pixels by colour number: of slices, and of their left edges. */
 export interface BarColours {
   fill: Uint32Array;
   edge: Uint32Array;
-  merged: Uint32Array;
+  /** Colour number of a bar; without it, the index of its name. */
+  numberOf?: (row: SliceRow, index: number) => number;
 }
 
 /** Draws the bars of `row` on the columns [from, to) of `line`. */
 export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0, to = line.fill.length): void {
   const { scale } = line;
+  const { numberOf } = colours;
   const stop = line.start + to * scale;
   const isFine = row.bin <= scale;
   for (let index = firstAfter(row, line.start + from * scale); index < row.start.length; index++) {
@@ -87,12 +89,12 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
     // Of the slices that start within one pixel, only the last can be longer than a pixel.
     const isTail = longest >= scale && (isFine || row.count[index] === 1);
     const tail = isTail ? Math.max(end - longest, begin) : end;
-    const name = row.name[index] as number;
-    const [colour, edge] = [colours.fill[name] as number, colours.edge[name] as number];
+    const number = numberOf ? numberOf(row, index) : (row.name[index] as number);
+    const [colour, edge] = [colours.fill[number] as number, colours.edge[number] as number];
     if (begin < tail || longest === 0) {
       const busy = busyOf(row, index) - (isTail ? longest : 0);
       const part = { begin, end: tail, busy, longest: Math.min(longest, busy) };
-      addPart(line, part, row.count[index] === 1 ? colour : (colours.merged[name] as number), from, to);
+      addPart(line, part, colour, from, to);
     }
     if (!isTail) continue;
     if (longest < WHOLE_FROM * scale) addPart(line, { begin: tail, end, busy: longest, longest }, colour, from, to);

@@ -1,21 +1,36 @@
 /**
- * Loads the bars of rows: first all rows in one request, with bins as wide as the answer's size limit demands; then the
- * visible rows again, a few at a time, until each has one bin per pixel.
+ * Loads the bars of rows, and the curves of counters with them: first all rows in one request, with bins as wide as the
+ * answer's size limit demands; then the visible rows again, a few at a time, until each has one bin per pixel.
  */
 
 import { type Piece, PieceCache, rowRanges, type Window } from "./cache";
-import { decodeSlices, type SliceRow } from "./decode";
-import { ofOneTimeline } from "./derived";
+import type { CounterSeries, SliceRow } from "./decode";
 import type { Limits } from "./viewport";
 
-/** `isExact`: the server keeps the requested bin width and returns as many rows, from the first, as fit. */
-export type AskRows = (rows: string, window: Window, isExact: boolean, signal: AbortSignal) => Promise<ArrayBuffer>;
+/** Rows and counters (tracks) of one request. */
+export interface RowQuery {
+  rows: readonly number[];
+  counters: readonly number[];
+  window: Window;
+  /** The server keeps the requested bin width and returns as many rows of each rank, from the first, as fit. */
+  isExact: boolean;
+}
+
+/** Answer of a request. A row or counter that is missing cannot be shown; without `isExact`, empty rows are included. */
+export interface RowAnswer {
+  rows: readonly SliceRow[];
+  counters: ReadonlyMap<number, CounterSeries[]>;
+}
+
+export type AskRows = (query: RowQuery, signal: AbortSignal) => Promise<RowAnswer>;
 
 export interface RowRequest {
   /** Rows on screen, from the top. */
   inSight: readonly number[];
   /** Rows just above and below the visible rows. */
   around: readonly number[];
+  /** Tracks of the counters on screen. */
+  counters: readonly number[];
   /** Window of a request. */
   window: Window;
   /** The visible part of the time axis. */
@@ -23,25 +38,25 @@ export interface RowRequest {
   end: number;
 }
 
-interface Flight {
-  window: Window;
-  isExact: boolean;
-  rows: ReadonlySet<number>;
+interface Flight extends RowQuery {
   controller: AbortController;
 }
 
-const BYTES = 64 * 2 ** 20;
+const ROW_BYTES = 64 * 2 ** 20;
+const COUNTER_BYTES = 16 * 2 ** 20;
 const BYTES_PER_BAR = 28;
+const BYTES_PER_POINT = 32;
 
 export class RowLoader {
-  readonly cache = new PieceCache<SliceRow>(BYTES);
+  readonly cache = new PieceCache<SliceRow>(ROW_BYTES);
+  readonly counters = new PieceCache<CounterSeries[]>(COUNTER_BYTES);
   private flight: Flight | null = null;
   private readonly failed = new Set<string>();
 
+  /** `limits`: of the data, which may change. */
   constructor(
     private readonly ask: AskRows,
-    private readonly spanBase: string,
-    private readonly limits: Limits,
+    private readonly limits: () => Limits,
     private readonly onData: () => void,
     private readonly onError: (error: unknown) => void,
   ) {}
@@ -51,12 +66,14 @@ export class RowLoader {
   }
 
   /** Sends the next request that this view needs. False if nothing is missing. */
-  want({ inSight, around, window, start, end }: RowRequest): boolean {
+  want({ inSight, around, counters, window, start, end }: RowRequest): boolean {
     const { level } = window;
     const blank = [...inSight, ...around].filter((row) => !this.cache.wasAsked(row, start, end, level));
+    const missing = counters.filter((track) => !this.counters.has(track, start, end, level));
+    if (blank.length > 0) return this.send({ rows: blank, counters: missing, window, isExact: false });
     const blurred = inSight.filter((row) => !this.cache.has(row, start, end, level));
-    if (blank.length > 0) return this.send(ofOneTimeline(blank), window, false);
-    return blurred.length > 0 && this.send(ofOneTimeline(blurred), window, true);
+    const isNeeded = blurred.length + missing.length > 0;
+    return isNeeded && this.send({ rows: blurred, counters: missing, window, isExact: true });
   }
 
   /** Clears the list of failed requests. */
@@ -74,18 +91,17 @@ export class RowLoader {
     this.stop();
     this.failed.clear();
     this.cache.clear();
+    this.counters.clear();
   }
 
-  private send(rows: number[], window: Window, isExact: boolean): boolean {
-    const key = `${keyOf(window)} ${isExact} ${rowRanges(rows)}`;
+  private send(query: RowQuery): boolean {
+    const key = keyOf(query);
     if (this.failed.has(key)) return false;
-    const { flight } = this;
-    const isSame = flight && keyOf(flight.window) === keyOf(window) && flight.isExact === isExact;
-    if (isSame && rows.every((row) => flight.rows.has(row))) return false;
-    flight?.controller.abort();
-    const next: Flight = { window, isExact, rows: new Set(rows), controller: new AbortController() };
+    if (this.flight && holds(this.flight, query)) return false;
+    this.flight?.controller.abort();
+    const next: Flight = { ...query, controller: new AbortController() };
     this.flight = next;
-    this.fetch(rows, window, isExact, next.controller.signal)
+    this.fetch(query, next.controller.signal)
       .catch((error: unknown) => {
         if (next.controller.signal.aborted) return;
         this.failed.add(key);
@@ -98,21 +114,36 @@ export class RowLoader {
     return true;
   }
 
-  async fetch(rows: readonly number[], window: Window, isExact: boolean, signal: AbortSignal): Promise<void> {
-    const buffer = await this.ask(rowRanges(rows), window, isExact, signal);
+  async fetch(query: RowQuery, signal: AbortSignal): Promise<void> {
+    const { window, isExact } = query;
+    const answer = await this.ask(query, signal);
     if (signal.aborted) return;
-    const pieces = new Map<number, Piece<SliceRow>>();
-    // A row that a complete answer lacks has no slices in the window.
-    if (!isExact) for (const row of rows) pieces.set(row, emptyPiece(row, window));
-    for (const row of decodeSlices(buffer, this.spanBase)) pieces.set(row.row, pieceOf(row, window, isExact));
-    const bytes = [...pieces.values()].reduce((sum, piece) => sum + piece.data.start.length * BYTES_PER_BAR, 0);
-    const isWhole = window.start <= this.limits.start && window.end >= this.limits.end;
-    this.cache.add(pieces, bytes + 256, isWhole);
+    const { start, end } = this.limits();
+    const isWhole = window.start <= start && window.end >= end;
+    const rows = new Map(answer.rows.map((row) => [row.row, pieceOf(row, window, isExact)]));
+    const bars = answer.rows.reduce((sum, row) => sum + row.start.length, 0);
+    if (rows.size > 0) this.cache.add(rows, bars * BYTES_PER_BAR + 256, isWhole);
+    const asked = window.level;
+    const curves = new Map([...answer.counters].map(([track, data]) => [track, { window, asked, exact: false, data }]));
+    const points = [...answer.counters.values()].flat().reduce((sum, { time }) => sum + time.length, 0);
+    if (curves.size > 0) this.counters.add(curves, points * BYTES_PER_POINT + 256, isWhole);
   }
 }
 
-function keyOf(window: Window): string {
-  return `${window.level}:${window.start}:${window.end}`;
+function keyOf({ rows, counters, window, isExact }: RowQuery): string {
+  return [window.level, window.start, window.end, isExact, rowRanges(rows), rowRanges(counters)].join(" ");
+}
+
+/** Whether a request in flight answers a query. */
+function holds(flight: RowQuery, { rows, counters, window, isExact }: RowQuery): boolean {
+  const { level, start, end } = flight.window;
+  const isSame = level === window.level && start === window.start && end === window.end && flight.isExact === isExact;
+  return isSame && isSubset(rows, flight.rows) && isSubset(counters, flight.counters);
+}
+
+function isSubset(some: readonly number[], all: readonly number[]): boolean {
+  const known = new Set(all);
+  return some.every((one) => known.has(one));
 }
 
 /** The answer to an exact request is final, even if the server used wider bins. */
@@ -120,11 +151,4 @@ function pieceOf(row: SliceRow, window: Window, isExact: boolean): Piece<SliceRo
   const level = isExact ? window.level : Math.max(window.level, Math.log2(row.bin));
   const exact = row.unit === 1 && row.count.every((count) => count === 1);
   return { window: { ...window, level }, asked: window.level, exact, data: row };
-}
-
-function emptyPiece(row: number, window: Window): Piece<SliceRow> {
-  const none = new Uint32Array(0);
-  const columns = { name: none, start: none, dur: none, end: none, id: none, count: none, busy: none };
-  const data = { row, origin: 0, unit: 1, bin: 1, names: [], ...columns, far: new Map() };
-  return { window, asked: window.level, exact: true, data };
 }

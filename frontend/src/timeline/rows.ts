@@ -1,14 +1,23 @@
 /** Vertical layout: processes, their threads, and the depth rows of each. Pixels are CSS pixels. */
 
 import type { ProcessJson, ThreadJson } from "../api/types.gen";
+import { type Arrangement, inOrder } from "./arrangement";
 import { DERIVED } from "./derived";
+import { ROWS_PER_TRACK } from "./lanes";
 
-export const ROWS_PER_TRACK = 4096;
 export const HEADER_HEIGHT = 22;
 export const PITCH = 14;
 export const BAR = 13;
 const PAD = 3;
 const COUNTER_HEIGHT = 42;
+
+/** A process in the rows. */
+export interface RowProcess extends ProcessJson {
+  /** The rank, where the page shows rows of several. */
+  rank?: string;
+  /** Only pinned rows are shown. */
+  isHidden?: boolean;
+}
 
 export interface LayoutState {
   /** Keys of collapsed processes. */
@@ -19,12 +28,13 @@ export interface LayoutState {
   pinned: readonly number[];
   /** Words, any of which must be in "process thread"; empty: no filter. */
   filter: string;
+  arrangement: Arrangement;
 }
 
 export interface ProcessItem {
   kind: "process";
   key: string;
-  process: ProcessJson;
+  process: RowProcess;
   collapsed: boolean;
   /** Threads that pass the filter. */
   threads: number;
@@ -34,7 +44,7 @@ export interface ProcessItem {
 
 export interface TrackItem {
   kind: "track";
-  process: ProcessJson;
+  process: RowProcess;
   thread: ThreadJson;
   collapsed: boolean;
   pinned: boolean;
@@ -61,7 +71,7 @@ export interface Bar {
   y: number;
 }
 
-export function processKey(process: ProcessJson): string {
+export function processKey(process: RowProcess): string {
   return process.pid === DERIVED ? DERIVED : `${process.name}:${process.pid}`;
 }
 
@@ -69,17 +79,18 @@ export function rowNumber(track: number, depth: number): number {
   return track * ROWS_PER_TRACK + depth;
 }
 
-function matches(filter: string, process: ProcessJson, thread: ThreadJson): boolean {
+function matches(filter: string, process: RowProcess, thread: ThreadJson): boolean {
   const words = filter
     .toLowerCase()
     .split(/[\s,]+/)
     .filter(Boolean);
   if (words.length === 0) return true;
-  const text = `${process.name} ${process.label} ${process.pid} ${thread.name} ${thread.tid}`.toLowerCase();
+  const text =
+    `${process.rank ?? ""} ${process.name} ${process.label} ${process.pid} ${thread.name} ${thread.tid}`.toLowerCase();
   return words.some((word) => text.includes(word));
 }
 
-function trackItem(process: ProcessJson, thread: ThreadJson, state: LayoutState, y: number): TrackItem {
+function trackItem(process: RowProcess, thread: ThreadJson, state: LayoutState, y: number): TrackItem {
   const collapsed = state.collapsedTracks.has(thread.track);
   const counter = thread.kind === "counter";
   const depths = counter ? 1 : collapsed ? Math.min(1, thread.rows) : thread.rows;
@@ -88,14 +99,19 @@ function trackItem(process: ProcessJson, thread: ThreadJson, state: LayoutState,
   return { kind: "track", process, thread, collapsed, pinned, depths, y, height };
 }
 
-/** Lays out all rows from the top down. Pinned tracks are in `pinned` and also in their process. */
-export function layOut(processes: readonly ProcessJson[], state: LayoutState): Layout {
+/** Lays out all rows from the top down. Pinned tracks are in `pinned`, also hidden ones, and also in their process. */
+export function layOut(processes: readonly RowProcess[], state: LayoutState): Layout {
   const items: Item[] = [];
   let y = 0;
-  for (const process of processes) {
-    const threads = process.threads.filter((thread) => matches(state.filter, process, thread));
-    if (threads.length === 0) continue;
+  const { hiddenProcesses, hiddenTracks, processOrder, trackOrder } = state.arrangement;
+  for (const process of inOrder(processes, processKey, processOrder)) {
+    if (process.isHidden) continue;
     const key = processKey(process);
+    if (hiddenProcesses.has(key)) continue;
+    const threads = inOrder(process.threads, (thread) => thread.track, trackOrder).filter(
+      (thread) => !hiddenTracks.has(thread.track) && matches(state.filter, process, thread),
+    );
+    if (threads.length === 0) continue;
     const collapsed = state.collapsedProcesses.has(key);
     items.push({ kind: "process", key, process, collapsed, threads: threads.length, y, height: HEADER_HEIGHT });
     y += HEADER_HEIGHT;
@@ -159,7 +175,7 @@ export function barsIn(items: readonly Item[], top: number, bottom: number): Bar
 }
 
 /** Key of a thread that is the same in every reading of the trace: track numbers differ, and names may arrive later. */
-export function threadKey(process: ProcessJson, thread: ThreadJson): string {
+export function threadKey(process: RowProcess, thread: ThreadJson): string {
   return `${process.pid}\n${thread.kind}\n${thread.kind === "counter" ? thread.name : thread.tid}`;
 }
 
@@ -171,9 +187,9 @@ export function sameItem(a: Item, b: Item): boolean {
 
 /** Tracks by number, also collapsed and filtered ones. */
 export function findTrack(
-  processes: readonly ProcessJson[],
+  processes: readonly RowProcess[],
   track: number,
-): { process: ProcessJson; thread: ThreadJson } | null {
+): { process: RowProcess; thread: ThreadJson } | null {
   for (const process of processes) {
     for (const thread of process.threads) if (thread.track === track) return { process, thread };
   }
@@ -184,6 +200,6 @@ export function trackLabel(thread: ThreadJson): string {
   return thread.name || `${thread.tid}`;
 }
 
-export function processLabel(process: ProcessJson): string {
-  return [process.name, process.label].filter(Boolean).join(" · ");
+export function processLabel(process: RowProcess): string {
+  return [process.rank, process.name, process.label].filter(Boolean).join(" · ");
 }

@@ -1,9 +1,11 @@
 /** Everything that is drawn, as plain data. Times are ns after the span's base, sizes CSS pixels. */
 
-import type { ProcessJson } from "../api/types.gen";
 import type { PieceCache } from "./cache";
 import type { ArrowSet, CounterSeries, SliceRow } from "./decode";
 import { isDerivedTrack, type SliceLabels } from "./derived";
+import type { ColourMode } from "./display";
+import { laneOfTrack } from "./lanes";
+import type { MarkColour } from "./mark_colours";
 import {
   HEADER_HEIGHT,
   type Item,
@@ -11,6 +13,7 @@ import {
   type LayoutState,
   layOut,
   PITCH,
+  type RowProcess,
   rowNumber,
   type TrackItem,
 } from "./rows";
@@ -18,6 +21,8 @@ import type { Theme } from "./theme";
 import type { Limits, View } from "./viewport";
 
 const MINIMAP_LANES = 4;
+/** Pinned rows stay in place up to this share of the height; more of them scroll with the others. */
+const MOST_PINNED = 0.7;
 
 export interface Range {
   start: number;
@@ -35,6 +40,8 @@ export interface SliceMark extends Range {
 /** A range, or a flag (start = end), that the user named. */
 export interface Mark extends Range {
   name: string;
+  /** Without one: blue. */
+  colour?: MarkColour;
 }
 
 /** A bar under the pointer: a slice, or several merged into one. */
@@ -58,6 +65,12 @@ export interface Area extends Range {
   tracks: number[] | null;
 }
 
+/** A step on a device, with its text on the ruler. `device` "": the result has one device. */
+export interface StepMark extends Range {
+  name: string;
+  device: string;
+}
+
 export interface Caches {
   slices: PieceCache<SliceRow>;
   /** Bars of the slices that match the newest search. */
@@ -67,7 +80,7 @@ export interface Caches {
 }
 
 export interface Scene {
-  processes: readonly ProcessJson[];
+  processes: readonly RowProcess[];
   limits: Limits;
   /** The zero of the ruler. */
   zero: number;
@@ -84,21 +97,26 @@ export interface Scene {
   scroll: number;
   view: View;
   selected: SliceMark | null;
+  /** A slice to align with the selected one. */
+  second: SliceMark | null;
   hover: HoverBar | null;
   /** Row item under the pointer, for its pin button. */
   hoverItem: TrackItem | null;
   pointer: { x: number; y: number } | null;
   area: Area | null;
   marks: readonly Mark[];
+  /** By start. */
+  steps: readonly StepMark[];
   /** Flows of the selected slice. */
   flows: readonly FlowCurve[];
   /** Kinds of flows of the trace, and the indices of those with all arrows shown. */
   flowKinds: readonly string[];
   arrows: readonly number[];
-  /** Lower-case text that names must contain; other bars are dimmed. Empty: no search. */
+  /** The search, whose hits the server determines; other bars are dimmed. Empty: no search. */
   needle: string;
   /** Times of the hits, for the minimap. */
   hits: readonly number[];
+  colours: ColourMode;
   /** Rows whose bars the minimap shows. */
   minimapRows: number[];
 }
@@ -123,21 +141,25 @@ export function newScene(trace: TraceParts, layoutState: LayoutState, theme: The
     scroll: 0,
     view: { start: trace.limits.start, scale: 1 },
     selected: null,
+    second: null,
     hover: null,
     hoverItem: null,
     pointer: null,
     area: null,
     marks: [],
+    steps: [],
     flows: [],
     arrows: [],
     needle: "",
     hits: [],
+    colours: "name",
     minimapRows: minimapRows(trace.processes),
   };
 }
 
-/** Rows for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
-export function minimapRows(processes: readonly ProcessJson[]): number[] {
+/** Rows of the open rank for the minimap: Overlap Analysis if the trace has it, else the fullest tracks. */
+export function minimapRows(all: readonly RowProcess[]): number[] {
+  const processes = all.filter(({ threads }) => laneOfTrack(threads[0]?.track ?? 0) === 0);
   const overlap = processes.find((process) => process.name === "Overlap Analysis");
   const threads = (overlap ? overlap.threads : processes.flatMap((process) => process.threads)).filter(
     (thread) => thread.kind === "slices" && thread.slices > 0 && !isDerivedTrack(thread.track),
@@ -165,9 +187,24 @@ export interface Section {
   bottom: number;
 }
 
-export function sections(scene: Scene): Section[] {
+/** What determines the sections. */
+export type SectionScene = Pick<Scene, "layout" | "height" | "scroll">;
+
+/** The pinned rows, then the others. */
+export function sections(scene: SectionScene): Section[] {
   const { layout, height, scroll } = scene;
-  const split = Math.min(layout.pinnedHeight, height);
+  const split = layout.pinnedHeight;
+  if (split > height * MOST_PINNED) {
+    return [
+      { items: layout.pinned, shift: -scroll, top: 0, bottom: Math.min(Math.max(split - scroll, 0), height) },
+      {
+        items: layout.items,
+        shift: split - scroll,
+        top: Math.min(Math.max(split - scroll, 0), height),
+        bottom: height,
+      },
+    ];
+  }
   return [
     { items: layout.pinned, shift: 0, top: 0, bottom: split },
     { items: layout.items, shift: split - scroll, top: split, bottom: height },

@@ -2,6 +2,7 @@
 
 import { cssColour, mix, palette, parseColour, type Rgb, textOn } from "./colours";
 import { flowToken } from "./flow_kinds";
+import { type MarkColour, markToken } from "./mark_colours";
 
 export interface Theme {
   surface: Rgb;
@@ -18,6 +19,8 @@ export interface Theme {
   /** Slice colours by ColourIndex, and the text colours that read on them. */
   slices: Rgb[];
   texts: string[];
+  /** Colour of a mark, and the text colour that reads on it. */
+  mark: (colour: MarkColour | undefined) => { fill: string; text: string };
   /** Colour of a kind of flow. */
   flow: (kind: string) => string;
 }
@@ -47,6 +50,10 @@ export function readTheme(element: Element): Theme {
     surfaceText: cssColour(surface),
     slices,
     texts: slices.map((colour) => cssColour(textOn(colour))),
+    mark: (colour) => {
+      const fill = parseColour(token(markToken(colour)));
+      return { fill: cssColour(fill), text: cssColour(textOn(fill)) };
+    },
     flow: (kind) => token(flowToken(kind)).trim(),
   };
 }

@@ -17,7 +17,7 @@ export interface Under {
 
 /** The bar under a point of the canvas, and the item there. */
 export function barUnder(scene: Scene, x: number, y: number): Under {
-  const place = placeAt(scene.layout, y, scene.scroll);
+  const place = placeAt(scene, y);
   if (place?.item.kind !== "track" || place.depth < 0 || x < scene.gutter) return { place, bar: null };
   const track = place.item.thread.track;
   const time = timeAt(scene.view, x - scene.gutter);
@@ -28,7 +28,7 @@ export function barUnder(scene: Scene, x: number, y: number): Under {
     const index = barAt(data, time, SLACK * scene.view.scale);
     if (index < 0) continue;
     const bar: HoverBar = {
-      id: data.id[index] as number,
+      id: data.firstId + (data.id[index] as number),
       name: data.names[data.name[index] as number] ?? "",
       track,
       depth: place.depth,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { PieceCache } from "../../src/timeline/cache";
 import { type ArrowSet, decodeArrows } from "../../src/timeline/decode";
 import { curvesOf, strengthOf } from "../../src/timeline/paint/arrows";
@@ -33,7 +34,13 @@ function sceneWith(arrows: Arrow[], collapsed: string[] = []): Scene {
   const data = decodeArrows(answer(arrows, { base: "0", unit: 1 }), "0");
   caches.arrows.add(new Map([[0, { window: { level: 0, start: 0, end: 1000 }, asked: 0, exact: false, data }]]), 1);
   const processes = [process("Python", thread(0, "main")), { ...process("NPU", thread(1, "Stream 2")), pid: "2" }];
-  const state = { collapsedProcesses: new Set(collapsed), collapsedTracks: new Set<number>(), pinned: [], filter: "" };
+  const state = {
+    collapsedProcesses: new Set(collapsed),
+    collapsedTracks: new Set<number>(),
+    pinned: [],
+    filter: "",
+    arrangement: AS_RECORDED,
+  };
   const trace = {
     processes,
     labels: new Map(),

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import { colourOf, MEANINGS, meaningOf } from "../../src/timeline/colours";
-import { FIRST_DERIVED_TRACK, insertDerived, isDerivedRow, ofOneTimeline } from "../../src/timeline/derived";
+import { FIRST_DERIVED_TRACK, insertDerived, isDerivedRow } from "../../src/timeline/derived";
+import { LANE_TRACKS } from "../../src/timeline/lanes";
 import { rowNumber } from "../../src/timeline/rows";
 import { process, thread } from "./build";
 
 const row = rowNumber(FIRST_DERIVED_TRACK, 0);
 
-test("a request is for rows of the trace or for derived ones", () => {
+test("derived rows have the last numbers of their rank", () => {
   expect([isDerivedRow(row), isDerivedRow(row - 1)]).toEqual([true, false]);
-  expect(ofOneTimeline([4096, row, 8192])).toEqual([4096, 8192]);
-  expect(ofOneTimeline([row, 4096])).toEqual([row]);
-  expect(ofOneTimeline([])).toEqual([]);
+  const next = rowNumber(LANE_TRACKS, 0);
+  expect([isDerivedRow(next - 1), isDerivedRow(next), isDerivedRow(next + row)]).toEqual([true, false, true]);
 });
 
 test("derived rows follow the summary of the device", () => {

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
+import { AS_RECORDED } from "../../src/timeline/arrangement";
 import { barAt, placeAt, tracksBetween } from "../../src/timeline/hit";
+import { LANE_TRACKS } from "../../src/timeline/lanes";
 import { HEADER_HEIGHT, layOut, PITCH } from "../../src/timeline/rows";
 import { process, row, thread } from "./build";
 
@@ -26,28 +28,49 @@ const PROCESSES = [
   process("Python", thread(1, "main", 3), thread(2, "backward", 1)),
   process("HBM", thread(3, "HBM", 1, "counter")),
 ];
-const PLAIN = { collapsedProcesses: new Set<string>(), collapsedTracks: new Set<number>(), pinned: [], filter: "" };
+const PLAIN = {
+  collapsedProcesses: new Set<string>(),
+  collapsedTracks: new Set<number>(),
+  pinned: [],
+  filter: "",
+  arrangement: AS_RECORDED,
+};
+
+const scene = (pinned: number[], scroll = 0, height = 2000) => ({
+  layout: layOut(PROCESSES, { ...PLAIN, pinned }),
+  scroll,
+  height,
+});
 
 test("a height is a header, a depth row, or nothing", () => {
-  const layout = layOut(PROCESSES, PLAIN);
-  expect(placeAt(layout, 5, 0)?.item.kind).toBe("process");
-  expect(placeAt(layout, HEADER_HEIGHT + PITCH * 2 + 1, 0)?.depth).toBe(2);
-  expect(placeAt(layout, HEADER_HEIGHT + PITCH * 2 + 1 - 7, 7)?.depth).toBe(2);
-  expect(placeAt(layout, layout.height + 50, 0)).toBeNull();
+  expect(placeAt(scene([]), 5)?.item.kind).toBe("process");
+  expect(placeAt(scene([]), HEADER_HEIGHT + PITCH * 2 + 1)?.depth).toBe(2);
+  expect(placeAt(scene([], 7), HEADER_HEIGHT + PITCH * 2 + 1 - 7)?.depth).toBe(2);
+  expect(placeAt(scene([]), scene([]).layout.height + 50)).toBeNull();
 });
 
 test("pinned tracks come before the scrolled ones", () => {
-  const layout = layOut(PROCESSES, { ...PLAIN, pinned: [2] });
-  const place = placeAt(layout, 3, 1000);
+  const pinned = scene([2], 1000);
+  const place = placeAt(pinned, 3);
   expect(place?.pinned).toBe(true);
   expect(place?.item.kind === "track" && place.item.thread.track).toBe(2);
-  expect(placeAt(layout, layout.pinnedHeight + 5, 0)?.item.kind).toBe("process");
+  expect(placeAt(scene([2]), pinned.layout.pinnedHeight + 5)?.item.kind).toBe("process");
 });
 
-test("a band touches slice tracks, each once, in either direction", () => {
-  const layout = layOut(PROCESSES, { ...PLAIN, pinned: [2] });
-  expect(tracksBetween(layout, 0, 2000, 0)).toEqual([2, 1]);
-  expect(tracksBetween(layout, 2000, 0, 0)).toEqual([2, 1]);
-  const y = layout.pinnedHeight + HEADER_HEIGHT + 4;
-  expect(tracksBetween(layout, y, y, 0)).toEqual([1]);
+test("pinned tracks that fill the height scroll with the others", () => {
+  const { pinnedHeight } = scene([2, 1]).layout;
+  const low = scene([2, 1], pinnedHeight - 4, pinnedHeight);
+  expect(placeAt(low, 3)?.pinned).toBe(true);
+  expect(placeAt(low, 5)).toMatchObject({ pinned: false, item: { kind: "process" } });
+  expect(tracksBetween(low, 0, 3)).toEqual([1]);
+});
+
+test("a band touches slice tracks of the open rank, each once, in either direction", () => {
+  const pinned = scene([2]);
+  expect(tracksBetween(pinned, 0, 2000)).toEqual([2, 1]);
+  expect(tracksBetween(pinned, 2000, 0)).toEqual([2, 1]);
+  const y = pinned.layout.pinnedHeight + HEADER_HEIGHT + 4;
+  expect(tracksBetween(pinned, y, y)).toEqual([1]);
+  const other = layOut([process("Python", thread(2 + LANE_TRACKS, "main"))], PLAIN);
+  expect(tracksBetween({ layout: other, scroll: 0, height: 99 }, 0, 99)).toEqual([]);
 });

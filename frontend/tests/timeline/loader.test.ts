@@ -1,36 +1,37 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Window } from "../../src/timeline/cache";
+import { rowRanges, type Window } from "../../src/timeline/cache";
+import { emptyRow, type SliceRow } from "../../src/timeline/decode";
 import { Loader } from "../../src/timeline/loader";
-import { frame } from "./build";
+import type { RowAnswer, RowQuery } from "../../src/timeline/row_loader";
+import { row } from "./build";
 
 interface Asked {
+  /** "needle:rows" in a search. */
   rows: string;
+  counters: readonly number[];
   window: Window;
   isExact: boolean;
   signal: AbortSignal;
-  answer: (buffer: ArrayBuffer) => void;
+  /** Answers with these rows; "none": all are empty. */
+  answer: (found: SliceRow[] | "none", counters?: number[]) => void;
   fail: (error: Error) => void;
 }
-
-const NONE = frame(
-  { base: "0", unit: 1, names: [], rows: [] },
-  Object.fromEntries(
-    ["start", "dur", "end", "id", "name", "count", "busy"].map((key) => [key, { type: "u32", values: [] }]),
-  ),
-);
 const LIMITS = { start: 0, end: 1_000_000 };
 
 function setUp() {
   const asked: Asked[] = [];
   const errors: unknown[] = [];
   const source = {
-    slices: (rows: string, window: Window, isExact: boolean, signal: AbortSignal) =>
-      new Promise<ArrayBuffer>((answer, fail) => asked.push({ rows, window, isExact, signal, answer, fail })),
-    hits: (needle: string, rows: string, window: Window, isExact: boolean, signal: AbortSignal) =>
-      new Promise<ArrayBuffer>((answer, fail) =>
-        asked.push({ rows: `${needle}:${rows}`, window, isExact, signal, answer, fail }),
-      ),
-    counter: () => new Promise<ArrayBuffer>(() => {}),
+    rows: ({ rows, counters, window, isExact }: RowQuery, needle: string, signal: AbortSignal) =>
+      new Promise<RowAnswer>((resolve, fail) => {
+        const answer = (found: SliceRow[] | "none", curves: number[] = []) =>
+          resolve({
+            rows: found === "none" ? rows.map(emptyRow) : found,
+            counters: new Map(curves.map((one) => [one, []])),
+          });
+        const text = [needle, rowRanges(rows)].filter(Boolean).join(":");
+        asked.push({ rows: text, counters, window, isExact, signal, answer, fail });
+      }),
     arrows: () => new Promise<ArrayBuffer>(() => {}),
   };
   const loader = new Loader(
@@ -40,7 +41,12 @@ function setUp() {
     () => {},
     (error) => errors.push(error),
   );
-  const want = (start: number, scale: number, rows = [1, 2], more: { around?: number[]; needle?: string } = {}) =>
+  const want = (
+    start: number,
+    scale: number,
+    rows = [1, 2],
+    more: { around?: number[]; needle?: string; counters?: number[] } = {},
+  ) =>
     loader.want({
       view: { start, scale },
       width: 1000,
@@ -64,7 +70,7 @@ test("what is there is not asked for again, small moves included", async () => {
   await vi.advanceTimersByTimeAsync(100);
   expect(asked.map((one) => one.rows)).toEqual(["1-2"]);
   expect(asked[0]?.window.level).toBe(6);
-  asked[0]?.answer(NONE);
+  asked[0]?.answer("none");
   await vi.advanceTimersByTimeAsync(100);
   want(410_000, 100);
   want(400_000, 64);
@@ -72,21 +78,9 @@ test("what is there is not asked for again, small moves included", async () => {
   expect(asked).toHaveLength(1);
 });
 
-/** An answer for `rows`, one bar of two slices each, with bins of `bin` ns. */
-function answer(rows: number[], bin: number): ArrayBuffer {
-  const values = (value: number) => ({ type: "u32" as const, values: rows.map(() => value) });
-  return frame(
-    { base: "0", unit: 1, bin, names: ["a"], rows: rows.map((row, index) => [row, index, 1]) },
-    {
-      start: values(0),
-      dur: values(9),
-      end: values(30),
-      id: values(1),
-      name: values(0),
-      count: values(2),
-      busy: values(12),
-    },
-  );
+/** `rows` with one bar of two slices each, and bins of `bin` ns. */
+function answer(rows: number[], bin: number): SliceRow[] {
+  return rows.map((number) => ({ ...row([[0, 30, 0, 2, 12, 9]], ["a"], bin), row: number }));
 }
 
 test("rows that came with wider bins than a pixel are refined where they are in sight, some at a time", async () => {
@@ -120,7 +114,7 @@ test("what a search finds is asked for each window; another search starts anew",
   want(400_000, 100, [1], { needle: "mat" });
   await vi.advanceTimersByTimeAsync(100);
   expect(asked.map(({ rows }) => rows)).toEqual(["1"]);
-  asked[0]?.answer(NONE);
+  asked[0]?.answer("none");
   await vi.advanceTimersByTimeAsync(10);
   want(400_000, 100, [1], { needle: "mat" });
   await vi.advanceTimersByTimeAsync(100);
@@ -141,7 +135,7 @@ test("a view that went elsewhere gives up the request under way", async () => {
   await vi.advanceTimersByTimeAsync(100);
   expect(asked).toHaveLength(2);
   expect(asked[0]?.signal.aborted).toBe(true);
-  asked[0]?.answer(NONE);
+  asked[0]?.answer("none");
   await vi.advanceTimersByTimeAsync(10);
   expect(loader.caches.slices.has(1, 450_000, 460_000, 20)).toBe(false);
   expect(loader.loading).toBe(true);
@@ -180,4 +174,34 @@ test("many moves in a row make few requests", async () => {
   }
   expect(asked.length).toBeGreaterThan(0);
   expect(asked.length).toBeLessThanOrEqual(6);
+});
+
+test("counters come in the request of the rows, and alone if only they are missing", async () => {
+  const { asked, want } = setUp();
+  want(400_000, 100, [1], { counters: [8] });
+  await vi.advanceTimersByTimeAsync(100);
+  asked[0]?.answer("none", [8]);
+  await vi.advanceTimersByTimeAsync(100);
+  want(400_000, 100, [1], { counters: [8, 9] });
+  await vi.advanceTimersByTimeAsync(100);
+  asked[1]?.answer([], [9]);
+  await vi.advanceTimersByTimeAsync(100);
+  want(400_000, 100, [1], { counters: [8, 9] });
+  await vi.advanceTimersByTimeAsync(100);
+  expect(asked.map(({ rows, counters }) => [rows, counters])).toEqual([
+    ["1", [8]],
+    ["", [9]],
+  ]);
+});
+
+test("rows are loaded again when their times changed", async () => {
+  const { asked, want, loader } = setUp();
+  want(400_000, 100, [1]);
+  await vi.advanceTimersByTimeAsync(100);
+  asked[0]?.answer("none");
+  await vi.advanceTimersByTimeAsync(100);
+  loader.clearRows();
+  want(400_000, 100, [1]);
+  await vi.advanceTimersByTimeAsync(100);
+  expect(asked.map((one) => one.rows)).toEqual(["1", "1"]);
 });

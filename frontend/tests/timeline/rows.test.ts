@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { barsIn, HEADER_HEIGHT, itemsIn, type LayoutState, layOut, PITCH } from "../../src/timeline/rows";
+import { type Arrangement, AS_RECORDED, moved } from "../../src/timeline/arrangement";
+import { barsIn, HEADER_HEIGHT, itemsIn, type LayoutState, layOut, PITCH, processKey } from "../../src/timeline/rows";
 import { process, thread } from "./build";
 
 const PROCESSES = [
@@ -8,7 +9,14 @@ const PROCESSES = [
 ];
 
 function state(changes: Partial<LayoutState> = {}): LayoutState {
-  return { collapsedProcesses: new Set(), collapsedTracks: new Set(), pinned: [], filter: "", ...changes };
+  return {
+    collapsedProcesses: new Set(),
+    collapsedTracks: new Set(),
+    pinned: [],
+    filter: "",
+    arrangement: AS_RECORDED,
+    ...changes,
+  };
 }
 
 const tracks = (layout: ReturnType<typeof layOut>) =>
@@ -39,6 +47,38 @@ test("the filter keeps threads with any of its words and drops empty processes",
   expect(tracks(layOut(PROCESSES, state({ filter: "stream" })))).toEqual(["Ascend Hardware", 3, 4]);
   expect(tracks(layOut(PROCESSES, state({ filter: "MAIN, stream 4" })))).toContain(1);
   expect(layOut(PROCESSES, state({ filter: "nothing" })).items).toEqual([]);
+});
+
+test("hidden rows are left out, moved ones come first, and pinned ones stay", () => {
+  const arrange = (changes: Partial<Arrangement>) => state({ arrangement: { ...AS_RECORDED, ...changes } });
+  expect(tracks(layOut(PROCESSES, arrange({ hiddenProcesses: new Set(["Python:1"]) })))).toEqual([
+    "Ascend Hardware",
+    3,
+    4,
+  ]);
+  const some = layOut(PROCESSES, { ...arrange({ hiddenTracks: new Set([1, 3, 4]) }), pinned: [3] });
+  expect(tracks(some)).toEqual(["Python", 2]);
+  expect(some.pinned.map((item) => item.thread.track)).toEqual([3]);
+  const key = processKey(PROCESSES[1] as (typeof PROCESSES)[0]);
+  expect(tracks(layOut(PROCESSES, arrange({ processOrder: [key], trackOrder: [4, 99, 2] })))).toEqual([
+    "Ascend Hardware",
+    4,
+    3,
+    "Python",
+    2,
+    1,
+  ]);
+});
+
+test("a row is moved by one place, within the list", () => {
+  expect(moved(["a", "b", "c"], "b", -1)).toEqual(["b", "a", "c"]);
+  expect(moved(["a", "b", "c"], "b", 1)).toEqual(["a", "c", "b"]);
+  for (const [key, step] of [
+    ["a", -1],
+    ["c", 1],
+    ["x", 1],
+  ] as const)
+    expect(moved(["a", "b", "c"], key, step)).toEqual(["a", "b", "c"]);
 });
 
 test("pinned tracks stand on top in the order of pinning; unknown ones are left out", () => {

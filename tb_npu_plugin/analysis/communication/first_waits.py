@@ -56,7 +56,7 @@ def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
     """
     rows = _Rows(ops)
     found: list[tuple[FirstWait, int, int, int]] = []
-    for tracks in _communicators(timeline):
+    for tracks in communicators(timeline):
         operators = _tasks(timeline, tracks[0])
         waiting = [_tasks(timeline, track, NOTIFY_WAIT) for track in tracks[1:]]
         # A plane without waits copies within the device.
@@ -120,7 +120,7 @@ class _Rows:
         return None if near is None or near[0] == NULL_INT or abs(near[0] - start) > _SAME_START_NS else near[1]
 
 
-def _communicators(timeline: Any) -> Iterator[list[int]]:
+def communicators(timeline: Any) -> Iterator[list[int]]:
     """Tracks of each communicator: its operators, then its planes, which follow it."""
     group, plane = (words.split("{0}") for words in (GROUP, PLANE))
     tracks: list[int] = []

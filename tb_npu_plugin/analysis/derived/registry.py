@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tb_npu_plugin.analysis.derived import communication, idle, latency, queue
+from tb_npu_plugin.analysis.derived import communication, idle, latency, peers, queue
 from tb_npu_plugin.analysis.derived.model import DerivedInput, Row
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import KINETO
@@ -12,6 +12,7 @@ from tb_npu_plugin.schema.formats import KINETO
 ROWS: tuple[Callable[[DerivedInput], Sequence[Row]], ...] = (
     idle.rows,
     communication.rows,
+    peers.rows,
     queue.rows,
     latency.rows,
 )

@@ -129,10 +129,13 @@ class RunCommunication:
 
     @cached_property
     def collectives(self) -> list[Optional[Table]]:
-        """Collectives of each line: comm_ops with the starts of the trace, which other files round, else from the kernels,
-        which tell something only beside those of other lines."""
+        """Collectives of each line: comm_ops with the starts of the trace, else of the kernels, since communication files
+        round them and convert the clock of the device in another way. Without comm_ops from the kernels, which tell
+        something only beside those of other lines."""
         compares = len(self.lines) > 1
         ops = [line.collectives() if compares else line.comm_ops for line in self.lines]
+        if compares:
+            ops = [_with_kernel_starts(one, line) for one, line in zip(ops, self.lines)]
         return [_with_starts(one, waits) for one, waits in zip(ops, self.waits)]
 
     @cached_property
@@ -291,6 +294,24 @@ def _with_starts(ops: Optional[Table], waits: Optional[list[CollectiveWait]]) ->
         return ops
     starts = ops.ints("start_ns").copy()
     starts[[wait.row for wait in waits]] = [wait.begin for wait in waits]
+    return Table(ops.columns, {**ops.data, "start_ns": starts})
+
+
+def _with_kernel_starts(ops: Optional[Table], line: RankDevice) -> Optional[Table]:
+    """Starts of the kernels of the same name and occurrence; names that the kernels have more or less often keep theirs."""
+    kernels = line.kernels()
+    if ops is None or kernels is None or line.comm_ops is None:
+        return ops
+    kernels = kernels.take(is_communication(kernels))
+    kernels = kernels.take(np.argsort(kernels.ints("start_ns"), kind="stable"))
+    kernel_starts: dict[Optional[str], list[int]] = {}
+    for name, start in zip(kernels.text("name").tolist(), kernels.ints("start_ns").tolist()):
+        kernel_starts.setdefault(name, []).append(start)
+    starts, names = ops.ints("start_ns").copy(), Groups([ops.text("name")], len(ops))
+    for rows in names.rows():
+        found = kernel_starts.get(ops.text("name")[int(rows[0])], [])
+        if len(found) == len(rows):
+            starts[rows[np.argsort(starts[rows], kind="stable")]] = found
     return Table(ops.columns, {**ops.data, "start_ns": starts})
 
 

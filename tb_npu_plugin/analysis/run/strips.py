@@ -113,6 +113,14 @@ def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArr
     return np.stack([computing, overlapped, waits, exposed - waits, copying, free])
 
 
+def step_parts(times: DeviceTimes, waiting: Coverage, starts: Sequence[int]) -> list[list[int]]:
+    """Time of each of PARTS in each step, ns. starts: of the steps, ascending; each ends where the next begins, the last
+    with the last task."""
+    edges = np.array([*starts, max(times.extent[1], *starts)], dtype=np.int64)
+    found: list[list[int]] = part_times(times, waiting, edges).T.tolist()
+    return found
+
+
 def _times(rows: Table, length: str) -> Intervals:
     start = rows.ints("start_ns")
     return intervals.union(start, start + rows.ints(length))

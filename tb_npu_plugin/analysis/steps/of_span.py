@@ -32,6 +32,17 @@ def steps_and_source(span: SpanData) -> tuple[list[Step], str | None]:
     return partition.from_kernels(kernels), span.source("kernels")
 
 
+def timed_steps(span: SpanData) -> list[tuple[Step, int, int]]:
+    """(step, start, end on the device, ns since the epoch) of the numbered steps whose start and step time are known, by
+    start. The end is the start plus the step time."""
+    found = [
+        (step, step.start_ns, step.start_ns + total)
+        for step in steps_and_source(span)[0]
+        if step.step is not None and step.start_ns is not None and (total := step.total_ns) is not None
+    ]
+    return sorted(found, key=lambda one: one[1])
+
+
 def are_computed(span: SpanData) -> bool:
     """Whether step budgets must be computed: GPU traces have kernels and step marks, but no budgets."""
     if span.format == KINETO.id:

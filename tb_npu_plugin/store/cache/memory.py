@@ -22,8 +22,8 @@ TABLE_BYTES = 1 << 29
 COLUMN_BYTES = 1 << 28
 #: Number of DuckDB files that stay open.
 CONNECTIONS = 4
-#: Number of timelines that stay open. Each holds about 50 open files; the usual limit of a process is 1024.
-TIMELINES = 8
+#: Open files of a timeline, about.
+TIMELINE_FILES = 50
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -67,6 +67,18 @@ class LruCache(Generic[K, V]):
             self._size -= self._values.pop(key, (None, 0))[1]
 
 
+def open_timelines() -> int:
+    """Number of timelines that stay open: 8 to 64, with at most half of the files that the process may open."""
+    try:
+        import resource  # does not exist on every system
+    except ImportError:
+        return 8
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return 64
+    return min(max(allowed // 2 // TIMELINE_FILES, 8), 64)
+
+
 class MemoryCache:
     """In-memory caches of the spans that one server opened."""
 
@@ -75,7 +87,7 @@ class MemoryCache:
         self.columns: LruCache[tuple[Path, str, str], Data] = LruCache(COLUMN_BYTES, data_bytes)
         self.damaged: dict[Path, str] = {}  # table files that could not be read, and why
         self.tables: LruCache[tuple[str, str], Table | None] = LruCache(TABLE_BYTES, table_bytes)
-        self.timelines: LruCache[str, Timeline] = LruCache(TIMELINES, lambda timeline: 1)
+        self.timelines: LruCache[str, Timeline] = LruCache(open_timelines(), lambda timeline: 1)
 
     def forget(self, folder: Path) -> None:
         """Remove what was loaded from a dropped cache entry; a new entry may get the same name."""

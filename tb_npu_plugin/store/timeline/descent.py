@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.launches import launches_of, queue_at_launch
 from tb_npu_plugin.schema import trace as words
-from tb_npu_plugin.schema.trace_events import GROUP, PEER, PLANE
+from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, PEER, PLANE, SOURCE
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table
@@ -58,8 +58,6 @@ COLLECTIVE_COLUMNS = (
     Column("target", Kind.INT, "To", "Number of the receiving rank in the group, as recorded.", "identity"),
     *_TIMES,
 )
-#: Args of a task of a plane with its ranks, and the value that means none.
-_SOURCE, _NO_RANK = "src rank", 2**32 - 1
 
 
 @dataclass(frozen=True)
@@ -277,11 +275,11 @@ def _collective_table(timeline: Timeline, tasks: Index) -> Table:
     return Table(COLLECTIVE_COLUMNS, {**common, "plane": StringColumn.of(planes), **ranks})
 
 
-_RANKS: Sequence[tuple[str, str]] = (("source", _SOURCE), ("target", PEER))
+_RANKS: Sequence[tuple[str, str]] = (("source", SOURCE), ("target", PEER))
 
 
 def _rank(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value != _NO_RANK else NULL_INT
+    return value if isinstance(value, int) and not isinstance(value, bool) and value != NO_RANK else NULL_INT
 
 
 def _nested_table(timeline: Timeline, selected_row: int, nested: Index, found: Descent) -> Table:

@@ -1,23 +1,33 @@
-"""Search for slices by name: hits around a time, marks of all hits, and bars of the hits in a window."""
+"""Search for slices: hits around a time, marks of all hits, and bars of the hits in a window."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.store.timeline.args_search import slices_with_arg
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
+from tb_npu_plugin.store.timeline.name_patterns import names_matching
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.rows import Rows
+from tb_npu_plugin.store.timeline.slice_query import parse_slice_query
+from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.store.timeline.window import BAR_BYTES, BUDGET, NAME_SHARE, ONE_ROW_FACTOR, WindowBars, shift_of
 
 Index = NDArray[np.int64]
+#: Whether the client closed the connection.
+IsGone = Callable[[], bool]
 #: Slices per step of the search.
 _CHUNK = 1 << 18
 #: Maximum number of marks; a screen has fewer pixels.
 MAX_MARKS = 4_000
+#: Number of searches that a timeline keeps.
+_KEPT = 4
+_NONE = np.iinfo(np.int64).max
 
 
 @dataclass
@@ -41,45 +51,116 @@ class Hits:
     marks: Index
 
 
-def names_with(timeline: Timeline, text: str) -> NDArray[np.bool_]:
-    """Mask of the names that contain each word of `text`, ignoring case."""
+class Matcher:
+    """The slices of a timeline that match a search.
+
+    Args:
+        is_gone: Whether the client closed the connection; then ClientGone is raised. Also raises what `parse_slice_query`,
+            `names_matching` and `slices_with_arg` raise.
+    """
+
+    def __init__(self, timeline: Timeline, text: str, is_gone: IsGone) -> None:
+        query = parse_slice_query(text)
+        self._timeline, self._least, self._most = timeline, query.least, query.most
+        self._names = np.ones(len(timeline.names), dtype=np.bool_)
+        for word in query.words:
+            self._names &= timeline.names.containing(word)
+        for pattern in query.patterns:
+            self._names &= names_matching(timeline.names, pattern)
+        self._found: Index | None = None
+        for key, value in query.args:
+            pieces = self.pieces(0, timeline.slice_count, is_gone)
+            self._found = slices_with_arg(timeline, key, value, pieces, is_gone)
+
+    def ids(self, low: int, high: int) -> Index:
+        """Matching slices of [low, high), ascending."""
+        if self._found is not None:
+            return self._found[slice(*self._found.searchsorted([low, high]).tolist())]
+        matches = self._names[self._timeline.name[low:high]]
+        if self._least is not None:
+            matches &= self._timeline.rows.dur[low:high] >= self._least
+        if self._most is not None:
+            matches &= self._timeline.rows.dur[low:high] <= self._most
+        return low + np.flatnonzero(matches)
+
+    def pieces(self, low: int, high: int, is_gone: IsGone) -> Iterator[Index]:
+        """Matching slices of [low, high) in pieces."""
+        for start in range(low, high, _CHUNK):
+            check_client(is_gone)
+            found = self.ids(start, min(start + _CHUNK, high))
+            if len(found):
+                yield found
+
+
+def matcher(timeline: Timeline, text: str, is_gone: IsGone = lambda: False) -> Matcher:
+    """The matcher of a search; the newest ones are kept, since every window repeats the search."""
     known = timeline.searched.get(text)
-    if known is not None:
+    if isinstance(known, Matcher):
         return known
-    mask = np.ones(len(timeline.names), dtype=np.bool_)
-    for word in text.split():
-        mask &= timeline.names.containing(word)
-    timeline.searched.clear()  # cache the last search only: every window repeats it
-    timeline.searched[text] = mask
-    return mask
+    made = Matcher(timeline, text, is_gone)
+    while len(timeline.searched) >= _KEPT:
+        timeline.searched.pop(next(iter(timeline.searched), ""), None)
+    timeline.searched[text] = made
+    return made
 
 
-def search(timeline: Timeline, text: str, limit: int, track: int | None = None, near: int = 0) -> Hits:
-    """Slices whose name contains each word of `text`, ignoring case. Returns `limit` hits around the first that starts
-    at `near` or later. track: search this track only."""
-    mask = names_with(timeline, text)
-    rows = timeline.rows
-    low, high = (0, len(timeline.name)) if track is None else _track_bounds(timeline, track)
-    ids = low + np.flatnonzero(mask[timeline.name[low:high]])
-    total = len(ids)
-    starts = rows.start[ids]
-    order = np.argsort(starts, kind="stable")  # equal starts stay sorted by id
-    place = int(np.count_nonzero(starts < near))
+def search(
+    timeline: Timeline,
+    text: str,
+    limit: int,
+    track: int | None = None,
+    near: int = 0,
+    is_gone: IsGone = lambda: False,
+) -> Hits:
+    """Slices that match `text` (`parse_slice_query`): `limit` hits around the first that starts at `near` or later. Memory
+    grows with `limit`, not with the hits. track: search this track only."""
+    found, rows = matcher(timeline, text, is_gone), timeline.rows
+    table = rows.track_row
+    low, high = (0, len(rows.first) - 1) if track is None else (int(table[track]), int(table[track + 1]))
+    before = after = np.zeros(0, dtype=np.int64)
+    total = place = 0
+    marks = _Marks(timeline)
+    for row in range(low, high):
+        for ids in found.pieces(*rows.bounds(row), is_gone):
+            start = rows.start[ids]
+            split = int(start.searchsorted(near))
+            total, place = total + len(ids), place + split
+            before = _by_start(rows, before, ids[max(split - limit, 0) : split])[-limit:]
+            after = _by_start(rows, after, ids[split : split + limit])[:limit]
+            marks.add(start)
     first = max(0, min(place - limit // 2, total - limit))
-    marks = _marks(timeline, starts[order])
-    ids = ids[order[first : first + limit]]
-    row = rows.row_of(ids)
-    tracks = rows.track_of_row(row)
+    skipped = first - (place - len(before))
+    ids = np.concatenate([before, after])[skipped : skipped + limit]
+    row_of = rows.row_of(ids)
+    tracks = rows.track_of_row(row_of)
     used, code = np.unique(timeline.name[ids], return_inverse=True)
-    names = [timeline.names[index] for index in used.tolist()]
-    return Hits(total, first, names, ids, tracks, row - rows.track_row[tracks], code, marks)
+    names = timeline.names.take(used)
+    return Hits(total, first, names, ids, tracks, row_of - table[tracks], code, marks.starts())
 
 
-def _marks(timeline: Timeline, starts: Index) -> Index:
-    """Of ascending starts the first in each of MAX_MARKS equal parts of the timeline."""
-    begin, end = timeline.slice_bounds or (0, 1)
-    part = (starts - begin) // max(1, -(-(end - begin) // MAX_MARKS))
-    return starts[np.flatnonzero(np.append(True, part[1:] != part[:-1]))] if len(starts) else starts
+def _by_start(rows: Rows, some: Index, more: Index) -> Index:
+    """Slices of both, by start; equal starts by id."""
+    ids = np.concatenate([some, more])
+    return ids[np.lexsort((ids, rows.start[ids]))] if len(more) else ids
+
+
+class _Marks:
+    """The first hit in each of MAX_MARKS equal parts of the timeline."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._begin, end = timeline.slice_bounds or (0, 1)
+        self._width = max(1, -(-(end - self._begin) // MAX_MARKS))
+        self._first = np.full(MAX_MARKS + 1, _NONE)
+
+    def add(self, start: Index) -> None:
+        """Add hits, by start."""
+        part = (start - self._begin) // self._width
+        heads = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
+        self._first[part[heads]] = np.minimum(self._first[part[heads]], start[heads])
+
+    def starts(self) -> Index:
+        """Starts of the first hits, ascending."""
+        return self._first[self._first < _NONE]
 
 
 def matching_bars(
@@ -91,9 +172,10 @@ def matching_bars(
     text: str,
     budget: int = BUDGET,
     is_exact: bool = False,
+    is_gone: IsGone = lambda: False,
 ) -> WindowBars:
-    """As window.bars, for slices whose names contain each word of `text`."""
-    mask, rows = names_with(timeline, text), timeline.rows
+    """As window.bars, for slices that match `text` (`parse_slice_query`)."""
+    matching, rows = matcher(timeline, text, is_gone), timeline.rows
     shift = shift_of(px)
     while True:
         parts: list[tuple[int, int, int]] = []
@@ -101,7 +183,7 @@ def matching_bars(
         for row, number in requested:
             before = found.count
             low, high = rows.overlapping(row, t0, t1)
-            for ids in _matching_ids(timeline, mask, low, high):
+            for ids in matching.pieces(low, high, is_gone):
                 found.add(timeline, ids, shift, before)
             if is_exact and parts and found.size(timeline) > budget:
                 found.cut(before)
@@ -111,13 +193,6 @@ def matching_bars(
         if excess <= 1 or shift >= EVERYTHING:
             return found.bars(timeline, parts, shift)
         shift += math.ceil(math.log2(excess)) or 1  # bins of double width give at least half as many bars
-
-
-def _matching_ids(timeline: Timeline, mask: NDArray[np.bool_], low: int, high: int) -> Iterator[Index]:
-    for start in range(low, high, _CHUNK):
-        ids = start + np.flatnonzero(mask[timeline.name[start : min(start + _CHUNK, high)]])
-        if len(ids):
-            yield ids
 
 
 class _Found:
@@ -162,8 +237,3 @@ class _Found:
         start, dur = timeline.rows.start, timeline.rows.dur
         end = start[last] + dur[last]
         return WindowBars(longest, used, name, start[first], dur[longest], end, count, busy, parts, 1 << shift)
-
-
-def _track_bounds(timeline: Timeline, track: int) -> tuple[int, int]:
-    rows = timeline.rows
-    return int(rows.first[rows.track_row[track]]), int(rows.first[rows.track_row[track + 1]])

@@ -1,4 +1,4 @@
-"""The slices behind a row of the statistics of a range: sorted, a page at a time."""
+"""The slices behind a row of the statistics of a range, or a search: sorted, a page at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.store.timeline.matches import matcher
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client, slices_of_rows
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
@@ -35,6 +36,7 @@ class Members:
     """Slices of some tracks that overlap [t0, t1); with `name`, only those of exactly this name.
 
     Args:
+        search: The slices must match this search; "": all do.
         is_gone: Whether the client closed the connection; called for each piece. Then ClientGone is raised.
     """
 
@@ -45,10 +47,12 @@ class Members:
         t0: int,
         t1: int,
         name: str = "",
+        search: str = "",
         is_gone: Callable[[], bool] = lambda: False,
     ) -> None:
         self._timeline, self._t0, self._t1, self._is_gone = timeline, t0, t1, is_gone
         self._name = timeline.names.equal(name) if name else None
+        self._matching = matcher(timeline, search, is_gone) if search.strip() else None
         table = timeline.rows.track_row
         self._rows = [row for track in tracks for row in range(int(table[track]), int(table[track + 1]))]
 
@@ -74,6 +78,8 @@ class Members:
     def _pieces(self) -> Iterator[Index]:
         for _, ids in slices_of_rows(self._timeline, self._rows, self._t0, self._t1):
             check_client(self._is_gone)
+            if self._matching is not None:
+                ids = self._matching.ids(int(ids[0]), int(ids[-1]) + 1)
             yield ids if self._name is None else ids[self._name[self._timeline.name[ids]]]
 
     def _column(self, key: str, ids: Index) -> IntArray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message, messages_of
-from tb_npu_plugin.scan.args import ArgsFile, decode
+from tb_npu_plugin.scan.args import ArgsFile, decode, read_object
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline.arrows import ArrowLevels
 from tb_npu_plugin.store.timeline.contract import FlowJson, SliceDetailJson, SliceJson
@@ -60,8 +62,8 @@ class Timeline:
         self.name, self.category = load(folder, "name"), load(folder, "category")
         self.parent, self.self_time = load(folder, "parent"), load(folder, "self")
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
-        #: Mask of matching names by search text; only the last search.
-        self.searched: dict[str, NDArray[np.bool_]] = {}
+        #: Newest searches by text (store/timeline/matches.py).
+        self.searched: dict[str, Any] = {}
         self.levels = Levels(folder, meta["levels"])
         self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
         self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")
@@ -134,8 +136,11 @@ class Timeline:
 
     def category_of(self, slice_id: int) -> str:
         """Category of a slice; "" where it has none."""
-        category = int(self.category[slice_id])
-        return self._categories[category] if category >= 0 else ""
+        return self.category_name(int(self.category[slice_id]))
+
+    def category_name(self, code: int) -> str:
+        """A category by its value in `category`; "" for -1."""
+        return self._categories[code] if code >= 0 else ""
 
     def detail(self, slice_id: int) -> SliceDetailJson:
         """Details of a slice; `slice_id` must be valid. The caller adds `kernel` and `derived`."""
@@ -169,15 +174,41 @@ class Timeline:
         offset, length = int(self._args_offset[slice_id]), int(self._args_length[slice_id])
         if offset < 0:
             return {}, ""
-        blob = bool(self._meta["args_blob"])
         try:
-            with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
-                if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
-                    return None, Message("error.file_changed", file=self.source)
+            with self.open_args() as file:
                 found = decode(file.read(offset, length))
+        except NotFound as error:
+            return None, error.message
         except OSError as error:
             return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
+
+    def args_bytes(self, ids: Index) -> list[bytes]:
+        """Args of slices as the file has them, read in file order; b"" where a slice has none, or the file cannot be read."""
+        begin, length = self.args_bounds(ids)
+        order = np.argsort(begin, kind="stable")
+        found = [b""] * len(ids)
+        with suppress(NotFound, OSError), self.open_args() as file:
+            for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
+                found[place] = data
+        return found
+
+    def args_of(self, ids: Index) -> Iterator[dict[str, Any] | None]:
+        """Args of slices with plain numbers; {} where a slice has none, None where they are not an object."""
+        return (read_object(data) if data else {} for data in self.args_bytes(ids))
+
+    @contextmanager
+    def open_args(self) -> Iterator[ArgsFile]:
+        """The file that holds the args. Raises OSError; NotFound if the trace changed since it was read."""
+        blob = bool(self._meta["args_blob"])
+        with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
+            if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
+                raise NotFound(Message("error.file_changed", file=self.source), Message("hint.file_changed"))
+            yield file
+
+    def args_bounds(self, ids: Index) -> tuple[Index, Index]:
+        """(offset, length) of the args of slices in that file; offset -1: no args."""
+        return self._args_offset[ids].astype(np.int64), self._args_length[ids].astype(np.int64)
 
     def flows(self, slice_id: int) -> list[FlowJson]:
         """Flows that start or end at a slice."""

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tb_npu_plugin.analysis.communication.waiting import Waits
-from tb_npu_plugin.analysis.derived import communication
+from tb_npu_plugin.analysis.derived import communication, peers
 from tb_npu_plugin.analysis.derived.model import CounterRow, SliceRow
 from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.server.timeline_params import is_derived
 from tb_npu_plugin.tables import NULL_INT
+from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.derived import derived_json, facts_json
 from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, Derived, open_derived
+from tb_npu_plugin.views.device_steps import step_marks
+from tb_npu_plugin.views.registry import VIEWS
+from tests.conftest import FIXTURES
 from tests.support.idle import GC, US, idle_span
-from tests.support.span import TestSpan, table_of
-from tests.support.trace import decode
+from tests.support.span import TestSpan, found_spans, table_of
+from tests.support.trace import decode, event, metadata, open_trace
 
 GET = dict(ROUTES)
 WINDOW = {"t0": "0", "t1": "1000000", "px": "1"}
@@ -50,6 +59,8 @@ def test_numbers_of_derived_rows_and_slices_are_beyond_those_of_the_trace() -> N
     assert is_derived(rows) and not is_derived({"rows": "4096-8191"})
     header, bars = decode(GET["slices"](derived.timeline, rows)[0])
     assert bars["id"].tolist() == [FIRST_SLICE, FIRST_SLICE + 1, FIRST_SLICE + 2]
+    _, long = decode(GET["slices"](derived.timeline, {**rows, "q": "dur>=300us"})[0])
+    assert long["id"].tolist() == [FIRST_SLICE + 1, FIRST_SLICE + 2]
     name = header["names"][bars["name"][1]]
     at = {"name": name, "at": str(int(bars["start"][1]) + int(header["base"]) - derived.timeline.base_ns)}
     assert is_derived(at)
@@ -120,6 +131,68 @@ def test_communication_is_split_without_overlap() -> None:
         ("unsplit", 300, 350),
     ]
     assert [part.title for part in row.parts if part.id.startswith("waiting")] == ["Waiting for rank 5"]
+
+
+def test_tasks_of_a_plane_belong_to_the_peer_that_they_name(tmp_path: Path) -> None:
+    """Two planes move data to local 1 at once; it is awaited before, and for a moment meanwhile. Others name no peer."""
+
+    def task(name: str, start: int, dur: int, plane: int, target: Any) -> dict[str, Any]:
+        return event(name, start, dur, plane, 1, args={"src rank": 0, "dst rank": target})
+
+    tracks = {1: "Group g Communication", 2: "Plane 0", 3: "Plane 1"}
+    events = [
+        metadata("process_name", 1, name="Communication"),
+        *(metadata("thread_name", 1, tid, name=name) for tid, name in tracks.items()),
+        *(metadata("thread_sort_index", 1, tid, sort_index=tid) for tid in tracks),
+        event("hcom", 0, 100, 1, 1),
+        *(task(*one) for one in [("Notify_Wait", 10, 20, 2, 1), ("Memcpy", 30, 30, 2, 1), ("Memcpy", 50, 20, 3, 1)]),
+        *(
+            task(*one)
+            for one in [("Notify_Wait", 35, 5, 3, 1), ("Reduce", 80, 10, 3, 7), ("Notify_Record", 70, 5, 2, 1)]
+        ),
+        *(task(*one) for one in [("Local", 0, 5, 2, 0), ("None", 90, 5, 2, 2**32 - 1), ("Text", 95, 2, 2, "1")]),
+    ]
+    timeline, _ = open_trace(events, tmp_path)
+    run = SimpleNamespace(rank_of=lambda group, peer: 5 if (group, peer) == ("g", 1) else None)
+    source: Any = SimpleNamespace(communication=run, timeline=timeline)
+    found = [
+        (row.title, [(row.parts[part].id, start // 1000, end // 1000) for part, start, end in zip(*columns)])
+        for row in peers.rows(source)
+        for columns in [(row.part.tolist(), row.start.tolist(), row.end.tolist())]
+    ]
+    assert found == [
+        ("Communication with rank 5", [("wait", 10, 30), ("move", 30, 70)]),
+        ("Communication with local 7 of g", [("move", 80, 90)]),
+    ]
+
+
+def test_figures_of_derived_rows_and_steps_are_those_of_the_views(tmp_path: Path) -> None:
+    folder = min((FIXTURES / "demo" / "transformer_slow_rank").glob("*_ascend_pt"))
+    shutil.copytree(folder, tmp_path / "run" / folder.name)
+    (span,) = found_spans(tmp_path / "run")
+    span.timeline, _ = open_trace((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text(), tmp_path)
+
+    def data(view: str) -> Any:
+        chosen = next(one for one in VIEWS if one.id == view)
+        result = chosen.build(ViewInput([span], {param.name: param.default for param in chosen.params}))
+        return json.loads(encode_json(result.data))
+
+    rows = {row.id: row for row in derived_rows(span) if isinstance(row, SliceRow)}
+
+    def total(row: str, part: str) -> int:
+        found = [at for at, one in enumerate(rows[row].parts) if one.id.startswith(part)]
+        return int((rows[row].end - rows[row].start)[np.isin(rows[row].part, found)].sum())
+
+    causes = {one["cause"]: one["time_ns"] for one in data("idle")["causes"]}
+    assert {cause: total("idle", cause) for cause in causes} == causes
+    assert sum(causes.values()) == pytest.approx(sum(step["free"] for step in data("overview")["steps"]), abs=500)
+    budgets = data("distributed")["budgets"]
+    assert total("communication", "waiting") == sum(one["waiting"] for one in budgets if one["step"] is not None) > 0
+    marks = step_marks(span, 0)["steps"]
+    assert [(one["step"], one["end"] - one["start"]) for one in marks] == [
+        (one["step"], sum(time or 0 for part, time in one["parts"].items() if part != "preparing"))
+        for one in data("overview")["steps"]
+    ]
 
 
 def test_nothing_is_derived_without_steps_and_launches() -> None:

@@ -170,3 +170,16 @@ def test_the_collective_at_which_the_others_wait_longest_for_a_rank() -> None:
     assert (run.longest_hold("s0"), run.longest_hold("s2")) == (None, None)
     assert RunCommunication(spans[:1]).longest_hold("s0") is None
     assert RunCommunication([]).longest_hold("s0") is None
+
+
+def test_clocks_come_from_kernels_where_communication_files_convert_the_clock_in_another_way() -> None:
+    def rank(clock_of_file: int, clock_of_kernels: int) -> TestSpan:
+        of_file = ops([4, 5, 6], clock_of_file)
+        starts, names = ops([4, 5, 6], clock_of_kernels).ints("start_ns"), of_file.text("name")
+        rows = [{"name": names[row], "core": "HCCL", "start_ns": int(starts[row]), "dur_ns": MS} for row in range(3)]
+        return TestSpan({"comm_ops": of_file, "kernels": table_of("kernels", rows)})
+
+    ranks = [rank(0, 0), rank(-20_350, 14_516)]
+    assert RunCommunication(ranks).clocks[1].offset == 14_516
+    del ranks[1].tables["kernels"]
+    assert RunCommunication(ranks).clocks[1].offset == -20_350

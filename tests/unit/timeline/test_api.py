@@ -72,6 +72,23 @@ def test_what_began_long_before_the_window_does_not_cost_its_precision(tmp_path:
     assert header["far"] == [[0, 0, 100_000_000_000]], "its own times are told apart"
 
 
+def test_bars_have_the_category_of_their_longest_slice(tmp_path: Path) -> None:
+    """A name of two categories is there twice; without categories, each name once."""
+    kinds = ["cpu_op", "", "enqueue"]
+    events = [
+        event(f"op{at % 2}", 10 * at, 1 + at % 5, **({"cat": kinds[at % 3]} if at % 3 != 1 else {})) for at in range(60)
+    ]
+    timeline, _ = open_trace(events, tmp_path)
+    for px in (1, 40_000):
+        header, bars = decode(GET["slices"](timeline, {"rows": "0", "t0": "0", "t1": "1000000", "px": str(px)})[0])
+        found = [(header["names"][one], header["categories"][one]) for one in bars["name"].tolist()]
+        assert found == [(timeline.brief(one)["name"], timeline.category_of(one)) for one in bars["id"].tolist()]
+    assert len(header["names"]) == len(header["categories"]) == len(set(found)) > 2
+    plain, _ = open_trace([event("a", 0, 1), event("a", 5, 1)])
+    header, _ = decode(GET["slices"](plain, {"rows": "0", "t0": "0", "t1": "9000", "px": "1"})[0])
+    assert (header["names"], header["categories"]) == (["a"], [""])
+
+
 def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
     answer: Any = GET["search"](timeline, {"q": "ADD", "limit": "2"})[0]
     found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]

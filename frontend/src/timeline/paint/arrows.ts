@@ -2,7 +2,7 @@
 
 import { levelOf } from "../cache";
 import type { ArrowSet } from "../decode";
-import { ROWS_PER_TRACK } from "../rows";
+import { ROWS_PER_TRACK } from "../lanes";
 import { rowPlaces, type Scene, shownRange, timeWidth } from "../scene";
 import { timeAt, xAt } from "../viewport";
 

@@ -54,13 +54,7 @@ export class GutterPainter {
   private paintItem(scene: Scene, section: Section, item: Item): void {
     const y = item.y + section.shift;
     if (item.kind === "process") this.paintProcess(scene, item, y);
-    else
-      this.paintTrack(
-        scene,
-        item,
-        y,
-        section.shift === 0 && item.pinned && section.bottom === scene.layout.pinnedHeight,
-      );
+    else this.paintTrack(scene, item, y, section.items === scene.layout.pinned);
   }
 
   private paintProcess(scene: Scene, item: ProcessItem, y: number): void {
@@ -71,7 +65,8 @@ export class GutterPainter {
     paintArrow(context, 9, y + HEADER_HEIGHT / 2, item.collapsed, theme.text);
     context.font = HEADER_FONT;
     context.fillStyle = theme.text;
-    const name = this.headers.fit(item.process.name, scene.width - INDENT);
+    const title = [item.process.rank, item.process.name].filter(Boolean).join(" · ");
+    const name = this.headers.fit(title, scene.width - INDENT);
     context.fillText(name, INDENT - 2, y + HEADER_HEIGHT / 2 + 0.5);
     const after = INDENT + 6 + this.headers.width(name);
     context.font = LABEL_FONT;
@@ -88,7 +83,8 @@ export class GutterPainter {
     const middle = y + BAR / 2 + 1;
     context.font = LABEL_FONT;
     context.fillStyle = hovered ? theme.text : theme.muted;
-    const name = withProcess ? `${item.process.name} · ${trackLabel(item.thread)}` : trackLabel(item.thread);
+    const owner = item.process.rank ?? item.process.name;
+    const name = withProcess ? `${owner} · ${trackLabel(item.thread)}` : trackLabel(item.thread);
     const room = gutter - INDENT - 6 - (hovered || item.pinned ? PIN_WIDTH - 6 : 0);
     context.fillText(this.fitter.fit(name, room), INDENT, middle);
     if (item.thread.rows > 1 || item.thread.kind === "counter") {

@@ -21,12 +21,13 @@ export class OverlayPainter {
     context.beginPath();
     context.rect(gutter, 0, timeWidth(scene), height);
     context.clip();
-    for (const mark of scene.marks) this.paintBand(scene, mark, 0.08, 0);
+    for (const mark of scene.marks) this.paintBand(scene, mark, 0.08, scene.theme.mark(mark.colour).fill);
     if (scene.area) this.paintArea(scene);
     this.paintPointer(scene);
     if (scene.hover) this.outline(scene, scene.hover, 1, scene.theme.text);
     for (const flow of scene.flows) paintFlow(context, scene, flow);
     if (scene.selected) this.outline(scene, scene.selected, 2, scene.theme.accent);
+    if (scene.second) this.outline(scene, scene.second, 2, scene.theme.text);
     this.paintValues(scene);
     context.restore();
   }
@@ -52,16 +53,16 @@ export class OverlayPainter {
     }
   }
 
-  private paintBand(scene: Scene, range: Range, strength: number, top: number): void {
+  private paintBand(scene: Scene, range: Range, strength: number, colour: string): void {
     const { context } = this;
     const left = scene.gutter + xAt(scene.view, range.start);
     const right = scene.gutter + xAt(scene.view, range.end);
-    context.fillStyle = scene.theme.accent;
+    context.fillStyle = colour;
     context.globalAlpha = strength;
-    context.fillRect(left, top, right - left, scene.height - top);
+    context.fillRect(left, 0, right - left, scene.height);
     context.globalAlpha = 1;
-    context.fillRect(Math.round(left), top, 1, scene.height - top);
-    context.fillRect(Math.round(right) - 1, top, 1, scene.height - top);
+    context.fillRect(Math.round(left), 0, 1, scene.height);
+    context.fillRect(Math.round(right) - 1, 0, 1, scene.height);
   }
 
   /** Draws the dragged range with its length; its rows are tinted more. */
@@ -69,7 +70,7 @@ export class OverlayPainter {
     const { context } = this;
     const { area, theme, gutter, view } = scene;
     if (!area) return;
-    this.paintBand(scene, area, area.tracks ? 0.05 : 0.14, 0);
+    this.paintBand(scene, area, area.tracks ? 0.05 : 0.14, theme.accent);
     const left = gutter + xAt(view, area.start);
     const right = gutter + xAt(view, area.end);
     if (area.tracks) {

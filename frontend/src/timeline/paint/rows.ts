@@ -4,6 +4,7 @@ import { levelOf, type PieceCache, partsOf } from "../cache";
 import { mix, pixelOf } from "../colours";
 import type { SliceRow } from "../decode";
 import { endOf, startOf } from "../decode";
+import { isDerivedTrack } from "../derived";
 import { type Lookup, Lookups, labelColour } from "../lookup";
 import { clearLine, drawRow, type Line, newLine, stampColumns, stampLine } from "../raster";
 import { BAR, type Bar, barsIn, itemsIn } from "../rows";
@@ -12,6 +13,7 @@ import { type Scene, type Section, sections, shownRange, timeWidth } from "../sc
 import { LABEL_FONT } from "../theme";
 import { xAt } from "../viewport";
 import { paintCounter } from "./counter";
+import { paintStepLines } from "./steps";
 import { TextFitter } from "./text";
 
 /** Bars narrower than this (CSS pixels) have no label. */
@@ -50,6 +52,7 @@ export class RowPainter {
     for (const section of sections(scene)) this.paintSection(scene, section, pixels, blank, labels);
     this.context.putImageData(this.image, Math.round(scene.gutter * scene.ratio), 0);
     this.context.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0);
+    paintStepLines(this.context, scene);
     this.paintCounters(scene);
     this.paintLabels(scene, labels);
   }
@@ -76,13 +79,18 @@ export class RowPainter {
     for (const bar of barsIn(section.items, from, to)) {
       const y = bar.y + section.shift;
       const place: [number, number] = [Math.round(y * ratio), Math.round((y + BAR) * ratio)];
-      const found = this.drawBars(scene, caches.slices, bar, line);
+      const isSearched = scene.needle !== "" && !isDerivedTrack(bar.item.thread.track);
+      const found = this.drawBars(scene, caches.slices, bar, line, isSearched);
       if (!found) stampLine(pixels, pending, clip(y), clip(y + BAR));
       stampColumns(pixels, line, place, edges, { grain, least: 0 });
-      for (const label of found ?? []) labels.push({ ...label, y, section });
-      if (scene.needle === "") continue;
-      this.drawBars(scene, caches.hits, bar, line);
-      stampColumns(pixels, line, place, edges, { grain, least: HIT_LEAST * grain });
+      let shown = found ?? [];
+      if (isSearched) {
+        const hits = this.drawBars(scene, caches.hits, bar, line, false) ?? [];
+        stampColumns(pixels, line, place, edges, { grain, least: HIT_LEAST * grain });
+        const lit = new Set(hits.map(({ row, index }) => row.id[index]));
+        shown = [...shown.filter(({ row, index }) => !lit.has(row.id[index])), ...hits];
+      }
+      for (const label of shown) labels.push({ ...label, y, section });
     }
   }
 
@@ -92,13 +100,15 @@ export class RowPainter {
     cache: PieceCache<SliceRow>,
     bar: Bar,
     line: Line,
+    isDimmed: boolean,
   ): Omit<Label, "y" | "section">[] | null {
     const { start, end } = shownRange(scene);
     clearLine(line);
     const pieces = cache.pieces(bar.row, start, end, levelOf(line.scale));
     const labels: Omit<Label, "y" | "section">[] = [];
+    const mode = isDerivedTrack(bar.item.thread.track) ? "name" : scene.colours;
     for (const [{ data: row }, begin, stop] of partsOf(pieces, start, end)) {
-      const lookup = this.lookups.get(row.names, bar.item.process.name, scene);
+      const lookup = this.lookups.get(row, bar.item.process.name, scene, isDimmed, mode);
       const column = (time: number) =>
         Math.min(Math.max(Math.ceil((time - line.start) / line.scale), 0), line.fill.length);
       line.wide = [];
@@ -119,7 +129,7 @@ export class RowPainter {
 
   private paintLabels(scene: Scene, labels: readonly Label[]): void {
     const { context } = this;
-    const { gutter, view, theme } = scene;
+    const { gutter, view } = scene;
     context.font = LABEL_FONT;
     context.textAlign = "left";
     context.textBaseline = "middle";
@@ -135,7 +145,7 @@ export class RowPainter {
         const name = row.name[index] as number;
         const text = this.fitter.fit(lookup.texts[name] ?? "", right - left - 2 * LABEL_PAD);
         if (!text) continue;
-        context.fillStyle = labelColour(lookup, name, theme);
+        context.fillStyle = labelColour(lookup, row, index);
         context.fillText(text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);
       }
       context.restore();

@@ -3,14 +3,16 @@
 import { duration } from "../../base/format";
 import { levelOf } from "../cache";
 import { pixelOf } from "../colours";
+import { ROWS_PER_TRACK } from "../lanes";
 import { Lookups } from "../lookup";
 import { drawRow, newLine, stampColumns } from "../raster";
-import { findTrack, ROWS_PER_TRACK } from "../rows";
+import { findTrack } from "../rows";
 import { niceStep, tickLabel, ticks } from "../ruler";
 import { type Scene, timeWidth } from "../scene";
-import { LABEL_FONT, type Theme } from "../theme";
+import { LABEL_FONT } from "../theme";
 import { fit, timeAt, type View, xAt } from "../viewport";
 import { TICK_SPACING } from "./rows";
+import { stepPlaces } from "./steps";
 import { TextFitter } from "./text";
 
 export const MINIMAP_HEIGHT = 22;
@@ -23,6 +25,7 @@ const MARK_MOST = 160;
 /** A text on the ruler and its box. */
 interface Label {
   text: string;
+  colours: { fill: string; text: string };
   left: number;
   right: number;
 }
@@ -74,7 +77,7 @@ export class TopPainter {
       const { start, end } = scene.limits;
       const piece = scene.caches.slices.pieces(row, start, end, levelOf(line.scale))[0];
       if (piece) {
-        const lookup = this.lookups.get(piece.data.names, process, scene);
+        const lookup = this.lookups.get(piece.data, process, scene, scene.needle !== "");
         drawRow(piece.data, line, { ...lookup, edge: lookup.fill });
       }
       const [top, bottom] = [LANE_TOP + index * lane, LANE_TOP + (index + 1) * lane - (lane > 3 ? 1 : 0)];
@@ -92,8 +95,10 @@ export class TopPainter {
     const x = (time: number) => gutter + xAt(all, time);
     context.fillStyle = theme.text;
     for (const hit of scene.hits) context.fillRect(Math.round(x(hit)), MINIMAP_HEIGHT - 4, 1, 3);
-    context.fillStyle = theme.accent;
-    for (const mark of scene.marks) context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
+    for (const mark of scene.marks) {
+      context.fillStyle = theme.mark(mark.colour).fill;
+      context.fillRect(x(mark.start), 0, Math.max(x(mark.end) - x(mark.start), 2), 3);
+    }
     const left = Math.max(x(view.start), gutter);
     const right = Math.min(x(timeAt(view, width)), gutter + width);
     context.fillStyle = theme.text;
@@ -123,6 +128,7 @@ export class TopPainter {
     context.clip();
     context.textAlign = "left";
     const pointer = this.pointerLabel(scene);
+    const steps = this.paintSteps(scene);
     const labels = [...this.markLabels(scene), ...(pointer ? [pointer] : [])];
     for (const tick of ticks(view, width, TICK_SPACING, scene.zero)) {
       const x = Math.round(gutter + tick.x);
@@ -130,34 +136,57 @@ export class TopPainter {
       context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
       context.fillStyle = theme.muted;
       const end = x + 6 + context.measureText(tick.label).width;
-      const hidden = labels.some((label) => x < label.right && end > label.left);
+      const hidden = [...steps, ...labels].some((label) => x < label.right && end > label.left);
       if (tick.label && !hidden && end <= scene.width)
         context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
-    for (const label of labels) this.paintLabel(label, theme);
+    for (const label of labels) this.paintLabel(label);
     context.restore();
+  }
+
+  /** Draws where each step begins, with its name where there is room. Returns the room that the names take. */
+  private paintSteps(scene: Scene): Pick<Label, "left" | "right">[] {
+    const { context } = this;
+    const { theme } = scene;
+    return stepPlaces(scene).flatMap(({ name, left, right }) => {
+      context.fillStyle = theme.text;
+      context.fillRect(left, MINIMAP_HEIGHT, 1, RULER_HEIGHT);
+      const text = this.fitter.fit(name, right - left - 10);
+      if (text !== name) return [];
+      const width = this.fitter.width(text) + 8;
+      context.fillStyle = theme.band;
+      context.fillRect(left + 1, MINIMAP_HEIGHT + 3, width, RULER_HEIGHT - 6);
+      context.fillStyle = theme.text;
+      context.fillText(text, left + 5, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+      return [{ left, right: left + width }];
+    });
   }
 
   /** Names of the marks and their positions, each cut where the next one begins. */
   private markLabels(scene: Scene): Label[] {
     const { gutter, view, width } = scene;
     const places = scene.marks
-      .map((mark) => ({ name: mark.name, x: gutter + xAt(view, mark.start), end: gutter + xAt(view, mark.end) }))
+      .map((mark) => ({ mark, x: gutter + xAt(view, mark.start), end: gutter + xAt(view, mark.end) }))
       .filter(({ x, end }) => end >= gutter && x <= width)
       .sort((a, b) => a.x - b.x);
-    return places.map(({ name, x }, index) => {
+    return places.map(({ mark, x }, index) => {
       const left = Math.max(Math.round(x), gutter);
       const room = Math.min((places[index + 1]?.x ?? width) - left - 2, MARK_MOST);
-      const text = this.fitter.fit(name, room - 8);
-      return { text, left, right: left + (text ? this.fitter.width(text) + 8 : 4) };
+      const text = this.fitter.fit(mark.name, room - 8);
+      return {
+        text,
+        colours: scene.theme.mark(mark.colour),
+        left,
+        right: left + (text ? this.fitter.width(text) + 8 : 4),
+      };
     });
   }
 
-  private paintLabel({ text, left, right }: Label, theme: Theme): void {
+  private paintLabel({ text, colours, left, right }: Label): void {
     const { context } = this;
-    context.fillStyle = theme.accent;
+    context.fillStyle = colours.fill;
     context.fillRect(left, MINIMAP_HEIGHT + 3, right - left, RULER_HEIGHT - 6);
-    context.fillStyle = theme.surfaceText;
+    context.fillStyle = colours.text;
     context.fillText(text, left + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
   }
 
@@ -170,6 +199,7 @@ export class TopPainter {
     const text = tickLabel(Math.round(time / step) * step, step, niceStep(view.scale * TICK_SPACING));
     const width = this.context.measureText(text).width + 8;
     const left = Math.min(pointer.x + 1, scene.width - width);
-    return { text, left, right: left + width };
+    const { accent, surfaceText } = scene.theme;
+    return { text, colours: { fill: accent, text: surfaceText }, left, right: left + width };
   }
 }

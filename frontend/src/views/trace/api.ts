@@ -1,6 +1,6 @@
 /** Requests of the timeline (docs/http_api.md). */
 
-import { apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
+import { ApiError, apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
 import type {
   ChainJson,
   CountersJson,
@@ -11,11 +11,19 @@ import type {
   SearchJson,
   SliceDetailJson,
   StatsJson,
+  StepMarkJson,
+  StepMarksJson,
   TableJson,
 } from "../../api/types.gen";
+import { t } from "../../i18n";
 import type { Window } from "../../timeline/cache";
+import type { PartState } from "../../timeline/decode";
+import { laneOffset, laneOfSlice } from "../../timeline/lanes";
 import type { TimelineSource } from "../../timeline/loader";
-import type { Area } from "../../timeline/scene";
+import type { Area, Range } from "../../timeline/scene";
+import type { Lanes } from "./ranks/lanes";
+import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
+import { type LaneTimeline, requestRows } from "./ranks/row_source";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row";
@@ -27,24 +35,32 @@ export type Hit = SearchJson["hits"][number];
 export const SEARCH_LIMIT = 10_000;
 
 /**
- * The timeline of one reading of a trace. If the server has a newer reading, `onStale` is called and the request never
- * resolves: the caller asks again for the next reading.
+ * The timeline of one reading of a trace, and those of other ranks on the page. If the server has a newer reading,
+ * `onStale` is called and the request never resolves: the caller asks again for the next reading. Numbers and times are
+ * those of the page; search, statistics and arrows are of the open rank. `least`: shorter slices (ns) are left out of the rows.
  */
 export class TimelineApi {
   constructor(
     readonly span: string,
     private readonly version: string,
     private readonly onStale: () => void,
+    /** Epoch time (ns) of time 0. */
+    private readonly base = "0",
+    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload"> | null = null,
+    private readonly least: () => number = () => 0,
   ) {}
 
   get source(): TimelineSource {
     const range = ({ level, start, end }: Window) => ({ t0: start, t1: end, px: 2 ** level });
     return {
-      slices: (rows, window, exact, signal) =>
-        this.binary("slices", { rows, ...range(window), exact: Number(exact) }, signal),
-      hits: (q, rows, window, exact, signal) =>
-        this.binary("slices", { q, rows, ...range(window), exact: Number(exact) }, signal),
-      counter: (track, window, signal) => this.binary("counter", { track, ...range(window) }, signal),
+      rows: (query, needle, signal) =>
+        requestRows(
+          query,
+          needle || this.shown,
+          (lane) => this.timelineOf(lane),
+          (lane, state) => this.lose(lane, state),
+          signal,
+        ),
       arrows: (kind, window, signal) => this.binary("arrows", { kind, ...range(window) }, signal),
     };
   }
@@ -54,25 +70,36 @@ export class TimelineApi {
     return this.json("derived", {});
   }
 
-  slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {
-    return this.json("slice", { id }, signal);
+  /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
+  async steps(): Promise<StepMarkJson[]> {
+    return (await this.json<StepMarksJson>("steps", {})).steps;
+  }
+
+  async slice(id: number, signal?: AbortSignal): Promise<SliceDetailJson> {
+    const lane = await this.laneOf(id);
+    return placeDetail(await this.ofSlice("slice", id, lane, signal), lane.offset);
   }
 
   async flows(id: number, signal?: AbortSignal): Promise<FlowJson[]> {
-    return (await this.json<FlowsJson>("flows", { id }, signal)).flows;
+    const lane = await this.laneOf(id);
+    const { flows } = await this.ofSlice<FlowsJson>("flows", id, lane, signal);
+    return flows.map((flow) => placeFlow(flow, lane.offset));
   }
 
-  chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
-    return this.json("chain", { id }, signal);
+  async chain(id: number, signal?: AbortSignal): Promise<ChainJson> {
+    const lane = await this.laneOf(id);
+    return placeChain(await this.ofSlice("chain", id, lane, signal), lane.offset);
   }
 
-  descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
-    return this.json("descent", { id }, signal);
+  async descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
+    const lane = await this.laneOf(id);
+    return placeDescent(await this.ofSlice("descent", id, lane, signal), lane.offset);
   }
 
   /** All tasks of a descent as CSV. */
   descentCsvUrl(id: number): string {
-    return apiUrl("timeline/descent", { ...this.own, id, format: "csv" });
+    const { span, version, offset } = this.timelineOf(laneOfSlice(id)) ?? this.open;
+    return apiUrl("timeline/descent", { span, version, id: id - offset.slice, format: "csv" });
   }
 
   /** Id of the slice of this name that starts at or nearest to `at`; null if no slice has the name. */
@@ -83,6 +110,16 @@ export class TimelineApi {
   /** Hits around the first one that starts at `near` (ns) or later. */
   search(text: string, near: number, signal?: AbortSignal): Promise<SearchJson> {
     return this.json("search", { q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
+  }
+
+  /** A page of all slices of a search. */
+  hits(text: string, range: Range, query: Query, signal?: AbortSignal): Promise<TableJson> {
+    return this.json("members", { ...query, ...hitsQuery(text, range) }, signal);
+  }
+
+  /** All slices of a search as CSV. */
+  hitsCsvUrl(text: string, range: Range): string {
+    return apiUrl("timeline/members", { ...this.own, ...hitsQuery(text, range), format: "csv" });
   }
 
   /** Statistics of all slices of an area. */
@@ -110,8 +147,56 @@ export class TimelineApi {
     return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), by, format: "csv" });
   }
 
+  /** A range as a Chrome trace. */
+  chromeTrace({ start, end }: Range): Promise<ArrayBuffer> {
+    return this.current(getBinary("timeline/export", { ...this.own, t0: start, t1: end }));
+  }
+
+  chromeTraceUrl({ start, end }: Range): string {
+    return apiUrl("timeline/export", { ...this.own, t0: start, t1: end });
+  }
+
+  /** The search for the slices that the rows show; "": all. */
+  private get shown(): string {
+    const least = this.least();
+    return least > 0 ? `dur>=${least}ns` : "";
+  }
+
   private get own(): Query {
     return { span: this.span, version: this.version };
+  }
+
+  private get open(): LaneTimeline {
+    return { span: this.span, version: this.version, base: this.base, offset: laneOffset(0, 0) };
+  }
+
+  private timelineOf(lane: number): LaneTimeline | null {
+    return lane === 0 ? this.open : (this.lanes?.timelineOf(lane) ?? null);
+  }
+
+  /** The timeline of a slice, once it is loaded. */
+  private async laneOf(id: number): Promise<LaneTimeline> {
+    const lane = laneOfSlice(id);
+    if (lane > 0) await this.lanes?.load(lane);
+    const found = this.timelineOf(lane);
+    if (!found) throw new ApiError("not_found", t("trace.ranks.unreadable"), "", 404);
+    return found;
+  }
+
+  private async ofSlice<T>(route: string, id: number, lane: LaneTimeline, signal?: AbortSignal): Promise<T> {
+    const { span, version, offset } = lane;
+    const answer = getJson<T>(`timeline/${route}`, { span, version, id: id - offset.slice }, signal);
+    return this.current(answer, laneOfSlice(id));
+  }
+
+  /** Reacts to a rank that the server cannot show as requested. */
+  private async lose(lane: number, state: PartState): Promise<void> {
+    if (lane > 0) this.lanes?.reload(lane);
+    else if (state !== "stale") throw new ApiError(state, t("trace.ranks.unreadable"), "", 0);
+    else {
+      this.onStale();
+      await new Promise(() => {});
+    }
   }
 
   private json<T>(route: string, query: Query, signal?: AbortSignal): Promise<T> {
@@ -122,12 +207,13 @@ export class TimelineApi {
     return this.current(getBinary(`timeline/${route}`, { ...this.own, ...query }, signal));
   }
 
-  private async current<T>(answer: Promise<T>): Promise<T> {
+  private async current<T>(answer: Promise<T>, lane = 0): Promise<T> {
     try {
       return await answer;
     } catch (error) {
       if (!isStale(error)) throw error;
-      this.onStale();
+      if (lane > 0) this.lanes?.reload(lane);
+      else this.onStale();
       return new Promise(() => {});
     }
   }
@@ -136,6 +222,10 @@ export class TimelineApi {
 /** All tracks where `tracks` is null. */
 function areaQuery({ start, end, tracks }: Area): Query {
   return { t0: start, t1: end, tracks: tracks?.join(",") ?? null };
+}
+
+function hitsQuery(text: string, { start, end }: Range): Query {
+  return { q: text, t0: start, t1: end };
 }
 
 export function downloadUrl(span: string): string {

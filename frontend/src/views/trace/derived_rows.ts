@@ -56,7 +56,7 @@ export class DerivedRows {
   }
 
   private async fetch(api: TimelineApi): Promise<void> {
-    const found = await derivedRows(api);
+    const found = await whenRead(() => api.derived());
     if (this.request?.api === api) this.found = found;
   }
 
@@ -74,10 +74,11 @@ function emptyRow(name: string): ThreadJson {
   return { track, name, tid: "", kind: "slices", rows: 0, slices: 0, unit: "", max_value: null };
 }
 
-async function derivedRows(api: TimelineApi): Promise<DerivedJson> {
+/** Asks again while the server reads what the answer needs. */
+export async function whenRead<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      return await api.derived();
+      return await ask();
     } catch (error) {
       if (!(error instanceof ApiError && error.status === 503)) throw error;
       await new Promise((resolve) => setTimeout(resolve, RETRY_MS));

@@ -8,6 +8,7 @@ import { readStored, store } from "../../state/storage";
 import { Segments } from "../../widgets";
 import { MarksPanel } from "./marks/marks_panel";
 import { AreaPanel } from "./range/area_panel";
+import { StepsPanel } from "./ranks/steps_panel";
 import { HitsPanel } from "./search/hits_panel";
 import { SlicePanel } from "./selection/slice_panel";
 import type { PanelId, TraceSession } from "./session";
@@ -21,6 +22,7 @@ const TITLES: Record<PanelId, Key> = {
   area: "trace.panel.area",
   hits: "trace.panel.hits",
   marks: "trace.panel.marks",
+  steps: "trace.panel.steps",
 };
 
 export function Panel({ session }: { session: TraceSession }) {
@@ -88,6 +90,7 @@ function tabsOf(session: TraceSession): Tab[] {
   if (session.search.text.value) tabs.push(tab("hits", session.search.total.value));
   const marks = session.marks.all.value.length;
   if (marks > 0) tabs.push(tab("marks", marks));
+  if (session.ranks.steps.value.length > 0) tabs.push(tab("steps", null));
   return tabs;
 }
 
@@ -109,6 +112,7 @@ function content(session: TraceSession, shown: PanelId): ComponentChildren {
   if (shown === "area") return <AreaPanel session={session} />;
   if (shown === "hits") return <HitsPanel session={session} />;
   if (shown === "marks") return <MarksPanel session={session} />;
+  if (shown === "steps") return <StepsPanel session={session} />;
   return <SlicePanel session={session} />;
 }
 

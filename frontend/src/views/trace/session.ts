@@ -1,33 +1,40 @@
 /** State of one open timeline, between the engine, the server and the panels. */
 
-import { type Signal, signal } from "@preact/signals";
-import type { TraceJson } from "../../api/types.gen";
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import { ApiError } from "../../api/client";
+import type { StepMarkJson, TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
-import { t } from "../../i18n";
+import { t, textOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
+import type { Arrangement } from "../../timeline/arrangement";
 import { DERIVED } from "../../timeline/derived";
+import type { Display } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
-import { type LayoutState, processKey } from "../../timeline/rows";
+import { type LayoutState, processKey, type RowProcess } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
-import { DerivedRows } from "./derived_rows";
+import { DerivedRows, whenRead } from "./derived_rows";
 import { messageOf, offset } from "./format";
-import { formatArea, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
+import { formatArea, formatDisplay, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
 import { PendingLink } from "./link/pending_link";
 import { carryWindow, inheritedWindow, keepSpan, rememberWindow } from "./link/span_state";
 import { Marks } from "./marks/marks";
 import { AreaStats } from "./range/area_stats";
+import { closePair, pickSecond, type SlicePair } from "./ranks/align_pair";
 import type { RankPlace } from "./ranks/choice";
+import { followLanes } from "./ranks/follow_lanes";
+import { Lanes } from "./ranks/lanes";
 import { RanksState } from "./ranks/ranks_state";
+import type { OpenMenu } from "./ranks/row_menu";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
 import { homeRange, timelineData } from "./trace_data";
 
-export type PanelId = "slice" | "area" | "hits" | "marks";
+export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
 
 /** A bar under the pointer, or the name of a row with a help. */
 export interface Hovered {
@@ -41,7 +48,11 @@ export class TraceSession {
   /** The trace, or its beginning while it is read. */
   readonly reading: Signal<Reading>;
   readonly layout: Signal<LayoutState>;
+  readonly display: Signal<Display>;
   readonly hovered = signal<Hovered | null>(null);
+  /** Two slices to align. */
+  readonly pair = signal<SlicePair | null>(null);
+  readonly rowMenu = signal<OpenMenu | null>(null);
   readonly note = signal<Note | null>(null);
   readonly busy = signal(false);
   readonly panel = signal<PanelId>("slice");
@@ -55,14 +66,20 @@ export class TraceSession {
   readonly search: SearchState;
   readonly derived = new DerivedRows();
   readonly ranks: RanksState;
+  /** Rows of other ranks. */
+  readonly lanes: Lanes;
+  /** Processes of all ranks on the page. */
+  readonly processes: ReadonlySignal<RowProcess[]>;
   /** Counts the frames of the rows, for what follows their view. */
   readonly drawn = signal(0);
   engine: TimelineEngine | null = null;
   api: TimelineApi;
+  private stopLanes = () => {};
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   /** The reading whose derived rows are shown. */
   private shownFor: TimelineApi | null = null;
+  private steps: readonly StepMarkJson[] = [];
   private link: LinkState;
   /** The window taken over from the previous span; null once the user has moved it. */
   private inherited: Range | null = null;
@@ -78,6 +95,8 @@ export class TraceSession {
   ) {
     this.reading = signal({ data: this.derived.addTo(data), base });
     this.ranks = new RanksState(span);
+    this.lanes = new Lanes(this.ranks, () => this.base);
+    this.processes = computed(() => this.lanes.processes(this.data.processes));
     const kept = this.pending.keep(link, data.partial !== null);
     const checked = checkLink(kept, data);
     this.link = checked.link;
@@ -87,8 +106,9 @@ export class TraceSession {
       this.link = { ...this.link, range: this.inherited };
     }
     this.layout = signal(this.link.layout);
+    this.display = signal(this.link.display);
     this.arrows = signal(this.link.arrows);
-    this.api = this.apiOf(data);
+    this.api = this.apiOf(this.reading.peek());
     this.area = new AreaStats(() => this.api);
     this.search = new SearchState(() => this.api);
     this.selection = new Selection(this);
@@ -124,10 +144,15 @@ export class TraceSession {
         },
         picked: (bar) => {
           this.dismissNote();
+          closePair(this);
           this.selection.pick(bar);
         },
         area: (area) => void this.setArea(area),
         hovered: (bar, x, y) => this.hover(bar, x, y),
+        pickedSecond: (bar) => void pickSecond(this, bar),
+        menu: (item, x, y) => {
+          this.rowMenu.value = { item, x, y };
+        },
         layout: (state) => this.setLayout(state),
         failed: (error) => this.fail(error),
         loading: (busy) => {
@@ -135,9 +160,12 @@ export class TraceSession {
         },
       },
     );
-    this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data) });
+    const { colours } = this.display.peek();
+    this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data), colours });
+    this.stopLanes = followLanes(this);
     this.open(this.link);
     void this.loadDerived();
+    void this.loadSteps();
     if (this.link.search) void this.find(this.link.search, false);
   }
 
@@ -146,6 +174,8 @@ export class TraceSession {
     this.selection.stop();
     this.area.stop();
     this.search.stop();
+    this.lanes.stop();
+    this.stopLanes();
     this.engine?.destroy();
     this.engine = null;
   }
@@ -157,7 +187,7 @@ export class TraceSession {
     this.derived.clear();
     const after = { data: this.derived.addTo(data), base };
     const migration = migrateSelection(this.reading.peek(), after);
-    const api = this.apiOf(data);
+    const api = this.apiOf(after);
     this.engine?.renew({
       data: timelineData(after, this.derived.labels.peek(), api),
       layoutState: () => migration.layout(this.layout.peek()),
@@ -182,6 +212,7 @@ export class TraceSession {
     void this.search.renew(migration.shift).then(() => this.showHits());
     if (!this.pending.link) this.save(formatLayout(this.layout.peek()));
     void this.loadDerived();
+    void this.loadSteps();
     this.catchUp();
   }
 
@@ -202,6 +233,28 @@ export class TraceSession {
     }
   }
 
+  /** Loads the steps of a complete reading. */
+  private async loadSteps(): Promise<void> {
+    if (this.data.partial !== null) return;
+    const { api } = this;
+    try {
+      const found = await whenRead(() => api.steps());
+      if (api !== this.api) return;
+      this.steps = found;
+      this.showSteps();
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  /** Shows the steps on the ruler, in the current language. */
+  showSteps(): void {
+    const steps = this.steps.map(({ step, device, start, end }) => {
+      return { name: t("trace.step", { step }), device: device === null ? "" : String(device), start, end };
+    });
+    this.engine?.update({ steps });
+  }
+
   /** Unfolds the derived rows, and waits until they are shown. */
   async openDerived(): Promise<void> {
     const collapsedProcesses = new Set(this.layout.peek().collapsedProcesses);
@@ -214,7 +267,6 @@ export class TraceSession {
     this.derived.translate();
     const { data, base } = this.reading.peek();
     this.reading.value = { data: this.derived.addTo(data), base };
-    this.engine?.setRows({ processes: this.data.processes, labels: this.derived.labels.peek() });
   }
 
   /** Name of a slice as shown. */
@@ -222,8 +274,8 @@ export class TraceSession {
     return this.derived.labels.value.get(name)?.text ?? name;
   }
 
-  private apiOf(data: TraceJson): TimelineApi {
-    return new TimelineApi(this.span, data.version, this.onStale);
+  private apiOf({ data, base }: Reading): TimelineApi {
+    return new TimelineApi(this.span, data.version, this.onStale, base, this.lanes, () => this.display.peek().least);
   }
 
   /** Opens the link or slice that waited until more of the trace was read. */
@@ -233,7 +285,8 @@ export class TraceSession {
     else if (link && this.data.partial === null) {
       this.pending.clear();
       const { range, layout } = link;
-      this.setLayout({ ...this.layout.peek(), collapsedTracks: layout.collapsedTracks, pinned: layout.pinned });
+      const { collapsedTracks, pinned, arrangement } = layout;
+      this.setLayout({ ...this.layout.peek(), collapsedTracks, pinned, arrangement });
       if (range) this.engine?.goTo(range, 0);
       this.open(link);
     }
@@ -282,7 +335,7 @@ export class TraceSession {
     if (!(await this.search.run(text, this.engine?.scene.view.start))) return;
     this.showHits();
     if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
-    if (this.search.error.peek()) this.fail(this.search.error.peek());
+    if (this.search.error.peek()) this.failSearch(this.search.error.peek());
     if (text !== "" && go) await this.stepHit(1);
     if (text !== "") this.announcement.value = t("trace.said.hits", { total: this.search.total.value });
   }
@@ -296,12 +349,14 @@ export class TraceSession {
     const hit = await this.search.step(step, this.engine?.scene.view.start ?? 0);
     this.showHits();
     if (hit) await this.selection.select(hit[0], "sight");
-    else if (this.search.error.peek()) this.fail(this.search.error.peek());
+    else if (this.search.error.peek()) this.failSearch(this.search.error.peek());
   }
 
-  openHit(index: number): void {
-    const hit = this.search.open(index);
-    if (hit) void this.selection.select(hit[0], "fit");
+  /** A search with a mistake needs no retry. */
+  private failSearch(error: unknown): void {
+    const isMistake = error instanceof ApiError && error.code === "bad_request";
+    if (isMistake) this.say(`${messageOf(error)} · ${textOf(error, "hint")}`);
+    else this.fail(error);
   }
 
   /** Shows a slice by name, for a link from another view: the one at `time` if known, else the first. */
@@ -337,11 +392,24 @@ export class TraceSession {
     const run = places.peek().get(span)?.run.id;
     if (!this.engine || !run || span === this.span) return;
     this.remember(this.engine.scene.view);
+    if (this.ranks.isOther(span)) {
+      setParams({ run, worker, span, [KEYS.versus]: this.ranks.run }, true);
+      return;
+    }
     carryWindow(span, -this.ranks.shiftOf(span));
     setParams({ run, worker, span }, true);
   }
 
   // Rows
+
+  setDisplay(changes: Partial<Display>): void {
+    const before = this.display.peek();
+    const next = { ...before, ...changes };
+    this.display.value = next;
+    this.engine?.update({ colours: next.colours });
+    if (next.least !== before.least) this.engine?.reloadRows();
+    this.save(formatDisplay(next));
+  }
 
   setLayout(state: LayoutState): void {
     this.layout.value = state;
@@ -350,8 +418,14 @@ export class TraceSession {
     void this.loadDerived();
   }
 
+  /** Hides, shows and moves rows. */
+  arrange(changes: Partial<Arrangement>): void {
+    const layout = this.layout.peek();
+    this.setLayout({ ...layout, arrangement: { ...layout.arrangement, ...changes } });
+  }
+
   foldAll(fold: boolean): void {
-    const processes = fold ? this.data.processes.map(processKey) : [];
+    const processes = fold ? this.processes.peek().map(processKey) : [];
     this.setLayout({ ...this.layout.peek(), collapsedProcesses: new Set(processes), collapsedTracks: new Set() });
   }
 

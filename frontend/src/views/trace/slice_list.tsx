@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { absoluteNs } from "../../base/format";
-import { findTrack, trackLabel } from "../../timeline/rows";
+import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
 import { DataTable } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
@@ -69,8 +69,11 @@ function shownTable(session: TraceSession, table: TableJson): TableJson {
 export function rowNames(session: TraceSession, tracks: readonly unknown[]): string[] {
   const names = new Map<unknown, string>();
   for (const track of new Set(tracks)) {
-    const found = findTrack(session.data.processes, Number(track));
-    names.set(track, found ? `${found.process.name} · ${trackLabel(found.thread)}` : String(track));
+    const found = findTrack(session.processes.peek(), Number(track));
+    names.set(
+      track,
+      found ? `${processLabel({ ...found.process, label: "" })} · ${trackLabel(found.thread)}` : String(track),
+    );
   }
   return tracks.map((track) => names.get(track) ?? "");
 }

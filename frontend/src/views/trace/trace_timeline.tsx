@@ -14,7 +14,9 @@ import { KEYS, parseLink, parseMoment } from "./link/link";
 import { foreignNote, outdatedNote } from "./link/link_notice";
 import { enterSpan, spanChanges } from "./link/span_state";
 import { Panel } from "./panel";
+import { AlignPair } from "./ranks/align_pair";
 import { RankStrips } from "./ranks/rank_strips";
+import { RowMenu } from "./ranks/row_menu";
 import { ReadingBanner } from "./reading_banner";
 import { TraceSession } from "./session";
 import { Toolbar } from "./toolbar/toolbar";
@@ -79,9 +81,11 @@ export function TraceTimeline({ span, data, answer, onStale }: Props) {
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: an application element takes the keys itself */}
         <div ref={root} class="tl" role="application" tabIndex={0} aria-label={t("trace.canvas")} data-ready="no" />
         <NoteLine session={session} />
+        <AlignPair session={session} />
       </div>
       <Panel session={session} />
       <HoverTip session={session} />
+      <RowMenu session={session} />
       <div class="sr-only" role="status" aria-live="polite">
         {session.announcement.value}
       </div>
@@ -140,7 +144,10 @@ function useFollowTheme(session: TraceSession): void {
 
 function useFollowLanguage(session: TraceSession): void {
   const language = lang.value;
-  useEffect(() => session.showDerived(), [language, session]);
+  useEffect(() => {
+    session.showDerived();
+    session.showSteps();
+  }, [language, session]);
 }
 
 /**

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { DERIVED } from "../../../src/timeline/derived";
+import { ALL_SLICES } from "../../../src/timeline/display";
 import {
   formatArea,
+  formatDisplay,
   formatLayout,
   formatMarks,
   formatRange,
@@ -12,7 +14,7 @@ import {
   parseMoment,
   parseRange,
 } from "../../../src/views/trace/link/link";
-import { shortenName } from "../../../src/views/trace/marks/marks";
+import { shortenName } from "../../../src/views/trace/marks/mark_name";
 
 test("a range survives the link; nonsense does not", () => {
   expect(parseRange(formatRange({ start: 12.3456, end: 99 }))).toEqual({ start: 12.35, end: 99 });
@@ -52,8 +54,23 @@ test("rows survive the link", () => {
     collapsedTracks: new Set([3, 4]),
     pinned: [7, 2],
     filter: "Stream",
+    arrangement: {
+      hiddenProcesses: new Set(["CANN:4"]),
+      hiddenTracks: new Set([5]),
+      processOrder: ["CANN:4", "Python:1"],
+      trackOrder: [8, 7],
+    },
   };
   expect(parseLink({ ...formatLayout(layout), [KEYS.of]: "s" }, "s").layout).toEqual(layout);
+});
+
+test("the shown slices and their colours survive the link", () => {
+  const display = { least: 1500, colours: "duration" as const };
+  expect(parseLink(formatDisplay(display), "s").display).toEqual(display);
+  expect(Object.values(formatDisplay(ALL_SLICES))).toEqual(["", ""]);
+  for (const text of ["-1", "1.5", "x"]) {
+    expect(parseLink({ [KEYS.least]: text, [KEYS.colours]: "no" }, "s").display).toEqual(ALL_SLICES);
+  }
 });
 
 test("ids and times of another span are left out, names stay", () => {

@@ -45,12 +45,24 @@ describe("migrateSelection", () => {
       collapsedTracks: new Set([2]),
       pinned: [2, 0, 1],
       filter: "x",
+      arrangement: {
+        hiddenProcesses: new Set([":9"]),
+        hiddenTracks: new Set([1, 2]),
+        processOrder: ["CANN:12", ":9"],
+        trackOrder: [2, 0],
+      },
     };
     expect(migration.layout(state)).toEqual({
       collapsedProcesses: new Set(["Ascend Hardware:9", "CANN:12"]),
       collapsedTracks: new Set([4]),
       pinned: [4, 0],
       filter: "x",
+      arrangement: {
+        hiddenProcesses: new Set(["Ascend Hardware:9"]),
+        hiddenTracks: new Set([4]),
+        processOrder: ["CANN:12", "Ascend Hardware:9"],
+        trackOrder: [4, 0],
+      },
     });
   });
 });

@@ -7,8 +7,10 @@ import {
   parseAlignment,
   parseOffsets,
   shiftsOf,
+  shiftsOfOther,
 } from "../../../src/views/trace/ranks/alignment";
-import { formatChoice, parseChoice, rankSets, ranksOf } from "../../../src/views/trace/ranks/choice";
+import { formatChoice, pairedRanks, parseChoice, rankSets, ranksOf } from "../../../src/views/trace/ranks/choice";
+import { changeOf, stepPairs, stepTime } from "../../../src/views/trace/ranks/step_differences";
 import { decodeStrips, timesIn } from "../../../src/views/trace/ranks/strip_data";
 import { covers, windowAround } from "../../../src/views/trace/ranks/strip_window";
 
@@ -22,7 +24,7 @@ const line = (span: string, clock: [string, number, number] | null, more = {}) =
   start: 0,
   end: 9,
   clock: clock && { reference: clock[0], offset: clock[1], error: clock[2] },
-  steps: [{ step: "7", start: 1000 * Number(span.slice(1)) }],
+  steps: [{ step: "7", start: 1000 * Number(span.slice(1)), times: [4, 5] }],
   ...more,
 });
 const collective = {
@@ -38,6 +40,7 @@ const collective = {
 };
 const data: TraceRanksJson = {
   ranks: [],
+  parts: ["computing", "free"],
   lines: [line("s0", ["s0", 0, 0]), line("s1", ["s0", 100, 7]), line("s2", ["s0", 300, 4]), line("s3", null)],
   stragglers: ["s1"],
   groups: [],
@@ -90,6 +93,56 @@ describe("alignment", () => {
   });
 });
 
+describe("another run", () => {
+  /** Its clocks differ from those of the open run; step 9 of o1 starts at 5000. */
+  const step = (number: string, start: number, times = [8, 9]) => ({ step: number, start, times });
+  const lines = [
+    line("o1", ["o1", 0, 0], { rank: 1, start: 4000, steps: [step("9", 5000), step("10", 6000)] }),
+    line("o2", ["o1", 40, 3], { rank: 2, steps: [step("9", 5100, [])] }),
+  ];
+  const other = { ...data, lines, collectives: [] };
+  const moved = (align: string, hand = "", own: Pick<TraceRanksJson, "lines"> = data) =>
+    Object.fromEntries(
+      [...shiftsOfOther(own, other, "s1", parseAlignment(align), parseOffsets(hand))].map(([span, { ns }]) => [
+        span,
+        ns,
+      ]),
+    );
+
+  it("is moved as a whole, by the first step of the open rank and of the same rank", () => {
+    expect(moved("")).toEqual({ o1: 1000 - 5000, o2: 1000 - 5000 - 40 });
+    expect(moved("recorded")).toEqual({ o1: -4000, o2: -4000 });
+    expect(moved("", "o2:7,s1:100")).toEqual({ o1: -4100, o2: -4133 });
+    const bare = { lines: [line("s1", null, { steps: [], start: 12 })] };
+    expect(moved("", "", bare)).toEqual({ o1: 12 - 4000, o2: 12 - 4000 - 40 });
+  });
+
+  it("is aligned by a step that is chosen: each rank by its own", () => {
+    const own = { lines: [line("s1", null, { steps: [step("9", 70), step("10", 90)] })] };
+    expect(moved("step:10", "", own)).toEqual({ o1: 90 - 6000, o2: 90 - 6000 - 40 });
+    expect(moved("step:9", "", own)).toEqual({ o1: 70 - 5000, o2: 70 - 5100 });
+  });
+
+  it("has each rank below the same rank of the open run", () => {
+    const place = (span: string, rank: number | null) => ({ span, rank, worker: span, name: span, run: span[0] ?? "" });
+    const found = pairedRanks([place("a0", 0), place("a1", 1), place("ax", null)], [place("b1", 1), place("bx", null)]);
+    expect(found.map(({ span }) => span)).toEqual(["a0", "a1", "b1", "ax", "bx"]);
+  });
+
+  it("has its steps compared by number, else in order; those of unknown times are left out", () => {
+    const texts = (own: TraceRanksJson) =>
+      stepPairs(own, other).map(({ line, own, other }) => [line.span, own.step, other.step, stepTime(other)]);
+    expect(texts(data)).toEqual([["o1", "7", "9", 17]]);
+    const same = { ...data, lines: [line("s1", null, { steps: [step("8", 1), step("10", 2)] })] };
+    expect(texts(same)).toEqual([["o1", "10", "10", 17]]);
+    expect([changeOf(1000, 1009, 1000), changeOf(1000, 1010, 1000), changeOf(1000, 990, 1000)]).toEqual([
+      "muted",
+      "worse",
+      "good",
+    ]);
+  });
+});
+
 describe("choice of ranks", () => {
   const run = {
     id: "r",
@@ -133,7 +186,6 @@ describe("choice of ranks", () => {
 
 function answer(): ArrayBuffer {
   const header = {
-    base: "1000000000000000500",
     t0: 100,
     t1: 140,
     bins: 4,
@@ -159,14 +211,14 @@ function answer(): ArrayBuffer {
 }
 
 describe("strips", () => {
-  it("give the time of each part in any stretch, in the time of the open span", () => {
-    const found = decodeStrips(answer(), "1000000000000000000");
-    expect([found.start, found.end]).toEqual([600, 640]);
+  it("give the time of each part in any stretch", () => {
+    const found = decodeStrips(answer());
+    expect([found.start, found.end]).toEqual([100, 140]);
     const strip = found.strips.get("a");
     if (!strip) throw new Error("no strip");
-    expect(strip.waits).toEqual([{ start: 610, end: 620, rank: "5" }]);
-    expect(timesIn(found, strip, 600, 640)).toEqual([16, 24]);
-    expect(timesIn(found, strip, 605, 625)).toEqual([6, 14]);
+    expect(strip.waits).toEqual([{ start: 110, end: 120, rank: "5" }]);
+    expect(timesIn(found, strip, 100, 140)).toEqual([16, 24]);
+    expect(timesIn(found, strip, 105, 125)).toEqual([6, 14]);
     expect(timesIn(found, strip, 0, 9999)).toEqual([16, 24]);
     expect(found.strips.get("b")?.sums).toEqual([]);
   });

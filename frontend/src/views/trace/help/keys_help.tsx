@@ -7,6 +7,8 @@ import { Dialog } from "../../../widgets";
 const MOUSE: readonly [Key, Key][] = [
   ["trace.help.m.click", "trace.help.m.click.does"],
   ["trace.help.m.double", "trace.help.m.double.does"],
+  ["trace.help.m.second", "trace.help.m.second.does"],
+  ["trace.help.m.menu", "trace.help.m.menu.does"],
   ["trace.help.m.drag", "trace.help.m.drag.does"],
   ["trace.help.m.alt", "trace.help.m.alt.does"],
   ["trace.help.m.pan", "trace.help.m.pan.does"],

@@ -1,6 +1,8 @@
 /** The view state in a link. */
 
 import { DERIVED } from "../../../timeline/derived";
+import { ALL_SLICES, COLOUR_MODES, type Display } from "../../../timeline/display";
+import { isMarkColour } from "../../../timeline/mark_colours";
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
 
@@ -16,12 +18,20 @@ export const KEYS = {
   folded: "trace.folded",
   pinned: "trace.pins",
   filter: "trace.rows",
+  hidden: "trace.hidden",
+  hiddenRows: "trace.hidden_rows",
+  order: "trace.order",
+  rowOrder: "trace.row_order",
+  least: "trace.least",
+  colours: "trace.colours",
   marks: "trace.marks",
   arrows: "trace.arrows",
   derived: "trace.derived",
   ranks: "trace.ranks",
   align: "trace.align",
   offsets: "trace.offsets",
+  unfolded: "trace.unfolded",
+  versus: "trace.versus",
 } as const;
 
 export interface LinkState {
@@ -34,6 +44,7 @@ export interface LinkState {
   slice: number | null;
   search: string;
   layout: LayoutState;
+  display: Display;
   marks: Mark[];
   /** Kinds of flows with all arrows shown. */
   arrows: ReadonlySet<string>;
@@ -41,6 +52,10 @@ export interface LinkState {
 
 function numbers(text: string): number[] {
   return text.split(",").filter(Boolean).map(Number).filter(Number.isFinite);
+}
+
+function keys(text: string): string[] {
+  return text.split("|").filter(Boolean);
 }
 
 /** Parses "start,end" with start before end; null for anything else. */
@@ -72,21 +87,23 @@ export function formatArea(area: Area): string {
   return [formatRange(area), ...(area.tracks ?? [])].join(",");
 }
 
-/** Parses "start,end,name;...", sorted by start; names are escaped. Malformed marks are skipped. */
+/** Parses "start,end,name,colour;...", sorted by start; names are escaped. Malformed marks are skipped. */
 export function parseMarks(text: string): Mark[] {
   return text
     .split(";")
     .flatMap((part) => {
-      const [start, end, name = ""] = part.split(",");
+      const [start, end, name = "", colour] = part.split(",");
       const range = { start: Number(start), end: Number(end) };
       if (!start || !end || !Number.isFinite(range.start + range.end) || range.end < range.start) return [];
-      return [{ ...range, name: unescapeText(name) }];
+      return [{ ...range, name: unescapeText(name), ...(isMarkColour(colour) ? { colour } : {}) }];
     })
     .sort((a, b) => a.start - b.start);
 }
 
 export function formatMarks(marks: readonly Mark[]): string {
-  return marks.map((mark) => `${formatRange(mark)},${encodeURIComponent(mark.name)}`).join(";");
+  return marks
+    .map((mark) => `${formatRange(mark)},${encodeURIComponent(mark.name)}${mark.colour ? `,${mark.colour}` : ""}`)
+    .join(";");
 }
 
 function unescapeText(text: string): string {
@@ -118,26 +135,46 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
     slice: hasIds && /^\d+$/.test(slice) ? Number(slice) : null,
     search: get("search"),
     layout: {
-      collapsedProcesses: new Set([
-        ...get("closed").split("|").filter(Boolean),
-        ...(get("derived") === "1" ? [] : [DERIVED]),
-      ]),
+      collapsedProcesses: new Set([...keys(get("closed")), ...(get("derived") === "1" ? [] : [DERIVED])]),
       collapsedTracks: new Set(hasIds ? numbers(get("folded")) : []),
       pinned: hasIds ? numbers(get("pinned")) : [],
       filter: get("filter"),
+      arrangement: {
+        hiddenProcesses: new Set(keys(get("hidden"))),
+        hiddenTracks: new Set(hasIds ? numbers(get("hiddenRows")) : []),
+        processOrder: keys(get("order")),
+        trackOrder: hasIds ? numbers(get("rowOrder")) : [],
+      },
+    },
+    display: {
+      least: /^\d{1,15}$/.test(get("least")) ? Number(get("least")) : ALL_SLICES.least,
+      colours: COLOUR_MODES.find((mode) => mode === get("colours")) ?? ALL_SLICES.colours,
     },
     marks: own ? parseMarks(get("marks")) : [],
     arrows: new Set(get("arrows").split(",").filter(Boolean)),
   };
 }
 
-/** Parameters of folded, pinned and filtered rows. */
+/** Parameters of folded, pinned, filtered, hidden and moved rows. */
 export function formatLayout(state: LayoutState): Record<string, string> {
+  const { hiddenProcesses, hiddenTracks, processOrder, trackOrder } = state.arrangement;
   return {
     [KEYS.closed]: [...state.collapsedProcesses].filter((key) => key !== DERIVED).join("|"),
     [KEYS.derived]: state.collapsedProcesses.has(DERIVED) ? "" : "1",
     [KEYS.folded]: [...state.collapsedTracks].join(","),
     [KEYS.pinned]: state.pinned.join(","),
     [KEYS.filter]: state.filter,
+    [KEYS.hidden]: [...hiddenProcesses].join("|"),
+    [KEYS.hiddenRows]: [...hiddenTracks].join(","),
+    [KEYS.order]: processOrder.join("|"),
+    [KEYS.rowOrder]: trackOrder.join(","),
+  };
+}
+
+/** Parameters of the shown slices and their colours; those of ALL_SLICES are left out. */
+export function formatDisplay({ least, colours }: Display): Record<string, string> {
+  return {
+    [KEYS.least]: least === ALL_SLICES.least ? "" : String(least),
+    [KEYS.colours]: colours === ALL_SLICES.colours ? "" : colours,
   };
 }

@@ -5,6 +5,7 @@ import { t } from "../../../i18n";
 import { places, workerName } from "../../../state/catalog";
 import { setParams } from "../../../state/params";
 import { isDerivedSlice } from "../../../timeline/derived";
+import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import { findTrack } from "../../../timeline/rows";
 import { KEYS, type LinkState, parseLink } from "./link";
 import type { ForeignState } from "./span_state";
@@ -51,8 +52,9 @@ export function outdatedNote(params: Readonly<Record<string, string>>, span: str
 
 /** The items that this trace lacks as a note, and the link without them. */
 export function checkLink(link: LinkState, data: TraceJson): { link: LinkState; note: Note | null } {
-  const isHere = (track: number) => findTrack(data.processes, track) !== null;
-  const hasSlice = link.slice === null || link.slice < data.slices || isDerivedSlice(link.slice);
+  const isHere = (track: number) => laneOfTrack(track) > 0 || findTrack(data.processes, track) !== null;
+  const { slice } = link;
+  const hasSlice = slice === null || slice < data.slices || isDerivedSlice(slice) || laneOfSlice(slice) > 0;
   const hasArea = link.area?.tracks?.every(isHere) !== false;
   const missing = {
     slice: hasSlice ? null : link.slice,

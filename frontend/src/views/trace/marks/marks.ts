@@ -1,13 +1,14 @@
 /** Ranges and flags that the user named. */
 
 import { type Signal, signal } from "@preact/signals";
+import { saveJson } from "../../../base/save";
 import { t } from "../../../i18n";
+import type { MarkColour } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
 import { formatMarks, KEYS } from "../link/link";
 import type { TraceSession } from "../session";
-
-/** Longest name of a mark, in letters: it is part of the link. */
-const NAME = 60;
+import { shortenName } from "./mark_name";
+import { marksFromJson, marksToJson } from "./marks_file";
 
 export class Marks {
   readonly all: Signal<readonly Mark[]>;
@@ -44,6 +45,30 @@ export class Marks {
     this.set(this.all.peek().map((mark, place) => (place === index ? { ...mark, name: shortenName(name) } : mark)));
   }
 
+  recolour(index: number, colour: MarkColour): void {
+    this.set(this.all.peek().map((mark, place) => (place === index ? { ...mark, colour } : mark)));
+  }
+
+  /** Saves all marks as JSON. */
+  export(): void {
+    saveJson(marksToJson(this.all.peek(), this.session.base), "marks");
+  }
+
+  /** Adds the marks of a file; those that are there already are not added twice. */
+  async import(file: File): Promise<void> {
+    const found = marksFromJson(await file.text(), this.session.base);
+    if (!found) {
+      this.session.say(t("trace.marks.import.bad", { file: file.name }));
+      return;
+    }
+    const known = new Set(this.all.peek().map(keyOf));
+    const added = found.marks.filter((mark) => !known.has(keyOf(mark)));
+    this.set([...this.all.peek(), ...added].sort((a, b) => a.start - b.start));
+    const skipped = found.skipped > 0 ? ` ${t("trace.marks.import.skipped", { count: found.skipped })}` : "";
+    this.session.say(t("trace.marks.import.done", { count: added.length }) + skipped);
+    this.session.panel.value = "marks";
+  }
+
   remove(index: number): void {
     this.set(this.all.peek().filter((_, place) => place !== index));
   }
@@ -67,8 +92,7 @@ export class Marks {
   }
 }
 
-/** Cuts between code points: half of a surrogate pair is not valid in a link. */
-export function shortenName(name: string): string {
-  const letters = [...name];
-  return letters.length > NAME ? `${letters.slice(0, NAME - 1).join("")}…` : name;
+/** A file has whole ns. */
+function keyOf({ start, end, name }: Mark): string {
+  return `${Math.round(start)},${Math.round(end)},${name}`;
 }

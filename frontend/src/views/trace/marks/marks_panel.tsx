@@ -1,6 +1,7 @@
 /** The marks: named, in order, with the time from one to the next. */
 
 import { t } from "../../../i18n";
+import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
@@ -13,6 +14,14 @@ export function MarksPanel({ session }: { session: TraceSession }) {
         <h2>{t("trace.panel.marks")}</h2>
         <span class="muted">{t("trace.marks.about")}</span>
         <span class="grow" />
+        <button
+          type="button"
+          class="link"
+          data-tip={t("trace.marks.export.tip")}
+          onClick={() => session.marks.export()}
+        >
+          JSON ↓
+        </button>
         <button type="button" class="link" onClick={() => session.marks.set([])}>
           {t("trace.marks.clear")}
         </button>
@@ -20,6 +29,7 @@ export function MarksPanel({ session }: { session: TraceSession }) {
       <table class="trace-marks">
         <thead>
           <tr>
+            <th>{t("trace.marks.colour")}</th>
             <th>{t("trace.marks.column")}</th>
             <th class="figure">{t("col.start")}</th>
             <th class="figure">{t("col.duration")}</th>
@@ -50,6 +60,21 @@ function MarkRow({ session, mark, index, before }: RowProps) {
   const { start, end, name } = mark;
   return (
     <tr>
+      <td>
+        <select
+          class="field"
+          style={{ borderLeft: `6px solid var(${markToken(mark.colour)})` }}
+          value={mark.colour ?? MARK_COLOURS[0][0]}
+          aria-label={t("trace.marks.colour")}
+          onChange={(event) => session.marks.recolour(index, event.currentTarget.value as MarkColour)}
+        >
+          {MARK_COLOURS.map(([colour]) => (
+            <option key={colour} value={colour}>
+              {t(`trace.marks.colour.${colour}`)}
+            </option>
+          ))}
+        </select>
+      </td>
       <td>
         <input
           class="field"

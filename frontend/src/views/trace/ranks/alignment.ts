@@ -1,6 +1,7 @@
 /** Alignment of ranks: the offset to add to the times of each. */
 
-import type { TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+import type { DeviceStepJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
+import { isSameRank } from "./choice";
 
 /** How ranks are aligned: by estimated clocks, as recorded, by the start of a step, by the end of a collective. */
 export type Alignment =
@@ -15,8 +16,8 @@ export interface Shift {
   ns: number;
   /** Error of the clocks, ns; null: the offset is not an estimate. */
   error: number | null;
-  /** How the offset came about: the chosen alignment, clocks for a rank outside it, or nothing. */
-  by: "alignment" | "clock" | "unknown";
+  /** How the offset came about: the chosen alignment, clocks for a rank outside it, nothing; or the rank is of another run. */
+  by: "alignment" | "clock" | "unknown" | "run";
 }
 
 /** Identifies a collective in a link. */
@@ -80,6 +81,51 @@ export function shiftsOf(
     );
   }
   return shifts;
+}
+
+/**
+ * The offsets of the ranks of another run: it is moved as a whole, so that a step of the open rank and that of its pair start
+ * together; without steps, the first device tasks. Times of each run are ns after its own base.
+ */
+export function shiftsOfOther(
+  own: Pick<TraceRanksJson, "lines">,
+  other: Pick<TraceRanksJson, "lines" | "collectives">,
+  open: string,
+  alignment: Alignment,
+  byHand: ReadonlyMap<string, number>,
+): Map<string, Shift> {
+  const line = own.lines.find(({ span }) => span === open);
+  const pair = other.lines.find((one) => line && isSameRank(line, one)) ?? other.lines[0];
+  if (!line || !pair) return new Map();
+  const steps = pairSteps(line.steps, pair.steps);
+  const chosen = alignment.kind === "step" ? steps.find(([one]) => one.step === alignment.step) : undefined;
+  const [from, to] = chosen ?? steps[0] ?? [line, pair];
+  const ns = (from.start ?? 0) - (to.start ?? 0) - (byHand.get(open) ?? 0);
+  const inside: Alignment = chosen ? { kind: "step", step: chosen[1].step } : { kind: "clock" };
+  const isRecorded = alignment.kind === "recorded";
+  const within = shiftsOf(other, pair.span, isRecorded ? alignment : inside, new Map());
+  return new Map(
+    [...within].map(([span, shift]) => [
+      span,
+      { ns: shift.ns + ns + (byHand.get(span) ?? 0), error: shift.error, by: "run" as const },
+    ]),
+  );
+}
+
+/** Steps of two ranks that are compared: those of the same number; if there are none, in order. */
+export function pairSteps(
+  own: readonly DeviceStepJson[],
+  other: readonly DeviceStepJson[],
+): [DeviceStepJson, DeviceStepJson][] {
+  const same = own.flatMap((one): [DeviceStepJson, DeviceStepJson][] => {
+    const found = other.find(({ step }) => step === one.step);
+    return found ? [[one, found]] : [];
+  });
+  if (same.length > 0) return same;
+  return own.flatMap((one, at): [DeviceStepJson, DeviceStepJson][] => {
+    const found = other[at];
+    return found ? [[one, found]] : [];
+  });
 }
 
 function addHand(shift: Shift, hand: number, open: number): Shift {

@@ -7,6 +7,10 @@ export interface RankPlace {
   span: string;
   worker: string;
   name: string;
+  /** Id of the run. */
+  run: string;
+  /** Rank in the job; null if not recorded. */
+  rank: number | null;
 }
 
 /** A set of ranks to choose at once. */
@@ -25,8 +29,19 @@ export function ranksOf(run: RunJson, open: string): RankPlace[] {
   const at = Math.max(0, ...run.workers.map((worker) => worker.spans.findIndex((span) => span.id === open)));
   return run.workers.flatMap((worker) => {
     const span = worker.spans[at];
-    return span ? [{ span: span.id, worker: worker.id, name: worker.label || worker.id }] : [];
+    if (!span) return [];
+    return [{ span: span.id, worker: worker.id, name: worker.label || worker.id, run: run.id, rank: worker.rank }];
   });
+}
+
+/** Each rank with the same rank of another run below it, then those that only the other run has. */
+export function pairedRanks(own: readonly RankPlace[], others: readonly RankPlace[]): RankPlace[] {
+  const found = own.flatMap((place) => [place, ...others.filter((other) => isSameRank(place, other))]);
+  return [...found, ...others.filter((other) => !found.includes(other))];
+}
+
+export function isSameRank(one: Pick<RankPlace, "rank">, other: Pick<RankPlace, "rank">): boolean {
+  return one.rank !== null && one.rank === other.rank;
 }
 
 /** Spans of a choice in a link, in the order of the ranks. */

@@ -5,10 +5,11 @@ import { t } from "../../../i18n";
 import { partColor, partTitle } from "../../../widgets/parts";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
+import { toggleRank } from "./rank_rows";
 import { shiftText } from "./shift_text";
 import { StripCanvas } from "./strip_canvas";
 import { STRIP_HEIGHT } from "./strip_paint";
-import { useRanks } from "./use_ranks";
+import { OtherRun, useRanks } from "./use_ranks";
 
 export function RankStrips({ session }: { session: TraceSession }) {
   return session.ranks.shown.value.length > 0 ? <Strips session={session} /> : null;
@@ -26,16 +27,12 @@ function Strips({ session }: { session: TraceSession }) {
     strips.attach(box.current, canvas.current);
     return () => strips.detach();
   }, []);
-  const known = ranks.data.value;
-  useEffect(() => strips.loader.renew(), [known]);
-  const extent = known ? ranks.extent(session.base) : null;
-  useEffect(() => {
-    if (extent) session.engine?.setBeside(extent);
-  }, [extent?.start, extent?.end, session.reading.value]);
-  useEffect(() => () => session.engine?.setBeside(null), []);
+  const [known, otherKnown, otherRun] = [ranks.data.value, ranks.otherData.value, ranks.otherRun.value];
+  useEffect(() => strips.loader.renew(), [known, otherKnown]);
   return (
     <div class="rank-strips-frame">
-      <Legend />
+      {otherRun && <OtherRun key={otherRun.id} session={session} run={otherRun.id} />}
+      <Legend other={otherRun?.label ?? ""} />
       <div ref={box} class="rank-strips" data-ready="no" onScroll={() => strips.draw()}>
         <div style={{ height: `${shown.length * STRIP_HEIGHT}px` }}>
           <canvas ref={canvas} class="rank-strips-canvas" />
@@ -48,37 +45,54 @@ function Strips({ session }: { session: TraceSession }) {
   );
 }
 
-/** Opens the rank at the time that the page shows. */
+/** Opens the rank at the time that the page shows, or unfolds its rows below those of the open one. */
 function RankName({ session, place, top }: { session: TraceSession; place: RankPlace; top: number }) {
   const isOpen = place.span === session.span;
-  const line = session.ranks.data.value?.lines.find((one) => one.span === place.span);
+  const { lanes } = session;
+  const line = session.ranks.lines().find((one) => one.span === place.span);
   const stage = line?.pipeline_stage ? t("trace.ranks.in_stage", { stage: line.pipeline_stage }) : "";
-  const isSlow = session.ranks.data.value?.stragglers.includes(place.span);
-  const name = line?.rank === null || !line ? place.name : `rank ${line.rank}`;
+  const isSlow = session.ranks.isStraggler(place.span);
+  const name = lanes.nameOf(place);
+  const isUnfolded = isOpen || lanes.isUnfolded(place.span);
+  const isLoading = lanes.loading.value.has(place.span);
+  const note = isLoading ? t("trace.ranks.reading") : isSlow ? t("trace.ranks.straggler") : stage;
   const tip = [
     isOpen ? t("trace.ranks.is_open") : t("trace.ranks.open", { name: place.name }),
     shiftText(session.ranks, place.span),
   ];
+  const fold = t(isUnfolded ? "trace.ranks.fold" : "trace.ranks.unfold", { name });
   return (
-    <button
-      type="button"
-      class={`rank-strip-name ${isOpen ? "open" : ""} ${isSlow ? "slow" : ""}`}
-      style={{ top: `${top}px`, height: `${STRIP_HEIGHT}px` }}
-      aria-current={isOpen}
-      data-tip={tip.filter(Boolean).join("\n")}
-      onClick={() => session.openRank(place)}
-    >
-      <span class="ellipsis">
-        <span aria-hidden="true">{isOpen ? "▾" : "▸"}</span> <b>{name}</b>{" "}
-        <span class="muted small">{isSlow ? t("trace.ranks.straggler") : stage}</span>
-      </span>
-    </button>
+    <div class={`rank-strip-name ${isUnfolded ? "open" : ""} ${isSlow ? "slow" : ""}`} style={{ top: `${top}px` }}>
+      <button
+        type="button"
+        class="rank-strip-fold"
+        disabled={isOpen}
+        aria-expanded={isUnfolded}
+        aria-label={fold}
+        data-tip={isOpen ? tip[0] : fold}
+        onClick={() => void toggleRank(session, place.span)}
+      >
+        {isUnfolded ? "▾" : "▸"}
+      </button>
+      <button
+        type="button"
+        class="rank-strip-open"
+        aria-current={isOpen}
+        data-tip={tip.filter(Boolean).join("\n")}
+        onClick={() => session.openRank(place)}
+      >
+        <span class="ellipsis">
+          <b>{name}</b> <span class="muted small">{note}</span>
+        </span>
+      </button>
+    </div>
   );
 }
 
 const LEGEND = ["computing", "overlapped", "waiting", "communication", "free"] as const;
 
-function Legend() {
+/** `other`: name of the run that is compared; "" without one. */
+function Legend({ other }: { other: string }) {
   return (
     <div class="rank-strips-legend muted small">
       {LEGEND.map((id) => (
@@ -86,6 +100,11 @@ function Legend() {
           <span class="swatch" style={{ background: partColor("budget", id) }} /> {partTitle("budget", id)}
         </span>
       ))}
+      {other && (
+        <span data-tip={t("trace.versus.legend.tip")}>
+          <b>B</b> {other}
+        </span>
+      )}
     </div>
   );
 }

@@ -1,15 +1,16 @@
 /** Chooses the ranks that are shown as strips. */
 
 import { t } from "../../../i18n";
-import { Popover } from "../../../widgets";
+import { Popover, Select } from "../../../widgets";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../toolbar/menu_label";
 import { type RankSet, rankSets } from "./choice";
+import type { RanksState } from "./ranks_state";
 import { useRanks } from "./use_ranks";
 
 export function RanksMenu({ session }: { session: TraceSession }) {
   const { all, shown } = session.ranks;
-  if (all.value.length < 2) return null;
+  if (all.value.length < 2 && session.ranks.others().length === 0) return null;
   const label = t("trace.ranks.count", { count: shown.value.length, total: all.value.length });
   return (
     <Popover label={<MenuLabel text={label} />} class={shown.value.length > 0 ? "chosen" : ""}>
@@ -41,14 +42,15 @@ function Choice({ session }: { session: TraceSession }) {
       </div>
       {data &&
         rankSets(data).map((set) => (
-          <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(set.spans)} />
+          <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(ranks.withPairs(set.spans))} />
         ))}
       {ranks.all.value.map(({ span, name }) => (
         <label key={span} class="option">
           <input type="checkbox" checked={shown.has(span)} onChange={() => toggle(span)} />
-          <span class="ellipsis">{name}</span>
+          <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
         </label>
       ))}
+      <OtherRuns ranks={ranks} />
     </div>
   );
 }
@@ -61,5 +63,21 @@ function SetRow({ set, choose }: { set: RankSet; choose: () => void }) {
       <span class="ellipsis grow">{text}</span>
       <span class="muted small">{t("trace.ranks.members", { count: set.spans.length })}</span>
     </button>
+  );
+}
+
+/** Chooses the run whose ranks stand below those of the open one. */
+function OtherRuns({ ranks }: { ranks: RanksState }) {
+  const runs = ranks.others();
+  if (runs.length === 0) return null;
+  const chosen = ranks.otherRun.value?.id ?? "";
+  return (
+    <Select
+      label={t("trace.versus")}
+      value={chosen}
+      prefix
+      options={[{ id: "", label: t("trace.versus.none") }, ...runs.map(({ id, label }) => ({ id, label }))]}
+      onChange={(run) => ranks.compare(run)}
+    />
   );
 }

@@ -1,8 +1,8 @@
 /** The ranks of the run beside the open one: which are shown, how they are aligned, and what is known of them. */
 
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
-import type { TraceRanksJson } from "../../../api/types.gen";
-import { places } from "../../../state/catalog";
+import type { RunJson, TraceRankJson, TraceRanksJson } from "../../../api/types.gen";
+import { catalog, places } from "../../../state/catalog";
 import { param, setParams } from "../../../state/params";
 import { originOf } from "../../../timeline/decode";
 import type { Range } from "../../../timeline/scene";
@@ -15,17 +15,28 @@ import {
   parseOffsets,
   type Shift,
   shiftsOf,
+  shiftsOfOther,
 } from "./alignment";
-import { formatChoice, parseChoice, type RankPlace, ranksOf } from "./choice";
+import { formatChoice, isSameRank, pairedRanks, parseChoice, type RankPlace, ranksOf } from "./choice";
+import { stepPairs } from "./step_differences";
 
 export class RanksState {
   /** What is known of the ranks; null until it is loaded. Times are ns after `base`. */
   readonly data = signal<TraceRanksJson | null>(null);
   /** Epoch time (ns) of time 0 of `data`. */
   readonly base = signal("0");
-  /** All ranks of the run. */
+  /** The run that is compared with the open one; null without one. */
+  readonly otherRun: ReadonlySignal<RunJson | null>;
+  /** The same as `data` and `base` of the other run. */
+  readonly otherData = signal<TraceRanksJson | null>(null);
+  readonly otherBase = signal("0");
+  /** Steps of both runs compared. */
+  readonly steps = computed(() =>
+    this.data.value && this.otherData.value ? stepPairs(this.data.value, this.otherData.value) : [],
+  );
+  /** All ranks of the run, then those of the other run. */
   readonly all: ReadonlySignal<RankPlace[]>;
-  /** The ranks that are shown. */
+  /** The ranks that are shown, from the top. */
   readonly shown: ReadonlySignal<RankPlace[]>;
   readonly alignment = computed<Alignment>(() => parseAlignment(param(KEYS.align)));
   /** Offsets by hand, ns by span. */
@@ -35,18 +46,25 @@ export class RanksState {
 
   constructor(readonly span: string) {
     const run = computed(() => places.value.get(span)?.run ?? null);
-    this.all = computed(() => (run.value ? ranksOf(run.value, span) : []));
-    this.shown = computed(() => parseChoice(param(KEYS.ranks), this.all.value));
-    this.shifts = computed(() =>
-      this.data.value ? shiftsOf(this.data.value, span, this.alignment.value, this.byHand.value) : new Map(),
-    );
+    this.otherRun = computed(() => this.others().find(({ id }) => id === param(KEYS.versus)) ?? null);
+    const own = computed(() => (run.value ? ranksOf(run.value, span) : []));
+    const others = computed(() => (this.otherRun.value ? ranksOf(this.otherRun.value, "") : []));
+    this.all = computed(() => [...own.value, ...others.value]);
+    this.shown = computed(() => parseChoice(param(KEYS.ranks), pairedRanks(own.value, others.value)));
+    this.shifts = computed(() => {
+      const [data, other] = [this.data.value, this.otherData.value];
+      if (!data) return new Map();
+      const how = [span, this.alignment.value, this.byHand.value] as const;
+      const shifts = shiftsOf(data, ...how);
+      return other ? new Map([...shifts, ...shiftsOfOther(data, other, ...how)]) : shifts;
+    });
   }
 
   /** From the first to the last device task of the shown ranks, aligned, ns after `base`; null if unknown. */
   extent(base: string): Range | null {
     const origin = originOf(this.base.value, base);
     const shown = new Set(this.shown.value.map(({ span }) => span));
-    const lines = this.data.value?.lines.filter((line) => shown.has(line.span)) ?? [];
+    const lines = this.lines().filter((line) => shown.has(line.span));
     const starts = lines.flatMap(({ span, start }) => (start === null ? [] : [start + origin + this.shiftOf(span)]));
     const ends = lines.flatMap(({ span, end }) => (end === null ? [] : [end + origin + this.shiftOf(span)]));
     return starts.length > 0 ? { start: Math.min(...starts), end: Math.max(...ends) } : null;
@@ -56,8 +74,54 @@ export class RanksState {
     return places.value.get(this.span)?.run.id ?? "";
   }
 
+  /** Runs that can be compared with the open one. */
+  others(): RunJson[] {
+    return (catalog.value?.runs ?? []).filter(({ id, workers }) => id !== this.run && workers.length > 0);
+  }
+
+  /** Compares with a run; "": with none. The ranks that are shown stay, with the same ranks of the other run. */
+  compare(run: string): void {
+    setParams({ [KEYS.versus]: run });
+    const own = this.shown.peek().filter((place) => place.run === this.run);
+    const shown = own.length > 0 ? own : this.all.peek().filter((place) => place.run === this.run);
+    this.show(this.withPairs(shown.map(({ span }) => span)));
+  }
+
+  /** Spans, and those of the same ranks of the other run. */
+  withPairs(spans: readonly string[]): string[] {
+    const own = this.all.peek().filter(({ span }) => spans.includes(span));
+    const isPair = (place: RankPlace) => place.run !== this.run && own.some((one) => isSameRank(one, place));
+    return [...spans, ...this.all.peek().flatMap((place) => (isPair(place) ? [place.span] : []))];
+  }
+
+  isOther(span: string): boolean {
+    return this.otherRun.value !== null && places.value.get(span)?.run.id === this.otherRun.value.id;
+  }
+
+  /** What is known of the ranks of both runs. */
+  lines(): TraceRankJson[] {
+    return [...(this.data.value?.lines ?? []), ...(this.otherData.value?.lines ?? [])];
+  }
+
+  isStraggler(span: string): boolean {
+    return [this.data.value, this.otherData.value].some((data) => data?.stragglers.includes(span));
+  }
+
+  /** Whether the offset of a rank can be known: of another run it is if both runs are read. */
+  isPlaced(span: string): boolean {
+    return !this.isOther(span) || (this.data.value !== null && this.otherData.value !== null);
+  }
+
+  /** Epoch time (ns) that is at time 0 of the page before the offset is added. `base`: epoch time of the page's time 0. */
+  zeroOf(span: string, base: string): string {
+    if (!this.isOther(span) || !this.isPlaced(span)) return base;
+    return String(BigInt(this.otherBase.value) + BigInt(base) - BigInt(this.base.value));
+  }
+
+  /** What is added to the times of a rank, ns; of a rank whose clock is not known, the offset by hand. */
   shiftOf(span: string): number {
-    return this.shifts.value.get(span)?.ns ?? 0;
+    const hand = (this.byHand.value.get(span) ?? 0) - (this.byHand.value.get(this.span) ?? 0);
+    return this.shifts.value.get(span)?.ns ?? hand;
   }
 
   show(spans: Iterable<string>): void {

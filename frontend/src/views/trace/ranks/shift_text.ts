@@ -9,6 +9,7 @@ export function shiftText({ shifts, byHand }: RanksState, span: string): string 
   const shift = shifts.value.get(span);
   if (!shift) return "";
   if (shift.by === "unknown" && !byHand.value.get(span)) return t("trace.align.unknown");
+  if (shift.by === "run") return t("trace.versus.aligned");
   if (shift.error === null) return shift.ns === 0 ? "" : t("trace.align.offset", { offset: signed(shift.ns) });
   return t("trace.align.offset_error", { offset: signed(shift.ns), error: duration(shift.error) });
 }

@@ -9,6 +9,7 @@ import { partTitle } from "../../../widgets/parts";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
 import { shiftText } from "./shift_text";
+import { stepsOf } from "./step_differences";
 import { type Strip, type StripAnswer, timesIn } from "./strip_data";
 import { StripLoader } from "./strip_loader";
 import { paintStrips, readStripTheme, STRIP_HEIGHT, type StripTheme } from "./strip_paint";
@@ -84,7 +85,7 @@ export class StripCanvas {
     const inSight = this.inSight();
     const strips = inSight.map(({ place, y }) => {
       const strip = loader.answer?.strips.get(place.span);
-      return { y, strip, note: noteOf(strip) };
+      return { y, strip, note: noteOf(strip), steps: stepsOf(session, place.span) };
     });
     paintStrips(context, { width, height, gutter, ratio, view, theme, answer: loader.answer, strips, waitText });
     const shares = inSight.map(({ place, y }) => ({ y, text: this.computingShare(place) }));
@@ -93,10 +94,8 @@ export class StripCanvas {
     for (const { y, text } of shares) context.fillText(text, gutter - 8, y + STRIP_HEIGHT / 2);
     context.textAlign = "left";
     loader.want({
-      run: session.ranks.run,
-      span: session.span,
-      base: session.base,
       spans: inSight.map(({ place }) => place.span),
+      bases: inSight.map(({ place }) => session.ranks.zeroOf(place.span, session.base)),
       shifts: inSight.map(({ place }) => session.ranks.shiftOf(place.span)),
       view,
       width: Math.max(width - gutter, 1),

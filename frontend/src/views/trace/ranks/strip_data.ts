@@ -1,11 +1,11 @@
 /** Answers of /api/timeline/strips: the time of each part before any moment. */
 
 import type { PARTS } from "../../../api/types.gen";
-import { originOf, parseFrame } from "../../../timeline/decode";
+import { parseFrame } from "../../../timeline/decode";
 
 export type PartId = keyof (typeof PARTS)["budget"];
 
-/** A wait for a late rank. Times are ns after the base of the open span. */
+/** A wait for a late rank. Times are those of the page. */
 export interface StripWait {
   start: number;
   end: number;
@@ -19,7 +19,7 @@ export interface Strip {
   sums: Float64Array[];
 }
 
-/** The strips of a window [start, end), ns after the base of the open span. */
+/** The strips of a window [start, end), ns on the page. */
 export interface StripAnswer {
   start: number;
   end: number;
@@ -29,7 +29,6 @@ export interface StripAnswer {
 }
 
 interface Header {
-  base: string;
   t0: number;
   t1: number;
   bins: number;
@@ -38,17 +37,16 @@ interface Header {
   strips: { span: string; state: Strip["state"]; waits: [number, number, string | null][] }[];
 }
 
-export function decodeStrips(buffer: ArrayBuffer, base: string): StripAnswer {
+export function decodeStrips(buffer: ArrayBuffer): StripAnswer {
   const frame = parseFrame(buffer);
-  const { t0, t1, bins, unit, parts, strips, base: own } = frame.header as unknown as Header;
-  const origin = originOf(own, base);
+  const { t0, t1, bins, unit, parts, strips } = frame.header as unknown as Header;
   const found = strips.map(({ span, state, waits }): [string, Strip] => {
     const times = state === "ready" ? frame.u32(span) : null;
     const sums = times ? parts.map((_, part) => sumsOf(times.subarray(part * bins, (part + 1) * bins), unit)) : [];
-    const shown = waits.map(([start, end, rank]) => ({ start: start + origin, end: end + origin, rank }));
+    const shown = waits.map(([start, end, rank]) => ({ start, end, rank }));
     return [span, { state, waits: shown, sums }];
   });
-  return { start: t0 + origin, end: t1 + origin, bins, parts, strips: new Map(found) };
+  return { start: t0, end: t1, bins, parts, strips: new Map(found) };
 }
 
 function sumsOf(times: Uint32Array, unit: number): Float64Array {

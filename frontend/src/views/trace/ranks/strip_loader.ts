@@ -11,12 +11,10 @@ const PAUSE_MS = 60;
 const READING_MS = 700;
 const ERROR_MS = 5000;
 
-/** The strips in sight. `shifts`: offset of each span, ns. */
+/** The strips in sight. `bases`, `shifts`: of each span, the epoch time (ns) at time 0, and its offset, ns. */
 export interface StripRequest {
-  run: string;
-  span: string;
-  base: string;
   spans: readonly string[];
+  bases: readonly string[];
   shifts: readonly number[];
   view: View;
   width: number;
@@ -72,11 +70,9 @@ export class StripLoader {
     }
     const { start, end, bins } = windowAround(request.view, request.width);
     const query = {
-      run: request.run,
-      span: request.span,
       spans: request.spans.join(","),
+      bases: request.bases.join(","),
       shifts: request.shifts.join(","),
-      base: request.base,
       t0: start,
       t1: end,
       bins,
@@ -84,7 +80,7 @@ export class StripLoader {
     try {
       const buffer = await this.latest.run((signal) => getBinary("timeline/strips", query, signal));
       if (!buffer) return;
-      this.answer = decodeStrips(buffer, request.base);
+      this.answer = decodeStrips(buffer);
       this.key = keyOf(request);
       this.loaded();
       this.timer = undefined;
@@ -102,6 +98,6 @@ export class StripLoader {
   }
 }
 
-function keyOf({ run, spans, shifts, base }: StripRequest): string {
-  return [run, base, ...spans, ...shifts].join(" ");
+function keyOf({ spans, bases, shifts }: StripRequest): string {
+  return [...spans, ...bases, ...shifts].join(" ");
 }

@@ -13,20 +13,40 @@ const STACK: readonly PartId[] = ["computing", "overlapped", "copying", "communi
 /** Height of free time where nothing else is drawn, px. */
 const FREE = 2;
 const LEAST_LABEL = 40;
+/** Height of the label of a step, and the largest part of the step's width that it covers. */
+const LABEL = 12;
+const MOST_OF_STEP = 0.5;
 const FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", system-ui, sans-serif';
 
 export interface StripTheme {
   surface: string;
   line: string;
   muted: string;
+  worse: string;
+  good: string;
   parts: ReadonlyMap<PartId, Rgb>;
+}
+
+/** A step compared with that of the other run, at its times on the page. */
+export interface PaintedStep {
+  start: number;
+  end: number;
+  change: "worse" | "good" | "muted";
+  text: string;
 }
 
 export function readStripTheme(element: Element): StripTheme {
   const style = getComputedStyle(element);
   const colour = (name: string) => cssColour(parseColour(style.getPropertyValue(name)));
   const parts = STACK.map((id) => [id, parseColour(style.getPropertyValue(PARTS.budget[id].color))] as const);
-  return { surface: colour("--surface"), line: colour("--line"), muted: colour("--muted"), parts: new Map(parts) };
+  return {
+    surface: colour("--surface"),
+    line: colour("--line"),
+    muted: colour("--muted"),
+    worse: colour("--worse"),
+    good: colour("--good"),
+    parts: new Map(parts),
+  };
 }
 
 /** A strip on the canvas. y: of its top, CSS pixels. */
@@ -35,6 +55,7 @@ export interface PlacedStrip {
   strip: Strip | undefined;
   /** Shown instead of the parts. */
   note: string;
+  steps: readonly PaintedStep[];
 }
 
 export interface StripScene {
@@ -61,6 +82,7 @@ export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene
     if (scene.answer && placed.strip?.state === "ready") {
       paintParts(context, scene, scene.answer, placed.strip, placed.y);
       paintWaits(context, scene, placed.strip, placed.y);
+      for (const step of placed.steps) paintStep(context, scene, step, placed.y);
     } else if (placed.note) {
       context.fillStyle = theme.muted;
       context.fillText(placed.note, gutter + 6, placed.y + STRIP_HEIGHT / 2);
@@ -129,4 +151,19 @@ function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip:
     if (room < LEAST_LABEL || context.measureText(text).width > room) continue;
     context.fillText(text, left + 4, y + TOP + BAR / 2 + 1);
   }
+}
+
+/** A line over the step, and the difference at its start where there is room. */
+function paintStep(context: CanvasRenderingContext2D, scene: StripScene, step: PaintedStep, y: number): void {
+  const { width, gutter, view, theme } = scene;
+  const left = Math.max(gutter + (step.start - view.start) / view.scale, gutter);
+  const right = Math.min(gutter + (step.end - view.start) / view.scale, width);
+  if (right - left < 1) return;
+  context.fillStyle = theme[step.change];
+  context.fillRect(left, y, Math.max(right - left - 1, 1), TOP);
+  const room = context.measureText(step.text).width + 8;
+  if (room > (right - left) * MOST_OF_STEP) return;
+  context.fillRect(left, y, room, TOP + LABEL);
+  context.fillStyle = theme.surface;
+  context.fillText(step.text, left + 4, y + (TOP + LABEL) / 2 + 1);
 }

@@ -1,79 +1,61 @@
-/** The hits of the search, by start. */
+/** All hits of the search, sorted by the server. */
 
-import { useMemo } from "preact/hooks";
-import type { ColumnJson, TableJson } from "../../../api/types.gen";
-import { absoluteNs, integer } from "../../../base/format";
+import { useEffect, useState } from "preact/hooks";
+import type { TableJson } from "../../../api/types.gen";
+import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
-import { findTrack, trackLabel } from "../../../timeline/rows";
-import { DataTable, Empty } from "../../../widgets";
-import { CsvLink } from "../csv_link";
+import { Empty } from "../../../widgets";
+import { messageOf } from "../format";
 import type { TraceSession } from "../session";
+import { SliceList } from "../slice_list";
 
-function column(key: string, kind: ColumnJson["kind"], title: string): ColumnJson {
-  return { key, kind, title, doc: "", group: "" };
-}
+const COLUMNS = ["name", "start", "dur", "self", "row"];
+const FIRST = { sort: "start", limit: 200 };
 
 export function HitsPanel({ session }: { session: TraceSession }) {
-  const { search } = session;
-  const hits = search.hits.value;
-  const table = useMemo(() => tableOf(session), [hits]);
-  if (hits.length === 0) return <Empty text={t("trace.search.none")} />;
-  const [first, shown, total] = [search.first.value, hits.length, search.total.value];
+  const { search, api, data } = session;
+  const [found, setFound] = useState<TableJson | string | null>(null);
+  const text = search.text.value;
+  const total = search.total.value;
+  const range = { start: data.slices_start ?? 0, end: (data.slices_end ?? 0) + 1 };
+  useEffect(() => {
+    const abort = new AbortController();
+    setFound(null);
+    if (total === 0) return;
+    api.hits(text, range, FIRST, abort.signal).then(setFound, (error) => {
+      if (!abort.signal.aborted) setFound(messageOf(error));
+    });
+    return () => abort.abort();
+  }, [text, total, session.reading.value]);
+  if (search.error.value) return <Empty text={messageOf(search.error.value)} />;
+  if (search.busy.value) return <Empty text={t("state.loading")} />;
+  if (total === 0) return <Empty text={t("trace.search.none")} />;
   return (
     <div>
       <div class="trace-title">
-        <h2>{search.text.value}</h2>
-        <span class="muted">
-          {shown < total
-            ? t("trace.search.some", { from: integer(first + 1), to: integer(first + shown), total: integer(total) })
-            : t("trace.search.total", { total: integer(total) })}
-        </span>
+        <h2>{text}</h2>
+        <span class="muted">{t("trace.search.total", { total: integer(total) })}</span>
+        {found && typeof found !== "string" && found.total < total && (
+          <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
+        )}
         <span class="grow" />
-        <CsvLink table={table} name="found" />
+        <a class="link" href={api.hitsCsvUrl(text, range)} download data-tip={t("trace.area.members.csv")}>
+          CSV ↓
+        </a>
       </div>
-      <DataTable
-        table={table}
-        query={{}}
-        baseNs={absoluteNs(session.base, session.data.zero) ?? ""}
-        hasTools={false}
-        columns={["name", "start", "duration", "process", "thread"]}
-        onOpen={(row) => session.openHit(Number(row.get("hit")))}
-      />
+      {found === null && <Empty text={t("state.loading")} />}
+      {typeof found === "string" && <Empty text={t("trace.area.failed", { message: found })} />}
+      {found && typeof found !== "string" && (
+        <SliceList
+          session={session}
+          name="found"
+          table={found}
+          columns={COLUMNS}
+          compared={[["dur", "self"]]}
+          fetchRows={(query, signal) => api.hits(text, range, query, signal)}
+          onOpen={(id) => search.openSlice(id)}
+        />
+      )}
     </div>
   );
-}
-
-function tableOf(session: TraceSession): TableJson {
-  const hits = session.search.hits.peek();
-  const names = session.search.names.peek();
-  const places = new Map<number, [string, string]>();
-  for (const hit of hits) {
-    if (places.has(hit[3])) continue;
-    const found = findTrack(session.data.processes, hit[3]);
-    places.set(hit[3], found ? [found.process.name, trackLabel(found.thread)] : ["", ""]);
-  }
-  return {
-    id: "trace.found",
-    columns: [
-      column("name", "text", "Name"),
-      column("start", "time", "Start"),
-      column("duration", "duration", "Duration"),
-      column("process", "text", "Process"),
-      column("thread", "text", "Thread"),
-      column("hit", "int", "#"),
-    ],
-    data: {
-      name: hits.map((hit) => names[hit[5]] ?? ""),
-      start: hits.map((hit) => hit[1] - session.data.zero),
-      duration: hits.map((hit) => hit[2]),
-      process: hits.map((hit) => places.get(hit[3])?.[0] ?? ""),
-      thread: hits.map((hit) => places.get(hit[3])?.[1] ?? ""),
-      hit: hits.map((_, index) => index),
-    },
-    offset: 0,
-    rows: hits.length,
-    total: hits.length,
-    sort: "start",
-    desc: false,
-  };
 }

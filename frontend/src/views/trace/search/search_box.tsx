@@ -76,6 +76,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
 
 function placeText({ search }: TraceSession): string {
   if (search.busy.value) return "…";
+  if (search.error.value) return t("trace.search.failed");
   const total = search.total.value;
   if (total === 0) return t("trace.search.none");
   const at = search.at.value;

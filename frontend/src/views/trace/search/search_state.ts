@@ -70,8 +70,13 @@ export class SearchState {
     return this.show((this.at.peek() + step + total) % total);
   }
 
+  /** Makes slice `id` the current hit, if it is loaded. */
+  openSlice(id: number): void {
+    this.open(this.hits.peek().findIndex((hit) => hit[0] === id));
+  }
+
   /** The loaded hit at `index`. */
-  open(index: number): Hit | null {
+  private open(index: number): Hit | null {
     const hit = this.hits.peek()[index] ?? null;
     if (hit) this.at.value = this.first.peek() + index;
     return hit;

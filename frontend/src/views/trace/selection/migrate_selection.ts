@@ -4,6 +4,7 @@
 
 import type { ProcessJson, TraceJson } from "../../../api/types.gen";
 import { originOf } from "../../../timeline/decode";
+import { laneOfTrack } from "../../../timeline/lanes";
 import { type LayoutState, processKey, threadKey } from "../../../timeline/rows";
 import type { Area, FlowCurve, Range, SliceMark } from "../../../timeline/scene";
 
@@ -43,7 +44,7 @@ export class SelectionMigration {
 
   /** Position of a slice; its id is that of the previous reading. Null if its row does not exist any more. */
   slice<T extends SliceMark>(slice: T): T | null {
-    const track = this.tracks.get(slice.track);
+    const track = this.trackOf(slice.track);
     return track === undefined ? null : { ...this.range(slice), track };
   }
 
@@ -53,23 +54,35 @@ export class SelectionMigration {
   }
 
   layout(state: LayoutState): LayoutState {
+    const { hiddenProcesses, hiddenTracks, processOrder, trackOrder } = state.arrangement;
     return {
       filter: state.filter,
-      collapsedProcesses: this.processes(state.collapsedProcesses),
+      collapsedProcesses: new Set(this.processes(state.collapsedProcesses)),
       collapsedTracks: new Set(this.some([...state.collapsedTracks])),
       pinned: this.some(state.pinned),
+      arrangement: {
+        hiddenProcesses: new Set(this.processes(hiddenProcesses)),
+        hiddenTracks: new Set(this.some([...hiddenTracks])),
+        processOrder: this.processes(processOrder),
+        trackOrder: this.some(trackOrder),
+      },
     };
   }
 
   /** Identifies a process by its number: its name may arrive later. Keeps unknown keys for later readings. */
-  private processes(keys: ReadonlySet<string>): Set<string> {
+  private processes(keys: Iterable<string>): string[] {
     const pids = new Map(this.before.data.processes.map((process) => [processKey(process), process.pid]));
     const now = new Map(this.after.data.processes.map((process) => [process.pid, processKey(process)]));
-    return new Set([...keys].map((key) => now.get(pids.get(key) ?? "") ?? key));
+    return [...keys].map((key) => now.get(pids.get(key) ?? "") ?? key);
   }
 
   private some(tracks: readonly number[]): number[] {
-    return tracks.flatMap((track) => this.tracks.get(track) ?? []);
+    return tracks.flatMap((track) => this.trackOf(track) ?? []);
+  }
+
+  /** A track of the next reading; those of other ranks stay. */
+  private trackOf(track: number): number | undefined {
+    return laneOfTrack(track) > 0 ? track : this.tracks.get(track);
   }
 }
 

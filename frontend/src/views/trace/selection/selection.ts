@@ -6,11 +6,13 @@ import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
 import { isDerivedSlice } from "../../../timeline/derived";
+import { laneOfSlice } from "../../../timeline/lanes";
 import { findTrack, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
 import { KEYS } from "../link/link";
+import { showRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import type { SelectionMigration } from "./migrate_selection";
 import { Walk } from "./walk";
@@ -101,6 +103,7 @@ export class Selection {
       const [detail, flows] = found;
       this.selected.value = { id, merged, detail, flows, error: "" };
       if (isDerivedSlice(id)) await session.openDerived();
+      if (!session.layout.peek().pinned.includes(detail.track)) showRank(session, laneOfSlice(id));
       if (this.selected.peek()?.id !== id) return;
       this.show(detail, follow);
     } catch (error) {
@@ -123,23 +126,31 @@ export class Selection {
     announcement.value = t("trace.said.slice", { name, process, thread, start, duration });
   }
 
-  /** Unfolds and removes filters until the row is visible. */
+  /** Unfolds, unhides and removes filters until the row is visible. */
   private reveal(track: number, depth: number): void {
-    const { processes } = this.session.data;
+    const processes = this.session.processes.peek();
     const found = findTrack(processes, track);
-    if (!found) return;
+    if (!found || found.process.isHidden) return;
     const state = this.session.layout.peek();
     const collapsedProcesses = new Set(state.collapsedProcesses);
     const collapsedTracks = new Set(state.collapsedTracks);
-    let { filter } = state;
+    let { filter, arrangement } = state;
     let changed = collapsedProcesses.delete(processKey(found.process));
     if (depth > 0 && collapsedTracks.delete(track)) changed = true;
-    const shown = layOut(processes, { ...state, collapsedProcesses });
+    const key = processKey(found.process);
+    if (arrangement.hiddenProcesses.has(key) || arrangement.hiddenTracks.has(track)) {
+      const [hiddenProcesses, hiddenTracks] = [new Set(arrangement.hiddenProcesses), new Set(arrangement.hiddenTracks)];
+      hiddenProcesses.delete(key);
+      hiddenTracks.delete(track);
+      arrangement = { ...arrangement, hiddenProcesses, hiddenTracks };
+      changed = true;
+    }
+    const shown = layOut(processes, { ...state, collapsedProcesses, arrangement });
     if (!shown.items.some((item) => item.kind === "track" && item.thread.track === track)) {
       filter = "";
       changed = true;
     }
-    if (changed) this.session.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter });
+    if (changed) this.session.setLayout({ ...state, collapsedProcesses, collapsedTracks, filter, arrangement });
   }
 
   // Flows
@@ -168,6 +179,13 @@ export class Selection {
     const end = ends[0];
     if (end) void this.select(end.id, "sight");
     else this.session.say(t(direction === "next" ? "trace.slice.noflow.next" : "trace.slice.noflow.previous"));
+  }
+
+  /** Loads the slice again: its time on the page changed. */
+  async reload(): Promise<void> {
+    [this.details, this.flows, this.descents] = memos(this.session.api);
+    const now = this.selected.peek();
+    if (now) await this.take(now.id, "stay", now.merged);
   }
 
   // Another reading of the trace

@@ -6,7 +6,7 @@ import type { DescentJson, KernelFactsJson, SliceDetailJson } from "../../../api
 import { copyText } from "../../../base/clipboard";
 import { dateAndTime, integer } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
-import { findTrack } from "../../../timeline/rows";
+import { findTrack, processLabel } from "../../../timeline/rows";
 import { Empty } from "../../../widgets";
 import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
@@ -82,8 +82,10 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
 }
 
 function rowName(session: TraceSession, { process, thread, track }: SliceDetailJson): string {
-  const found = findTrack(session.data.processes, track);
-  return found ? `${found.process.name} · ${found.thread.name}` : [process, thread].filter(Boolean).join(" · ");
+  const found = findTrack(session.processes.value, track);
+  return found
+    ? `${processLabel({ ...found.process, label: "" })} · ${found.thread.name}`
+    : [process, thread].filter(Boolean).join(" · ");
 }
 
 /** Actions on the slice, and navigation to its neighbours in the row. */

@@ -1,9 +1,14 @@
-/** Folds, pins and filters rows without the mouse on the canvas. */
+/** Folds, pins, hides, moves and filters rows without the mouse on the canvas. */
 
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
-import { layOut, type ProcessItem, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
+import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
+import { layOut, type ProcessItem, processKey, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
+import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
+import { DisplayFields } from "./display_fields";
+import { kindOf, PROCESS_KINDS, type ProcessKind } from "./process_kinds";
 
 /** Largest number of listed threads; the filter finds the others. */
 const MOST = 200;
@@ -12,7 +17,13 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   const state = session.layout.value;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
-  const all = layOut(session.data.processes, { ...state, collapsedProcesses: new Set(), pinned: [] });
+  const { processOrder, trackOrder } = state.arrangement;
+  const all = layOut(session.processes.value, {
+    ...state,
+    collapsedProcesses: new Set(),
+    pinned: [],
+    arrangement: { ...AS_RECORDED, processOrder, trackOrder },
+  });
   return (
     <div class="trace-menu">
       <input
@@ -24,6 +35,8 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         value={state.filter}
         onInput={(event) => session.setLayout({ ...state, filter: event.currentTarget.value })}
       />
+      <KindBoxes session={session} />
+      <DisplayFields session={session} />
       <div class="row">
         <button type="button" class="link" onClick={() => session.foldAll(true)}>
           {t("trace.rows.fold")}
@@ -34,6 +47,11 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         {state.pinned.length > 0 && (
           <button type="button" class="link" onClick={() => session.setLayout({ ...state, pinned: [] })}>
             {t("trace.rows.unpin")}
+          </button>
+        )}
+        {isArranged(state.arrangement) && (
+          <button type="button" class="link" onClick={() => session.arrange(AS_RECORDED)}>
+            {t("trace.rows.reset")}
           </button>
         )}
       </div>
@@ -51,24 +69,65 @@ export function RowsMenu({ session }: { session: TraceSession }) {
   );
 }
 
-function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSession }) {
-  const state = session.layout.value;
-  const isFolded = state.collapsedProcesses.has(item.key);
-  const fold = () => {
-    const collapsedProcesses = new Set(state.collapsedProcesses);
-    if (!collapsedProcesses.delete(item.key)) collapsedProcesses.add(item.key);
-    session.setLayout({ ...state, collapsedProcesses });
+/** Shows and hides all processes of a kind. */
+function KindBoxes({ session }: { session: TraceSession }) {
+  const { hiddenProcesses } = session.layout.value.arrangement;
+  const processes = session.processes.value;
+  const keysOf = (kind: ProcessKind) => processes.filter((process) => kindOf(process) === kind).map(processKey);
+  const show = (keys: readonly string[], isShown: boolean) => {
+    const hidden = new Set(hiddenProcesses);
+    for (const key of keys) {
+      if (isShown) hidden.delete(key);
+      else hidden.add(key);
+    }
+    session.arrange({ hiddenProcesses: hidden });
   };
   return (
-    <button type="button" class="option trace-process" aria-expanded={!isFolded} onClick={fold}>
-      <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span>
-      <span class="ellipsis">{processLabel(item.process)}</span>
-    </button>
+    <div class="row">
+      {PROCESS_KINDS.map((kind) => [kind, keysOf(kind)] as const)
+        .filter(([, keys]) => keys.length > 0)
+        .map(([kind, keys]) => (
+          <label key={kind}>
+            <input
+              type="checkbox"
+              checked={keys.some((key) => !hiddenProcesses.has(key))}
+              onChange={(event) => show(keys, event.currentTarget.checked)}
+            />{" "}
+            {t(`trace.rows.kind.${kind}`)}
+          </label>
+        ))}
+    </div>
+  );
+}
+
+function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSession }) {
+  const state = session.layout.value;
+  const { hiddenProcesses, processOrder } = state.arrangement;
+  const isFolded = state.collapsedProcesses.has(item.key);
+  const keys = inOrder(session.processes.value, processKey, processOrder).map(processKey);
+  return (
+    <RowTools
+      name={processLabel(item.process)}
+      isHidden={hiddenProcesses.has(item.key)}
+      onHide={() => session.arrange({ hiddenProcesses: toggled(hiddenProcesses, item.key) })}
+      onMove={(step) => session.arrange({ processOrder: moved(keys, item.key, step) })}
+    >
+      <button
+        type="button"
+        class="option trace-process"
+        aria-expanded={!isFolded}
+        onClick={() => session.setLayout({ ...state, collapsedProcesses: toggled(state.collapsedProcesses, item.key) })}
+      >
+        <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span>
+        <span class="ellipsis">{processLabel(item.process)}</span>
+      </button>
+    </RowTools>
   );
 }
 
 function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }) {
   const state = session.layout.value;
+  const { hiddenTracks, trackOrder } = state.arrangement;
   const { track, name } = item.thread;
   const tip = [t("trace.rows.pin", { name }), session.derived.helpOf(track)].filter(Boolean).join("\n");
   const isPinned = state.pinned.includes(track);
@@ -76,10 +135,58 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
     const pinned = isPinned ? state.pinned.filter((one) => one !== track) : [...state.pinned, track];
     session.setLayout({ ...state, pinned });
   };
+  const move = (step: 1 | -1) => {
+    const own = inOrder(item.process.threads, (thread) => thread.track, trackOrder).map((thread) => thread.track);
+    const others = trackOrder.filter((one) => !own.includes(one));
+    session.arrange({ trackOrder: [...others, ...moved(own, track, step)] });
+  };
   return (
-    <label class="option trace-thread" data-tip={tip}>
-      <input type="checkbox" checked={isPinned} onChange={pin} />
-      <span class="ellipsis">{trackLabel(item.thread)}</span>
-    </label>
+    <RowTools
+      name={trackLabel(item.thread)}
+      isHidden={hiddenTracks.has(track)}
+      onHide={() => session.arrange({ hiddenTracks: toggled(hiddenTracks, track) })}
+      onMove={move}
+    >
+      <label class="option trace-thread" data-tip={tip}>
+        <input type="checkbox" checked={isPinned} onChange={pin} />
+        <span class="ellipsis grow">{trackLabel(item.thread)}</span>
+        {session.ranks.all.value.length > 1 && (
+          <button
+            type="button"
+            class="link small"
+            data-tip={t("trace.row.pin_all", { name: trackLabel(item.thread) })}
+            onClick={() => void pinOnAllRanks(session, track)}
+          >
+            {t("trace.row.all_ranks")}
+          </button>
+        )}
+      </label>
+    </RowTools>
+  );
+}
+
+interface RowToolsProps {
+  name: string;
+  isHidden: boolean;
+  onHide: () => void;
+  onMove: (step: 1 | -1) => void;
+  children: ComponentChildren;
+}
+
+/** A row of the menu with buttons that move and hide it. */
+function RowTools({ name, isHidden, onHide, onMove, children }: RowToolsProps) {
+  return (
+    <div class={`trace-row-tools ${isHidden ? "muted" : ""}`}>
+      {children}
+      <button type="button" class="link" aria-label={t("trace.rows.up", { name })} onClick={() => onMove(-1)}>
+        ↑
+      </button>
+      <button type="button" class="link" aria-label={t("trace.rows.down", { name })} onClick={() => onMove(1)}>
+        ↓
+      </button>
+      <button type="button" class="link" aria-pressed={isHidden} onClick={onHide}>
+        {t(isHidden ? "trace.rows.show_one" : "trace.rows.hide_one")}
+      </button>
+    </div>
   );
 }

@@ -1,0 +1,125 @@
+"""CPU time of the page's main thread per frame, while the Trace view moves and zooms by keys, in a real browser.
+
+One rank of 5 M slices; 8 unfolded ranks; 64 folded ranks. Chromium's trace gives the CPU time of each task of the main
+thread, so other programs on the machine do not count: all tasks of some seconds, decoding of answers included, over the
+number of frames.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from playwright.sync_api import Page, sync_playwright
+
+from benchmarks import harness, ranks
+from benchmarks.harness import Bar
+from benchmarks.peer import CHROMIUM, FLAGS, TWO_FRAMES
+from benchmarks.server import Server, tensorboard
+from benchmarks.timeline import SLICES, asked, slices_logdir, view
+
+CATEGORIES = ["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"]
+SIZE = {"width": 1400, "height": 1000}
+#: Keys that are held down, with the time in ms: in, right, left, out.
+MOVES = (("w", 1500), ("d", 2000), ("a", 2000), ("s", 1500))
+LIMIT_MS = 300_000
+
+
+def frame_cpu(events: Iterable[Mapping[str, Any]]) -> tuple[float, int]:
+    """CPU ms of the tasks of the main thread that draws the page per frame, and number of frames."""
+    frames: Counter[tuple[int, int]] = Counter()
+    cpu: Counter[tuple[int, int]] = Counter()
+    for event in events:
+        thread = event["pid"], event["tid"]
+        if event["name"] == "FireAnimationFrame":
+            frames[thread] += 1
+        elif event["name"] == "RunTask":
+            cpu[thread] += event.get("tdur", 0)
+    ((thread, count),) = frames.most_common(1)
+    return cpu[thread] / count / 1000, count
+
+
+def opened(page: Page, server: Server, params: Mapping[str, str]) -> None:
+    """Open the Trace view and wait until all rows and strips are drawn."""
+    query = "".join(f"&p.npu_profiler.{name}={value}" for name, value in params.items())
+    page.goto(f"{server.url}#npu_profiler&p.npu_profiler.view=trace{query}")
+    inside = page.frame_locator('iframe[src*="name=npu_profiler"]')
+    inside.locator(".view-frame[data-state=ready] .tl[data-ready=yes]").wait_for()
+    if "trace.ranks" in params:
+        inside.locator(".rank-strips[data-ready=yes]").wait_for()
+        for note in inside.get_by_text("loading this rank").all():
+            note.wait_for(state="detached")
+    inside.locator(".tl[data-ready=yes]").wait_for()
+    inside.locator("body").evaluate(TWO_FRAMES)
+    inside.locator(".tl").focus()
+
+
+def measure(server: Server, params: Mapping[str, str], folder: Path) -> tuple[float, int, float]:
+    """CPU ms per frame, number of frames, requests per second of moving."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+        page.set_default_timeout(LIMIT_MS)
+        opened(page, server, params)
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url) if "/api/timeline/" in request.url else None)
+        out = folder / "frames.json"
+        browser.start_tracing(page=page, path=out, categories=CATEGORIES)
+        for key, ms in MOVES:
+            page.keyboard.down(key)
+            page.wait_for_timeout(ms)
+            page.keyboard.up(key)
+        browser.stop_tracing()
+        browser.close()
+    events = json.loads(out.read_text())["traceEvents"]
+    out.unlink()
+    return *frame_cpu(events), len(requests) / sum(ms for _, ms in MOVES) * 1000
+
+
+def bar(name: str, limit: float, data: str, found: tuple[float, int, float], unjudged: str) -> Bar:
+    cpu, frames, requests = found
+    how = f"{frames} frames, {requests:.1f} requests a second"
+    return Bar(name, cpu, limit, "ms", how, data=data, unjudged=unjudged)
+
+
+def main() -> int:
+    """Run all; 1 when a bar falls short."""
+    options = harness.arguments(__doc__)
+    if CHROMIUM is None:
+        harness.remark("Not measured: no Chromium here (tools/ensure_chromium.sh installs one).")
+        return 0
+    slices, count = (200_000, 8) if options.quick else (SLICES, ranks.RANKS)
+    unjudged = "not judged at this size" if options.quick else ""
+    bars = []
+    with harness.data_folder() as folder:
+        environment = {"TB_NPU_CACHE_DIR": str(folder / "frames-cache")}
+        with tensorboard(slices_logdir(folder, slices), environment) as server:
+            (run,) = asked(server, "catalog", {})["runs"]
+            view(server, run["workers"][0]["spans"][0]["id"])
+            bars.append(
+                bar("frame of one rank, CPU", 8, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
+            )
+        run_folder = folder / f"ranks_{count}" / "run"
+        run_folder.parent.mkdir(exist_ok=True)
+        ranks.make(run_folder, count)
+        with tensorboard(run_folder.parent, environment) as server:
+            (run,) = asked(server, "catalog", {})["runs"]
+            spans = [worker["spans"][0]["id"] for worker in run["workers"]]
+            for span in spans:
+                view(server, span)
+            of = {"run": run["id"], "span": spans[0], "trace.ranks": "all"}
+            bars.append(bar(f"frame of {count} folded ranks, CPU", 8, "", measure(server, of, folder), unjudged))
+            unfolded = {**of, "trace.ranks": ".".join(spans[:8]), "trace.unfolded": ".".join(spans[1:8])}
+            data = "8 traces of 4 MB"
+            bars.append(bar("frame of 8 unfolded ranks, CPU", 16, data, measure(server, unfolded, folder), unjudged))
+    return harness.report(bars)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+/** Which slices are shown, and what their colours say. */
+
+import { longestOf, type SliceRow } from "./decode";
+
+export const COLOUR_MODES = ["name", "category", "duration"] as const;
+/**
+ * "name": by name, with fixed colours for names with a meaning. "category": by the category in the trace, else by process.
+ * "duration": by the longest slice of the bar.
+ */
+export type ColourMode = (typeof COLOUR_MODES)[number];
+
+export interface Display {
+  /** Shorter slices are left out, ns; 0: none. */
+  least: number;
+  colours: ColourMode;
+}
+
+export const ALL_SLICES: Display = { least: 0, colours: "name" };
+
+/** Limits (ns) between the classes of durations. */
+export const DURATION_LIMITS = [1e3, 1e4, 1e5, 1e6, 1e7] as const;
+/** Share of the full colour in each class of durations. */
+export const DURATION_SHARES = [0.22, 0.36, 0.5, 0.66, 0.83, 1] as const;
+
+/** Class of the longest slice of a bar: how many limits it reaches. */
+export function durationClass(row: SliceRow, index: number): number {
+  const longest = longestOf(row, index);
+  let reached = 0;
+  while (longest >= (DURATION_LIMITS[reached] ?? Number.POSITIVE_INFINITY)) reached++;
+  return reached;
+}

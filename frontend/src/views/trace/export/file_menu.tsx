@@ -1,0 +1,103 @@
+/** The trace, its visible part and its picture as files; the part in Perfetto; marks from a file. */
+
+import { integer } from "../../../base/format";
+import { saveCanvas } from "../../../base/save";
+import { t } from "../../../i18n";
+import { catalog, places, workerName } from "../../../state/catalog";
+import { pictureOf } from "../../../timeline/picture";
+import type { Range } from "../../../timeline/scene";
+import { Popover } from "../../../widgets";
+import { ShellCommand, shellWord } from "../../../widgets/shell_command";
+import { downloadUrl } from "../api";
+import { duration, messageOf } from "../format";
+import type { TraceSession } from "../session";
+import { MenuLabel } from "../toolbar/menu_label";
+import { openInPerfetto, PerfettoError } from "./perfetto";
+
+export function FileMenu({ session }: { session: TraceSession }) {
+  return (
+    <Popover label={<MenuLabel text={t("trace.file")} />}>
+      {(close) => <Entries session={session} close={close} />}
+    </Popover>
+  );
+}
+
+function Entries({ session, close }: { session: TraceSession; close: () => void }) {
+  const range = exportedRange(session);
+  const time = duration(range.end - range.start);
+  const name = `trace_${range.start}_${range.end}`;
+  const open = () => {
+    close();
+    openInPerfetto(() => session.api.chromeTrace(range), titleOf(session), `${name}.json`).catch((error: unknown) =>
+      session.say(error instanceof PerfettoError ? t("trace.file.perfetto.failed") : messageOf(error), false),
+    );
+  };
+  const savePicture = () => {
+    close();
+    const { engine } = session;
+    if (engine) saveCanvas(pictureOf(engine.root, engine.scene.theme.surfaceText), name);
+  };
+  const command = commandOf(session, range);
+  return (
+    <div class="trace-menu wide trace-file">
+      <a class="option" href={downloadUrl(session.span)} download>
+        <span>{t("trace.file.original")}</span>
+        <span class="muted small">
+          {session.data.source} · {t("trace.events", { count: integer(session.data.events) })}
+        </span>
+      </a>
+      <a class="option" href={session.api.chromeTraceUrl(range)} download>
+        <span>{t("trace.file.window", { time })}</span>
+        <span class="muted small">{t("trace.file.window.about")}</span>
+      </a>
+      <button type="button" class="option" onClick={open}>
+        <span>{t("trace.file.perfetto", { time })}</span>
+        <span class="muted small">{t("trace.file.perfetto.about")}</span>
+      </button>
+      {command && <ShellCommand command={command} />}
+      <button type="button" class="option" onClick={savePicture}>
+        <span>{t("trace.file.picture")}</span>
+      </button>
+      <label class="option">
+        <span>{t("trace.file.marks")}</span>
+        <input
+          class="sr-only"
+          type="file"
+          accept="application/json,.json"
+          aria-label={t("trace.file.marks")}
+          onChange={(event) => {
+            const file = event.currentTarget.files?.[0];
+            close();
+            if (file) void session.marks.import(file);
+          }}
+        />
+      </label>
+    </div>
+  );
+}
+
+/** The dragged range, else what is visible of the trace. */
+function exportedRange({ area, engine, data }: TraceSession): Range {
+  const dragged = area.area.value;
+  if (dragged) return { start: Math.floor(dragged.start), end: Math.ceil(dragged.end) };
+  const view = engine?.scene.view ?? { start: data.start, scale: 0 };
+  const end = view.start + view.scale * (engine?.width ?? 0);
+  const start = Math.max(Math.floor(view.start), data.start);
+  return { start, end: Math.max(Math.min(Math.ceil(end), data.end + 1), start + 1) };
+}
+
+function titleOf({ span }: TraceSession): string {
+  const place = places.peek().get(span);
+  return place ? `${place.run.label} · ${workerName(place.worker)} · ${place.span.label}` : "NPU";
+}
+
+/** The command that writes the same file; "" if the logdir is not known. Labels may change while the files are read. */
+function commandOf({ span, base }: TraceSession, range: Range): string {
+  const place = places.peek().get(span);
+  const logdirs = catalog.peek()?.logdirs ?? [];
+  if (!place || logdirs.length !== 1) return "";
+  const epoch = (time: number) => String(BigInt(base) + BigInt(time));
+  const words = [logdirs[0] ?? "", "--run", place.run.label, "--worker", place.worker.id, "--span", place.span.id];
+  const times = ["--start", epoch(range.start), "--end", epoch(range.end), "--out", "window.json"];
+  return ["tb-npu export-trace", ...[...words, ...times].map(shellWord)].join(" ");
+}

@@ -1,0 +1,50 @@
+/** Keeps the rows on the page in step with the ranks: which are loaded, and where their times are. */
+
+import { effect } from "@preact/signals";
+import { laneOfTrack } from "../../../timeline/lanes";
+import type { Range } from "../../../timeline/scene";
+import type { TraceSession } from "../session";
+
+/** Returns what stops it. */
+export function followLanes(session: TraceSession): () => void {
+  const { lanes, ranks } = session;
+  const stops = [
+    effect(() => {
+      const unfolded = ranks.shown.value.filter(({ span }) => lanes.unfolded.value.has(span));
+      const pinned = session.layout.value.pinned.map(laneOfTrack);
+      const needed = new Set([...unfolded.map(({ span }) => lanes.numberOf(span)), ...pinned]);
+      for (const number of needed) if (number > 0) void lanes.load(number);
+    }),
+    effect(() => {
+      const labels = session.derived.labels.value;
+      session.engine?.setRows({ processes: session.processes.value, labels });
+    }),
+    followTimes(session),
+    effect(() => {
+      const times = union(ranks.extent(session.base), lanes.extent());
+      const isKnown = ranks.shown.value.length === 0 || times !== null; // until then, the link says what is shown
+      if (isKnown) session.engine?.setBeside(times);
+    }),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+/** Loads rows again when the times of a rank that was on the page change. */
+function followTimes(session: TraceSession): () => void {
+  let before = new Map<number, number>();
+  return effect(() => {
+    const now = new Map([...session.lanes.loaded.value].map(([number, lane]) => [number, session.lanes.timeOf(lane)]));
+    const isMoved = [...now].some(([number, time]) => (before.get(number) ?? time) !== time);
+    before = now;
+    if (!isMoved) return;
+    session.engine?.reloadRows();
+    void session.selection.reload();
+  });
+}
+
+function union(one: Range | null, other: Range | null): Range | null {
+  if (!one || !other) return one ?? other;
+  return { start: Math.min(one.start, other.start), end: Math.max(one.end, other.end) };
+}

@@ -1,0 +1,73 @@
+/** The menu of a row: pin it, on this rank or on all. */
+
+import { useEffect, useRef } from "preact/hooks";
+import { t } from "../../../i18n";
+import { type TrackItem, trackLabel } from "../../../timeline/rows";
+import type { TraceSession } from "../session";
+import { pinOnAllRanks } from "./rank_rows";
+
+export interface OpenMenu {
+  item: TrackItem;
+  x: number;
+  y: number;
+}
+
+export function RowMenu({ session }: { session: TraceSession }) {
+  const open = session.rowMenu.value;
+  return open ? <Menu session={session} {...open} /> : null;
+}
+
+function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
+  const box = useRef<HTMLDivElement>(null);
+  const close = () => {
+    session.rowMenu.value = null;
+  };
+  useEffect(() => {
+    box.current?.querySelector("button")?.focus();
+    const leave = (event: Event) => {
+      const isInside = event.target instanceof Node && box.current?.contains(event.target);
+      const isEscape = event instanceof KeyboardEvent && event.key === "Escape";
+      if (isEscape) event.stopPropagation();
+      if (!isInside || isEscape) close();
+    };
+    for (const type of ["pointerdown", "wheel", "keydown"]) window.addEventListener(type, leave, true);
+    return () => {
+      for (const type of ["pointerdown", "wheel", "keydown"]) window.removeEventListener(type, leave, true);
+    };
+  }, [item]);
+  const state = session.layout.value;
+  const { track } = item.thread;
+  const name = trackLabel(item.thread);
+  const isPinned = state.pinned.includes(track);
+  const actions: [string, () => void][] = [
+    [
+      t(isPinned ? "trace.row.unpin" : "trace.row.pin"),
+      () => {
+        const pinned = isPinned ? state.pinned.filter((one) => one !== track) : [...state.pinned, track];
+        session.setLayout({ ...state, pinned });
+      },
+    ],
+  ];
+  if (session.ranks.all.value.length > 1) {
+    actions.push([t("trace.row.pin_all", { name }), () => void pinOnAllRanks(session, track)]);
+  }
+  if (state.pinned.length > 0) actions.push([t("trace.rows.unpin"), () => session.setLayout({ ...state, pinned: [] })]);
+  return (
+    <div ref={box} class="trace-menu row-menu" role="menu" aria-label={name} style={{ left: `${x}px`, top: `${y}px` }}>
+      {actions.map(([text, run]) => (
+        <button
+          key={text}
+          type="button"
+          class="option"
+          role="menuitem"
+          onClick={() => {
+            close();
+            run();
+          }}
+        >
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+/** Chooses the shown slices by duration, and what their colours say. */
+
+import { t } from "../../../i18n";
+import { ALL_SLICES, COLOUR_MODES, type ColourMode, DURATION_LIMITS, DURATION_SHARES } from "../../../timeline/display";
+import type { TraceSession } from "../session";
+
+/** A limit of durations: "10 µs". */
+export function limitText(ns: number): string {
+  if (ns < 1e3) return `${ns} ns`;
+  return ns < 1e6 ? `${ns / 1e3} µs` : `${ns / 1e6} ms`;
+}
+
+export function DisplayFields({ session }: { session: TraceSession }) {
+  const { least, colours } = session.display.value;
+  const limits = [...new Set([ALL_SLICES.least, ...DURATION_LIMITS, least])].sort((a, b) => a - b);
+  return (
+    <>
+      <div class="row">
+        <label>
+          {t("trace.display.least")}{" "}
+          <select
+            class="field"
+            aria-label={t("trace.display.least")}
+            value={least}
+            onChange={(event) => session.setDisplay({ least: Number(event.currentTarget.value) })}
+          >
+            {limits.map((limit) => (
+              <option key={limit} value={limit}>
+                {limit === 0 ? t("trace.display.all") : `≥ ${limitText(limit)}`}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          {t("trace.display.colours")}{" "}
+          <select
+            class="field"
+            aria-label={t("trace.display.colours")}
+            value={colours}
+            onChange={(event) => session.setDisplay({ colours: event.currentTarget.value as ColourMode })}
+          >
+            {COLOUR_MODES.map((mode) => (
+              <option key={mode} value={mode}>
+                {t(`trace.display.colours.${mode}`)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      {colours === "duration" && <DurationLegend />}
+      {colours === "category" && <p class="small muted">{t("trace.display.category.about")}</p>}
+    </>
+  );
+}
+
+function DurationLegend() {
+  return (
+    <div class="row small muted">
+      {DURATION_SHARES.map((share, place) => (
+        <span key={share}>
+          <span
+            class="swatch"
+            style={{ background: `color-mix(in srgb, var(--c-compute) ${share * 100}%, var(--surface))` }}
+          />{" "}
+          {place === 0 ? `< ${limitText(DURATION_LIMITS[0])}` : `≥ ${limitText(DURATION_LIMITS[place - 1] ?? 0)}`}
+        </span>
+      ))}
+    </div>
+  );
+}

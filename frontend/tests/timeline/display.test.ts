@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { type ColourMode, DURATION_LIMITS, DURATION_SHARES, durationClass } from "../../src/timeline/display";
+import { Lookups } from "../../src/timeline/lookup";
+import { drawRow, newLine } from "../../src/timeline/raster";
+import type { Scene } from "../../src/timeline/scene";
+import type { Theme } from "../../src/timeline/theme";
+import { row } from "./build";
+
+test("bars are coloured by the longest slice, from each limit on", () => {
+  const lengths = [0, 999, 1_000, 9_999, 10_000_000, 1e9];
+  const bars = row(lengths.map((length, at) => [at * 2e9, at * 2e9 + length]));
+  expect(lengths.map((_, index) => durationClass(bars, index))).toEqual([0, 0, 1, 1, 5, 5]);
+  expect(DURATION_SHARES).toHaveLength(DURATION_LIMITS.length + 1);
+});
+
+test("a row is drawn in the colours of the numbers of its bars", () => {
+  const bars = row([
+    [0, 500, 2],
+    [1_000, 3_000, 2],
+  ]);
+  const line = newLine(0, 100, 30, 99);
+  drawRow(bars, line, { fill: Uint32Array.of(7, 8), edge: Uint32Array.of(7, 8), numberOf: durationClass });
+  expect([line.colours[2], line.colours[15]]).toEqual([7, 8]);
+});
+
+test("by category, slices have the colour of their category, else of their process", () => {
+  const used = { names: ["a", "b", "a"], categories: ["cpu_op", "cpu_op", ""] };
+  const slices = Array.from({ length: 64 }, (_, index): [number, number, number] => [index, 2 * index, 3 * index]);
+  const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
+  const scene = { theme, labels: new Map() } as unknown as Scene;
+  const lookups = new Lookups();
+  const colours = (process: string, mode: ColourMode) => [...lookups.get(used, process, scene, false, mode).fill];
+  const [a, b, none] = colours("Python", "category");
+  expect(a).toBe(b);
+  expect(none).not.toBe(a);
+  expect(colours("CANN", "category")).toEqual([a, b, expect.anything()]);
+  expect(colours("CANN", "category")[2]).not.toBe(none);
+  const [first, second, third] = colours("Python", "name");
+  expect([first === second, first === third]).toEqual([false, true]);
+});

@@ -1,0 +1,138 @@
+"""Search for slices: names, regular expressions, durations, arguments; against a plain loop over the slices."""
+
+from __future__ import annotations
+
+import re
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tb_npu_plugin.errors import BadRequest, ClientGone, NotFound
+from tb_npu_plugin.server.timeline_api import ROUTES
+from tb_npu_plugin.store.timeline import matches
+from tb_npu_plugin.store.timeline.members import Members
+from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.slice_query import SliceQuery, parse_slice_query
+from tests.support.trace import event, metadata, open_trace
+
+GET = dict(ROUTES)
+NAMES = ("aten::mm", "MatMul_v1", "MatMul_v2", "矩阵 mul", "copy")
+
+
+@pytest.fixture(scope="module")
+def events() -> list[dict[str, Any]]:
+    random = np.random.default_rng(4)
+    found = []
+    for number in range(400):
+        at, tid = int(random.integers(0, 5000)), int(random.integers(0, 4))
+        args: dict[str, Any] = {"stream": number % 13, "Shape": f'[[{number % 5},"Ä\n2"]]', "list": [number % 3, 5]}
+        found.append(event(NAMES[number % 5], at, int(random.integers(0, 9)), tid, args=args))
+    return found
+
+
+@pytest.fixture(scope="module")
+def timeline(events: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Timeline:
+    path = tmp_path_factory.mktemp("search")
+    return open_trace([metadata("process_name", 1, name="Python"), *events], path)[0]
+
+
+def test_a_search_is_parsed_into_terms() -> None:
+    found = parse_slice_query('mat /a b/ dur>1.5us dur<=2ms arg:x arg:"k 1"="a b"')
+    assert found == SliceQuery(("mat",), ("a b",), 1501, 2_000_000, (("", "x"), ("k 1", "a b")))
+    assert parse_slice_query("dur>=0.4ns dur<0.4ns") == SliceQuery((), (), 1, 0)
+    assert parse_slice_query("a/b /usr") == SliceQuery(("a/b", "/usr")), "slashes of a path are no expression"
+    for text in ("dur>x", "dur>1h", "arg:", 'arg:"a', "x" * 1001):
+        with pytest.raises(BadRequest):
+            parse_slice_query(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "matches_event"),
+    [
+        ("MAT v2", lambda name, dur, args: name == "MatMul_v2"),
+        ("/^mat.*[13]$/", lambda name, dur, args: name == "MatMul_v1"),
+        ("矩阵", lambda name, dur, args: name == "矩阵 mul"),
+        ("dur>=3us dur<5us", lambda name, dur, args: 3 <= dur < 5),
+        ("arg:STREAM=3 mm", lambda name, dur, args: name == "aten::mm" and args["stream"] == 3),
+        ("arg:3", lambda name, dur, args: args["stream"] == 3 or "3" in args["Shape"]),
+        ("arg:stream=1", lambda name, dur, args: args["stream"] == 1),
+        ("arg:[[4", lambda name, dur, args: args["Shape"].startswith("[[4")),
+        ('arg:Shape="Ä\n2"', lambda name, dur, args: True),
+        ("arg:stream=Ä", lambda name, dur, args: False),
+        ("arg:stream=", lambda name, dur, args: False),
+        ("arg:list=2, arg:stream=1", lambda name, dur, args: args["list"][0] == 2 and args["stream"] == 1),
+    ],
+)
+def test_a_search_finds_what_a_loop_finds(
+    timeline: Timeline, events: list[dict[str, Any]], text: str, matches_event: Any
+) -> None:
+    wanted = sorted(
+        (one["name"], round(float(one["ts"]) * 1000), one["dur"] * 1000)
+        for one in events
+        if matches_event(one["name"], one["dur"], one["args"])
+    )
+    answer: Any = GET["search"](timeline, {"q": text, "limit": "1000"})[0]
+    hits = [(answer["names"][hit[5]], hit[1] + timeline.base_ns, hit[2]) for hit in answer["hits"]]
+    assert sorted(hits) == wanted
+    assert answer["total"] == len(wanted)
+    page, total = Members(timeline, range(4), 0, 10**9, search=text).page("dur", True, 0, 5)
+    assert total == len(wanted)
+    assert page.ints("dur").tolist() == sorted((dur for _, _, dur in wanted), reverse=True)[:5]
+
+
+@pytest.mark.parametrize("near", [0, 1_000_000, 2_500_000, 10**9])
+def test_the_hits_around_a_time_do_not_depend_on_the_pieces(
+    timeline: Timeline, near: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = matches.search(timeline, "m", 17, None, near)
+    starts = np.sort(timeline.rows.start[matches.matcher(timeline, "m").ids(0, timeline.slice_count)])
+    assert timeline.rows.start[whole.id].tolist() == starts[whole.first : whole.first + 17].tolist()
+    place = int(starts.searchsorted(near))
+    assert whole.first == max(0, min(place - 8, len(starts) - 17))
+    monkeypatch.setattr(matches, "_CHUNK", 3)
+    small = matches.search(timeline, "m", 17, None, near)
+    assert (small.id.tolist(), small.total, small.marks.tolist()) == (whole.id.tolist(), 240 + 80, whole.marks.tolist())
+
+
+def test_hostile_expressions_end_soon(timeline: Timeline) -> None:
+    started = time.process_time()
+    for pattern in ("(a+)+$", "(.*)*" * 20 + "z", r"(\w+\s?)*z"):
+        matches.search(timeline, f"/{pattern}/", 1)
+    assert time.process_time() - started < 2
+    for pattern in ("(", "(x{1000}){1000}", r"(a)\1"):
+        with pytest.raises(BadRequest, match=re.escape("regular expression")):
+            matches.search(timeline, f"/{pattern}/", 1)
+
+
+def test_a_search_stops_when_the_client_goes(timeline: Timeline) -> None:
+    for text in ("stops", "arg:1"):
+        with pytest.raises(ClientGone):
+            matches.search(timeline, text, 1, is_gone=lambda: True)
+
+
+def test_arguments_are_not_searched_in_a_changed_file(tmp_path: Path) -> None:
+    changed, _ = open_trace([event("a", 1, 1, args={"k": "v"})], tmp_path)
+    assert matches.search(changed, "arg:k=v", 1).total == 1
+    (path,) = tmp_path.rglob("trace_view.json")
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(NotFound, match="changed"):
+        matches.search(changed, "arg:k=w", 1)
+
+
+def test_the_memory_of_a_search_grows_with_the_hits_that_it_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many, _ = open_trace([event("a", time, 1) for time in range(0, 60_000, 2)], tmp_path)
+    monkeypatch.setattr(matches, "_CHUNK", 1000)
+    matches.search(many, "a", 10)
+    tracemalloc.start()
+    try:
+        assert matches.search(many, "a", 10).total == 30_000
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 30_000 * 8, "the ids of all hits would take more"
