@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +20,8 @@ SITE = Path(__file__).parent / "site"
 #: Set when the user was informed: child processes print nothing.
 _INFORMED = "_TB_NPU_SIMULATION_INFORMED"
 _MOST_DEVICES = 64
+#: The first backward starts a thread for each device. One that still waits for Python's lock when Python ends aborts the process.
+_UNTIL_THREADS_RUN = 0.1  # s
 
 
 def _autoload(torch: Any) -> None:
@@ -75,6 +79,7 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
         _pin_for_npu(torch)
     _register_hccl(torch, native)
     _run_eagerly(torch)
+    atexit.register(time.sleep, _UNTIL_THREADS_RUN)
     if _INFORMED not in os.environ:
         os.environ[_INFORMED] = "1"
         say_to_user(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import importlib
+import re
 import sys
 from typing import Any, Callable
 
@@ -42,6 +43,7 @@ def transfer() -> None:
     torch.Tensor.cuda, torch.nn.Module.cuda = torch.Tensor.npu, torch.nn.Module.npu
     torch.Tensor.is_cuda = torch.Tensor.is_npu
     torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
+    torch.set_default_tensor_type = _set_default_tensor_type
     _patch_amp()
     torch.jit.script = _with_originals(torch.jit.script)
     if torch.distributed.is_available():
@@ -49,9 +51,11 @@ def transfer() -> None:
 
 
 def _swap(value: Any) -> Any:
-    """The same with "npu" for "cuda": in a string, a device, or the keys and values of a dict."""
+    """The same with "npu" for "cuda": in a string, a device, or the keys and values of a dict. Of a type of tensors its name."""
     if isinstance(value, str):
-        return "npu" + value[4:] if value.partition(":")[0] == "cuda" else value
+        return re.sub(r"^(torch\.)?cuda\b", r"\1npu", value)
+    if isinstance(value, npu.TensorType):
+        return f"torch.npu.{value.__name__}"
     if isinstance(value, _device):
         return _device("npu" if value.index is None else f"npu:{value.index}") if value.type == "cuda" else value
     if isinstance(value, dict):
@@ -71,7 +75,7 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in _KEYWORDS:
             if name in options:
                 options[name] = _swap(options[name])
-        swapped = (_swap(value) if isinstance(value, (str, _device)) else value for value in arguments)
+        swapped = (_swap(value) if isinstance(value, (str, _device, npu.TensorType)) else value for value in arguments)
         return function(*swapped, **options)
 
     return call
@@ -92,6 +96,13 @@ def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
                 setattr(torch, name, function)
 
     return call
+
+
+def _set_default_tensor_type(kind: Any) -> None:
+    """torch.set_default_tensor_type(), which PyTorch has for types of the CPU and of CUDA only."""
+    name = _swap(kind) if isinstance(kind, (str, npu.TensorType)) else kind.__name__
+    torch.set_default_dtype(getattr(torch, name.rpartition(".")[2]).dtype)
+    torch.set_default_device("npu" if name.startswith("torch.npu.") else "cpu")
 
 
 # ---- torch.cuda

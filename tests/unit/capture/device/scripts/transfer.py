@@ -27,6 +27,11 @@ for _ in range(3):
 torch.cuda.synchronize()
 assert loss.is_cuda and loss.device.type == "npu" and torch.cuda.max_memory_allocated() > 0
 assert torch.jit.script(_scale)(loss).device.type == "npu"
+assert isinstance(torch.cuda.FloatTensor(2, 3), torch.cuda.FloatTensor)
+assert not isinstance(loss, torch.cuda.LongTensor)
+assert labels.type(torch.cuda.LongTensor).is_cuda and labels.type("torch.cuda.HalfTensor").dtype == torch.float16
 torch.save(model.state_dict(), sys.argv[1] + ".state")
 model.load_state_dict(torch.load(sys.argv[1] + ".state", map_location="cuda:0"))
 torch.save([p.grad.cpu() for p in model.parameters()], sys.argv[1])
+assert torch.set_default_tensor_type("torch.cuda.HalfTensor") is None
+assert torch.ones(1).type() == "torch.npu.HalfTensor"
