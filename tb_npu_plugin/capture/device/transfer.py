@@ -111,9 +111,10 @@ def _set_default_tensor_type(kind: Any) -> None:
 def _patch_cuda() -> None:
     if not hasattr(torch, "accelerator"):  # before 2.6 it refuses classes that are none of CUDA's
         importlib.import_module("torch._dynamo.device_interface")
-    for name, value in vars(npu).items():
-        if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(torch.cuda, name):
-            setattr(torch.cuda, name, value)
+    for module in (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams):
+        for name, value in vars(npu).items():
+            if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(module, name):
+                setattr(module, name, value)
     torch.cuda.default_generators = npu.default_generators
     torch.cuda._is_in_bad_fork, torch.cuda._lazy_init = npu._is_in_bad_fork, npu.init
     torch.cuda.mstx = npu.mstx

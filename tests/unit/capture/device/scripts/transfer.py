@@ -27,6 +27,7 @@ for _ in range(3):
 torch.cuda.synchronize()
 assert loss.is_cuda and loss.device.type == "npu" and torch.cuda.max_memory_allocated() > 0
 assert torch.jit.script(_scale)(loss).device.type == "npu"
+assert torch.cuda.random.get_rng_state().numel() > 0 and torch.cuda.memory.memory_allocated() > 0
 assert isinstance(torch.cuda.FloatTensor(2, 3), torch.cuda.FloatTensor)
 assert not isinstance(loss, torch.cuda.LongTensor)
 assert labels.type(torch.cuda.LongTensor).is_cuda and labels.type("torch.cuda.HalfTensor").dtype == torch.float16
