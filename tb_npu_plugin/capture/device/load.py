@@ -56,6 +56,7 @@ def install(stand_in: ModuleType, profiler: ModuleType) -> None:
 
 def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     import torch
+    import torch.utils.checkpoint
 
     if torch._C._get_privateuse1_backend_name() != "privateuseone":
         raise NotBuilt("another device of PyTorch is loaded in this process", "Do not import the real torch_npu.")
@@ -75,6 +76,7 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     sys.modules["torch.npu"] = npu
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch_npu.fill(stand_in, profiler)
+    torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
     if not hasattr(torch, "accelerator"):
         _pin_for_npu(torch)
     _register_hccl(torch, native)
