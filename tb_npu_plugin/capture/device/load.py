@@ -124,6 +124,14 @@ def _register_hccl(torch: Any, native: Any) -> None:
             inner = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
         return native.hccl(inner, options.group_id or "", rank, size)
 
+    register = dist.ProcessGroup._register_backend
+
+    def register_as_default(group: Any, device: Any, kind: Any, *backend: Any) -> None:
+        register(group, device, kind, *backend)
+        if device.type == "npu":  # where no backend is named PyTorch's default is gloo, which such a group lacks
+            group._set_default_backend(kind)
+
+    dist.ProcessGroup._register_backend = register_as_default
     dist.Backend.register_backend("hccl", create, extended_api=True, devices=["npu"])
     dist.is_hccl_available = lambda: True
 
