@@ -45,6 +45,7 @@ def transfer() -> None:
     torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
     torch.set_default_tensor_type = _set_default_tensor_type
     _patch_amp()
+    _patch_profiler()
     torch.jit.script = _with_originals(torch.jit.script)
     if torch.distributed.is_available():
         _patch_distributed()
@@ -168,6 +169,22 @@ def _patch_amp() -> None:
     torch.cuda.amp.autocast = amp.autocast
     torch.cuda.amp.GradScaler = amp.GradScaler
     torch.cuda.amp.custom_fwd, torch.cuda.amp.custom_bwd = amp.custom_fwd, amp.custom_bwd
+
+
+def _patch_profiler() -> None:
+    """torch.profiler makes results of the NPU."""
+    own, kinds = sys.modules["torch_npu.profiler"], torch.profiler.ProfilerActivity
+    meant = {kinds.CPU: own.ProfilerActivity.CPU, kinds.CUDA: own.ProfilerActivity.NPU}
+
+    class Profile(own.profile):  # type: ignore[name-defined, misc]
+        """torch.profiler.profile(), whose activities are PyTorch's."""
+
+        def __init__(self, *, activities: Any = None, **options: Any) -> None:
+            super().__init__(activities=activities and [meant.get(kind, kind) for kind in activities], **options)
+
+    torch.profiler.profile = Profile
+    for name in ("schedule", "tensorboard_trace_handler", "ProfilerAction"):
+        setattr(torch.profiler, name, getattr(own, name))
 
 
 def _patch_distributed() -> None:

@@ -1,6 +1,7 @@
 """A convolutional network for CUDA, moved by transfer_to_npu."""
 
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -19,11 +20,18 @@ model = nn.Sequential(
 ).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 images, labels = torch.randn(16, 3, 8, 8), torch.randint(10, (16,))
-for _ in range(3):
-    optimizer.zero_grad()
-    loss = nn.functional.cross_entropy(model(images.to("cuda", non_blocking=True)), labels.to(device))
-    loss.backward()
-    optimizer.step()
+with torch.profiler.profile(
+    activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA],
+    schedule=torch.profiler.schedule(wait=1, warmup=1, active=1),
+    on_trace_ready=torch.profiler.tensorboard_trace_handler(sys.argv[1] + ".trace"),
+) as profile:
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(images.to("cuda", non_blocking=True)), labels.to(device))
+        loss.backward()
+        optimizer.step()
+        profile.step()
+assert list(Path(sys.argv[1] + ".trace").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/kernel_details.csv"))
 torch.cuda.synchronize()
 assert loss.is_cuda and loss.device.type == "npu" and torch.cuda.max_memory_allocated() > 0
 assert torch.jit.script(_scale)(loss).device.type == "npu"
