@@ -42,6 +42,16 @@ MAX_HITS = 10_000
 MAX_STATS = 2_000
 #: Maximum number of rows of each table of /api/timeline/descent.
 MAX_DESCENT = 2_000
+#: Columns of /api/timeline/slices that are packed, see `encode`. The bar of one slice ends after its `dur`, all busy.
+_PACKED = {
+    "start": ("start",),
+    "dur": (),
+    "id": ("id",),
+    "name": (),
+    "count": (),
+    "end": ("start", "dur"),
+    "busy": ("dur",),
+}
 
 
 class StatsJson(TypedDict):
@@ -129,7 +139,7 @@ def slices(timeline: Timeline, params: Params) -> Answer:
         "end": scale.times(found.end),
         "busy": scale.lengths(found.busy),
     }
-    return encode(header, {key: ("u32", values) for key, values in columns.items()}), BINARY
+    return encode(header, {key: ("u32", values) for key, values in columns.items()}, _PACKED), BINARY
 
 
 def counter(timeline: Timeline, params: Params) -> Answer:

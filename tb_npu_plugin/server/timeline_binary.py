@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,43 @@ _ALIGN = 8
 _TYPES: dict[str, np.dtype[Any]] = {"u32": np.dtype("<u4"), "f64": np.dtype("<f8")}
 
 
-def encode(header: Mapping[str, Any], columns: Mapping[str, tuple[str, NDArray[Any]]]) -> bytes:
-    """Header and columns (type "u32" or "f64", values) as bytes. u32 values must be in range."""
+def encode(
+    header: Mapping[str, Any],
+    columns: Mapping[str, tuple[str, NDArray[Any]]],
+    less: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> bytes:
+    """Header and columns (type "u32" or "f64", values) as bytes. u32 values must be in range.
+
+    less: u32 columns to pack, and the columns that each is sent less of; its own name stands for its previous value.
+    """
     placed: dict[str, list[Any]] = {}
     body: list[bytes] = []
     offset = 0
     for name, (kind, values) in columns.items():
-        data = values.astype(_TYPES[kind], copy=False).tobytes()
-        placed[name] = [kind, offset, len(values)]
+        if name in less:
+            data = _packed(name, columns, less[name])
+            placed[name] = ["packed", offset, len(values), less[name]]
+        else:
+            data = values.astype(_TYPES[kind], copy=False).tobytes()
+            placed[name] = [kind, offset, len(values)]
         padding = -len(data) % _ALIGN
         body += [data, b"\0" * padding]
         offset += len(data) + padding
     text = encode_json({**header, "columns": placed})
     text += b" " * (-(len(text)) % _ALIGN)  # the two u32 before it are 8 bytes
     return b"".join([struct.pack("<II", MAGIC, len(text)), text, *body])
+
+
+def _packed(name: str, columns: Mapping[str, tuple[str, NDArray[Any]]], less: Sequence[str]) -> bytes:
+    """Remainders modulo 2^32, all lowest bytes first: most bytes are 0, and compress well."""
+    values = columns[name][1].astype("<u4")
+    rest = values.copy()
+    for other in less:
+        if other == name:
+            rest[1:] -= values[:-1]
+        else:
+            rest -= columns[other][1].astype("<u4")
+    return rest.view(np.uint8).reshape(-1, 4).T.tobytes()
 
 
 class Scale:

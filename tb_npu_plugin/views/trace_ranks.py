@@ -16,8 +16,6 @@ from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import RankStateJson
 
-NEEDS = ("kernels", "comm_ops")
-
 
 class TraceClockJson(TypedDict):
     """Clock of a rank: by the ends of the collectives that it shares with another rank."""
@@ -233,7 +231,7 @@ VIEW = View(
     id="trace_ranks",
     title="Trace",
     scope="run",
-    needs=(NEEDS,),
+    needs=(),
     build=build,
     contract=TraceRanksJson,
     examines=True,

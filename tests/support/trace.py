@@ -48,7 +48,14 @@ def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     assert (magic, length % 8) == (0x5542504E, 0)
     header = json.loads(data[8 : 8 + length])
     columns = {}
-    for name, (kind, offset, count) in header["columns"].items():
+    for name, (kind, offset, count, *less) in header["columns"].items():
         assert offset % 8 == 0
-        columns[name] = np.frombuffer(data, {"u32": "<u4", "f64": "<f8"}[kind], count, 8 + length + offset)
+        if kind == "packed":
+            planes = np.frombuffer(data, np.uint8, 4 * count, 8 + length + offset).reshape(4, -1)
+            values = sum(plane.astype(np.uint32) << 8 * number for number, plane in enumerate(planes))
+            for other in less[0]:
+                values = np.cumsum(values, dtype=np.uint32) if other == name else values + columns[other]
+            columns[name] = values
+        else:
+            columns[name] = np.frombuffer(data, {"u32": "<u4", "f64": "<f8"}[kind], count, 8 + length + offset)
     return header, columns

@@ -8,7 +8,8 @@ type Column = Uint32Array | Float64Array;
 interface FrameHeader {
   base: string;
   unit?: number;
-  columns: Record<string, [string, number, number]>;
+  /** Type, offset, number of values; of packed ones, the columns that they are sent less of. */
+  columns: Record<string, [string, number, number, string[]?]>;
   names?: string[];
   series?: string[];
   /** Width of a bin, ns: slices that start in the same bin form one bar. */
@@ -69,7 +70,7 @@ function fail(what: string): never {
   throw new Error(`timeline answer: ${what}`);
 }
 
-/** Checks the container and returns its columns without copying. Throws an Error that describes the defect. */
+/** Checks the container and returns its columns, those that are not packed without copying. Throws an Error that describes the defect. */
 export function parseFrame(buffer: ArrayBuffer): Frame {
   if (buffer.byteLength < 8) fail(`${buffer.byteLength} bytes, expected at least 8`);
   const prefix = new DataView(buffer);
@@ -83,17 +84,43 @@ export function parseFrame(buffer: ArrayBuffer): Frame {
   function column(name: string, type: "u32" | "f64"): Column {
     const entry = header.columns[name];
     if (!entry) fail(`no column ${name}`);
-    const [given, offset, count] = entry;
+    const [given, offset, count, less = []] = entry;
     const size = type === "u32" ? 4 : 8;
-    if (given !== type) fail(`column ${name} is ${given}, expected ${type}`);
+    const isPacked = given === "packed" && type === "u32";
+    if (given !== type && !isPacked) fail(`column ${name} is ${given}, expected ${type}`);
     if (body + offset + count * size > buffer.byteLength) fail(`column ${name} runs past the end`);
+    if (isPacked) return unpack(name, new Uint8Array(buffer, body + offset, count * size), less);
     return type === "u32"
       ? new Uint32Array(buffer, body + offset, count)
       : new Float64Array(buffer, body + offset, count);
   }
+  /** Values from their remainders modulo 2^32, all lowest bytes first. */
+  function unpack(name: string, bytes: Uint8Array, less: string[]): Uint32Array {
+    const count = bytes.length / 4;
+    const out = new Uint32Array(count);
+    for (let plane = 0; plane < 4; plane++) {
+      for (let index = 0; index < count; index++) {
+        out[index] = (out[index] as number) | ((bytes[plane * count + index] as number) << (8 * plane));
+      }
+    }
+    for (const other of less) {
+      const values = other === name ? out : u32(other);
+      const back = other === name ? 1 : 0;
+      for (let index = back; index < count; index++) {
+        out[index] = (out[index] as number) + (values[index - back] as number);
+      }
+    }
+    return out;
+  }
+  const found = new Map<string, Uint32Array>();
+  function u32(name: string): Uint32Array {
+    const values = found.get(name) ?? (column(name, "u32") as Uint32Array);
+    found.set(name, values);
+    return values;
+  }
   return {
     header,
-    u32: (name) => column(name, "u32") as Uint32Array,
+    u32,
     f64: (name) => column(name, "f64") as Float64Array,
   };
 }

@@ -4,12 +4,12 @@ import type { SliceRow } from "../../src/timeline/decode";
 /** The container of docs/http_api.md, as the server writes it. */
 export function frame(
   header: Record<string, unknown>,
-  columns: Record<string, { type: "u32" | "f64"; values: number[] }>,
+  columns: Record<string, { type: "u32" | "f64"; values: number[]; less?: string[] }>,
 ): ArrayBuffer {
-  const entries: Record<string, [string, number, number]> = {};
+  const entries: Record<string, unknown[]> = {};
   let size = 0;
-  for (const [name, { type, values }] of Object.entries(columns)) {
-    entries[name] = [type, size, values.length];
+  for (const [name, { type, values, less }] of Object.entries(columns)) {
+    entries[name] = less ? ["packed", size, values.length, less] : [type, size, values.length];
     size += Math.ceil((values.length * (type === "u32" ? 4 : 8)) / 8) * 8;
   }
   let text = JSON.stringify({ ...header, columns: entries });
@@ -20,10 +20,16 @@ export function frame(
   view.setUint32(0, 0x5542504e, true);
   view.setUint32(4, bytes.length, true);
   new Uint8Array(buffer, 8).set(bytes);
-  for (const [name, { type, values }] of Object.entries(columns)) {
-    const start = 8 + bytes.length + (entries[name] as [string, number, number])[1];
+  for (const [name, { type, values, less }] of Object.entries(columns)) {
+    const start = 8 + bytes.length + (entries[name]?.[1] as number);
     values.forEach((value, index) => {
-      if (type === "u32") view.setUint32(start + index * 4, value, true);
+      if (less) {
+        const rest = less.reduce(
+          (left, other) => left - ((other === name ? values[index - 1] : columns[other]?.values[index]) ?? 0),
+          value,
+        );
+        for (let byte = 0; byte < 4; byte++) view.setUint8(start + byte * values.length + index, rest >>> (8 * byte));
+      } else if (type === "u32") view.setUint32(start + index * 4, value, true);
       else view.setFloat64(start + index * 8, value, true);
     });
   }

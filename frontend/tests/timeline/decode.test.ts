@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { busyOf, decodeCounter, decodeSlices, endOf, longestOf, startOf } from "../../src/timeline/decode";
+import { busyOf, decodeCounter, decodeSlices, endOf, longestOf, parseFrame, startOf } from "../../src/timeline/decode";
 import { frame } from "./build";
 
 const BASE = "1736409284123456789";
@@ -43,6 +43,25 @@ test("rows get their part of the columns and exact times after the span's base",
   expect([first.id[1], first.count[1], first.names[first.name[1] as number]]).toEqual([12, 3, "矩阵"]);
   expect(startOf(second, 0)).toBe(1060);
   expect([longestOf(first, 1), busyOf(first, 1)]).toEqual([12, 18]);
+});
+
+test("packed columns are sums modulo 2^32 of what is sent", () => {
+  const [start, dur, end] = [
+    [7, 300, 70_000, 0],
+    [0xffffffff, 5, 0x1020304, 9],
+    [6, 305, 0xffffffff, 2],
+  ] as [number[], number[], number[]];
+  const found = parseFrame(
+    frame(
+      { base: "0" },
+      {
+        end: { type: "u32", values: end, less: ["start", "dur"] },
+        start: { type: "u32", values: start, less: ["start"] },
+        dur: { type: "u32", values: dur, less: [] },
+      },
+    ),
+  );
+  expect([[...found.u32("start")], [...found.u32("dur")], [...found.u32("end")]]).toEqual([start, dur, end]);
 });
 
 test("what the columns cannot tell has its own times", () => {

@@ -104,9 +104,8 @@ def coverage_of(waits: Sequence[Wait]) -> Coverage:
 
 
 def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArray:
-    """Time of each part between neighbouring edges, ns: a row for each of PARTS. waiting: the exposed
-    waits. Before the first
-    task and after the last, all parts are 0."""
+    """Time of each part between neighbouring edges, ns: a row for each of PARTS. waiting: the exposed waits. Before the
+    first task and after the last, all parts are 0."""
     computing, overlapped, exposed, copying = (np.diff(one.until(edges)) for one in times.coverage)
     waits = np.diff(waiting.until(edges))
     recorded = np.diff(np.clip(edges, *times.extent))

@@ -17,8 +17,8 @@ from tb_npu_plugin.store.timeline.open import ARGS_BLOB
 
 Write = Callable[[Path, TraceEvents, Path, Origin, ProblemLog], None]
 #: Bytes of the trace in the first preview, and the growth factor of the following ones.
-FIRST = 32 << 20
-GROWTH = 4
+FIRST = 4 << 20
+GROWTH = 8
 #: A preview takes as long as a build of the same bytes: none is built beyond 1 / _MIN_RATIO of the trace.
 _MIN_RATIO = 4
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.packing import self_time
 from tb_npu_plugin.errors import ClientGone
+from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.quantiles import percentiles
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
@@ -127,12 +127,13 @@ def stats(
     for begin, end in _tiles(timeline, rows, t0, t1):
         check_client(is_gone)
         sums.add(*_tile(timeline, rows, begin, end, begin == t0, groups))
+    sums.join()
     own, total = sums.columns["own"], sums.columns["total"]
     top = np.lexsort((-total, -own))[:limit]
     at_percent = _percentiles(timeline, rows, t0, t1, groups, sums, np.sort(top), is_gone)
     place = np.argsort(np.argsort(top))
     found = _table(timeline, groups, sums, top, [values[place] for values in at_percent])
-    return Stats(found, len(sums.key), int(sums.count.sum()))
+    return Stats(found, len(sums.key), int(sums.columns["count"].sum()))
 
 
 def check_client(is_gone: Callable[[], bool]) -> None:
@@ -190,56 +191,60 @@ def _tiles(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) -> Iterato
 class _Sums:
     """Sums by group. key: see _Groups, ascending."""
 
-    ADDED, LEAST, MOST = ("count", "total", "self", "clipped", "own"), ("min",), ("max",)
+    JOINS: tuple[tuple[np.ufunc, tuple[str, ...]], ...] = (
+        (np.add, ("count", "total", "self", "clipped", "own")),
+        (np.minimum, ("min",)),
+        (np.maximum, ("max",)),
+    )
 
     def __init__(self) -> None:
         none = np.zeros(0, dtype=np.int64)
-        self.key = self.count = none
-        self.columns: dict[str, Index] = dict.fromkeys((*self.ADDED, *self.LEAST, *self.MOST), none)
+        self.key = none
+        self.columns: dict[str, Index] = {name: none for _, names in self.JOINS for name in names}
+        self._waiting: list[tuple[Index, dict[str, Index]]] = []
 
     def add(self, key: Index, columns: dict[str, Index]) -> None:
-        """Add the sums of a tile."""
-        self.key, place = np.unique(np.concatenate([self.key, key]), return_inverse=True)
-        for names, start, join in (
-            (self.ADDED, 0, np.add),
-            (self.LEAST, np.iinfo(np.int64).max, np.minimum),
-            (self.MOST, 0, np.maximum),
-        ):
+        """Add slices, or groups. They are joined with the others once they are as many: so each is joined few times."""
+        self._waiting.append((key, columns))
+        if sum(len(key) for key, _ in self._waiting) >= max(len(self.key), TILE):
+            self.join()
+
+    def join(self) -> None:
+        """Join what was added."""
+        parts = [(self.key, self.columns), *self._waiting]
+        self._waiting = []
+        key = np.concatenate([key for key, _ in parts])
+        order = np.argsort(key)
+        key = key[order]
+        heads = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+        self.key = key[heads]
+        for join, names in self.JOINS:
             for name in names:
-                out = np.full(len(self.key), start, dtype=np.int64)
-                join.at(out, place, np.concatenate([self.columns[name], columns[name]]))
-                self.columns[name] = out
-        self.count = self.columns["count"]
+                values = np.concatenate([columns[name] for _, columns in parts])[order]
+                self.columns[name] = join.reduceat(values, heads) if len(heads) else values
 
 
 def _tile(
     timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool, groups: _Groups
 ) -> tuple[Index, dict[str, Index]]:
-    """(keys, sums by key) of the slices in [begin, end). A slice counts in the tile of its start, or the first."""
+    """(group, columns of _Sums) of each slice in [begin, end). A slice counts in the tile of its start, or the first."""
     spans = [timeline.rows.overlapping(row, begin, end) for row in rows]
     ids = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
     start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
-    order = np.argsort(start, kind="stable")
-    ids, start, dur = ids[order], start[order], dur[order]
     inside = np.maximum(start, begin)
     clipped = np.maximum(np.minimum(start + dur, end) - inside, 0)
-    own = self_time(inside, clipped, _parents(timeline, ids))
-    track = timeline.rows.track_of_row(timeline.rows.row_of(ids))
-    key = groups.key(track, ids)
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    is_new = ((start >= begin) | is_first)[order]
-    heads = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.zeros(0, dtype=np.int64)
-    dur, self_total = dur[order], timeline.self_time[ids][order]
-    least = np.where(is_new, dur, np.iinfo(np.int64).max)
-    return key[heads], {
-        "count": _sums(is_new.astype(np.int64), heads),
-        "total": _sums(np.where(is_new, dur, 0), heads),
-        "self": _sums(np.where(is_new, self_total, 0), heads),
-        "clipped": _sums(clipped[order], heads),
-        "own": _sums(own[order], heads),
-        "min": np.minimum.reduceat(least, heads) if len(heads) else heads,
-        "max": np.maximum.reduceat(np.where(is_new, dur, 0), heads) if len(heads) else heads,
+    order = np.argsort(start)
+    own = np.empty_like(dur)
+    own[order] = load_packing().self_time(inside[order], clipped[order], _parents(timeline, ids, order))
+    is_new = (start >= begin) | is_first
+    return groups.key(timeline.rows.track_of_row(timeline.rows.row_of(ids)), ids), {
+        "count": is_new.astype(np.int64),
+        "total": np.where(is_new, dur, 0),
+        "self": np.where(is_new, timeline.self_time[ids], 0),
+        "clipped": clipped,
+        "own": own,
+        "min": np.where(is_new, dur, np.iinfo(np.int64).max),
+        "max": np.where(is_new, dur, 0),
     }
 
 
@@ -272,14 +277,10 @@ def _table(timeline: Timeline, groups: _Groups, sums: _Sums, top: Index, at_perc
     )
 
 
-def _parents(timeline: Timeline, ids: Index) -> NDArray[np.int32]:
-    """Index in `ids` of the parent of each slice; -1 without one."""
-    by_id = np.argsort(ids)
-    parent = timeline.parent[ids].astype(np.int64)
-    place = np.minimum(np.searchsorted(ids, parent, sorter=by_id), max(len(ids) - 1, 0))
-    found = by_id[place] if len(ids) else place
-    return np.where((parent >= 0) & (ids[found] == parent), found, -1).astype(np.int32)
-
-
-def _sums(values: Index, heads: Index) -> Index:
-    return np.add.reduceat(values, heads) if len(heads) else np.zeros(0, dtype=np.int64)
+def _parents(timeline: Timeline, ids: Index, order: Index) -> NDArray[np.int32]:
+    """Index in `ids[order]` of the parent of each of these slices; -1 without one. ids: ascending."""
+    parent = timeline.parent[ids]
+    found = np.minimum(np.searchsorted(ids, parent), max(len(ids) - 1, 0))  # quick: `parent` ascends, too, in each row
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return np.where((parent >= 0) & (ids[found] == parent), place[found], np.int32(-1))[order]

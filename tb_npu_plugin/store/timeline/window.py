@@ -16,7 +16,7 @@ Index = NDArray[np.int64]
 #: Approximate maximum of compressed bytes of the bars in a response.
 BUDGET = 290_000
 #: Compressed bytes of a bar, and compression ratio of names.
-BAR_BYTES = 16
+BAR_BYTES = 10
 NAME_SHARE = 0.4
 #: With is_exact, a single row may take this many times the budget: a wide screen has many pixels.
 ONE_ROW_FACTOR = 6

@@ -213,7 +213,9 @@ def test_cut(database: Path, share: float) -> None:
     database.write_bytes(data[: int(len(data) * share)])
     tables, problems = read(database)
     assert problems and all(problem.severity == "error" for problem in problems)
-    assert all(len(table) <= len(whole[name]) for name, table in tables.items())
+    # Names may be lost with their table: rows that are chosen by name then stay.
+    by_number = tables.keys() & {"kernels", "op_memory"}
+    assert all(len(tables[name]) <= len(whole[name]) for name in by_number)
 
 
 def test_a_capture_in_which_nothing_ran_is_no_defect(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_previews_grow_and_stop_at_a_quarter(packed: bool, tmp_path: Path, monke
     path.write_bytes(gzip.compress(text, 1) if packed else text)
     size = path.stat().st_size
     monkeypatch.setattr(timeline_previews, "FIRST", size // 40)
+    monkeypatch.setattr(timeline_previews, "GROWTH", 4)
     monkeypatch.setattr("tb_npu_plugin.scan.source.CHUNK", len(text) // 100)
     monkeypatch.setattr("tb_npu_plugin.scan.source._GZIP_READ", size // 100)
     found = build(path, tmp_path / "timeline")
