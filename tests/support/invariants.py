@@ -334,7 +334,6 @@ def metric_times_and_ratios_agree(raw: Raw) -> None:
 #: File of the text -> tables that exist where it does.
 TABLES_OF = {
     KERNELS: {"TASK", "COMPUTE_TASK_INFO", "CANN_API"},
-    COMMUNICATION: {"COMMUNICATION_TASK_INFO"},
     "memory_record.csv": {"MEMORY_RECORD"},
     "operator_memory.csv": {"OP_MEMORY"},
     "npu_module_mem.csv": {"NPU_MODULE_MEM", "NPU_MEM"},
@@ -371,6 +370,7 @@ def tables_exist_where_their_files_do(raw: Raw) -> None:
         ("PYTORCH_API", any(event.get("cat") == "cpu_op" for event in raw.slices)),
         ("TASK_PMU_INFO", raw.has(KERNELS) and "aicore_time(us)" in raw.kernels[0]),
         ("GC_RECORD", '"Python GC"' in text),
+        ("COMMUNICATION_TASK_INFO", "COMMUNICATION_OP" in found),  # at level 0 without what the tasks do
         ("PYTORCH_CALLCHAINS", '"Call stack"' in text),
     ):
         assert (table in found) == exists, table

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import os
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,6 +20,8 @@ SITE = Path(__file__).parent / "site"
 #: Set when the user was informed: child processes print nothing.
 _INFORMED = "_TB_NPU_SIMULATION_INFORMED"
 _MOST_DEVICES = 64
+#: The first backward starts a thread for each device. One that still waits for Python's lock when Python ends aborts the process.
+_UNTIL_THREADS_RUN = 0.1  # s
 
 
 def _autoload(torch: Any) -> None:
@@ -52,6 +56,7 @@ def install(stand_in: ModuleType, profiler: ModuleType) -> None:
 
 def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     import torch
+    import torch.utils.checkpoint
 
     if torch._C._get_privateuse1_backend_name() != "privateuseone":
         raise NotBuilt("another device of PyTorch is loaded in this process", "Do not import the real torch_npu.")
@@ -71,10 +76,12 @@ def _install(stand_in: ModuleType, profiler: ModuleType) -> None:
     sys.modules["torch.npu"] = npu
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     torch_npu.fill(stand_in, profiler)
+    torch.utils.checkpoint.DefaultDeviceType.set_device_type("npu")
     if not hasattr(torch, "accelerator"):
         _pin_for_npu(torch)
     _register_hccl(torch, native)
     _run_eagerly(torch)
+    atexit.register(time.sleep, _UNTIL_THREADS_RUN)
     if _INFORMED not in os.environ:
         os.environ[_INFORMED] = "1"
         say_to_user(
@@ -117,6 +124,14 @@ def _register_hccl(torch: Any, native: Any) -> None:
             inner = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
         return native.hccl(inner, options.group_id or "", rank, size)
 
+    register = dist.ProcessGroup._register_backend
+
+    def register_as_default(group: Any, device: Any, kind: Any, *backend: Any) -> None:
+        register(group, device, kind, *backend)
+        if device.type == "npu":  # where no backend is named PyTorch's default is gloo, which such a group lacks
+            group._set_default_backend(kind)
+
+    dist.ProcessGroup._register_backend = register_as_default
     dist.Backend.register_backend("hccl", create, extended_api=True, devices=["npu"])
     dist.is_hccl_available = lambda: True
 

@@ -45,6 +45,7 @@ def _always(value: Any) -> Callable[..., Any]:
 
 init = _lazy_init = _always(None)
 is_initialized = is_available = _always(True)
+_initialized = True  # torch.utils.checkpoint keeps the state of the generators only then
 _is_in_bad_fork = _always(False)  # host memory works in forked processes
 
 
@@ -292,6 +293,27 @@ def memory_summary(device: DeviceLike = None, abbreviated: bool = False) -> str:
 
 
 get_allocator_backend = _always("native")
+
+
+# ---- types of tensors, as old scripts name them
+
+
+class TensorType(type):
+    """Type of torch.npu.FloatTensor and the like."""
+
+    host: Any
+
+    def __call__(cls, *content: Any) -> Any:
+        """A tensor on the device; content: sizes, or numbers."""
+        return cls.host(*content).npu()
+
+    def __instancecheck__(cls, other: object) -> bool:
+        return isinstance(other, torch.Tensor) and other.type() == f"torch.npu.{cls.__name__}"
+
+
+for _name in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool"):
+    _name += "Tensor"
+    globals()[_name] = TensorType(_name, (), {"host": getattr(torch, _name)})
 
 
 # ---- random numbers

@@ -47,6 +47,8 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
     utils = _module("torch_npu.utils", get_part_combined_tensor=None)
     vars(module)["utils"] = utils
     sys.modules.update({"torch_npu.npu": npu, "torch.npu.amp": amp, "torch_npu.profiler": profiler})
+    for name in ("memory", "random", "streams", "utils"):
+        sys.modules[f"torch.npu.{name}"] = sys.modules[f"torch_npu.npu.{name}"] = npu
     for name in ("profiler", "dynamic_profile"):
         sys.modules[f"torch_npu.profiler.{name}"] = getattr(profiler, name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import importlib
+import re
 import sys
 from typing import Any, Callable
 
@@ -42,16 +43,20 @@ def transfer() -> None:
     torch.Tensor.cuda, torch.nn.Module.cuda = torch.Tensor.npu, torch.nn.Module.npu
     torch.Tensor.is_cuda = torch.Tensor.is_npu
     torch.UntypedStorage.cuda, torch.TypedStorage.cuda = torch.UntypedStorage.npu, torch.TypedStorage.npu
+    torch.set_default_tensor_type = _set_default_tensor_type
     _patch_amp()
+    _patch_profiler()
     torch.jit.script = _with_originals(torch.jit.script)
     if torch.distributed.is_available():
         _patch_distributed()
 
 
 def _swap(value: Any) -> Any:
-    """The same with "npu" for "cuda": in a string, a device, or the keys and values of a dict."""
+    """The same with "npu" for "cuda": in a string, a device, or the keys and values of a dict. Of a type of tensors its name."""
     if isinstance(value, str):
-        return "npu" + value[4:] if value.partition(":")[0] == "cuda" else value
+        return re.sub(r"^(torch\.)?cuda\b", r"\1npu", value)
+    if isinstance(value, npu.TensorType):
+        return f"torch.npu.{value.__name__}"
     if isinstance(value, _device):
         return _device("npu" if value.index is None else f"npu:{value.index}") if value.type == "cuda" else value
     if isinstance(value, dict):
@@ -71,7 +76,7 @@ def _with_swapped(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in _KEYWORDS:
             if name in options:
                 options[name] = _swap(options[name])
-        swapped = (_swap(value) if isinstance(value, (str, _device)) else value for value in arguments)
+        swapped = (_swap(value) if isinstance(value, (str, _device, npu.TensorType)) else value for value in arguments)
         return function(*swapped, **options)
 
     return call
@@ -94,15 +99,23 @@ def _with_originals(script: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _set_default_tensor_type(kind: Any) -> None:
+    """torch.set_default_tensor_type(), which PyTorch has for types of the CPU and of CUDA only."""
+    name = _swap(kind) if isinstance(kind, (str, npu.TensorType)) else kind.__name__
+    torch.set_default_dtype(getattr(torch, name.rpartition(".")[2]).dtype)
+    torch.set_default_device("npu" if name.startswith("torch.npu.") else "cpu")
+
+
 # ---- torch.cuda
 
 
 def _patch_cuda() -> None:
     if not hasattr(torch, "accelerator"):  # before 2.6 it refuses classes that are none of CUDA's
         importlib.import_module("torch._dynamo.device_interface")
-    for name, value in vars(npu).items():
-        if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(torch.cuda, name):
-            setattr(torch.cuda, name, value)
+    for module in (torch.cuda, torch.cuda.memory, torch.cuda.random, torch.cuda.streams):
+        for name, value in vars(npu).items():
+            if getattr(value, "__module__", "") == npu.__name__ and not name.startswith("_") and hasattr(module, name):
+                setattr(module, name, value)
     torch.cuda.default_generators = npu.default_generators
     torch.cuda._is_in_bad_fork, torch.cuda._lazy_init = npu._is_in_bad_fork, npu.init
     torch.cuda.mstx = npu.mstx
@@ -156,6 +169,22 @@ def _patch_amp() -> None:
     torch.cuda.amp.autocast = amp.autocast
     torch.cuda.amp.GradScaler = amp.GradScaler
     torch.cuda.amp.custom_fwd, torch.cuda.amp.custom_bwd = amp.custom_fwd, amp.custom_bwd
+
+
+def _patch_profiler() -> None:
+    """torch.profiler makes results of the NPU."""
+    own, kinds = sys.modules["torch_npu.profiler"], torch.profiler.ProfilerActivity
+    meant = {kinds.CPU: own.ProfilerActivity.CPU, kinds.CUDA: own.ProfilerActivity.NPU}
+
+    class Profile(own.profile):  # type: ignore[name-defined, misc]
+        """torch.profiler.profile(), whose activities are PyTorch's."""
+
+        def __init__(self, *, activities: Any = None, **options: Any) -> None:
+            super().__init__(activities=activities and [meant.get(kind, kind) for kind in activities], **options)
+
+    torch.profiler.profile = Profile
+    for name in ("schedule", "tensorboard_trace_handler", "ProfilerAction"):
+        setattr(torch.profiler, name, getattr(own, name))
 
 
 def _patch_distributed() -> None:

@@ -134,9 +134,8 @@ class DeviceTables:
             front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
             back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
             rows.append((*front, *back))
-            if self._detailed:
-                planes.add(op, self._ops, group, self._first_stream(op.group), self._tasks)
-                self._tasks += len(op.planes)
+            planes.add(op, self._ops, group, self._first_stream(op.group), self._tasks)
+            self._tasks += len(op.planes)
         self._database.add("COMMUNICATION_OP", rows)
 
     def _first_stream(self, group: Group) -> int:

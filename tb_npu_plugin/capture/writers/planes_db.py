@@ -27,6 +27,8 @@ _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENU
 _KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
 #: Where a task has no notification: the largest number that SQLite holds.
 _NO_NOTIFY = (1 << 63) - 1
+#: Plane and bytes of a task at level 0.
+_UNKNOWN = -1
 
 
 class PlaneTables:
@@ -35,6 +37,7 @@ class PlaneTables:
     def __init__(self, output: Output, database: Database, strings: Strings) -> None:
         self._database, self._text = database, strings
         self._pid, self._device = output.process.pid, output.process.device
+        self._detailed = output.options.level >= 1
         self._constants = lru_cache(PATTERNS)(self._work_out)
 
     def add(self, op: CommOp, number: int, group: int, stream: int, first: int) -> None:
@@ -63,12 +66,15 @@ class PlaneTables:
                 stream + task.plane,
                 self._info(task, group, data_type),
                 int(task.plane == main),
-                task.size,
+                task.size if self._detailed else _UNKNOWN,
             )
             for task in pattern.tasks
         ]
 
     def _info(self, task: PlaneTask, group: int, data_type: str) -> Row:
+        if not self._detailed:  # HCCL reports its tasks from level 1 on: here only their times are known
+            kinds = (_TRANSPORTS["N/A"], _UNKNOWN, _DATA["N/A"], _LINKS["N/A"])
+            return self._text["N/A"], _UNKNOWN, group, _NO_NOTIFY, _RDMA["N/A"], _NO_ID, _NO_ID, *kinds
         notify = notify_id(task)
         return (
             self._text[task.name],

@@ -157,7 +157,9 @@ class Hccl final : public Backend {
     return run("hccl::reduce_scatter", inputs[0], outputs, [&] {
       Tensors parts;
       for (const auto& tensor : inputs[0]) parts.push_back(numbers_of(tensor));
-      scatter_reduced(outputs[0], flatten(parts), options.reduceOp);
+      int64_t offset = 0;
+      for (int rank = 0; rank < getRank(); rank++) offset += parts[rank].numel();
+      scatter_reduced(outputs[0], flatten(parts), offset, options.reduceOp);
     });
   }
   WorkPtr _reduce_scatter_base(Tensor& output, Tensor& input, const c10d::ReduceScatterOptions& options) override {
@@ -167,7 +169,7 @@ class Hccl final : public Backend {
   WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) override {
     return run("hccl::reduce_scatter", inputs, outputs, [&] {
       for (size_t i = 0; i < outputs.size(); i++) {
-        scatter_reduced(outputs[i], numbers_of(inputs[i]).view({-1}).clone(), options.reduceOp);
+        scatter_reduced(outputs[i], numbers_of(inputs[i]).view({-1}).clone(), getRank() * outputs[i].numel(), options.reduceOp);
       }
     });
   }
@@ -247,17 +249,28 @@ class Hccl final : public Backend {
     }
   }
 
-  void gather_all(Tensors to, const Tensor& input) {
-    std::vector<Tensors> outputs = {std::move(to)};
-    Tensors inputs = {bytes_of(input)};
-    inner_->allgather(outputs, inputs)->wait();
+  // gloo gathers parts of one size only.
+  void gather_all(const Tensors& to, const Tensor& input) {
+    Tensors own = {bytes_of(input)};
+    if (std::all_of(to.begin(), to.end(), [&](const Tensor& part) { return part.numel() == to[0].numel(); })) {
+      std::vector<Tensors> outputs = {to};
+      inner_->allgather(outputs, own)->wait();
+      return;
+    }
+    to[getRank()].copy_(own[0]);
+    for (int rank = 0; rank < getSize(); rank++) {
+      c10d::BroadcastOptions options;
+      options.rootRank = rank;
+      Tensors part = {to[rank]};
+      inner_->broadcast(part, options)->wait();
+    }
   }
 
-  // `whole` is overwritten.
-  void scatter_reduced(const Tensor& output, const Tensor& whole, const c10d::ReduceOp& op) {
+  // `whole` is overwritten; offset: where this rank's part begins.
+  void scatter_reduced(const Tensor& output, const Tensor& whole, int64_t offset, const c10d::ReduceOp& op) {
     reduce_all({whole}, op);
     auto to = numbers_of(output).view({-1});
-    to.copy_(whole.narrow(0, getRank() * to.numel(), to.numel()));
+    to.copy_(whole.narrow(0, offset, to.numel()));
   }
 
   // Sends the others the time that this host took since the last operation of the group, and records how much later each

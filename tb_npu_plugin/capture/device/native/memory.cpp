@@ -70,14 +70,14 @@ void free_block(void* context) {
 }
 
 // The base of later releases lets torch.accelerator read and reset the counters.
-#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 10
+#if TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 9
 struct CountingAllocator : c10::DeviceAllocator {
   bool initialized() override { return true; }
   void emptyCache(c10::MempoolId_t) override { empty_cache(); }
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
   void resetAccumulatedStats(DeviceIndex) override {}
   void resetPeakStats(DeviceIndex device) override { reset_peaks(device); }
-  std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) override {
+  std::pair<size_t, size_t> getMemoryInfo(DeviceIndex device) {  // not virtual in 2.9
     const auto& memory = memory_of(device);
     return {memory.limit - memory.reserved, memory.limit};
   }

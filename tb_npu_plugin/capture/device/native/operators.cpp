@@ -3,6 +3,7 @@
 #include "npu.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/OpMathType.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/TensorFactories.h>
@@ -243,6 +244,66 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_cell_backward(const Tenso
   return {d_input, d_hidden, grad * update, has_bias ? d_input.sum(0) : Tensor(), has_bias ? d_hidden.sum(0) : Tensor()};
 }
 
+// ---- SyncBatchNorm: each rank's mean and 1 / standard deviation of a channel (the second dimension), and those of all ranks
+
+std::vector<int64_t> dims_but_channel(const Tensor& input) {
+  std::vector<int64_t> out = {0};
+  for (int64_t dim = 2; dim < input.dim(); dim++) out.push_back(dim);
+  return out;
+}
+
+Tensor wide(const Tensor& tensor) { return tensor.to(at::toOpMathType(tensor.scalar_type())); }
+
+// Shaped so that it combines with each channel of the input.
+Tensor for_channels(const Tensor& values, const Tensor& input) {
+  std::vector<int64_t> shape(input.dim(), 1);
+  shape[1] = -1;
+  return values.view(shape);
+}
+
+std::tuple<Tensor, Tensor> batch_norm_stats(const Tensor& input, double eps) {
+  auto [variance, mean] = at::var_mean(wide(input), dims_but_channel(input), /*correction=*/0);
+  return {mean, (variance + eps).rsqrt()};
+}
+
+std::tuple<Tensor, Tensor> batch_norm_gather_stats(const Tensor&, const Tensor& means, const Tensor& invstds,
+                                                   const OptionalTensor& running_mean, const OptionalTensor& running_var,
+                                                   double momentum, double eps, const Tensor& counts) {
+  auto all = counts.sum(), shares = (counts / all).view({-1, 1});
+  auto mean = (means * shares).sum(0);
+  auto variance = ((invstds.pow(-2) - eps + (means - mean).square()) * shares).sum(0);
+  if (running_mean && running_mean->defined()) running_mean->lerp_(mean.to(running_mean->scalar_type()), momentum);
+  if (running_var && running_var->defined()) {
+    running_var->lerp_((variance * all / (all - 1)).to(running_var->scalar_type()), momentum);
+  }
+  return {mean, (variance + eps).rsqrt()};
+}
+
+Tensor batch_norm_elemt(const Tensor& input, const OptionalTensor& weight, const OptionalTensor& bias, const Tensor& mean,
+                        const Tensor& invstd, double) {
+  auto out = (wide(input) - for_channels(mean, input)) * for_channels(invstd, input);
+  if (weight && weight->defined()) out = out * for_channels(*weight, input);
+  if (bias && bias->defined()) out = out + for_channels(*bias, input);
+  return out.to(input.scalar_type());
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> batch_norm_backward_reduce(const Tensor& grad, const Tensor& input,
+                                                                      const Tensor& mean, const Tensor& invstd,
+                                                                      const OptionalTensor& weight, bool, bool, bool) {
+  const auto dims = dims_but_channel(input);
+  auto sum = wide(grad).sum(dims), product = (wide(grad) * (wide(input) - for_channels(mean, input))).sum(dims);
+  const auto type = weight && weight->defined() ? weight->scalar_type() : sum.scalar_type();
+  return {sum, product, (product * invstd).to(type), sum.to(type)};
+}
+
+Tensor batch_norm_backward_elemt(const Tensor& grad, const Tensor& input, const Tensor& mean, const Tensor& invstd,
+                                 const OptionalTensor& weight, const Tensor& sum, const Tensor& product, const Tensor& counts) {
+  auto all = counts.sum(), centered = wide(input) - for_channels(mean, input);
+  auto out = wide(grad) - for_channels(sum / all, input) - centered * for_channels(product / all * invstd.square(), input);
+  out = out * for_channels(weight && weight->defined() ? invstd * *weight : invstd, input);
+  return out.to(input.scalar_type());
+}
+
 TORCH_LIBRARY(npu, m) { m.def("_npu_dropout(Tensor input, float p, Generator? generator=None) -> (Tensor, Tensor)"); }
 TORCH_LIBRARY_IMPL(npu, CPU, m) { m.impl("_npu_dropout", host_dropout); }
 
@@ -253,6 +314,11 @@ TORCH_LIBRARY_IMPL(aten, CPU, m) {
   m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward);
   m.impl("_thnn_fused_gru_cell", gru_cell);
   m.impl("_thnn_fused_gru_cell_backward", gru_cell_backward);
+  m.impl("batch_norm_stats", batch_norm_stats);
+  m.impl("batch_norm_gather_stats_with_counts", batch_norm_gather_stats);
+  m.impl("batch_norm_elemt", batch_norm_elemt);
+  m.impl("batch_norm_backward_reduce", batch_norm_backward_reduce);
+  m.impl("batch_norm_backward_elemt", batch_norm_backward_elemt);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

@@ -21,6 +21,8 @@ from tb_npu_plugin.tables import NULL_INT
 Index = NDArray[np.int64]
 #: Plane numbers from here on are invalid (4294967295: none) and drawn on the first plane.
 _MAX_PLANES = 1 << 12
+#: Kind of the tasks at level 0, where planes and kinds are unknown. The text export has no such tasks.
+_NOT_REPORTED = "N/A"
 
 
 class CommunicationEvents:
@@ -64,6 +66,8 @@ class CommunicationEvents:
         if len(there) < len(task):
             report = self._context.source.report
             report.add("unknown_part", schema.COMMUNICATION_TASK.table, found=str(len(task) - len(there)))
+        kinds = self._context.strings.column(self.steps.ints("kind")[there], raw=True)
+        there = there[~kinds.equals(_NOT_REPORTED)]
         for device in np.union1d(self.device, self._tasks.device[task[there]]).tolist():
             rows = np.flatnonzero(self.device == device)
             steps = there[self._tasks.device[task[there]] == device]

@@ -144,6 +144,16 @@ def test_each_plane_of_a_group_has_a_stream_whose_tasks_follow_each_other() -> N
     assert all(one[0] != other[0] or one[2] <= other[1] for one, other in zip(tasks, tasks[1:]))
 
 
+def test_tasks_of_communication_have_times_but_no_kinds_at_level_0() -> None:
+    folder = rank_folder(run("both_mstx_level0")[0], 1)
+    sql = """SELECT c.startNs=MIN(t.startNs) AND c.endNs=MAX(t.endNs), kind.value, i.planeId, i.groupName=c.groupName, i.size,
+             i.srcRank, i.dstRank, i.transportType, i.dataType, i.linkType, i.rdmaType
+             FROM COMMUNICATION_OP c JOIN COMMUNICATION_TASK_INFO i USING(opId) JOIN TASK t USING(globalTaskId)
+             JOIN STRING_IDS kind ON i.taskType=kind.id GROUP BY opId"""
+    none, no_rank = 65534, 4294967295
+    assert set(query(folder, sql)) == {(1, "N/A", -1, 1, -1, no_rank, no_rank, none, none, none, none)}
+
+
 def test_numbers_of_tasks_come_again_in_the_next_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They have 16 bits in CANN, in each stream."""
     last = (1 << 16) - 1

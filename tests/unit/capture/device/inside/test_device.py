@@ -11,6 +11,8 @@ import torch
 import torch_npu
 from torch import nn
 from torch.nn import functional as F
+from torch.npu.memory import max_memory_allocated
+from torch.utils.checkpoint import checkpoint
 
 from tb_npu_plugin.capture.device import records
 
@@ -136,14 +138,21 @@ def test_torch_compile_runs_eagerly(capfd: pytest.CaptureFixture[str]) -> None:
     assert capfd.readouterr().err.count("torch.compile") <= 1
 
 
-@pytest.mark.skipif(
-    not hasattr(torch, "accelerator") or not hasattr(torch.accelerator, "memory_stats"), reason="PyTorch 2.9"
-)
-def test_torch_accelerator_is_the_device() -> None:
-    torch.ones(1000, device="npu")
-    assert str(torch.accelerator.current_accelerator()) == "npu"
-    assert torch.accelerator.memory_allocated() == torch.npu.memory_allocated()
-    assert torch.accelerator.max_memory_allocated() == torch.npu.max_memory_allocated() > 0
+if hasattr(getattr(torch, "accelerator", None), "memory_stats"):  # since PyTorch 2.9
+
+    def test_torch_accelerator_is_the_device() -> None:
+        torch.ones(1000, device="npu")
+        assert str(torch.accelerator.current_accelerator()) == "npu"
+        assert torch.accelerator.memory_allocated() == torch.npu.memory_allocated()
+        assert torch.accelerator.max_memory_allocated() == torch.npu.max_memory_allocated() > 0
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_checkpoint_repeats_random_numbers(reentrant: bool) -> None:
+    x = torch.ones(1000, device="npu", requires_grad=True)
+    y = checkpoint(F.dropout, x, use_reentrant=reentrant)
+    y.sum().backward()
+    assert torch.equal(x.grad, y)
 
 
 def test_names_that_are_not_simulated_say_so() -> None:
@@ -166,6 +175,7 @@ def test_names_of_the_frameworks() -> None:
     assert [name for name in names.split() if not hasattr(torch.npu, name)] == []
     assert torch.npu.memory_stats()["allocated_bytes.all.current"] == torch.npu.memory_allocated()
     assert torch_npu.npu is torch.npu and torch_npu.profiler.profile and torch.npu.mstx.mark
+    assert max_memory_allocated is torch.npu.max_memory_allocated
 
 
 def test_a_forked_process_computes_and_records_nothing_of_its_parent() -> None:

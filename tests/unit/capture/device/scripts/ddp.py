@@ -48,12 +48,27 @@ sends = [
 for work in dist.batch_isend_irecv(sends):
     work.wait()
 assert buffer.item() == 1.0 - rank
+ragged = [torch.empty(1 + peer, device=device) for peer in range(world)]  # parts of different sizes
+dist.all_gather(ragged, torch.full((1 + rank,), float(rank), device=device))
+assert [one.tolist() for one in ragged] == [[0.0], [1.0, 1.0]]
+part = torch.empty(1 + rank, device=device)
+dist.reduce_scatter(part, [torch.full((1 + peer,), float(peer), device=device) for peer in range(world)])
+assert part.tolist() == [[0.0], [2.0, 2.0]][rank]
 objects = [None] * world
 dist.all_gather_object(objects, {"rank": rank})
 assert objects == [{"rank": 0}, {"rank": 1}]
 group = dist.new_group([0, 1])
 dist.broadcast(buffer, 0, group=group)
 dist.barrier()
+
+norm, plain = nn.SyncBatchNorm(3).to(device), nn.BatchNorm1d(3)  # over all ranks, and over all data
+x, y = torch.randn(5, 3, 4), torch.randn(5, 3, 4)
+mine = slice(0, 2) if rank == 0 else slice(2, 5)
+plain(x).mul(y).sum().backward()
+norm(x[mine].to(device)).mul(y[mine].to(device)).sum().backward()
+dist.all_reduce(norm.weight.grad)
+torch.testing.assert_close(norm.weight.grad.cpu(), plain.weight.grad)
+torch.testing.assert_close(norm.running_var.cpu(), plain.running_var)
 if rank == 0:
     torch.save([p.grad.cpu() for p in model.parameters()], sys.argv[1])
 dist.destroy_process_group()
