@@ -33,6 +33,7 @@ SCRIPTS = {
     "discovery": "List of runs",
     "capture": "Recording with the mock device, analyse",
     "device": "The simulated NPU beside the CPU",
+    "mindspore": "Recording MindSpore with the simulated NPU",
     "diagnosis": "tb-npu diagnose",
     "mock": "Writing simulated ranks: tb-npu mock",
     "peer": "Beside the plugin that this one replaces",

@@ -183,6 +183,9 @@ DISTRIBUTED = "distributed_args"
 PIPELINE, STAGES = "pp", "pipeline_model_parallel_size"
 #: Key of our mock device: the device side is simulated.
 SIMULATED = "tb_npu_simulated"
+#: Its list of what the simulation leaves out (MindSpore), and what that may be.
+LEFT_OUT = "left_out"
+MEMORY_BLOCKS, SUNK_GRAPH = "memory_blocks", "sunk_graph"
 
 #: Folder of the parsed files inside a result folder.
 OUTPUT_FOLDER = "ASCEND_PROFILER_OUTPUT"

@@ -140,10 +140,12 @@ def _times(step: StepTimes, base_ns: int) -> StepTimes:
 
 
 def _points(span: SpanData, step: str | None) -> tuple[str | None, str | None]:
-    """FP_POINT and BP_POINT of a step, or of the first step if they are the same for all."""
+    """FP_POINT and BP_POINT of a step, or of the first step if they are the same for all; else those of the metadata, where
+    MindSpore's `Profiler` on the simulated NPU writes them."""
     table = span.table("step_points")
     if table is None or not len(table):
-        return None, None
+        first, last = (span.capture.metadata.get(name) for name in ("FP_POINT", "BP_POINT"))
+        return first if isinstance(first, str) else None, last if isinstance(last, str) else None
     steps = table.text("step").tolist()
     row = steps.index(step) if step in steps else 0
     return table.text("fp_point")[row], table.text("bp_point")[row]

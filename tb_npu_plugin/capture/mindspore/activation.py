@@ -19,13 +19,10 @@ _WORDS = {"Ascend": "CPU", "hccl": None}
 #: Settings of an NPU, which the CPU refuses.
 _OF_DEVICES = ("device_id", "max_device_memory", "ascend_config")
 _TOLD = "_TB_NPU_MINDSPORE_TOLD"
-#: MindSpore's runtime profiler reads it at the first step.
-RUNTIME_VARIABLE = "MS_ENABLE_RUNTIME_PROFILER"
 
 
 def _use_simulated_profiler(module: Any) -> None:
     """The profiler's platforms are registered by now, and nothing records yet."""
-    os.environ.setdefault(RUNTIME_VARIABLE, "1")
     importlib.import_module("tb_npu_plugin.capture.mindspore.platform").activate()
 
 

@@ -9,26 +9,26 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from tb_npu_plugin.capture.mindspore.operators import OPERATORS
-from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, read
-from tb_npu_plugin.capture.recording.host_clock import HostClock
+from tb_npu_plugin.capture.mindspore.exchanges import COLLECTIVES, Exchanges
+from tb_npu_plugin.capture.mindspore.host_time import host_clock
+from tb_npu_plugin.capture.mindspore.operators import OPERATORS, TYPES
+from tb_npu_plugin.capture.mindspore.ranks import later_ranks
+from tb_npu_plugin.capture.mindspore.raw_data import STEP_MARK, Event, Launch, RawData, Shape, read
 from tb_npu_plugin.capture.recording.parse import CHIP_VARIABLE
 from tb_npu_plugin.capture.recording.recorded_host import RecordedHost
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP, Chip
-from tb_npu_plugin.capture.simulation.collectives import Exchange, in_group, planes, schedule
 from tb_npu_plugin.capture.simulation.host import Place
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch as KernelLaunch
-from tb_npu_plugin.capture.simulation.program import Transfer
-from tb_npu_plugin.capture.simulation.records import Group, HostOp, OpInfo, Process, PyCall, Segment, UserMark
+from tb_npu_plugin.capture.simulation.records import HostOp, OpInfo, Process, PyCall, Segment, UserMark
 from tb_npu_plugin.capture.simulation.samples import Totals
-from tb_npu_plugin.capture.simulation.topology import Topology
+from tb_npu_plugin.capture.simulation.work import Tensor
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
@@ -37,7 +37,6 @@ from tb_npu_plugin.capture.writers.mindspore.result import MINDSPORE
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.schema import mindspore as names
-from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.mindspore import SHAPE_SEPARATOR
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -46,28 +45,8 @@ _END = 1 << 62
 #: ns of host time that the last launch of a capture takes at most.
 _ROOM = 8_000
 _INFO = re.compile(r"profiler_info_\d+\.json")
-#: Types of MindSpore -> C++ names, as the kernels' tables have them.
-_TYPES = {
-    "Float32": "float",
-    "Float16": "c10::Half",
-    "BFloat16": "c10::BFloat16",
-    "Float64": "double",
-    "Int64": "long int",
-    "Int32": "int",
-    "Bool": "bool",
-    "UInt8": "unsigned char",
-}
-#: Types of operators that communicate -> those of HCCL.
-_COLLECTIVES = {
-    "AllReduce": "hcom_allReduce_",
-    "AllGather": "hcom_allGather_",
-    "ReduceScatter": "hcom_reduceScatter_",
-    "Broadcast": "hcom_broadcast_",
-    "AlltoAll": "hcom_alltoall_",
-}
-_WORLD = "hccl_world_group"
-#: Events in which a thread waits for another one.
-_WAITS = re.compile("Wait|Asnumpy|SyncStream")
+#: Inputs of an operator whose shapes are unknown: as many as any rule reads.
+_ONE_ELEMENT = ((1, 1, 1, 1),) * 3
 
 
 def parse_folder(path: str | Path) -> None:
@@ -80,7 +59,7 @@ def parse_folder(path: str | Path) -> None:
     out = folder / OUTPUT_FOLDER
     shutil.rmtree(out, ignore_errors=True)
     with gc_paused():
-        replay = Replay(data, CHIPS[name], options)
+        replay = Replay(data, CHIPS[name], options, later_ranks(folder, data))
         # the host was recorded as MindSpore records it
         recorded = replace(MINDSPORE, record=lambda process, options: lambda segment: segment)
         files = Files(Output(out, replay.process, options, recorded.dialect), recorded)
@@ -115,35 +94,6 @@ def _options(folder: Path) -> Options:
     )
 
 
-def _held_up(data: RawData, main: int) -> list[tuple[int, int]]:
-    """When the CPU's computation held up the main thread: it computed by itself, or waited for a thread that did. Elsewhere
-    it went on beside the computation, as it does beside an NPU."""
-    threads = {launch.tid for launch in data.launches}
-    if threads <= {main, 0}:
-        return data.executions
-    waits = _union([(one.start, one.end) for one in data.events if one.tid == main and _WAITS.search(one.name)])
-    out, place = [], 0
-    for start, end in _union(data.executions):
-        while place < len(waits) and waits[place][1] <= start:
-            place += 1
-        for since, until in waits[place:]:
-            if since >= end:
-                break
-            out.append((max(start, since), min(end, until)))
-    return out
-
-
-def _union(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Spans that do not overlap, by start."""
-    out: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if out and start <= out[-1][1]:
-            out[-1] = out[-1][0], max(out[-1][1], end)
-        else:
-            out.append((start, end))
-    return out
-
-
 class _Step(NamedTuple):
     """A part of the capture: its mark, None without steps, and where it ends (recorded time)."""
 
@@ -151,13 +101,25 @@ class _Step(NamedTuple):
     until: int
 
 
-class Replay:
-    """One capture. `segments` may be taken once."""
+def _without_types(launch: KernelLaunch) -> KernelLaunch:
+    return replace(launch, kernel=replace(launch.kernel, input_types="", output_types=""))
 
-    def __init__(self, data: RawData, chip: Chip, options: Options) -> None:
+
+def _without_shapes(launch: KernelLaunch) -> KernelLaunch:
+    kernel = replace(launch.kernel, inputs="", outputs="", input_formats="", output_formats="")
+    return _without_types(replace(launch, kernel=kernel))
+
+
+class Replay:
+    """One capture. `segments` may be taken once. later: as ranks.later_ranks has it."""
+
+    def __init__(
+        self, data: RawData, chip: Chip, options: Options, later: dict[tuple[str, int], dict[int, int]]
+    ) -> None:
         capture = data.capture
         self._data, self._options, self._kernels = data, options, KernelFactory(chip)
-        self._clock = HostClock(*np.array(_held_up(data, capture["pid"]) or [(0, 0)], dtype=np.int64).T)
+        self._without_shapes, self._without_types = cache(_without_shapes), cache(_without_types)
+        self._clock = host_clock(data, data.executions)
         start = int(self._clock(capture["start"]))
         self.process = Process(
             capture["pid"], capture["rank"], capture["rank"], capture["world"], start, start, options.npu
@@ -172,23 +134,13 @@ class Replay:
         process.marks = bool(data.steps)
         tids = {one.tid for one in data.launches} | {one.tid for one in data.events}
         process.threads[:] = sorted({process.pid, *tids} - {0})
-        self._topology = Topology(chip)
-        self._group = self._world_group()
-        process.groups = [self._group] if self._group is not None else []
+        self._exchanges = Exchanges(data, chip, later)
+        process.groups = self._exchanges.groups
         place = Place(process, chip, f"{process.pid}/{capture['start']}", 0, runtime=options.level >= 2, task_queue=0)
         self._host = RecordedHost(place)
-        self._host.groups = {_WORLD: 0}
+        self._host.groups = {group.name: group.index for group in process.groups}
         self._host.device.meters.communicators = len(process.groups)
-        self._collectives = 0
         self._infos: dict[tuple[str, str], OpInfo] = {}
-
-    def _world_group(self) -> Group | None:
-        process = self.process
-        if process.world < 2:
-            return None
-        ranks = tuple(range(process.world))
-        rows = planes("hcom_allReduce_", ranks, self._topology)
-        return Group(0, group_hash(_WORLD), ranks, process.rank, rows, _WORLD, _WORLD)
 
     def segments(self) -> Iterator[Segment]:
         """One per step, each to the end of its mark and the last one to the end; one for all without steps."""
@@ -224,32 +176,33 @@ class Replay:
         text = SHAPE_SEPARATOR.join(",".join(map(str, shape)) for shape in launch.shapes or ())
         op = host.begin_operator(self._info(LAUNCH + launch.node, text), tid)
         if self._options.npu:
-            type_ = _COLLECTIVES.get(launch.type)
-            if type_ is not None and self._group is not None:
-                self._communicate(launch, type_, self._group)
-            elif type_ is None:
+            if launch.type in COLLECTIVES:
+                self._exchanges.run(host, launch)
+            else:
                 host.launch_all(self._kernels_of(launch))
         host.end_operator(op)
 
     def _kernels_of(self, launch: Launch) -> tuple[KernelLaunch, ...]:
-        """Kernels of an operator. Inputs without a known type are FLOAT; without known shapes, one element."""
-        shapes = launch.shapes or ((1,),)
-        types = tuple(_TYPES.get(one, "float") for one in launch.types)
-        types = types if len(types) == len(shapes) else ("float",) * len(shapes)
-        return self._kernels.launches(OPERATORS.get(launch.type, f"mindspore::{launch.type}"), shapes, types)
+        """Kernels of an operator. Inputs without a known type take as long as FLOAT, those without known shapes as long as one
+        element, and the result shows neither."""
+        shapes = launch.shapes or _ONE_ELEMENT
+        has_types = bool(launch.types) and TYPES.keys() >= set(launch.types)
+        types = tuple(TYPES[one] for one in launch.types) if has_types else ("float",) * len(shapes)
+        made = self._launches(launch, shapes, types)
+        if not launch.shapes:
+            return tuple(map(self._without_shapes, made))
+        return made if has_types else tuple(map(self._without_types, made))
 
-    def _communicate(self, launch: Launch, type_: str, group: Group) -> None:
-        """A collective: the other ranks are assumed to arrive with this one."""
-        host, number = self._host, self._collectives
-        self._collectives += 1
-        size = 4 * sum(prod(shape) for shape in launch.shapes or ((1,),))
-        transfer = Transfer(_WORLD, type_, max(4, size), 4)
-        host.communicate(transfer)
-        exchange = Exchange(type_, transfer.size, group.ranks, f"{group.id}/{number}")
-        ends, tasks = schedule(exchange, (host.arrival,) * len(group.ranks), self._topology, group.rank)
-        name = f"{type_}_{group.id[-3:]}_{number}_1"
-        host.communicated(name, transfer, exchange, group, ends[group.rank], in_group(tasks, exchange, group.ranks))
-        host.wait(_WORLD)
+    def _launches(self, launch: Launch, shapes: tuple[Shape, ...], types: tuple[str, ...]) -> tuple[KernelLaunch, ...]:
+        outputs: tuple[Tensor, ...] = ()
+        if launch.output is not None:
+            shape, type_ = launch.output
+            outputs = (Tensor(shape, TYPES.get(type_, "float"), plain_format(shape)),)
+        own = f"mindspore::{launch.type}"
+        try:
+            return self._kernels.launches(OPERATORS.get(launch.type, own), shapes, types, outputs)
+        except (IndexError, ValueError):  # too few tensors for these kernels: a convolution whose output is unknown
+            return self._kernels.launches(own, shapes, types, outputs)
 
     def _add_host_events(self, segment: Segment, step: _Step, since: int) -> None:
         """Add the framework's events, the mark of the step and the memory."""

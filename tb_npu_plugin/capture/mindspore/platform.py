@@ -3,7 +3,7 @@
 MindSpore's profiler keeps its device side in a registry of platforms. On a machine without an NPU this module puts its own
 platform there: names, checks, messages, schedule and folders stay MindSpore's; what is recorded comes from here. The CPU
 executes the operators; MindSpore's CPU profiler and its runtime profiler write when and on which thread (raw_data.py), and
-parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and nowhere else.
+parse.py makes an NPU's result of it. Private names of MindSpore 2.7 to 2.10 are used here and in runtime_profiler.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import atexit
 import contextlib
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,17 +28,19 @@ from mindspore.profiler.platform import npu_profiler
 from mindspore.profiler.platform.base_profiler import BaseProfiler
 from mindspore.profiler.profiler_interface import ProfilerInterface
 
+from tb_npu_plugin import __version__
+from tb_npu_plugin.capture.mindspore.graphs import compiled_nodes, ranks_of
+from tb_npu_plugin.capture.mindspore.left_out import say_left_out
 from tb_npu_plugin.capture.mindspore.marks import Marks
+from tb_npu_plugin.capture.mindspore.operators import WORLD, WORLDS
+from tb_npu_plugin.capture.mindspore.ranks import wait_for_other_ranks
 from tb_npu_plugin.capture.mindspore.raw_data import CAPTURE, HOST, RUNTIME_FOLDER, SETTINGS_VERSION
+from tb_npu_plugin.capture.mindspore.runtime_profiler import RuntimeProfiler
 from tb_npu_plugin.capture.mindspore.shapes import DispatchedShapes
 from tb_npu_plugin.capture.mindspore.stacks import PythonStacks
-from tb_npu_plugin.schema.torch_npu_json import SIMULATED
+from tb_npu_plugin.schema.torch_npu_json import GROUPS, LEFT_OUT, SIMULATED
 
 CPU = "CPU"
-
-
-#: Folder in which the runtime profiler writes.
-_SAVE_PATH = "MS_DEV_SAVE_GRAPHS_PATH"
 
 
 class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
@@ -58,7 +59,7 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._pipeline = data_engine.GlobalContext.profiling_manager() if self._context.data_process else None
         if self._pipeline is not None:
             self._pipeline.init()
-        self._saved_path: str | None = None
+        self._runtime = RuntimeProfiler(self._framework / RUNTIME_FOLDER)
         self._started = 0
 
     def start(self) -> None:
@@ -68,15 +69,13 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         self._cpu.enable_op_time()
         if self._context.profile_memory:
             self._cpu.enable_profile_memory()
-        self._saved_path = os.environ.get(_SAVE_PATH)
-        os.environ[_SAVE_PATH] = str(self._framework / RUNTIME_FOLDER)
         self._started = time.time_ns()
         self._write(self._capture(None))
         if self._pipeline is not None:
             self._pipeline.start()
         if self._has_marks:
             self._marks.start()
-        native._framework_profiler_step_start()
+        self._runtime.start()
         atexit.register(self._detach)  # a script may end while it is profiled
         self._shapes.start()
         if self._has_stacks:
@@ -86,7 +85,6 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         """Stop recording, and write what was recorded."""
         atexit.unregister(self._detach)
         self._detach()
-        native._framework_profiler_step_end()
         stopped = time.time_ns()
         if self._has_marks:
             self._marks.stop()
@@ -94,21 +92,32 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         if self._pipeline is not None:
             self._pipeline.stop()
             self._pipeline.save(str(self._framework))
-        with _silent():  # it prints a summary
-            native._framework_profiler_clear()
-        if self._saved_path is None:
-            del os.environ[_SAVE_PATH]
-        else:
-            os.environ[_SAVE_PATH] = self._saved_path
-        self._write(self._capture(stopped))
-        host = {"dispatched": self._shapes.calls, "marks": self._marks.marks, "stacks": self._stacks.calls}
+        self._runtime.stop()
+        nodes, calls = compiled_nodes(), self._shapes.calls
+        groups = self._groups({node["group"] for node in nodes.values()} | {group for *_, group in calls})
+        host = {
+            "dispatched": calls,
+            "marks": self._marks.marks,
+            "stacks": self._stacks.calls,
+            "nodes": nodes,
+            "groups": groups,
+        }
         (self._framework / HOST).write_text(json.dumps(host), encoding="utf-8")
+        self._write(self._capture(stopped))  # last: the other ranks wait for its end
         info = ProfilerInfo()
         info.profiler_parameters = self._context.original_params
         info.ms_profiler_info = {"rank_id": self._context.rank_id, "device_id": self._context.device_id}
         info.jit_level = self._context.jit_level or ""
         info.save(str(self._folder), self._context.rank_id)
-        ProfilerMetaData.metadata[SIMULATED] = True  # written when the capture is finalized
+        left_out = say_left_out(self._started, bool(self._context.profile_memory), info.jit_level)
+        # written when the capture is finalized
+        ProfilerMetaData.metadata[SIMULATED] = {"by": f"tb-npu-plugin {__version__}", LEFT_OUT: left_out}
+        if groups:
+            ProfilerMetaData.metadata[GROUPS] = {
+                name: {"group_name": name, "group_rank": ranks.index(self._rank), "global_ranks": ranks}
+                for name, ranks in groups.items()
+                if self._rank in ranks
+            }
 
     def record_shapes(self) -> None:
         """Record shapes, if that could not begin with the capture."""
@@ -125,22 +134,41 @@ class SimulatedPlatform(BaseProfiler):  # type: ignore[misc]
         """Nothing is left to write."""
 
     def analyse(self, **kwargs: Any) -> None:
-        """Parse the capture."""
+        """Parse the capture, once the other ranks have ended theirs."""
+        if not wait_for_other_ranks(self._folder):
+            log.warning(
+                "Another rank still records; its arrivals at collectives are not known. Parse again: analyse()."
+            )
         analyse_folder(str(self._folder))
+
+    @property
+    def _rank(self) -> int:
+        return int(self._context.rank_id)
+
+    @property
+    def _world(self) -> int:
+        return int(os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or 1)
+
+    def _groups(self, names: set[str]) -> dict[str, list[int]]:
+        """Group -> its ranks, the group of all processes first; {} for one process."""
+        return {WORLD: list(range(self._world)), **ranks_of(names.difference(WORLDS))} if self._world > 1 else {}
 
     def _capture(self, stopped: int | None) -> dict[str, Any]:
         return {
             "version": SETTINGS_VERSION,
             "framework": "mindspore",
             "pid": os.getpid(),
-            "rank": int(self._context.rank_id),
-            "world": int(os.environ.get("MS_WORKER_NUM") or os.environ.get("RANK_SIZE") or 1),
+            "rank": self._rank,
+            "world": self._world,
             "start": self._started,
             "end": stopped,
         }
 
     def _write(self, capture: dict[str, Any]) -> None:
-        (self._framework / CAPTURE).write_text(json.dumps(capture), encoding="utf-8")
+        path = self._framework / CAPTURE
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps(capture), encoding="utf-8")
+        new.replace(path)  # the other ranks read it
 
 
 def analyse_folder(path: str, pretty: bool = False, step_list: Any = None, data_simplification: bool = True) -> None:
@@ -183,25 +211,3 @@ def resume() -> None:
 def is_recording() -> bool:
     """A capture is in progress in this process."""
     return bool(ProfilerInterface.is_initialized)
-
-
-@contextlib.contextmanager
-def _silent() -> Iterator[None]:
-    """What native code prints on stdout goes nowhere."""
-    sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    try:
-        yield
-    finally:
-        native_flush()
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
-
-
-def native_flush() -> None:
-    """Write out what C++ has buffered for stdout."""
-    import ctypes
-
-    ctypes.CDLL(None).fflush(None)

@@ -1,5 +1,5 @@
 """What a capture leaves in FRAMEWORK, and its reader. Needs no MindSpore.
-Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore."""
+Source: docs/facts/ascend_ms.md, Results of a CPU, Runtime profiler of MindSpore, Compiled graphs of MindSpore."""
 
 from __future__ import annotations
 
@@ -24,10 +24,14 @@ _DETAIL = re.compile(
     r"(?:module:(?P<module>\w*)|stage:(?P<stage>\w*)), event:(?P<event>\w*), op:(?P<op>.*?), start_time:(?P<start>\d+), "
     r"end_time:(?P<end>\d+),.*?tid:(?P<tid>\d+)"
 )
+_END = 1 << 62
 _LAUNCHES = ("KernelLaunch", "LaunchTask")
 STEP_MARK = "ProfilerStep#"
 #: Operators that are dispatched under another name than they are launched with.
 _ALIASES = {"Divs": "Div", "MeanExt": "ReduceMean", "PowTensorScalar": "Pow", "Muls": "Mul", "SumExt": "ReduceSum"}
+
+
+Shape = tuple[int, ...]
 
 
 class Event(NamedTuple):
@@ -40,21 +44,26 @@ class Event(NamedTuple):
 
 
 class Launch(NamedTuple):
-    """A launch of an operator. node: with its scopes; shapes: of the inputs, None: unknown; types: those of MindSpore."""
+    """A launch of an operator. node: with its scopes; shapes: of the inputs that are tensors, None: unknown; types: of the same
+    inputs as MindSpore names them, in lower case, () where one is unknown; output: shape and type, None: unknown or several;
+    group: of a collective, "" where MindSpore does not say it."""
 
     start: int
     end: int
     tid: int
     node: str
     type: str
-    shapes: tuple[tuple[int, ...], ...] | None
-    types: tuple[str, ...]
+    shapes: tuple[Shape, ...] | None
+    types: tuple[str, ...] = ()
+    output: tuple[Shape, str] | None = None
+    group: str = ""
 
 
 @dataclass
 class RawData:
     """One capture. executions: (start, end) of what the CPU computed; steps: marks; events: of the framework without launches
-    and marks; memory: (ns, allocated, reserved); marks: as marks.Marks has them; stacks: as stacks.PythonStacks has them."""
+    and marks; memory: (ns, allocated, reserved); marks: as marks.Marks has them; stacks: as stacks.PythonStacks has them; groups: name ->
+    ranks."""
 
     capture: dict[str, Any]
     executions: list[tuple[int, int]] = field(default_factory=list)
@@ -64,12 +73,36 @@ class RawData:
     memory: list[tuple[int, int, int]] = field(default_factory=list)
     marks: list[tuple[int, int, int, str, str]] = field(default_factory=list)
     stacks: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+    groups: dict[str, list[int]] = field(default_factory=dict)
 
 
 class _Execution(NamedTuple):
     start: int
     end: int
     node: str
+
+
+class _Row(NamedTuple):
+    """A launch in MindSpore's list: the shape of each input, None for what is no tensor. No inputs: an operator of PyNative mode."""
+
+    node: str
+    inputs: tuple[Shape | None, ...]
+
+
+class Node(NamedTuple):
+    """An operator of a compiled graph. inputs: the type of each, None where it is no tensor or unknown."""
+
+    inputs: tuple[str | None, ...] = ()
+    output: tuple[Shape, str] | None = None
+    group: str = ""
+
+
+class _Call(NamedTuple):
+    """A dispatched operator of PyNative mode, with its inputs that are tensors."""
+
+    shapes: tuple[Shape, ...]
+    types: tuple[str, ...]
+    group: str
 
 
 def read(folder: Path) -> RawData:
@@ -82,15 +115,22 @@ def read(folder: Path) -> RawData:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadFile(f"{folder} holds no capture of the simulated NPU: {error}", "Record it again.") from error
     data = RawData(capture)
-    events = [event for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv")) for event in _events(path)]
+    since, until = capture["start"], capture["end"] or _END
+    events = [
+        event
+        for path in sorted(framework.rglob("RuntimeProfilerDetail*.csv"))
+        for event in _events(path)
+        if since <= event.start < until  # with Model.train in PyNative mode MindSpore adds what comes after the capture
+    ]
     launched = sorted(event for event in events if _is_launch(event.name))
     data.steps = sorted(event for event in events if _mark_of(event.name))
     data.events = sorted(event for event in events if not _is_launch(event.name) and not _mark_of(event.name))
     executions = sorted(_executions(framework))
     data.executions = [(one.start, one.end) for one in executions]
     host = _host(framework)
-    data.marks, data.stacks = host.get("marks", []), host.get("stacks", [])
-    data.launches = _joined(executions, launched, _rows(framework), _dispatched(host.get("dispatched", [])))
+    data.marks, data.stacks, data.groups = host.get("marks", []), host.get("stacks", []), host.get("groups", {})
+    calls, nodes = _dispatched(host.get("dispatched", [])), _nodes(host.get("nodes", {}))
+    data.launches = _joined(executions, launched, _rows(framework), calls, nodes)
     data.memory = _memory(framework)
     return data
 
@@ -140,21 +180,20 @@ def _executions(framework: Path) -> list[_Execution]:
     return out
 
 
-def _rows(framework: Path) -> list[tuple[str, tuple[tuple[int, ...], ...] | None]]:
-    """(node, shapes) of each launch in MindSpore's list; ("", None) for operators of PyNative mode."""
+def _rows(framework: Path) -> list[_Row]:
+    """MindSpore's list of launches."""
     out = []
     for path in framework.glob("cpu_framework_*.txt"):
         for line in _lines(path):
             cells = line.split(cpu.FIELD)
             found = [cpu.INPUT.fullmatch(text.strip()) for text in cells[3:] if text.strip()]
-            shapes = tuple(
-                _dims(one.group("shape")) for one in found if one is not None and one.group("shape") is not None
-            )
-            out.append((cells[1] if len(cells) > 1 else "", shapes if found else None))
+            texts = [one.group("shape") if one is not None else None for one in found]
+            inputs = tuple(_dims(text) if text is not None else None for text in texts)
+            out.append(_Row(cells[1] if len(cells) > 1 else "", inputs))
     return out
 
 
-def _dims(text: str) -> tuple[int, ...]:
+def _dims(text: str) -> Shape:
     return tuple(int(part) for part in text.replace(" ", "").split(",") if part)
 
 
@@ -167,35 +206,56 @@ def _host(framework: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _dispatched(calls: list[Any]) -> dict[str, deque[tuple[list[list[int]], list[str]]]]:
-    """Shapes and types of dispatched operators by name, in order."""
-    out: dict[str, deque[tuple[list[list[int]], list[str]]]] = defaultdict(deque)
-    for name, shapes, types in calls:
-        out[_ALIASES.get(name, name)].append((shapes, types))
+def _dispatched(calls: list[Any]) -> dict[str, deque[_Call]]:
+    """Dispatched operators by name, in order."""
+    out: dict[str, deque[_Call]] = defaultdict(deque)
+    for name, shapes, types, group in calls:
+        out[_ALIASES.get(name, name)].append(_Call(tuple(map(tuple, shapes)), tuple(types), group))
+    return out
+
+
+def _nodes(found: dict[str, Any]) -> dict[str, Node]:
+    """Operators of compiled graphs by name, from graphs.compiled_nodes."""
+    out = {}
+    for name, node in found.items():
+        output = (tuple(node["output"][0]), node["output"][1]) if node["output"] is not None else None
+        out[name] = Node(tuple(node["inputs"]), output, node["group"])
     return out
 
 
 def _joined(
     executions: list[_Execution],
     launched: list[Event],
-    rows: list[tuple[str, tuple[tuple[int, ...], ...] | None]],
-    dispatched: dict[str, deque[tuple[list[list[int]], list[str]]]],
+    rows: list[_Row],
+    dispatched: dict[str, deque[_Call]],
+    nodes: dict[str, Node],
 ) -> list[Launch]:
     """Launches with nodes from the executions, times and threads from the runtime profiler, and shapes: joined by order,
-    where the lists are equally long; otherwise by the executions alone."""
+    where the lists are equally long; otherwise by the executions alone. Types, outputs and groups by name of the node, or
+    from what was dispatched."""
     has_threads, has_rows = len(launched) == len(executions), len(rows) == len(executions)
     out = []
     for number, execution in enumerate(executions):
         where = launched[number] if has_threads else Event(execution.start, execution.end, 0, "")
         type_ = cpu.NUMBER.sub("", execution.node.rpartition(cpu.SCOPE)[2])
-        shapes = rows[number][1] if has_rows else None
-        types: tuple[str, ...] = ()
+        inputs = rows[number].inputs if has_rows else ()
+        shapes = tuple(one for one in inputs if one is not None) if inputs else None
+        node = nodes.get(execution.node, Node())
+        types, group = _types_of(inputs, node), node.group
         if dispatched.get(type_):
-            seen, named = dispatched[type_].popleft()
-            if shapes is None:
-                shapes, types = tuple(map(tuple, seen)), tuple(named)
-        out.append(Launch(where.start, where.end, where.tid, execution.node, type_, shapes, types))
+            call = dispatched[type_].popleft()
+            if shapes is None or (shapes == call.shapes and not types):
+                shapes, types, group = call.shapes, call.types, call.group
+        out.append(Launch(where.start, where.end, where.tid, execution.node, type_, shapes, types, node.output, group))
     return out
+
+
+def _types_of(inputs: tuple[Shape | None, ...], node: Node) -> tuple[str, ...]:
+    """Types of the inputs that are tensors; () where one is unknown."""
+    if len(inputs) != len(node.inputs):
+        return ()
+    found = [type_ for shape, type_ in zip(inputs, node.inputs) if shape is not None]
+    return tuple(type_ for type_ in found if type_ is not None) if None not in found else ()
 
 
 def _memory(framework: Path) -> list[tuple[int, int, int]]:

@@ -6,18 +6,18 @@ from typing import Any
 
 
 class DispatchedShapes:
-    """Records name, input shapes and types of each dispatched operator; nothing where MindSpore has no dispatch mode."""
+    """Records name, input shapes, types and group of each dispatched operator; nothing where MindSpore has no dispatch mode."""
 
     def __init__(self) -> None:
-        self._calls: list[tuple[str, list[tuple[Any, Any]]]] = []
+        self._calls: list[tuple[str, list[tuple[Any, Any]], str]] = []
         self._mode: Any = None
 
     @property
-    def calls(self) -> list[tuple[str, list[list[int]], list[str]]]:
-        """(name, shapes, types) by time."""
+    def calls(self) -> list[tuple[str, list[list[int]], list[str], str]]:
+        """(name, shapes, types, group) by time; group: of a collective, "" for others."""
         return [
-            (str(name), [list(shape) for shape, _ in tensors], [str(type_) for _, type_ in tensors])
-            for name, tensors in self._calls
+            (str(name), [list(shape) for shape, _ in tensors], [str(type_).lower() for _, type_ in tensors], group)
+            for name, tensors, group in self._calls
         ]
 
     def start(self) -> None:
@@ -49,7 +49,8 @@ def _mode(calls: list[Any]) -> Any:
                     tensors.append((item.shape, item.dtype))
                 elif isinstance(item, (list, tuple)):
                     tensors += [(one.shape, one.dtype) for one in item if isinstance(one, Tensor)]
-            calls.append((func.name, tensors))
+            group = getattr(args[0], "group", "") if args else ""
+            calls.append((func.name, tensors, group if isinstance(group, str) else ""))
             return func(*args, **kwargs) if kwargs else func(*args)
 
     return Recorded()

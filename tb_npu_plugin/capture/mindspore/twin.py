@@ -12,10 +12,12 @@ from mindspore import profiler as original
 from mindspore.profiler.common.profiler_meta_data import ProfilerMetaData
 from mindspore.profiler.profiler import analyse as _analyse
 
-from tb_npu_plugin.capture.mindspore.activation import RUNTIME_VARIABLE
+from tb_npu_plugin.capture.mindspore.left_out import watch_sinking
 from tb_npu_plugin.capture.mindspore.platform import is_recording, simulated
+from tb_npu_plugin.capture.mindspore.runtime_profiler import keep_for_captures
 
-os.environ.setdefault(RUNTIME_VARIABLE, "1")
+keep_for_captures()
+watch_sinking()
 _POINTS = ("FP_POINT", "BP_POINT")
 _told: set[str] = set()
 

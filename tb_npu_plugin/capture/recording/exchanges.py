@@ -37,7 +37,7 @@ _TYPES = {
     "hccl::recv": RECEIVE,
 }
 #: Types of elements of CANN -> as HCCL names them, where it differs; torch_npu reduces booleans as bytes.
-_DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
+DATA_TYPES = {"FLOAT16": "FP16", "DT_BF16": "BFP16", "FLOAT": "FP32", "DOUBLE": "FP64", "BOOL": "UINT8"}
 #: group_name of the communicators of two ranks.
 _BETWEEN_TWO = "p2p"
 #: Largest difference in ns between the arrivals of ranks, where they were not recorded.
@@ -113,7 +113,7 @@ class Exchanges:
         exchange, count = self._exchange(transfer, group)
         member = exchange.members.index(group.ranks[group.rank])
         later = {group.ranks[peer]: by for peer, by in self._later.get(number, {}).items() if peer < len(group.ranks)}
-        arrivals = _arrivals(exchange, member, host.arrival, later)
+        arrivals = arrivals_of(exchange, member, host.arrival, later)
         if items:
             end, tasks = batch(items, exchange, arrivals, self._topology, member)
         else:
@@ -147,7 +147,7 @@ def _transfer(signature: Signature, type_: str, group: Group) -> tuple[Transfer,
         "hccl::batch_isend_irecv": sent + received,
     }.get(signature.name, max(sent, received))
     items = _items(signature, item) if type_ == BATCH else []
-    return Transfer(group.name, type_, max(item, size), item, _DATA_TYPES.get(data_type, data_type)), items
+    return Transfer(group.name, type_, max(item, size), item, DATA_TYPES.get(data_type, data_type)), items
 
 
 def _elements(tensors: tuple[TensorInfo, ...]) -> int:
@@ -162,7 +162,7 @@ def _items(signature: Signature, item: int) -> list[Item]:
     return [Item(is_sent, peer, item * prod(tensor.shape)) for is_sent, peer, tensor in moved]
 
 
-def _arrivals(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:
+def arrivals_of(exchange: Exchange, member: int, own: int, later: dict[int, int]) -> tuple[int, ...]:
     """When each member arrives, this one at `own`. later: ns by rank, where it is known; else they differ by a little."""
     random = Random(exchange.seed)
     skews = [random.randrange(_SKEW) for _ in exchange.members]

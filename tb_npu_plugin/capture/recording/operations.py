@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_npu_plugin import __version__
 from tb_npu_plugin.capture.device.records import Kind, Recording, Signature, TensorInfo, tensors_in
-from tb_npu_plugin.capture.simulation.kernels import KernelFactory
+from tb_npu_plugin.capture.simulation.kernels import KernelFactory, plain_format
 from tb_npu_plugin.capture.simulation.launch import Launch
 from tb_npu_plugin.capture.simulation.rules import EACH, has_rule
 from tb_npu_plugin.capture.simulation.work import Tensor, Tensors
@@ -91,10 +91,7 @@ def describe(log: Recording) -> dict[str, Any]:
 def _tensors(tensors: tuple[TensorInfo, ...]) -> Tensors:
     """A number of Python counts as a scalar of the type of the tensors beside it."""
     real = next((one.dtype for one in tensors if not one.is_number), "float")
-    return tuple(
-        Tensor(one.shape, real if one.is_number else one.dtype, "NCHW" if len(one.shape) == 4 else "FORMAT_ND")
-        for one in tensors
-    )
+    return tuple(Tensor(one.shape, real if one.is_number else one.dtype, plain_format(one.shape)) for one in tensors)
 
 
 def _heads(signature: Signature, inputs: Tensors) -> Tensors:

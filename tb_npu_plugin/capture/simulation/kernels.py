@@ -34,7 +34,7 @@ class KernelFactory:
     ) -> tuple[Launch, ...]:
         """What an operator launches; nothing for a view. shapes, types: of its inputs, in order; outputs: where they are
         not known they follow from the inputs."""
-        inputs = tuple(Tensor(shape, type_, _plain(shape)) for shape, type_ in zip(shapes, types))
+        inputs = tuple(Tensor(shape, type_, plain_format(shape)) for shape, type_ in zip(shapes, types))
         key = (op, inputs, outputs)
         found = self._known.get(key)
         if found is None:
@@ -104,7 +104,8 @@ class KernelFactory:
         return [launch(self.chip, rule, inputs, out, blocks, read=inputs[1:] if rule.filled else inputs)]
 
 
-def _plain(shape: Shape) -> str:
+def plain_format(shape: Shape) -> str:
+    """Format of a tensor that no graph has changed."""
     return "NCHW" if len(shape) == 4 else "FORMAT_ND"
 
 

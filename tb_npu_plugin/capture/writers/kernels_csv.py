@@ -75,9 +75,13 @@ class Kernels:
         self._previous = previous
         self._file.add(lines)
 
+    def _shown(self, task: Task) -> Kernel:
+        """The kernel under the name that the file gives it."""
+        return task.kernel
+
     def _compute(self, task: Task, times: str, figures: str) -> str:
         kernel, dur = task.kernel, task.dur
-        front, back = self._texts(kernel)
+        front, back = self._texts(self._shown(task))
         ids = f"{task.task},{task.stream}," if self._with_ids else ""
         line = f"{self._lead}{ids}{front},{times},{back}"
         if not self._detailed:

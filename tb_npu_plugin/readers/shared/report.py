@@ -123,6 +123,7 @@ _CODES: dict[str, _MessageCodes] = {
         "action.export_for_date",
         "warning",
     ),
+    "not_simulated": _MessageCodes("expected.as_on_npu", "lost.not_simulated", "action.record_on_npu", "info"),
     "unknown_file": _MessageCodes("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
 }
 

@@ -16,6 +16,11 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
 
+#: What a simulation may leave out, as problems show it.
+_LEFT_OUT = {
+    names.MEMORY_BLOCKS: Message("found.no_memory_blocks"),
+    names.SUNK_GRAPH: Message("found.no_sunk_graph"),
+}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -79,12 +84,17 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
         if not isinstance(group, dict):
             report_shape(report, f"{names.GROUPS}, {name}", Message("expected.object"), group)
     environment = object_of(content, names.ENVIRONMENT, report)
+    simulated = content.get(names.SIMULATED, False)
+    left_out = simulated.get(names.LEFT_OUT) if isinstance(simulated, dict) else None
+    for name in left_out if isinstance(left_out, list) else ():
+        if name in _LEFT_OUT:
+            report.add("not_simulated", name, found=_LEFT_OUT[name], kind=name)
     taken = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
     return {
         "groups": {name: group for name, group in groups.items() if isinstance(group, dict)},
         "distributed_args": object_of(content, names.DISTRIBUTED, report),
         "environment": {name: str(value) for name, value in environment.items()},
-        "simulated": bool(content.get(names.SIMULATED, False)),
+        "simulated": bool(simulated),
         "metadata": {key: value for key, value in content.items() if key not in taken},
     }
 

@@ -58,6 +58,12 @@ def test_the_course_of_a_step_that_is_not_there_is_refused(step: str) -> None:
         build(step_trace, span, step=step)
 
 
+def test_points_of_the_metadata_are_shown_where_no_file_has_them() -> None:
+    capture = Capture(metadata={"FP_POINT": "net/MatMul-op0", "BP_POINT": 3})
+    data = build(step_trace, TestSpan({"kernels": KERNELS}, capture)).data
+    assert (data["fp_point"], data["bp_point"]) == ("net/MatMul-op0", None)
+
+
 def test_operator_source_and_stacks() -> None:
     rows = [
         {"name": "mm", "input_shapes": "1", "call_stack": "f", "host_self_ns": 1},

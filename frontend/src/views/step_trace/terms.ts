@@ -21,7 +21,7 @@ export const en = {
     "The parts of a step on the device and, below them, the concurrent communication by stream. Means leave out incomplete steps: the first if points were recorded (no gap before it), the last if step times are computed (it ends with its last task).",
   "steps.method.points": "Recorded points of each step; the mean is computed from the steps, not read.",
   "steps.method.kernels":
-    "Computed from the kernels of each step: this profiler records no FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is not part of step time.",
+    "Computed from the kernels of each step: the result has no times of FP_POINT and BP_POINT, and the parameter update computes as well. Preparing is not part of step time.",
   "steps.method.figures": "From {source}: without kernels, the end of forward and backward is unknown.",
   "steps.recorded": "The average stored in the file covers other steps and is ignored: {figures}.",
   "steps.point.unknown": "not recorded",
@@ -55,7 +55,7 @@ export const zh: Record<keyof typeof en, string> = {
     "step 在设备上的各部分，下方按 stream 显示同时进行的通信。平均值不包含不完整的 step：记录了分界点时为第一个（之前没有间隙），迭代耗时由计算得出时为最后一个（止于其最后一个任务）。",
   "steps.method.points": "每个 step 记录的分界点；平均值由各 step 算出，不取自文件。",
   "steps.method.kernels":
-    "由每个 step 的 kernel 算出：该采集工具不记录 FP_POINT 和 BP_POINT，参数更新也属于计算。迭代耗时不含准备。",
+    "由每个 step 的 kernel 算出：结果中没有 FP_POINT 和 BP_POINT 的时刻，参数更新也属于计算。迭代耗时不含准备。",
   "steps.method.figures": "取自 {source}：没有 kernel 就无法得知前向和反向的结束。",
   "steps.recorded": "文件自带的平均值对应的 step 与文件中的不同，未采用：{figures}。",
   "steps.point.unknown": "未记录",

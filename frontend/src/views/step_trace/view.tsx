@@ -135,8 +135,12 @@ function StepCard({ data, step, isMean }: { data: StepTraceJson; step: StepTimes
         {step.preparing_ns !== null && (
           <Fact name={t("step.preparing")} value={format.duration(step.preparing_ns)} tip={t("step.preparing.help")} />
         )}
-        {data.method === "points" && <Fact name="FP_POINT" value={data.fp_point ?? t("steps.point.unknown")} />}
-        {data.method === "points" && <Fact name="BP_POINT" value={data.bp_point ?? t("steps.point.unknown")} />}
+        {(data.method === "points" || data.fp_point !== null) && (
+          <Fact name="FP_POINT" value={data.fp_point ?? t("steps.point.unknown")} />
+        )}
+        {(data.method === "points" || data.bp_point !== null) && (
+          <Fact name="BP_POINT" value={data.bp_point ?? t("steps.point.unknown")} />
+        )}
       </div>
       <p class="muted small">{t(`steps.method.${data.method}`, { source: data.source })}</p>
       {isMean && data.recorded && isOtherAverage(data.mean, data.recorded) && <Recorded step={data.recorded} />}

@@ -41,16 +41,10 @@ class LaunchedKernels(Kernels):
         super().__init__(output, windows)
         self._named = cache(_named)
 
-    def add(self, segment: Segment) -> None:
-        """Write the rows that no later record can come before."""
-        if self._output.options.cpu:
-            segment = replace(segment, tasks=[self._name(task) for task in segment.tasks])
-        super().add(segment)
-
-    def _name(self, task: Task) -> Task:
-        if task.op is None or not task.kernel.core:
-            return task
-        return replace(task, kernel=self._named(task.op.info, task.kernel))
+    def _shown(self, task: Task) -> Kernel:
+        if task.op is None or not self._output.options.cpu:
+            return task.kernel
+        return self._named(task.op.info, task.kernel)
 
 
 def _named(info: OpInfo, kernel: Kernel) -> Kernel:
