@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlparse
 
 import pytest
 from playwright.sync_api import expect
@@ -163,36 +164,14 @@ def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> No
     frame.get_by_role("option", name="transformer_910b_tuned").click()
     page.keyboard.press("Escape")
     strips_settled(plugin)
-    names = [name.split()[:3] for name in frame.locator(".rank-strip-open").all_inner_texts()]
-    assert [name if name[0] == "B" else name[:2] for name in names] == [
-        ["rank", "0"],
-        ["B", "rank", "0"],
-        ["rank", "1"],
-        ["B", "rank", "1"],
-    ]
+    names = frame.locator(".rank-strip-open b").all_inner_texts()
+    assert names == ["rank 0", "B rank 0", "rank 1", "B rank 1"]
     frame.get_by_role("button", name="Show the rows of B rank 0 below").click()
     strips_settled(plugin)
-
-    lines = [plugin.get(f"view/trace_ranks?run={one['run']}")["data"]["lines"][0] for one in (place, other)]
-    (first, second), (other_first, other_second) = (line["steps"][:2] for line in lines)
-    frame.get_by_role("tab", name="Steps A, B").click()
-    row = panel(plugin).locator(".data-row.body").nth(1)
-    own_ms, other_ms = sum(second["times"]) / 1e6, sum(other_second["times"]) / 1e6
-    assert [
-        f"{own_ms:.3f}",
-        f"{other_ms:.3f}",
-        f"{other_ms - own_ms:.3f}".replace("-", "−"),
-    ] == row.inner_text().split()[3:6]
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/timeline/" in request.url else None)
-    row.click()
-    settled(plugin)
-    strips_settled(plugin)
-    assert len([url for url in asked if "/timeline/strips" in url]) <= 1, "one request for both runs"
-    start = epoch(plugin, place["span"])[0]
-    base = int(plugin.get(f"view/trace_ranks?run={place['run']}")["base_ns"])
-    step_start = base + first["start"] + other_second["start"] - other_first["start"]
-    assert step_start - start == pytest.approx(0.05 * sum(other_second["times"]), abs=20), "aligned by the first step"
+    second_step_is_listed_and_shown(plugin, place, other)
+    other_run_is_aligned(plugin, asked, place, other)
 
     frame.get_by_role("tab", name="Slice").click()
     strips_settled(plugin)
@@ -204,6 +183,43 @@ def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> No
     copy.frame.locator(".tl-scroll").evaluate("(rows, top) => { rows.scrollTop = top; }", scrolled(plugin))
     strips_settled(copy)
     assert pictures(copy) == drawn
+
+
+def first_steps(plugin: Plugin, place: dict[str, str]) -> tuple[int, list[dict[str, Any]]]:
+    """Base (ns since the epoch) and the first two steps of rank 0 of a run."""
+    view = plugin.get(f"view/trace_ranks?run={place['run']}")
+    return int(view["base_ns"]), view["data"]["lines"][0]["steps"][:2]
+
+
+def second_step_is_listed_and_shown(plugin: Plugin, place: dict[str, str], other: dict[str, str]) -> None:
+    """The table has both times of the second step; a click on its row shows the step of the other run."""
+    (_, (_, own)), (_, (_, compared)) = (first_steps(plugin, one) for one in (place, other))
+    own_ms, other_ms = sum(own["times"]) / 1e6, sum(compared["times"]) / 1e6
+    figures = [f"{own_ms:.3f}", f"{other_ms:.3f}", f"{other_ms - own_ms:.3f}".replace("-", "−")]
+    plugin.frame.get_by_role("tab", name="Steps A, B").click()
+    row = panel(plugin).locator(".data-row.body").nth(1)
+    assert row.inner_text().split()[3:6] == figures
+    row.click()
+    settled(plugin)
+    strips_settled(plugin)
+
+
+def other_run_is_aligned(plugin: Plugin, asked: list[str], place: dict[str, str], other: dict[str, str]) -> None:
+    """One request has the strips of both runs, one the rows; the first steps of both start at the same moment of the page,
+    and the second step of the other run is in view."""
+    strips, rows = (
+        [parse_qs(urlparse(url).query) for url in asked if f"/timeline/{route}" in url] for route in ("strips", "rows")
+    )
+    assert len(strips) == 1
+    (own_base, (first, _)), (other_base, (other_first, second)) = (first_steps(plugin, one) for one in (place, other))
+    bases, shifts = (list(map(int, strips[0][name][0].split(","))) for name in ("bases", "shifts"))
+    assert own_base + first["start"] - bases[0] == other_base + other_first["start"] - bases[1] + shifts[1]
+    start = other_base + second["start"] - bases[1] + shifts[1]
+    assert start - shown(plugin)[0] == pytest.approx(0.05 * sum(second["times"]), abs=20)
+    parts = [part.split(":") for part in [*rows[0]["slices"], *rows[0].get("counter", [])]]
+    starts = {part[0]: int(part[2]) for part in parts}
+    trace_base = int(plugin.get(f"view/trace?span={other['span']}")["base_ns"])
+    assert starts[place["span"]] - starts[other["span"]] == trace_base - bases[1] + shifts[1]
 
 
 def scrolled(plugin: Plugin) -> float:

@@ -29,7 +29,7 @@ export const en = {
   "trace.versus": "Compare with run",
   "trace.versus.none": "none",
   "trace.versus.rank": "B {name}",
-  "trace.versus.aligned": "of the run B, moved as a whole: a step starts when that of the open rank starts",
+  "trace.versus.aligned": "Run B is moved as a whole: its step starts with that of the open rank",
   "trace.versus.legend.tip":
     "The run that is compared. The line over each of its steps says how much longer (orange) or shorter (green) the step is than that of the same rank of the open run; grey: less than 1 %.",
   "trace.versus.about": "{run} (B) less the open run (A), for each step of the same rank",
@@ -93,7 +93,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.versus": "对比运行",
   "trace.versus.none": "无",
   "trace.versus.rank": "B {name}",
-  "trace.versus.aligned": "属于运行 B，整体平移：其 step 与已打开 rank 的 step 同时开始",
+  "trace.versus.aligned": "运行 B 整体平移：其 step 与已打开 rank 的 step 同时开始",
   "trace.versus.legend.tip":
     "被对比的运行。各 step 上方的线表示该 step 比已打开运行中同一 rank 的 step 更长（橙色）或更短（绿色）；灰色：差异小于 1 %。",
   "trace.versus.about": "{run}（B）减去已打开的运行（A），按同一 rank 的每个 step",

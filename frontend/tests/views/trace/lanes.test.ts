@@ -1,8 +1,10 @@
+import { signal } from "@preact/signals";
 import { afterEach, expect, test, vi } from "vitest";
 import type { SliceDetailJson } from "../../../src/api/types.gen";
 import { LANE_SLICES, LANE_TRACKS, laneOffset } from "../../../src/timeline/lanes";
 import { rowNumber } from "../../../src/timeline/rows";
 import { pairOffset } from "../../../src/views/trace/ranks/align_pair";
+import { Lanes } from "../../../src/views/trace/ranks/lanes";
 import { placeDescent, placeDetail } from "../../../src/views/trace/ranks/placement";
 import { type LaneTimeline, requestRows } from "../../../src/views/trace/ranks/row_source";
 import { frame } from "../../timeline/build";
@@ -106,4 +108,27 @@ test("details of a slice of another rank have the numbers and times of the page"
 test("a pair of slices is aligned by its starts or its ends", () => {
   const pair = { first: { start: 100, dur: 50 }, second: { start: 160, dur: 20 } } as never;
   expect([pairOffset(pair, "start"), pairOffset(pair, "end")]).toEqual([-60, -30]);
+});
+
+test("a rank of another run gives its number up when another run is compared", async () => {
+  vi.stubGlobal("fetch", (url: string) => {
+    const span = new URL(url, "http://x").searchParams.get("span");
+    const answer = { state: "ready", base_ns: "0", data: { version: span, processes: [] } };
+    return Promise.resolve(new Response(JSON.stringify(answer), { headers: { "Content-Type": "application/json" } }));
+  });
+  const place = (span: string) => ({ span, worker: span, name: span, run: span, rank: 0 });
+  const all = signal([place("a"), place("b")]);
+  const lanes = new Lanes({ span: "a", all, isPlaced: () => true } as never, () => "0");
+  const loaded = () => [...lanes.loaded.value].map(([number, lane]) => [number, lane.data.version]);
+  await lanes.load(2);
+  expect(loaded()).toEqual([[2, "b"]]);
+  expect(lanes.forgetGone()).toEqual([]);
+  all.value = [place("a"), place("c")];
+  expect(lanes.forgetGone()).toEqual([2]);
+  expect(loaded()).toEqual([]);
+  const late = lanes.load(2);
+  all.value = [place("a"), place("b")];
+  expect(await late).toBeNull();
+  await lanes.load(2);
+  expect(loaded()).toEqual([[2, "b"]]);
 });

@@ -1,7 +1,7 @@
 /** Keeps the rows on the page in step with the ranks: which are loaded, and where their times are. */
 
-import { effect } from "@preact/signals";
-import { laneOfTrack } from "../../../timeline/lanes";
+import { effect, untracked } from "@preact/signals";
+import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import type { Range } from "../../../timeline/scene";
 import type { TraceSession } from "../session";
 
@@ -9,6 +9,10 @@ import type { TraceSession } from "../session";
 export function followLanes(session: TraceSession): () => void {
   const { lanes, ranks } = session;
   const stops = [
+    effect(() => {
+      ranks.all.value;
+      untracked(() => dropGone(session));
+    }),
     effect(() => {
       const unfolded = ranks.shown.value.filter(({ span }) => lanes.unfolded.value.has(span));
       const pinned = session.layout.value.pinned.map(laneOfTrack);
@@ -29,6 +33,17 @@ export function followLanes(session: TraceSession): () => void {
   return () => {
     for (const stop of stops) stop();
   };
+}
+
+/** Removes what is of a run that is not compared any more. */
+function dropGone(session: TraceSession): void {
+  const gone = new Set(session.lanes.forgetGone());
+  if (gone.size === 0) return;
+  const layout = session.layout.peek();
+  session.setLayout({ ...layout, pinned: layout.pinned.filter((track) => !gone.has(laneOfTrack(track))) });
+  const selected = session.selection.selected.peek();
+  if (selected && gone.has(laneOfSlice(selected.id))) session.selection.pick(null);
+  session.engine?.reloadRows();
 }
 
 /** Loads rows again when the times of a rank that was on the page change. */

@@ -38,7 +38,8 @@ export class Lanes {
   readonly unfolded: ReadonlySignal<ReadonlySet<string>> = computed(
     () => new Set(param(KEYS.unfolded).split(".").filter(Boolean)),
   );
-  private readonly requests = new Map<number, Promise<Lane | null>>();
+  /** By span. */
+  private readonly requests = new Map<string, Promise<Lane | null>>();
   private isStopped = false;
 
   /** `base`: epoch time (ns) of time 0 of the page. */
@@ -70,21 +71,40 @@ export class Lanes {
   }
 
   /** The rank once it is loaded; null if it cannot be shown. */
-  load(number: number): Promise<Lane | null> {
-    const known = this.requests.get(number);
-    if (known) return known;
-    const request = this.fetch(number);
-    this.requests.set(number, request);
+  async load(number: number): Promise<Lane | null> {
+    const place = this.placeOf(number);
+    if (!place) return null;
+    const request = this.requests.get(place.span) ?? this.fetch(number, place);
+    this.requests.set(place.span, request);
     return request;
   }
 
   /** Forgets a rank whose files changed, and loads it again. */
   reload(number: number): void {
-    this.requests.delete(number);
+    this.forget(number);
+    void this.load(number);
+  }
+
+  /** Forgets ranks of a run that is not compared any more, whose numbers belong to others now. Returns the numbers. */
+  forgetGone(): number[] {
+    const gone = [...this.loaded.peek().values()].filter(({ number, place }) => !this.isAt(number, place));
+    for (const { number } of gone) this.forget(number);
+    return gone.map(({ number }) => number);
+  }
+
+  private forget(number: number): void {
     const loaded = new Map(this.loaded.peek());
+    this.requests.delete(loaded.get(number)?.place.span ?? this.placeOf(number)?.span ?? "");
     loaded.delete(number);
     this.loaded.value = loaded;
-    void this.load(number);
+  }
+
+  private placeOf(number: number): RankPlace | undefined {
+    return this.ranks.all.peek()[number - 1];
+  }
+
+  private isAt(number: number, { span }: RankPlace): boolean {
+    return this.placeOf(number)?.span === span;
   }
 
   /** Whether the rows of a shown rank are unfolded. */
@@ -161,13 +181,15 @@ export class Lanes {
     };
   }
 
-  private async fetch(number: number): Promise<Lane | null> {
-    const place = this.ranks.all.peek()[number - 1];
-    if (!place) return null;
+  private async fetch(number: number, place: RankPlace): Promise<Lane | null> {
     this.loading.value = new Set([...this.loading.peek(), place.span]);
     try {
       const found = await this.wait(place.span);
-      while (!this.isStopped && !this.ranks.isPlaced(place.span)) await sleep(PLACE_MS);
+      while (!this.isStopped && this.isAt(number, place) && !this.ranks.isPlaced(place.span)) await sleep(PLACE_MS);
+      if (!this.isAt(number, place)) {
+        this.requests.delete(place.span);
+        return null;
+      }
       const lane = found && { number, place, ...found };
       if (lane) this.loaded.value = new Map([...this.loaded.peek(), [number, lane]]);
       else this.toggle(place.span, false);
