@@ -60,6 +60,11 @@ export function colourOf(name: string, process: string): ColourIndex {
   return MEANINGS.length + (hash(family(name)) % (HUES.length * TONES));
 }
 
+/** Colour of a rank by its place among the ranks of the page; they repeat after 24. */
+export function rankColour(place: number): ColourIndex {
+  return MEANINGS.length + (place % (HUES.length * TONES));
+}
+
 export type Rgb = readonly [number, number, number];
 
 function fromHsl(hue: number, saturation: number, lightness: number): Rgb {

@@ -1,15 +1,19 @@
 /** Pixel colours by name or duration, computed once per answer and search state. */
 
-import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, textOn } from "./colours";
+import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, rankColour, textOn } from "./colours";
 import type { SliceRow } from "./decode";
 import type { SliceLabels } from "./derived";
 import { type ColourMode, DURATION_SHARES, durationClass } from "./display";
 import type { BarColours } from "./raster";
+import type { RowProcess } from "./rows";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
 
 /** What the bars of an answer refer to. */
 type Used = Pick<SliceRow, "names" | "categories">;
+
+/** What the colours need of the process of a row. */
+type Owner = Pick<RowProcess, "name" | "rankPlace">;
 
 export interface Lookup extends BarColours {
   /** Texts on the bars, by name index. */
@@ -28,14 +32,16 @@ export class Lookups {
   private labels: SliceLabels | null = null;
 
   /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
-  get(used: Used, process: string, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
+  get(used: Used, owner: Owner, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
     if (scene.theme !== this.theme || scene.labels !== this.labels) {
       this.made = new WeakMap();
       this.theme = scene.theme;
       this.labels = scene.labels;
     }
     const { names } = used;
-    const variant = `${mode === "category" ? process : process === "Overlap Analysis"} ${isDimmed} ${mode}`;
+    const { name: process, rankPlace = 0 } = owner;
+    const own = { name: process === "Overlap Analysis", category: process, rank: rankPlace, duration: "" }[mode];
+    const variant = `${mode} ${own} ${isDimmed}`;
     let variants = this.made.get(names);
     if (!variants) {
       variants = new Map();
@@ -44,6 +50,7 @@ export class Lookups {
     let lookup = variants.get(variant);
     if (!lookup) {
       lookup = makeLookup(used, process, scene, isDimmed, mode === "category");
+      if (mode === "rank") lookup = { ...lookup, ...rankColours(scene.theme, rankPlace, isDimmed) };
       if (mode === "duration") lookup = { ...lookup, ...durationColours(scene.theme, isDimmed) };
       variants.set(variant, lookup);
     }
@@ -69,6 +76,11 @@ function makeLookup(
   });
   const colours = indices.map((index) => theme.slices[index] ?? theme.surface);
   return { ...pixelsOf(colours, theme, isDimmed), texts: names.map((name, at) => found[at]?.text ?? name) };
+}
+
+/** The one colour of a rank. */
+function rankColours(theme: Theme, place: number, isDimmed: boolean): Omit<Lookup, "texts"> {
+  return { ...pixelsOf([theme.slices[rankColour(place)] ?? theme.surface], theme, isDimmed), numberOf: () => 0 };
 }
 
 /** Colours by class of duration. */

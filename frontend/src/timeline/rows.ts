@@ -15,6 +15,8 @@ const COUNTER_HEIGHT = 42;
 export interface RowProcess extends ProcessJson {
   /** The rank, where the page shows rows of several. */
   rank?: string;
+  /** Place of the rank among those of the page, the same whichever is open. */
+  rankPlace?: number;
   /** Only pinned rows are shown. */
   isHidden?: boolean;
 }

@@ -29,7 +29,9 @@ test("by category, slices have the colour of their category, else of their proce
   const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
   const scene = { theme, labels: new Map() } as unknown as Scene;
   const lookups = new Lookups();
-  const colours = (process: string, mode: ColourMode) => [...lookups.get(used, process, scene, false, mode).fill];
+  const colours = (process: string, mode: ColourMode) => [
+    ...lookups.get(used, { name: process }, scene, false, mode).fill,
+  ];
   const [a, b, none] = colours("Python", "category");
   expect(a).toBe(b);
   expect(none).not.toBe(a);
@@ -37,4 +39,20 @@ test("by category, slices have the colour of their category, else of their proce
   expect(colours("CANN", "category")[2]).not.toBe(none);
   const [first, second, third] = colours("Python", "name");
   expect([first === second, first === third]).toEqual([false, true]);
+});
+
+test("by rank, all slices of a rank have one colour, that of another rank differs", () => {
+  const slices = Array.from({ length: 64 }, (_, index): [number, number, number] => [index, 2 * index, 3 * index]);
+  const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
+  const scene = { theme, labels: new Map() } as unknown as Scene;
+  const bars = { ...row([[0, 1_000, 1]]), names: ["a", "b"], categories: ["", ""] };
+  const lookups = new Lookups();
+  const pixel = (rankPlace: number, name: number) => {
+    const { fill, numberOf } = lookups.get(bars, { name: "Python", rankPlace }, scene, false, "rank");
+    bars.name.fill(name);
+    return fill[numberOf?.(bars, 0) ?? -1];
+  };
+  expect(pixel(0, 0)).toBe(pixel(0, 1));
+  expect(pixel(1, 0)).not.toBe(pixel(0, 0));
+  expect(pixel(24, 0)).toBe(pixel(0, 0));
 });

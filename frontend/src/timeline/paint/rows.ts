@@ -108,7 +108,7 @@ export class RowPainter {
     const labels: Omit<Label, "y" | "section">[] = [];
     const mode = isDerivedTrack(bar.item.thread.track) ? "name" : scene.colours;
     for (const [{ data: row }, begin, stop] of partsOf(pieces, start, end)) {
-      const lookup = this.lookups.get(row, bar.item.process.name, scene, isDimmed, mode);
+      const lookup = this.lookups.get(row, bar.item.process, scene, isDimmed, mode);
       const column = (time: number) =>
         Math.min(Math.max(Math.ceil((time - line.start) / line.scale), 0), line.fill.length);
       line.wide = [];

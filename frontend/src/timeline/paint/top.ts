@@ -73,11 +73,11 @@ export class TopPainter {
     const lane = (MINIMAP_HEIGHT - 2 * LANE_TOP) / Math.max(scene.minimapRows.length, 1);
     scene.minimapRows.forEach((row, index) => {
       const line = newLine(view.start, view.scale / ratio, width, Number.POSITIVE_INFINITY);
-      const process = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process.name ?? "";
+      const owner = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process ?? { name: "" };
       const { start, end } = scene.limits;
       const piece = scene.caches.slices.pieces(row, start, end, levelOf(line.scale))[0];
       if (piece) {
-        const lookup = this.lookups.get(piece.data, process, scene, scene.needle !== "");
+        const lookup = this.lookups.get(piece.data, owner, scene, scene.needle !== "");
         drawRow(piece.data, line, { ...lookup, edge: lookup.fill });
       }
       const [top, bottom] = [LANE_TOP + index * lane, LANE_TOP + (index + 1) * lane - (lane > 3 ? 1 : 0)];

@@ -139,22 +139,32 @@ export class Lanes {
   /** The processes of all ranks on the page: those of the open rank first. `open`: of the open one. */
   processes(open: readonly RowProcess[]): RowProcess[] {
     const lanes = [...this.loaded.value.values()].sort((a, b) => a.number - b.number);
-    if (lanes.length === 0) return [...open];
     const own = this.ownPlace();
+    const rankPlace = this.placeNumber(this.ranks.span);
+    if (lanes.length === 0) return open.map((process) => ({ ...process, rankPlace }));
     const others = lanes.flatMap(({ number, place, data }) =>
       data.processes.map((process) => ({
         ...placeProcess(process, place.span, laneOffset(number, 0)),
         rank: this.nameOf(place),
+        rankPlace: this.placeNumber(place.span),
         isHidden: !this.isUnfolded(place.span),
       })),
     );
-    return [...open.map((process) => (own ? { ...process, rank: this.nameOf(own) } : process)), ...others];
+    return [...open.map((process) => (own ? { ...process, rank: this.nameOf(own), rankPlace } : process)), ...others];
   }
 
   /** Name of a rank by its number. */
   rankOf(number: number): string {
     const place = number === 0 ? this.ownPlace() : this.ranks.all.value[number - 1];
     return place ? this.nameOf(place) : "";
+  }
+
+  /** Place of a rank among all, for its colour. */
+  private placeNumber(span: string): number {
+    return Math.max(
+      this.ranks.all.value.findIndex((place) => place.span === span),
+      0,
+    );
   }
 
   private ownPlace(): RankPlace | undefined {

@@ -1,6 +1,7 @@
 /** Chooses the shown slices by duration, and what their colours say. */
 
 import { t } from "../../../i18n";
+import { cssColour, rankColour } from "../../../timeline/colours";
 import { ALL_SLICES, COLOUR_MODES, type ColourMode, DURATION_LIMITS, DURATION_SHARES } from "../../../timeline/display";
 import type { TraceSession } from "../session";
 
@@ -48,8 +49,25 @@ export function DisplayFields({ session }: { session: TraceSession }) {
         </label>
       </div>
       {colours === "duration" && <DurationLegend />}
+      {colours === "rank" && <RankLegend session={session} />}
       {colours === "category" && <p class="small muted">{t("trace.display.category.about")}</p>}
     </>
+  );
+}
+
+/** The ranks whose rows are loaded. */
+function RankLegend({ session }: { session: TraceSession }) {
+  const theme = session.engine?.scene.theme;
+  const ranks = new Map(session.processes.value.map(({ rankPlace = 0, rank = "" }) => [rankPlace, rank]));
+  return (
+    <div class="row small muted">
+      {[...ranks].map(([place, rank]) => (
+        <span key={place}>
+          <span class="swatch" style={{ background: cssColour(theme?.slices[rankColour(place)] ?? [0, 0, 0]) }} />{" "}
+          {rank || session.lanes.rankOf(0)}
+        </span>
+      ))}
+    </div>
   );
 }
 
