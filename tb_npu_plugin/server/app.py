@@ -19,6 +19,7 @@ from tb_npu_plugin.service import catalog, ranks
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.timeline.contract import KernelFactsJson
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
@@ -183,6 +184,15 @@ class App:
         self._watcher.wait(FIRST_SCAN)
         return respond.binary(request, strips(self.service, request.args), "application/octet-stream")
 
+    def _recorded(self, request: Request, token: str, version: str) -> Timeline:
+        """The timeline of the slices of a trace, in the rows that a request names."""
+        from tb_npu_plugin.server.timeline_params import packing_of
+
+        packing = packing_of(request.args)
+        if packing:
+            return self.service.repacked(token, packing, version).timeline
+        return self.service.timeline(token, version)
+
     def _rows(self, request: Request) -> Response:
         from tb_npu_plugin.server.rows_api import rows
 
@@ -190,13 +200,13 @@ class App:
         return respond.binary(request, rows(self.service, request.args))
 
     def _timeline(self, request: Request, name: str) -> Response:
-        from tb_npu_plugin.server.timeline_api import CANCELLABLE, ROUTES
-        from tb_npu_plugin.server.timeline_params import is_derived
+        from tb_npu_plugin.server.timeline_api import CANCELLABLE, PLACING, ROUTES
+        from tb_npu_plugin.server.timeline_params import is_derived, packings
         from tb_npu_plugin.views.derived import derived_json, facts_json
         from tb_npu_plugin.views.device_steps import step_marks
 
         handler = dict(ROUTES).get(name)
-        if handler is None and name not in ("derived", "steps"):
+        if handler is None and name not in ("derived", "repacked", "steps"):
             raise NotFound(Message("error.route"), Message("hint.routes"))
         token = request.args.get("span", "")
         if not token:
@@ -206,14 +216,19 @@ class App:
         if name == "steps":
             timeline, span = self.service.whole(token, version)
             return respond.json(request, step_marks(span, timeline.base_ns))
+        others = [self.service.repacked(token, one, version) for one in packings(request.args)]
+        if name == "repacked":
+            return respond.json(request, {"tracks": [track for one in others for track in one.as_json()["tracks"]]})
         derived = self.service.derived(token, version) if name == "derived" or is_derived(request.args) else None
         if handler is None:
             assert derived is not None
             return respond.json(request, derived_json(derived))
-        timeline = self.service.timeline(token, version) if derived is None else derived.timeline
+        timeline = self._recorded(request, token, version) if derived is None else derived.timeline
         try:
             if name in CANCELLABLE:
                 content, mime = handler(timeline, request.args, respond.is_gone(request))
+            elif name in PLACING and derived is None:
+                content, mime = handler(timeline, request.args, others)
             else:
                 content, mime = handler(timeline, request.args)
         except OSError:  # the files of a preview were removed meanwhile: then the next line raises Stale

@@ -9,7 +9,7 @@ from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, Stale
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.server import timeline_api
 from tb_npu_plugin.server.timeline_binary import encode
-from tb_npu_plugin.server.timeline_params import Params, flag, is_derived
+from tb_npu_plugin.server.timeline_params import Params, flag, is_derived, packing_of
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.window import BUDGET, ONE_ROW_FACTOR
@@ -60,6 +60,8 @@ def _timeline(service: Service, part: Params) -> Timeline | str:
     try:
         if is_derived(part):
             return service.derived(part["span"], part["version"]).timeline
+        if packing := packing_of(part):
+            return service.repacked(part["span"], packing, part["version"]).timeline
         return service.timeline(part["span"], part["version"])
     except Stale:
         return "stale"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain as chain_pieces
 from itertools import islice
-from typing import Any, Optional, TypedDict, Union
+from typing import Any, Optional, TypedDict, TypeVar, Union
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.store.timeline.chain import chain as trace_back
-from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson
+from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson, SliceJson
 from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
 from tb_npu_plugin.store.timeline.export import chrome_trace
@@ -23,6 +23,7 @@ from tb_npu_plugin.store.timeline.matches import matching_bars
 from tb_npu_plugin.store.timeline.matches import search as search_slices
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.repacked import Repacked
 from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
@@ -138,7 +139,7 @@ def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False, 
     columns = {
         "start": scale.times(found.start),
         "dur": scale.lengths(found.dur),
-        "id": timeline.first_slice + found.id,
+        "id": timeline.numbers_of(found.id),
         "name": name,
         "count": found.count,
         "end": scale.times(found.end),
@@ -180,7 +181,7 @@ def counter(timeline: Timeline, params: Params) -> Answer:
     return encode(header, columns), BINARY
 
 
-def arrows(timeline: Timeline, params: Params) -> Answer:
+def arrows(timeline: Timeline, params: Params, repacked: Sequence[Repacked] = ()) -> Answer:
     """Arrows of one flow kind that start or end in [t0, t1)."""
     t0, t1 = read.window(params)
     kind = read.flow_kind(timeline, params)
@@ -194,24 +195,42 @@ def arrows(timeline: Timeline, params: Params) -> Answer:
         "left_out": found.left_out,
     }
     columns = {
-        "from_row": read.row_numbers(timeline, found.source),
+        "from_row": read.row_numbers(timeline, found.source, repacked),
         "from_time": scale.times(starts),
-        "to_row": read.row_numbers(timeline, found.target),
+        "to_row": read.row_numbers(timeline, found.target, repacked),
         "to_time": scale.times(ends),
         "count": found.count,
     }
     return encode(header, {key: ("u32", values) for key, values in columns.items()}), BINARY
 
 
-def slice_detail(timeline: Timeline, params: Params) -> Answer:
+def slice_detail(timeline: Timeline, params: Params, repacked: Sequence[Repacked] = ()) -> Answer:
     """Details of one slice, without the facts of the kernel table."""
-    return timeline.detail(read.slice_id(timeline, params)), JSON
+    answer = timeline.detail(read.slice_id(timeline, params))
+    for other in repacked:
+        answer["previous"], answer["next"] = other.neighbours(answer["id"]) or (answer["previous"], answer["next"])
+    return _place(answer, timeline, repacked), JSON
 
 
-def flows(timeline: Timeline, params: Params) -> Answer:
+def flows(timeline: Timeline, params: Params, repacked: Sequence[Repacked] = ()) -> Answer:
     """Flows of one slice."""
-    answer: FlowsJson = {"flows": timeline.flows(read.slice_id(timeline, params))}
+    found = timeline.flows(read.slice_id(timeline, params))
+    for flow in found:
+        _place(flow["from"], timeline, repacked)
+        _place(flow["to"], timeline, repacked)
+    answer: FlowsJson = {"flows": found}
     return answer, JSON
+
+
+_Slice = TypeVar("_Slice", bound=SliceJson)
+
+
+def _place(answer: _Slice, timeline: Timeline, repacked: Sequence[Repacked]) -> _Slice:
+    """Set track and depth of a slice to where the page shows it, and return it."""
+    if repacked:
+        number = int(read.row_numbers(timeline, np.array([answer["id"]]), repacked)[0])
+        answer["track"], answer["depth"] = divmod(number, read.ROW_STEP)
+    return answer
 
 
 def search(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
@@ -361,3 +380,5 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
 )
 #: Routes that may take long: they also take `is_gone`, and raise ClientGone.
 CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "search", "slices", "stats"))
+#: Routes whose answers say where slices are: they also take the other rows that the page shows.
+PLACING: frozenset[str] = frozenset(("arrows", "flows", "slice"))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.errors import BadRequest, NotFound
+from tb_npu_plugin.errors import BadRequest, NotFound, check_choice
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.repacked import PACKINGS, Repacked
 from tb_npu_plugin.views.derived_timeline import FIRST_SLICE, FIRST_TRACK, PREFIX
 
 #: Row number = track * ROW_STEP + depth.
@@ -87,11 +88,23 @@ def rows(timeline: Timeline, params: Params) -> list[tuple[int, int]]:
     return [(row, number) for number, row in out.items()]
 
 
-def row_numbers(timeline: Timeline, ids: NDArray[Any]) -> NDArray[np.int64]:
-    """Row numbers of slices."""
+def row_numbers(timeline: Timeline, ids: NDArray[Any], repacked: Sequence[Repacked] = ()) -> NDArray[np.int64]:
+    """Row numbers of slices of the trace, in the rows that the page shows. repacked: instead of rows of the trace. A slice that
+    is not in them gets the last row that a track can have."""
+    track, numbers = _rows_of(timeline, ids)
+    for other in repacked:
+        found = other.find(ids)
+        numbers[found >= 0] = _rows_of(other.timeline, found[found >= 0])[1]
+        for group in other.groups:
+            numbers[(found < 0) & np.isin(track, group.tracks)] = (group.tracks[0] + 1) * ROW_STEP - 1
+    return numbers
+
+
+def _rows_of(timeline: Timeline, ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(track, row number) of slices."""
     row = timeline.rows.row_of(ids)
     track = timeline.rows.track_of_row(row)
-    return track * ROW_STEP + row - timeline.rows.track_row[track]
+    return track, track * ROW_STEP + row - timeline.rows.track_row[track]
 
 
 def flow_kind(timeline: Timeline, params: Params) -> int:
@@ -126,6 +139,21 @@ def is_derived(params: Params) -> bool:
         or (params.get("track", "").isdecimal() and int(params["track"]) >= FIRST_TRACK)
         or names.startswith(PREFIX)
     )
+
+
+def packing_of(params: Params) -> str:
+    """Name of the packing whose rows a request is about, by the first number that it names; "": rows of the trace."""
+    first = re.match(r"\d{1,12}", params.get("rows", ""))
+    track = int(first.group()) // ROW_STEP if first else 0
+    return next((name for name, one in PACKINGS.items() if one.first_track <= track < 2 * one.first_track), "")
+
+
+def packings(params: Params) -> list[str]:
+    """Names of the packings that the page shows, of a comma-separated list."""
+    names = [name for name in params.get("repacked", "").split(",") if name]
+    for name in names:
+        check_choice("repacked", name, tuple(PACKINGS))
+    return list(dict.fromkeys(names))
 
 
 def check_track(timeline: Timeline, number: int, kind: str) -> int:

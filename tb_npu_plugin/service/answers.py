@@ -23,6 +23,7 @@ from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.repacked import PACKINGS, Repacked, repack
 from tb_npu_plugin.views.availability import missing_data
 from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, ViewResult, ViewTable
 from tb_npu_plugin.views.derived_timeline import Derived, open_derived
@@ -36,6 +37,9 @@ RESULT_COUNT = 16
 _BUSY = ("waiting", "reading")
 #: Number of spans whose derived rows are kept.
 DERIVED_COUNT = 4
+#: Number of slices whose other rows are kept, at 38 bytes each; and what other rows count at least, since they hold files open.
+REPACKED_SLICES = 1 << 23
+REPACKED_LEAST = 1 << 16
 
 
 class Service:
@@ -51,6 +55,10 @@ class Service:
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
         self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_COUNT, lambda derived: 1)
         self._deriving = threading.Lock()
+        self._repacked: LruCache[tuple[str, str], Repacked] = LruCache(
+            REPACKED_SLICES, lambda found: max(len(found.ids), REPACKED_LEAST)
+        )
+        self._packing = threading.Lock()
         self._strips = StripCache()
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
@@ -178,6 +186,16 @@ class Service:
         key = (opened.trace_version, opened.tables_version)
         with self._deriving:  # several requests begin at once
             return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
+
+    def repacked(self, span: str, packing: str, version: str = "") -> Repacked:
+        """Other rows of a timeline (a name of PACKINGS), packed once. Raises as `timeline` does; NotReady also while the trace is
+        read."""
+        timeline = self.timeline(span, version)
+        if timeline.partial is not None:
+            raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
+        key = (self.library.open(self.library.place(span)).trace_version, packing)
+        with self._packing:  # several requests begin at once
+            return self._repacked.get(key, lambda: repack(timeline, PACKINGS[packing]))
 
     def strips(self, spans: Sequence[str]) -> dict[str, RunStrips]:
         """What the ranks of the run of each of `spans` (tokens) that are read do over time. Queues `spans`. Raises

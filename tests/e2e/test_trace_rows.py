@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import param, settled, slices, trace
+from tests.e2e.timeline import box, copied_time, find, panel, param, settled, slices, trace
 
-#: Width of the column of names; middle of the first row below the header of the first process.
-GUTTER, FIRST_ROW = 210, 28
+#: Width of the column of names; middle of the first row below the header of the first process; from row to row.
+GUTTER, FIRST_ROW, PITCH = 210, 28, 14
 PIXEL = (
     "(c, [x, y]) => Array.from(c.getContext('2d').getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data)"
 )
@@ -81,3 +81,39 @@ def test_short_slices_are_left_out_and_colours_tell_the_duration(open_plugin: Op
     blank = colours.pop(10**7)
     assert 10**6 <= longest["dur"] < 10**7 and blank != by_duration
     assert set(map(tuple, colours.values())) == {tuple(by_duration)}
+
+
+def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -> None:
+    """A task of either stream is found in the merged row under its time; selecting a frame shows the frames again."""
+    base = min(one["ts"] for one in slices())
+    streams = {one["pid"]: one["tid"] for one in slices() if "Task Type" in one.get("args", {})}
+    tasks = [one for one in slices() if one["pid"] in streams and one["tid"] in (2, 3) and one["dur"] > 0]
+    plugin = trace(open_plugin, demo_server, {"trace.rows": "streams", "trace.rows_as": "frames,streams"})
+    area, found = box(plugin), []
+    for stream in (2, 3):
+        task = max((one for one in tasks if one["tid"] == stream), key=lambda one: one["dur"])
+        start, dur = task["ts"] - base, task["dur"]
+        plugin.open(
+            "trace", **{"trace.rows": "streams", "trace.rows_as": "streams", "trace.range": f"{start},{start + dur}"}
+        )
+        settled(plugin)
+        for depth in (0, 1):
+            plugin.page.mouse.click(area["x"] + GUTTER + 300, area["y"] + FIRST_ROW + depth * PITCH)
+            settled(plugin)
+            if panel(plugin).locator(".facts").count() and copied_time(plugin) == (task["ts"], dur):
+                found.append(stream)
+                assert f"Stream {stream}" in plugin.frame.locator(".trace-title").inner_text()
+    assert found == [2, 3]
+
+    plugin.open("trace", **{"trace.rows_as": "frames,streams"})
+    settled(plugin)
+    find(plugin, "train_step")
+    assert "train_step" in plugin.frame.locator(".trace-title").inner_text()
+    plugin.page.wait_for_url("**rows_as=streams**")
+    plugin.frame.get_by_role("button", name="Rows", exact=True).click()
+    menu = plugin.frame.locator(".trace-menu")
+    assert not menu.get_by_label("Hide Python frames").is_checked() and menu.get_by_label("Merge streams").is_checked()
+    assert menu.locator(".trace-thread", has_text="2 streams").count() == 1
+    menu.get_by_label("Merge streams").uncheck()
+    menu.locator(".trace-thread", has_text="Stream 3").wait_for()
+    param(plugin, "rows_as", is_set=False)

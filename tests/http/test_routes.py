@@ -380,6 +380,26 @@ def test_derived_rows_need_a_trace(browser: Browser) -> None:
     assert browser.ask("/api/timeline/derived", span=second).status_code == 404
 
 
+def test_other_rows_are_packed_and_asked_for_like_those_of_the_trace(slow_rank: Browser) -> None:
+    span = slow_rank.spans()[0]
+    processes = slow_rank.view("trace", span=span)["data"]["processes"]
+    (track,) = slow_rank.json("/api/timeline/repacked", span=span, repacked="frames")["tracks"]
+    (thread,) = (one for each in processes for one in each["threads"] if one["track"] == track["tracks"][0])
+    assert 0 < track["rows"] < thread["rows"] and 0 < track["slices"] < thread["slices"]
+    first, last = track["row_track"] * 4096, track["row_track"] * 4096 + track["rows"] - 1
+    window = {"t0": "0", "t1": str(10**12), "px": "1"}
+    answer = slow_rank.ask("/api/timeline/slices", span=span, rows=f"{first}-{last}", **window).data
+    part = slow_rank.ask("/api/timeline/rows", px="1", slices=f"{span}::0:{10**12}:{first}-{last}").data
+    for header, columns in (decode(answer), decode(decode(part)[1]["0"].tobytes())):
+        assert int(columns["count"].sum()) == track["slices"]
+        (row, at, _), *_ = header["rows"]
+        own = str(columns["id"][at])
+        detail = slow_rank.json("/api/timeline/slice", span=span, id=own, repacked="frames")
+        assert (detail["track"], detail["depth"]) == (thread["track"], row - first)
+        assert slow_rank.json("/api/timeline/slice", span=span, id=own)["depth"] > detail["depth"]
+    assert slow_rank.ask("/api/timeline/repacked", span=span, repacked="no").status_code == 400
+
+
 def test_steps_of_the_ruler_are_those_of_the_overview(slow_rank: Browser) -> None:
     span = slow_rank.spans()[0]
     steps = slow_rank.view("overview", span=span)["data"]["steps"]

@@ -1307,6 +1307,24 @@ export interface RelatedJson {
   slice: SliceJson;
 }
 
+/** Answer of /api/timeline/repacked. */
+export interface RepackedJson {
+  /** In the order of the first of their tracks. */
+  tracks: RepackedTrackJson[];
+}
+
+/** A track of other rows. */
+export interface RepackedTrackJson {
+  /** Tracks of the trace that it replaces. */
+  tracks: number[];
+  /** Its number in requests for rows. */
+  row_track: number;
+  /** Number of its rows. */
+  rows: number;
+  /** Number of its slices. */
+  slices: number;
+}
+
 /** Work of the kernels of a span by what the device could do. */
 export interface Roofline {
   /** The device and its peaks. */

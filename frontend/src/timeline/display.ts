@@ -9,13 +9,21 @@ export const COLOUR_MODES = ["name", "category", "rank", "duration"] as const;
  */
 export type ColourMode = (typeof COLOUR_MODES)[number];
 
+export const PACKINGS = ["frames", "streams"] as const;
+/** Other rows than those of the trace. "frames": threads without frames of Python. "streams": all streams of a device in one. */
+export type Packing = (typeof PACKINGS)[number];
+
+/** Category of the slices that "frames" hides. */
+export const FRAME = "python_function";
+
 export interface Display {
   /** Shorter slices are left out, ns; 0: none. */
   least: number;
   colours: ColourMode;
+  packings: readonly Packing[];
 }
 
-export const ALL_SLICES: Display = { least: 0, colours: "name" };
+export const ALL_SLICES: Display = { least: 0, colours: "name", packings: [] };
 
 /** Limits (ns) between the classes of durations. */
 export const DURATION_LIMITS = [1e3, 1e4, 1e5, 1e6, 1e7] as const;

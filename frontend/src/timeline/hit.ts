@@ -4,7 +4,7 @@ import type { SliceRow } from "./decode";
 import { endOf, startOf } from "./decode";
 import { isDerivedTrack } from "./derived";
 import { laneOfTrack } from "./lanes";
-import { type Item, itemsIn, PITCH, type TrackItem } from "./rows";
+import { type Item, itemsIn, PITCH, type TrackItem, tracksOf } from "./rows";
 import { type Section, type SectionScene, sections } from "./scene";
 
 /** Index of the bar at `time`, or of the nearest one within `slack` ns; -1 when there is none. */
@@ -59,7 +59,7 @@ export function tracksBetween(scene: SectionScene, y0: number, y1: number): numb
   );
   const tracks = found
     .filter((item): item is TrackItem => item.kind === "track" && item.thread.kind === "slices")
-    .map((item) => item.thread.track)
+    .flatMap((item) => tracksOf(item.thread))
     .filter((track) => !isDerivedTrack(track) && laneOfTrack(track) === 0);
   return [...new Set(tracks)];
 }

@@ -11,6 +11,10 @@ const LANE_ROWS = LANE_TRACKS * ROWS_PER_TRACK;
 
 export const laneOfTrack = (track: number): number => Math.floor(track / LANE_TRACKS);
 export const laneOfRow = (row: number): number => Math.floor(row / LANE_ROWS);
+/** Numbers of tracks of one timeline: the trace, merged streams, threads without frames, derived rows. */
+const TIMELINE_TRACKS = 2 ** 17;
+/** Rows with the same key are of the same timeline of the same lane. */
+export const timelineOfRow = (row: number): number => Math.floor(row / ROWS_PER_TRACK / TIMELINE_TRACKS);
 export const laneOfSlice = (id: number): number => Math.floor(id / LANE_SLICES);
 
 /** What turns numbers and times of a rank into those of the page. */

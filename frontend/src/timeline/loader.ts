@@ -99,8 +99,9 @@ export class Loader {
     this.overviewFlight = null;
   }
 
-  /** Forgets all bars and curves: the times of some rows changed. */
+  /** Forgets all bars, curves and arrows: the times of some rows changed, or which slices they hold. */
   clearRows(): void {
+    this.caches.arrows.clear();
     this.slices.clear();
     this.hits.clear();
   }

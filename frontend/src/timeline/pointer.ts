@@ -5,7 +5,7 @@ import type { TimelineEvents } from "./data";
 import { tracksBetween } from "./hit";
 import { PIN_WIDTH } from "./paint/gutter";
 import { MINIMAP_HEIGHT, minimapView } from "./paint/top";
-import type { Item, TrackItem } from "./rows";
+import { type Item, type TrackItem, togglePinned } from "./rows";
 import type { Area, Range, Scene } from "./scene";
 import type { Surface } from "./surface";
 import type { Under } from "./under";
@@ -175,10 +175,7 @@ export class Pointer {
     if (item.kind === "process") {
       this.events.layout({ ...layoutState, collapsedProcesses: toggled(layoutState.collapsedProcesses, item.key) });
     } else if (x > this.scene.gutter - PIN_WIDTH - 4) {
-      const { track } = item.thread;
-      const { pinned } = layoutState;
-      const next = pinned.includes(track) ? pinned.filter((one) => one !== track) : [...pinned, track];
-      this.events.layout({ ...layoutState, pinned: next });
+      this.events.layout({ ...layoutState, pinned: togglePinned(layoutState.pinned, item.thread) });
     } else {
       this.events.layout({ ...layoutState, collapsedTracks: toggled(layoutState.collapsedTracks, item.thread.track) });
     }

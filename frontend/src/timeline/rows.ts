@@ -11,8 +11,17 @@ export const BAR = 13;
 const PAD = 3;
 const COUNTER_HEIGHT = 42;
 
+/** A thread in the rows. */
+export interface RowThread extends ThreadJson {
+  /** Number of the track in requests for rows, where the server packed the slices again. */
+  rowTrack?: number;
+  /** The tracks of the trace that it shows; without them, its own. */
+  tracks?: readonly number[];
+}
+
 /** A process in the rows. */
 export interface RowProcess extends ProcessJson {
+  threads: RowThread[];
   /** The rank, where the page shows rows of several. */
   rank?: string;
   /** Place of the rank among those of the page, the same whichever is open. */
@@ -47,7 +56,7 @@ export interface ProcessItem {
 export interface TrackItem {
   kind: "track";
   process: RowProcess;
-  thread: ThreadJson;
+  thread: RowThread;
   collapsed: boolean;
   pinned: boolean;
   /** Visible depth rows. */
@@ -77,11 +86,27 @@ export function processKey(process: RowProcess): string {
   return process.pid === DERIVED ? DERIVED : `${process.name}:${process.pid}`;
 }
 
+/** The tracks of the trace that a thread shows. */
+export function tracksOf(thread: RowThread): readonly number[] {
+  return thread.tracks ?? [thread.track];
+}
+
+/** The pinned tracks with a thread added to them, or removed. */
+export function togglePinned(pinned: readonly number[], thread: RowThread): number[] {
+  const others = pinned.filter((track) => !tracksOf(thread).includes(track));
+  return others.length < pinned.length ? others : [...pinned, thread.track];
+}
+
+/** Number of a depth row of a thread in requests. */
+export function threadRow(thread: RowThread, depth: number): number {
+  return rowNumber(thread.rowTrack ?? thread.track, depth);
+}
+
 export function rowNumber(track: number, depth: number): number {
   return track * ROWS_PER_TRACK + depth;
 }
 
-function matches(filter: string, process: RowProcess, thread: ThreadJson): boolean {
+function matches(filter: string, process: RowProcess, thread: RowThread): boolean {
   const words = filter
     .toLowerCase()
     .split(/[\s,]+/)
@@ -92,12 +117,12 @@ function matches(filter: string, process: RowProcess, thread: ThreadJson): boole
   return words.some((word) => text.includes(word));
 }
 
-function trackItem(process: RowProcess, thread: ThreadJson, state: LayoutState, y: number): TrackItem {
+function trackItem(process: RowProcess, thread: RowThread, state: LayoutState, y: number): TrackItem {
   const collapsed = state.collapsedTracks.has(thread.track);
   const counter = thread.kind === "counter";
   const depths = counter ? 1 : collapsed ? Math.min(1, thread.rows) : thread.rows;
   const height = counter ? (collapsed ? PITCH + PAD : COUNTER_HEIGHT) : Math.max(depths, 1) * PITCH + PAD;
-  const pinned = state.pinned.includes(thread.track);
+  const pinned = tracksOf(thread).some((track) => state.pinned.includes(track));
   return { kind: "track", process, thread, collapsed, pinned, depths, y, height };
 }
 
@@ -128,10 +153,9 @@ export function layOut(processes: readonly RowProcess[], state: LayoutState): La
   const pinned: TrackItem[] = [];
   let top = 0;
   for (const track of state.pinned) {
-    const process = processes.find((candidate) => candidate.threads.some((thread) => thread.track === track));
-    const thread = process?.threads.find((candidate) => candidate.track === track);
-    if (!process || !thread) continue;
-    const item = trackItem(process, thread, state, top);
+    const found = findTrack(processes, track);
+    if (!found || pinned.some((item) => item.thread === found.thread)) continue;
+    const item = trackItem(found.process, found.thread, state, top);
     pinned.push(item);
     top += item.height;
   }
@@ -170,7 +194,7 @@ export function barsIn(items: readonly Item[], top: number, bottom: number): Bar
     const first = Math.max(0, Math.floor((top - item.y) / PITCH));
     const last = Math.min(item.depths, Math.ceil((bottom - item.y) / PITCH));
     for (let depth = first; depth < last; depth++) {
-      result.push({ item, depth, row: rowNumber(item.thread.track, depth), y: item.y + depth * PITCH });
+      result.push({ item, depth, row: threadRow(item.thread, depth), y: item.y + depth * PITCH });
     }
   }
   return result;
@@ -187,13 +211,14 @@ export function sameItem(a: Item, b: Item): boolean {
   return b.kind === "track" && threadKey(a.process, a.thread) === threadKey(b.process, b.thread);
 }
 
-/** Tracks by number, also collapsed and filtered ones. */
+/** The thread that shows a track, also a collapsed or filtered one. */
 export function findTrack(
   processes: readonly RowProcess[],
   track: number,
-): { process: RowProcess; thread: ThreadJson } | null {
+): { process: RowProcess; thread: RowThread } | null {
   for (const process of processes) {
-    for (const thread of process.threads) if (thread.track === track) return { process, thread };
+    for (const thread of process.threads)
+      if (thread.track === track || thread.tracks?.includes(track)) return { process, thread };
   }
   return null;
 }

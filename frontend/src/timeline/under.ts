@@ -3,7 +3,7 @@
 import { levelOf } from "./cache";
 import { busyOf, endOf, longestOf, startOf } from "./decode";
 import { barAt, type Place, placeAt } from "./hit";
-import { rowNumber } from "./rows";
+import { threadRow } from "./rows";
 import { type HoverBar, type Scene, shownRange } from "./scene";
 import { timeAt } from "./viewport";
 
@@ -23,7 +23,7 @@ export function barUnder(scene: Scene, x: number, y: number): Under {
   const time = timeAt(scene.view, x - scene.gutter);
   const range = shownRange(scene);
   const level = levelOf(scene.view.scale / scene.ratio);
-  const row = rowNumber(track, place.depth);
+  const row = threadRow(place.item.thread, place.depth);
   for (const { data } of scene.caches.slices.pieces(row, range.start, range.end, level).reverse()) {
     const index = barAt(data, time, SLACK * scene.view.scale);
     if (index < 0) continue;

@@ -114,7 +114,7 @@ def _shift_tracks(start: IntArray, dur: IntArray, ends: IntArray) -> IntArray | 
     return start + np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0)) * span
 
 
-def _rows(depth: NDArray[Any], ends: IntArray) -> tuple[Index, Index, Index]:
+def rows_by_depth(depth: NDArray[Any], ends: IntArray) -> tuple[Index, Index, Index]:
     """(visible slices by track and depth, slices per row, rows per track)."""
     hidden = int(np.count_nonzero(depth < 0))
     if len(ends) == 1:
@@ -164,7 +164,7 @@ class _Writer:
         event, start, dur, name, moved = sort(event), sort(start), sort(dur), sort(name), sort(moved)
         depth, parent = self._packing.pack(moved, dur)
         own = self._packing.self_time(moved, dur, parent)
-        final, counts, rows = _rows(depth, of)
+        final, counts, rows = rows_by_depth(depth, of)
         hidden = len(depth) - len(final)
         place = np.full(len(depth) + 1, -1, dtype=np.int32)  # index -1: no parent
         place[final] = np.arange(len(final), dtype=np.int32) + self.first[-1]

@@ -42,10 +42,12 @@ class Timeline:
         steps: (step, start, end) of the step marks, sorted by start.
         partial: Bytes of the file that were read; None: all.
         first_track, first_slice: Numbers of the first track and slice in requests and answers.
+        trace_ids: Numbers in the trace of the slices of other rows (store/timeline/repacked.py); None: its own rows.
     """
 
     first_track = 0
     first_slice = 0
+    trace_ids: Index | None = None
 
     def __init__(self, folder: Path, trace: Path, meta: dict[str, Any]) -> None:
         self._folder, self._trace, self._meta = folder, trace, meta
@@ -208,6 +210,8 @@ class Timeline:
 
     def args_bounds(self, ids: Index) -> tuple[Index, Index]:
         """(offset, length) of the args of slices in that file; offset -1: no args."""
+        if self.trace_ids is not None:
+            ids = self.trace_ids[ids]
         return self._args_offset[ids].astype(np.int64), self._args_length[ids].astype(np.int64)
 
     def flows(self, slice_id: int) -> list[FlowJson]:
@@ -242,6 +246,10 @@ class Timeline:
         part = slice(*np.searchsorted(self._flow_source, [low, high]).tolist())
         chosen = np.isin(self._flow_kind[part], [code for code in map(self.category_code, kinds) if code >= 0])
         return self._flow_source[part][chosen].astype(np.int64), self._flow_target[part][chosen].astype(np.int64)
+
+    def numbers_of(self, ids: Index) -> Index:
+        """Numbers of slices in answers."""
+        return self.first_slice + ids if self.trace_ids is None else self.trace_ids[ids]
 
     def tracks_of(self, kind: str) -> Sequence[int]:
         """Numbers of the tracks of a kind: "slices" or "counter"."""

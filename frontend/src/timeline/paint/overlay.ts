@@ -2,7 +2,7 @@
 
 import { duration, fixedDecimals } from "../../base/format";
 import type { TrackItem } from "../rows";
-import { itemsIn } from "../rows";
+import { itemsIn, tracksOf } from "../rows";
 import { type Range, rowPlaces, type Scene, type SliceMark, sections, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
 import { timeAt, xAt } from "../viewport";
@@ -79,7 +79,7 @@ export class OverlayPainter {
       context.globalAlpha = 0.14;
       for (const section of sections(scene)) {
         for (const item of itemsIn(section.items, section.top - section.shift, section.bottom - section.shift)) {
-          if (item.kind !== "track" || !covered.has(item.thread.track)) continue;
+          if (item.kind !== "track" || !tracksOf(item.thread).some((track) => covered.has(track))) continue;
           const y = Math.max(item.y + section.shift, section.top);
           context.fillRect(left, y, right - left, item.y + section.shift + item.height - y);
         }

@@ -48,6 +48,8 @@ export class TimelineApi {
     private readonly base = "0",
     private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload"> | null = null,
     private readonly least: () => number = () => 0,
+    /** The packings that are shown of a reading of a span. */
+    private readonly packingsOf: (span: string, version: string) => string = () => "",
   ) {}
 
   get source(): TimelineSource {
@@ -61,7 +63,10 @@ export class TimelineApi {
           (lane, state) => this.lose(lane, state),
           signal,
         ),
-      arrows: (kind, window, signal) => this.binary("arrows", { kind, ...range(window) }, signal),
+      arrows: (kind, window, signal) => {
+        const repacked = this.packingsOf(this.span, this.version);
+        return this.binary("arrows", { kind, ...range(window), repacked }, signal);
+      },
     };
   }
 
@@ -185,7 +190,8 @@ export class TimelineApi {
 
   private async ofSlice<T>(route: string, id: number, lane: LaneTimeline, signal?: AbortSignal): Promise<T> {
     const { span, version, offset } = lane;
-    const answer = getJson<T>(`timeline/${route}`, { span, version, id: id - offset.slice }, signal);
+    const repacked = this.packingsOf(span, version);
+    const answer = getJson<T>(`timeline/${route}`, { span, version, id: id - offset.slice, repacked }, signal);
     return this.current(answer, laneOfSlice(id));
   }
 

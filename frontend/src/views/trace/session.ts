@@ -9,8 +9,9 @@ import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import type { Arrangement } from "../../timeline/arrangement";
 import { DERIVED } from "../../timeline/derived";
-import type { Display } from "../../timeline/display";
+import { type Display, PACKINGS, type Packing } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
+import { laneOffset } from "../../timeline/lanes";
 import { type LayoutState, processKey, type RowProcess } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
@@ -29,6 +30,7 @@ import { followLanes } from "./ranks/follow_lanes";
 import { Lanes } from "./ranks/lanes";
 import { RanksState } from "./ranks/ranks_state";
 import type { OpenMenu } from "./ranks/row_menu";
+import { RepackedRows } from "./repacked_rows";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
@@ -68,7 +70,10 @@ export class TraceSession {
   readonly ranks: RanksState;
   /** Rows of other ranks. */
   readonly lanes: Lanes;
-  /** Processes of all ranks on the page. */
+  /** Other rows than those of the trace. */
+  readonly repacked: RepackedRows;
+  /** Processes of all ranks on the page, as recorded, and as their rows show them. */
+  readonly recorded: ReadonlySignal<RowProcess[]>;
   readonly processes: ReadonlySignal<RowProcess[]>;
   /** Counts the frames of the rows, for what follows their view. */
   readonly drawn = signal(0);
@@ -96,7 +101,6 @@ export class TraceSession {
     this.reading = signal({ data: this.derived.addTo(data), base });
     this.ranks = new RanksState(span);
     this.lanes = new Lanes(this.ranks, () => this.base);
-    this.processes = computed(() => this.lanes.processes(this.data.processes));
     const kept = this.pending.keep(link, data.partial !== null);
     const checked = checkLink(kept, data);
     this.link = checked.link;
@@ -107,6 +111,9 @@ export class TraceSession {
     }
     this.layout = signal(this.link.layout);
     this.display = signal(this.link.display);
+    this.repacked = new RepackedRows(computed(() => this.display.value.packings));
+    this.recorded = computed(() => this.lanes.processes(this.data.processes));
+    this.processes = computed(() => this.shownProcesses());
     this.arrows = signal(this.link.arrows);
     this.api = this.apiOf(this.reading.peek());
     this.area = new AreaStats(() => this.api);
@@ -275,7 +282,31 @@ export class TraceSession {
   }
 
   private apiOf({ data, base }: Reading): TimelineApi {
-    return new TimelineApi(this.span, data.version, this.onStale, base, this.lanes, () => this.display.peek().least);
+    return new TimelineApi(
+      this.span,
+      data.version,
+      this.onStale,
+      base,
+      this.lanes,
+      () => this.display.peek().least,
+      (span, version) => this.repacked.shownOf(span, version),
+    );
+  }
+
+  /** The readings on the page, with the number of their track 0. */
+  readings(): { span: string; version: string; partial: number | null; first: number }[] {
+    const { version, partial } = this.data;
+    const others = [...this.lanes.loaded.value.values()].map(({ number, place, data }) => {
+      return { span: place.span, version: data.version, partial: data.partial, first: laneOffset(number, 0).track };
+    });
+    return [{ span: this.span, version, partial, first: 0 }, ...others];
+  }
+
+  private shownProcesses(): RowProcess[] {
+    return this.readings().reduce(
+      (processes, { span, version, first }) => this.repacked.apply(processes, span, version, first),
+      this.recorded.value,
+    );
   }
 
   /** Opens the link or slice that waited until more of the trace was read. */
@@ -409,6 +440,12 @@ export class TraceSession {
     this.engine?.update({ colours: next.colours });
     if (next.least !== before.least) this.engine?.reloadRows();
     this.save(formatDisplay(next));
+  }
+
+  /** Shows other rows, or those of the trace again. */
+  setPacking(packing: Packing, isOn: boolean): void {
+    const { packings } = this.display.peek();
+    this.setDisplay({ packings: PACKINGS.filter((one) => (one === packing ? isOn : packings.includes(one))) });
   }
 
   setLayout(state: LayoutState): void {

@@ -69,7 +69,7 @@ function shownTable(session: TraceSession, table: TableJson): TableJson {
 export function rowNames(session: TraceSession, tracks: readonly unknown[]): string[] {
   const names = new Map<unknown, string>();
   for (const track of new Set(tracks)) {
-    const found = findTrack(session.processes.peek(), Number(track));
+    const found = findTrack(session.recorded.peek(), Number(track));
     names.set(
       track,
       found ? `${processLabel({ ...found.process, label: "" })} · ${trackLabel(found.thread)}` : String(track),

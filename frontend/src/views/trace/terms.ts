@@ -43,6 +43,12 @@ export const en = {
   "trace.display.colours.category": "category",
   "trace.display.colours.rank": "rank",
   "trace.display.colours.duration": "duration",
+  "trace.display.packing.frames": "Hide Python frames",
+  "trace.display.packing.frames.tip":
+    "Rows of Python threads without frames of the call stack. Selecting a frame shows them again.",
+  "trace.display.packing.streams": "Merge streams",
+  "trace.display.packing.streams.tip": "All streams of a device in one track.",
+  "trace.rows.streams": "{count} streams",
   "trace.display.category.about": "The category in the trace; for slices without one, the process.",
   "trace.rows.clear": "Show all rows",
 
@@ -151,6 +157,11 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.display.colours.category": "类别",
   "trace.display.colours.rank": "rank",
   "trace.display.colours.duration": "耗时",
+  "trace.display.packing.frames": "隐藏 Python 调用栈",
+  "trace.display.packing.frames.tip": "Python 线程的泳道中不显示调用栈的函数；选中这类函数时恢复显示。",
+  "trace.display.packing.streams": "合并 Stream",
+  "trace.display.packing.streams.tip": "将一个 Device 的所有 Stream 合并到一个泳道。",
+  "trace.rows.streams": "{count} 个 Stream",
   "trace.display.category.about": "按 trace 中的类别着色；没有类别的 slice 按进程着色。",
   "trace.rows.clear": "显示全部泳道",
 

@@ -65,11 +65,13 @@ test("rows survive the link", () => {
 });
 
 test("the shown slices and their colours survive the link", () => {
-  const display = { least: 1500, colours: "duration" as const };
+  const display = { least: 1500, colours: "duration" as const, packings: ["streams" as const] };
   expect(parseLink(formatDisplay(display), "s").display).toEqual(display);
-  expect(Object.values(formatDisplay(ALL_SLICES))).toEqual(["", ""]);
+  expect(Object.values(formatDisplay(ALL_SLICES))).toEqual(["", "", ""]);
   for (const text of ["-1", "1.5", "x"]) {
-    expect(parseLink({ [KEYS.least]: text, [KEYS.colours]: "no" }, "s").display).toEqual(ALL_SLICES);
+    expect(parseLink({ [KEYS.least]: text, [KEYS.colours]: "no", [KEYS.packings]: "no" }, "s").display).toEqual(
+      ALL_SLICES,
+    );
   }
 });
 

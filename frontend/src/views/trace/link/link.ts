@@ -1,7 +1,7 @@
 /** The view state in a link. */
 
 import { DERIVED } from "../../../timeline/derived";
-import { ALL_SLICES, COLOUR_MODES, type Display } from "../../../timeline/display";
+import { ALL_SLICES, COLOUR_MODES, type Display, PACKINGS } from "../../../timeline/display";
 import { isMarkColour } from "../../../timeline/mark_colours";
 import type { LayoutState } from "../../../timeline/rows";
 import type { Area, Mark, Range } from "../../../timeline/scene";
@@ -24,6 +24,7 @@ export const KEYS = {
   rowOrder: "trace.row_order",
   least: "trace.least",
   colours: "trace.colours",
+  packings: "trace.rows_as",
   marks: "trace.marks",
   arrows: "trace.arrows",
   derived: "trace.derived",
@@ -149,6 +150,7 @@ export function parseLink(params: Readonly<Record<string, string>>, span: string
     display: {
       least: /^\d{1,15}$/.test(get("least")) ? Number(get("least")) : ALL_SLICES.least,
       colours: COLOUR_MODES.find((mode) => mode === get("colours")) ?? ALL_SLICES.colours,
+      packings: PACKINGS.filter((packing) => get("packings").split(",").includes(packing)),
     },
     marks: own ? parseMarks(get("marks")) : [],
     arrows: new Set(get("arrows").split(",").filter(Boolean)),
@@ -172,9 +174,10 @@ export function formatLayout(state: LayoutState): Record<string, string> {
 }
 
 /** Parameters of the shown slices and their colours; those of ALL_SLICES are left out. */
-export function formatDisplay({ least, colours }: Display): Record<string, string> {
+export function formatDisplay({ least, colours, packings }: Display): Record<string, string> {
   return {
     [KEYS.least]: least === ALL_SLICES.least ? "" : String(least),
     [KEYS.colours]: colours === ALL_SLICES.colours ? "" : colours,
+    [KEYS.packings]: packings.join(","),
   };
 }

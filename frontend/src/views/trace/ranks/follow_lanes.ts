@@ -4,6 +4,7 @@ import { effect, untracked } from "@preact/signals";
 import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import type { Range } from "../../../timeline/scene";
 import type { TraceSession } from "../session";
+import { closePair } from "./align_pair";
 
 /** Returns what stops it. */
 export function followLanes(session: TraceSession): () => void {
@@ -24,6 +25,12 @@ export function followLanes(session: TraceSession): () => void {
       session.engine?.setRows({ processes: session.processes.value, labels });
     }),
     followTimes(session),
+    effect(() => {
+      for (const reading of session.readings()) {
+        void session.repacked.load(reading).catch((error: unknown) => session.fail(error));
+      }
+    }),
+    followPackings(session),
     effect(() => {
       const times = union(ranks.extent(session.base), lanes.extent());
       const isKnown = ranks.shown.value.length === 0 || times !== null; // until then, the link says what is shown
@@ -56,6 +63,21 @@ function followTimes(session: TraceSession): () => void {
     if (!isMoved) return;
     session.engine?.reloadRows();
     void session.selection.reload();
+  });
+}
+
+/** Loads rows and the place of the selected slice again when other rows are shown. */
+function followPackings(session: TraceSession): () => void {
+  let before = session.repacked.loaded.peek();
+  return effect(() => {
+    const now = session.repacked.loaded.value;
+    if (now === before) return;
+    before = now;
+    untracked(() => {
+      closePair(session);
+      session.engine?.reloadRows();
+      void session.selection.reload();
+    });
   });
 }
 

@@ -21,7 +21,7 @@ export async function toggleRank(session: TraceSession, span: string): Promise<v
 
 /** Pins the row of this name on all shown ranks, one under the other; on all ranks if none are shown. */
 export async function pinOnAllRanks(session: TraceSession, track: number): Promise<void> {
-  const found = findTrack(session.processes.peek(), track);
+  const found = findTrack(session.recorded.peek(), track);
   if (!found) return;
   if (session.ranks.shown.peek().length < 2) session.ranks.show(session.ranks.all.peek().map(({ span }) => span));
   const { process, thread } = found;

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
-import { type TrackItem, trackLabel } from "../../../timeline/rows";
+import { type TrackItem, togglePinned, trackLabel, tracksOf } from "../../../timeline/rows";
 import type { TraceSession } from "../session";
 import { pinOnAllRanks } from "./rank_rows";
 
@@ -38,14 +38,11 @@ function Menu({ session, item, x, y }: OpenMenu & { session: TraceSession }) {
   const state = session.layout.value;
   const { track } = item.thread;
   const name = trackLabel(item.thread);
-  const isPinned = state.pinned.includes(track);
+  const isPinned = tracksOf(item.thread).some((one) => state.pinned.includes(one));
   const actions: [string, () => void][] = [
     [
       t(isPinned ? "trace.row.unpin" : "trace.row.pin"),
-      () => {
-        const pinned = isPinned ? state.pinned.filter((one) => one !== track) : [...state.pinned, track];
-        session.setLayout({ ...state, pinned });
-      },
+      () => session.setLayout({ ...state, pinned: togglePinned(state.pinned, item.thread) }),
     ],
   ];
   if (session.ranks.all.value.length > 1) {

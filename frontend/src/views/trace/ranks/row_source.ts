@@ -11,8 +11,7 @@ import {
   parseFrame,
   type SliceRow,
 } from "../../../timeline/decode";
-import { isDerivedRow } from "../../../timeline/derived";
-import { type LaneOffset, laneOfRow, laneOfTrack } from "../../../timeline/lanes";
+import { type LaneOffset, laneOfRow, laneOfTrack, timelineOfRow } from "../../../timeline/lanes";
 import type { RowAnswer, RowQuery } from "../../../timeline/row_loader";
 
 /** The timeline of a rank on the page. */
@@ -74,11 +73,11 @@ export async function requestRows(
   return answer;
 }
 
-/** Groups rows by rank, those of the trace before derived ones, then counters. */
+/** Groups rows by rank and timeline, then counters. */
 function partsOf({ rows, counters }: RowQuery, laneOf: (lane: number) => LaneTimeline | null): Part[] {
-  const groups = new Map<string, number[]>();
+  const groups = new Map<number, number[]>();
   for (const row of rows) {
-    const key = `${laneOfRow(row)} ${isDerivedRow(row)}`;
+    const key = timelineOfRow(row);
     const group = groups.get(key);
     if (group) group.push(row);
     else groups.set(key, [row]);

@@ -6,6 +6,7 @@ import { Latest } from "../../../base/async";
 import { AnswerCache } from "../../../base/lru";
 import { t } from "../../../i18n";
 import { isDerivedSlice } from "../../../timeline/derived";
+import { FRAME } from "../../../timeline/display";
 import { laneOfSlice } from "../../../timeline/lanes";
 import { findTrack, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
@@ -101,6 +102,11 @@ export class Selection {
       const found = await this.request.run(() => Promise.all([this.load(id), this.flows.get(id)]));
       if (!found) return;
       const [detail, flows] = found;
+      if (detail.category === FRAME && session.display.peek().packings.includes("frames")) {
+        session.setPacking("frames", false);
+        await this.take(id, follow, merged);
+        return;
+      }
       this.selected.value = { id, merged, detail, flows, error: "" };
       if (isDerivedSlice(id)) await session.openDerived();
       if (!session.layout.peek().pinned.includes(detail.track)) showRank(session, laneOfSlice(id));

@@ -84,7 +84,7 @@ function Title({ session, detail }: { session: TraceSession; detail: SliceDetail
 function rowName(session: TraceSession, { process, thread, track }: SliceDetailJson): string {
   const found = findTrack(session.processes.value, track);
   return found
-    ? `${processLabel({ ...found.process, label: "" })} · ${found.thread.name}`
+    ? `${processLabel({ ...found.process, label: "" })} · ${found.thread.tracks ? thread : found.thread.name}`
     : [process, thread].filter(Boolean).join(" · ");
 }
 

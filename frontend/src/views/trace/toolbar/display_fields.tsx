@@ -2,7 +2,14 @@
 
 import { t } from "../../../i18n";
 import { cssColour, rankColour } from "../../../timeline/colours";
-import { ALL_SLICES, COLOUR_MODES, type ColourMode, DURATION_LIMITS, DURATION_SHARES } from "../../../timeline/display";
+import {
+  ALL_SLICES,
+  COLOUR_MODES,
+  type ColourMode,
+  DURATION_LIMITS,
+  DURATION_SHARES,
+  PACKINGS,
+} from "../../../timeline/display";
 import type { TraceSession } from "../session";
 
 /** A limit of durations: "10 µs". */
@@ -12,7 +19,7 @@ export function limitText(ns: number): string {
 }
 
 export function DisplayFields({ session }: { session: TraceSession }) {
-  const { least, colours } = session.display.value;
+  const { least, colours, packings } = session.display.value;
   const limits = [...new Set([ALL_SLICES.least, ...DURATION_LIMITS, least])].sort((a, b) => a - b);
   return (
     <>
@@ -47,6 +54,18 @@ export function DisplayFields({ session }: { session: TraceSession }) {
             ))}
           </select>
         </label>
+      </div>
+      <div class="row">
+        {PACKINGS.map((packing) => (
+          <label key={packing} data-tip={t(`trace.display.packing.${packing}.tip`)}>
+            <input
+              type="checkbox"
+              checked={packings.includes(packing)}
+              onChange={(event) => session.setPacking(packing, event.currentTarget.checked)}
+            />{" "}
+            {t(`trace.display.packing.${packing}`)}
+          </label>
+        ))}
       </div>
       {colours === "duration" && <DurationLegend />}
       {colours === "rank" && <RankLegend session={session} />}

@@ -4,7 +4,16 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
 import { AS_RECORDED, inOrder, isArranged, moved, toggled } from "../../../timeline/arrangement";
-import { layOut, type ProcessItem, processKey, processLabel, type TrackItem, trackLabel } from "../../../timeline/rows";
+import {
+  layOut,
+  type ProcessItem,
+  processKey,
+  processLabel,
+  type TrackItem,
+  togglePinned,
+  trackLabel,
+  tracksOf,
+} from "../../../timeline/rows";
 import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
@@ -130,11 +139,7 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
   const { hiddenTracks, trackOrder } = state.arrangement;
   const { track, name } = item.thread;
   const tip = [t("trace.rows.pin", { name }), session.derived.helpOf(track)].filter(Boolean).join("\n");
-  const isPinned = state.pinned.includes(track);
-  const pin = () => {
-    const pinned = isPinned ? state.pinned.filter((one) => one !== track) : [...state.pinned, track];
-    session.setLayout({ ...state, pinned });
-  };
+  const pin = () => session.setLayout({ ...state, pinned: togglePinned(state.pinned, item.thread) });
   const move = (step: 1 | -1) => {
     const own = inOrder(item.process.threads, (thread) => thread.track, trackOrder).map((thread) => thread.track);
     const others = trackOrder.filter((one) => !own.includes(one));
@@ -148,7 +153,11 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
       onMove={move}
     >
       <label class="option trace-thread" data-tip={tip}>
-        <input type="checkbox" checked={isPinned} onChange={pin} />
+        <input
+          type="checkbox"
+          checked={tracksOf(item.thread).some((one) => state.pinned.includes(one))}
+          onChange={pin}
+        />
         <span class="ellipsis grow">{trackLabel(item.thread)}</span>
         {session.ranks.all.value.length > 1 && (
           <button
