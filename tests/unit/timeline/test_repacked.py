@@ -26,7 +26,7 @@ def _nested(random_: random.Random, low: int, high: int, depth: int, tid: int) -
         return []
     cuts = sorted(random_.sample(range(low, high), 2))
     kind = random_.choice(["python_function", "cpu_op"])
-    own = event(f"{kind}{random_.randrange(5)}", cuts[0], cuts[1] - cuts[0], tid, cat=kind)
+    own = event(f"{kind}{random_.randrange(5)}", cuts[0], cuts[1] - cuts[0], tid, cat=kind, args={"n": cuts[0] % 3})
     return [
         own,
         *_nested(random_, cuts[0], cuts[1], depth - 1, tid),
@@ -130,6 +130,8 @@ def test_the_page_is_told_where_a_slice_is_shown(timeline: Timeline) -> None:
     beside = GET["slice"](timeline, {"id": str(found["to"]["id"])}, repacked)[0]
     at = row.index(found["to"]["id"])
     assert (beside["previous"], beside["next"]) == (row[at - 1], row[at + 1])
+    first = GET["slice"](timeline, {"id": str(row[0])}, repacked)[0]
+    assert (first["previous"], first["next"]) == (None, row[1])
     arrows = {"kind": "0", "t0": "0", "t1": str(10**9), "px": "1"}
     _, columns = decode(GET["arrows"](timeline, arrows, repacked)[0])
     assert [int(columns[key][0]) for key in ("from_row", "to_row")] == [0, places[found["to"]["id"]]]
@@ -139,13 +141,12 @@ def test_a_search_and_wide_bins_count_the_same_slices(timeline: Timeline) -> Non
     other = _shown(timeline, "frames")
     _, wide = _answer(other, px=1e6)
     assert int(wide["count"].sum()) == len(other.ids) and len(wide["count"]) < len(other.ids)
-    _, hits = _answer(other, q="op1 dur>=100us")
-    wanted = [
-        number
-        for number in other.ids.tolist()
-        if "op1" in timeline.brief(number)["name"] and timeline.rows.dur[number] >= 100_000
-    ]
-    assert sorted(hits["id"].tolist()) == sorted(wanted) and wanted
+    for text in ("1 dur>=2us", "arg:n=2"):
+        everywhere = {"t0": "0", "t1": str(10**9), "px": "1", "rows": f"0-{100 * 4096}", "q": text}
+        _, in_trace = decode(GET["slices"](timeline, everywhere)[0])
+        _, hits = _answer(other, q=text)
+        wanted = sorted(set(in_trace["id"].tolist()) & set(other.ids.tolist()))
+        assert sorted(hits["id"].tolist()) == wanted and wanted != sorted(in_trace["id"].tolist())
 
 
 def test_a_trace_without_frames_and_with_single_streams_has_no_other_rows(tmp_path: Path) -> None:
