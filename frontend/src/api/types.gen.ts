@@ -1235,6 +1235,34 @@ export interface RankClock {
   collectives: number;
 }
 
+/** What a rank did in a range. */
+export interface RankRangeJson {
+  /** Token of the span. */
+  span: string;
+  /** "none": it has no times, or several devices. */
+  state: "ready" | "reading" | "none";
+  /** Time of each of `parts`, ns; empty unless ready. */
+  times: number[];
+  /** Late rank that it waited for longest: "5", or "local 5" for a number inside the group; null if unknown. */
+  waits_for: string | null;
+  /** Number of computing kernels that overlap the range; null if none is recorded. */
+  kernels: number | null;
+  /** Median of their durations, ns. */
+  p50: number | null;
+  /** 95th percentile of their durations, ns. */
+  p95: number | null;
+  /** Name of the longest. */
+  longest: string | null;
+}
+
+/** Answer of /api/timeline/ranks. */
+export interface RankRangesJson {
+  /** Ids of the parts of a step. */
+  parts: string[];
+  /** In the order of `spans`. */
+  ranks: RankRangeJson[];
+}
+
 /** Reading state of a rank of the run. */
 export interface RankStateJson {
   /** Token of the span. */

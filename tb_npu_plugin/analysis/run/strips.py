@@ -113,6 +113,38 @@ def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArr
     return np.stack([computing, overlapped, waits, exposed - waits, copying, free])
 
 
+@dataclass(frozen=True)
+class KernelFigures:
+    """Computing kernels that overlap a range.
+
+    Attributes:
+        count: Their number.
+        p50, p95: Percentiles of their whole durations, ns: the shortest that at least so many % do not exceed; None without
+            a kernel.
+        longest: Name of the longest.
+    """
+
+    count: int
+    p50: Optional[int]
+    p95: Optional[int]
+    longest: Optional[str]
+
+
+def kernel_figures(line: RankDevice, start: int, end: int) -> Optional[KernelFigures]:
+    """The kernels of a rank that compute in [start, end), ns since the epoch. None if it has no kernels."""
+    kernels = line.kernels()
+    if kernels is None:
+        return None
+    begin, length = kernels.ints("start_ns"), kernels.ints("dur_ns")
+    inside = known(begin) & known(length) & (begin < end) & (begin > start - length)
+    rows = np.flatnonzero(inside & ~is_communication(kernels) & ~is_copy(kernels))
+    if not len(rows):
+        return KernelFigures(0, None, None, None)
+    length = length[rows]
+    p50, p95 = (int(np.partition(length, at)[at]) for at in (-(-len(rows) * share // 100) - 1 for share in (50, 95)))
+    return KernelFigures(len(rows), p50, p95, kernels.text("name")[int(rows[length.argmax()])])
+
+
 def step_parts(times: DeviceTimes, waiting: Coverage, starts: Sequence[int]) -> list[list[int]]:
     """Time of each of PARTS in each step, ns. starts: of the steps, ascending; each ends where the next begins, the last
     with the last task."""
