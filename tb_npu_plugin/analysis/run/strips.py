@@ -14,6 +14,7 @@ from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: Parts of the time from the first to the last device task of a rank, ids of analysis.parts.BUDGET. They sum to it.
@@ -135,8 +136,8 @@ def kernel_figures(line: RankDevice, start: int, end: int) -> Optional[KernelFig
     kernels = line.kernels()
     if kernels is None:
         return None
-    begin, length = kernels.ints("start_ns"), kernels.ints("dur_ns")
-    inside = known(begin) & known(length) & (begin < end) & (begin > start - length)
+    length = kernels.ints("dur_ns")
+    inside = known(length) & overlaps(kernels.ints("start_ns"), length, start, end)
     rows = np.flatnonzero(inside & ~is_communication(kernels) & ~is_copy(kernels))
     if not len(rows):
         return KernelFigures(0, None, None, None)
