@@ -402,6 +402,8 @@ export interface DerivedFactsJson {
   lines: MessageJson[];
   /** Slices of the trace. */
   related: RelatedJson[];
+  /** Rank in the job that the slice waits for; null if it waits for none, or for an unknown one. */
+  late_rank: number | null;
   /** View that has more about it; "" without one. */
   view: string;
 }
@@ -913,7 +915,7 @@ export interface LoaderJson {
   source: string;
 }
 
-/** Memory over time. Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000). Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; with `within`, a time range: what is allocated at some time in it), "modules" (component, device, peak_bytes, peak_at, last_bytes). */
+/** Memory over time. Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000). Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; else with `within`, a time range: what is allocated at some time in it), "modules" (component, device, peak_bytes, peak_at, last_bytes). */
 export interface MemoryJson {
   /** Names of all devices. */
   devices: string[];
