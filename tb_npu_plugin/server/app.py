@@ -68,6 +68,7 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/ranks": self._rank_ranges,
             "api/timeline/rows": self._rows,
             "api/timeline/strips": self._strips,
             "index.js": lambda request: self._static(request, "index.js"),
@@ -192,6 +193,12 @@ class App:
         if packing:
             return self.service.repacked(token, packing, version).timeline
         return self.service.timeline(token, version)
+
+    def _rank_ranges(self, request: Request) -> Response:
+        from tb_npu_plugin.server.strips_api import rank_ranges
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.json(request, rank_ranges(self.service, request.args))
 
     def _rows(self, request: Request) -> Response:
         from tb_npu_plugin.server.rows_api import rows
