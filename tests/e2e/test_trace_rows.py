@@ -107,10 +107,11 @@ def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -
 
     plugin.open("trace", **{"trace.rows_as": "frames,streams"})
     settled(plugin)
+    plugin.frame.get_by_role("button", name="Rows: no frames · streams merged").wait_for()
     find(plugin, "train_step")
     assert "train_step" in plugin.frame.locator(".trace-title").inner_text()
     plugin.page.wait_for_url("**rows_as=streams**")
-    plugin.frame.get_by_role("button", name="Rows", exact=True).click()
+    plugin.frame.get_by_role("button", name="Rows: streams merged", exact=True).click()
     menu = plugin.frame.locator(".trace-menu")
     assert not menu.get_by_label("Hide Python frames").is_checked() and menu.get_by_label("Merge streams").is_checked()
     assert menu.locator(".trace-thread", has_text="2 streams").count() == 1

@@ -26,11 +26,12 @@ export function Toolbar({ session, field, onHelp }: Props) {
   const marks = session.marks.all.value.length;
   const { filter, arrangement } = session.layout.value;
   const hidden = hiddenRows(session.processes.value, arrangement);
-  const { least } = session.display.value;
+  const { least, packings } = session.display.value;
   const rows = [
     filter,
     hidden > 0 ? t("trace.rows.hidden", { count: hidden }) : "",
     least > 0 ? `≥ ${limitText(least)}` : "",
+    ...packings.map((packing) => t(`trace.display.packing.${packing}.short`)),
   ]
     .filter(Boolean)
     .join(" · ");
