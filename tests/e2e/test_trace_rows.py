@@ -115,6 +115,12 @@ def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -
     menu = plugin.frame.locator(".trace-menu")
     assert not menu.get_by_label("Hide Python frames").is_checked() and menu.get_by_label("Merge streams").is_checked()
     assert menu.locator(".trace-thread", has_text="2 streams").count() == 1
+    menu.get_by_label("Hide Python frames").check()
+    plugin.page.wait_for_url("**rows_as=frames*streams**")
+    param(plugin, "slice", is_set=False)
+    settled(plugin)
+    assert menu.get_by_label("Hide Python frames").is_checked(), "the selected frame gives way"
+    menu.get_by_label("Hide Python frames").uncheck()
     menu.get_by_label("Merge streams").uncheck()
     menu.locator(".trace-thread", has_text="Stream 3").wait_for()
     param(plugin, "rows_as", is_set=False)

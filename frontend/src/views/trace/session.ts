@@ -9,7 +9,7 @@ import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import type { Arrangement } from "../../timeline/arrangement";
 import { DERIVED } from "../../timeline/derived";
-import { type Display, PACKINGS, type Packing } from "../../timeline/display";
+import { type Display, FRAME, PACKINGS, type Packing } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
 import { laneOffset } from "../../timeline/lanes";
 import { type LayoutState, processKey, type RowProcess } from "../../timeline/rows";
@@ -445,6 +445,8 @@ export class TraceSession {
   /** Shows other rows, or those of the trace again. */
   setPacking(packing: Packing, isOn: boolean): void {
     const { packings } = this.display.peek();
+    const isHidden = packing === "frames" && isOn && this.selection.selected.peek()?.detail?.category === FRAME;
+    if (isHidden) this.selection.clear(); // selecting a frame shows the frames
     this.setDisplay({ packings: PACKINGS.filter((one) => (one === packing ? isOn : packings.includes(one))) });
   }
 
