@@ -19,7 +19,14 @@ from tb_npu_plugin.analysis.parts import PARTS
 from tb_npu_plugin.server.timeline_api import CountersJson, DescentJson, StatsJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
 from tb_npu_plugin.service.ranks import RanksJson
-from tb_npu_plugin.store.timeline.contract import ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson
+from tb_npu_plugin.store.timeline.contract import (
+    ChainJson,
+    FlowJson,
+    FlowsJson,
+    SearchedJson,
+    SearchJson,
+    SliceDetailJson,
+)
 from tb_npu_plugin.views.base import ErrorJson, ViewJson
 from tb_npu_plugin.views.derived import DerivedJson
 from tb_npu_plugin.views.device_steps import StepMarksJson
@@ -37,6 +44,7 @@ ANSWERS: tuple[type, ...] = (
     FlowsJson,
     RanksJson,
     ReadingJson,
+    SearchedJson,
     SearchJson,
     SliceDetailJson,
     StatsJson,
