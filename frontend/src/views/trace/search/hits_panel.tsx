@@ -8,6 +8,7 @@ import { Empty } from "../../../widgets";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { SliceList } from "../slice_list";
+import { inRanks, unsearchedTip } from "./searched_text";
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];
 const FIRST = { sort: "start", limit: 200 };
@@ -35,7 +36,9 @@ export function HitsPanel({ session }: { session: TraceSession }) {
     <div>
       <div class="trace-title">
         <h2>{text}</h2>
-        <span class="muted">{t("trace.search.total", { total: integer(total) })}</span>
+        <span class="muted" data-tip={unsearchedTip(ranks)}>
+          {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
+        </span>
         {found && typeof found !== "string" && found.total < total && (
           <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
         )}

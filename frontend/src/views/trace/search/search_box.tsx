@@ -6,7 +6,7 @@ import { debounce } from "../../../base/async";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import type { TraceSession } from "../session";
-import { MAX_RANKS } from "./rank_hits";
+import { inRanks, unsearchedTip } from "./searched_text";
 
 const TYPING_MS = 250;
 
@@ -52,7 +52,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
           <button
             type="button"
             class="link"
-            data-tip={[t("trace.search.list"), unsearchedTip(session)].filter(Boolean).join("\n")}
+            data-tip={[t("trace.search.list"), unsearchedTip(search.ranks.value)].filter(Boolean).join("\n")}
             disabled={!hasHits}
             onClick={() => {
               session.panel.value = "hits";
@@ -60,9 +60,6 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
             }}
           >
             {placeText(session)}
-            {unsearched(session) > 0 && (
-              <span class="muted"> · {t("trace.search.left_out", { count: unsearched(session) })}</span>
-            )}
           </button>
           <Step
             tip={t("trace.search.previous")}
@@ -78,28 +75,13 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
   );
 }
 
-function placeText(session: TraceSession): string {
-  const { search } = session;
+function placeText({ search }: TraceSession): string {
   if (search.busy.value) return "…";
   if (search.error.value) return t("trace.search.failed");
   const total = search.total.value;
-  const searched = search.ranks.value.length - unsearched(session);
-  if (searched === 0) return t("trace.search.failed");
   const at = search.at.value;
   const key = total === 0 ? "trace.search.none" : at < 0 ? "trace.search.total" : "trace.search.place";
-  const found = t(key, { at: integer(at + 1), total: integer(total) });
-  return searched > 1 ? t("trace.search.in_ranks", { found, ranks: searched }) : found;
-}
-
-/** Number of ranks on the page that are not searched. */
-function unsearched({ search }: TraceSession): number {
-  if (search.busy.value || search.error.value) return 0;
-  return search.ranks.value.filter(({ total }) => total === null).length;
-}
-
-function unsearchedTip(session: TraceSession): string {
-  const count = unsearched(session);
-  return count > 0 ? t("trace.search.unsearched", { count, most: MAX_RANKS }) : "";
+  return inRanks(t(key, { at: integer(at + 1), total: integer(total) }), search.ranks.value);
 }
 
 interface StepProps {
