@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.analysis.parts import PARTS
+from tb_npu_plugin.server.strips_api import RankRangesJson
 from tb_npu_plugin.server.timeline_api import CountersJson, DescentJson, StatsJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
 from tb_npu_plugin.service.ranks import RanksJson
@@ -42,6 +43,7 @@ ANSWERS: tuple[type, ...] = (
     DescentJson,
     ErrorJson,
     FlowsJson,
+    RankRangesJson,
     RanksJson,
     ReadingJson,
     SearchedJson,

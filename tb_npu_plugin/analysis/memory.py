@@ -156,9 +156,14 @@ def live_at(allocations: Table, moment: int) -> Table:
     """Allocations that are live at a time, in ns since the epoch: allocated at or before it (or before the capture) and
     released after it or never. If only the release of the block is known, that counts. Rows of a negative size are
     releases."""
+    return live_within(allocations, moment, moment + 1)
+
+
+def live_within(allocations: Table, start: int, end: int) -> Table:
+    """Allocations that are live at some time in [start, end), see `live_at`."""
     released = allocations.ints("release_ns")
     released = np.where(known(released), released, allocations.ints("active_release_ns"))
-    held = (allocations.ints("alloc_ns") <= moment) & (~known(released) | (released > moment))
+    held = (allocations.ints("alloc_ns") < end) & (~known(released) | (released > start))
     return allocations.take(held & (allocations.ints("size_bytes") >= 0))
 
 

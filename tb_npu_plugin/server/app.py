@@ -68,6 +68,7 @@ class App:
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
             "api/timeline/hits": self._hits,
+            "api/timeline/ranks": self._rank_ranges,
             "api/timeline/rows": self._rows,
             "api/timeline/search": self._search,
             "api/timeline/strips": self._strips,
@@ -184,6 +185,12 @@ class App:
 
         self._watcher.wait(FIRST_SCAN)
         return respond.binary(request, strips(self.service, request.args), "application/octet-stream")
+
+    def _rank_ranges(self, request: Request) -> Response:
+        from tb_npu_plugin.server.strips_api import rank_ranges
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.json(request, rank_ranges(self.service, request.args))
 
     def _rows(self, request: Request) -> Response:
         from tb_npu_plugin.server.rows_api import rows

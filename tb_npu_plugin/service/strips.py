@@ -9,7 +9,15 @@ from typing import Any
 
 from tb_npu_plugin.analysis.intervals import Coverage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
-from tb_npu_plugin.analysis.run.strips import DeviceTimes, Wait, coverage_of, device_times, exposed_waits
+from tb_npu_plugin.analysis.run.strips import (
+    DeviceTimes,
+    KernelFigures,
+    Wait,
+    coverage_of,
+    device_times,
+    exposed_waits,
+    kernel_figures,
+)
 from tb_npu_plugin.store.cache.memory import LruCache
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.views.trace_ranks import line_of
@@ -58,6 +66,11 @@ class RunStrips:
                 waits = exposed_waits(self._run, at, times)
                 self._waits[span] = waits, coverage_of(waits)
         return Strip(times, *self._waits[span])
+
+    def kernels(self, span: str, start: int, end: int) -> KernelFigures | None:
+        """The kernels of a span with a strip in [start, end), ns since the epoch; None if it has none."""
+        at = line_of(self._run, span)
+        return None if at is None else kernel_figures(self._run.lines[at], start, end)
 
 
 class StripCache:

@@ -73,5 +73,6 @@ def facts_json(derived: Derived, slice_id: int, trace: Timeline) -> DerivedFacts
             {"role": role, "texts": messages_of({"role": role}), "slice": trace.brief(found)}
             for role, found in facts.related
         ],
+        "late_rank": facts.late_rank,
         "view": row.view,
     }

@@ -10,6 +10,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, empty
 from tb_npu_plugin.views.base import Param, View, ViewInput, ViewResult, ViewTable
+from tb_npu_plugin.views.time_range import WITHIN, time_range
 
 
 class CurveJson(TypedDict):
@@ -56,7 +57,8 @@ class MemoryJson(TypedDict):
     """Memory over time.
 
     Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000).
-    Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment),
+    Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; else
+    with `within`, a time range: what is allocated at some time in it),
     "modules" (component, device, peak_bytes, peak_at, last_bytes).
     """
 
@@ -109,7 +111,12 @@ def build(source: ViewInput) -> ViewResult:
         "fragmentation_at_peak": analysis.fragmentation(records),
     }
     live = _time_param(source, "live_at", base)
-    held = allocations if live is None else analysis.live_at(allocations, live)
+    range_ns = time_range(source.params)
+    held = allocations
+    if live is not None:
+        held = analysis.live_at(allocations, live)
+    elif range_ns is not None:
+        held = analysis.live_within(allocations, *range_ns)
     tables = {
         "allocations": ViewTable(held, "size_bytes"),
         "modules": ViewTable(analysis.modules(modules), "peak_bytes"),
@@ -189,6 +196,7 @@ VIEW = View(
         Param("t0", doc="Curves from here, ns after base_ns."),
         Param("t1", doc="Curves up to here, ns after base_ns."),
         Param("points", doc="Most points of a curve before it is thinned; default 2000, at most 100000."),
+        WITHIN,
         Param("live_at", doc='Table "allocations": only what is held at this moment, ns after base_ns.'),
     ),
     count="op_memory",

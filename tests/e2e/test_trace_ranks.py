@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import box, copied_time, panel, param, ranks_settled, settled, shown
+from tests.e2e.timeline import box, copied_time, drag_range, panel, param, ranks_settled, settled, shown
 from tests.support.trace import decode
 
 
@@ -88,6 +88,10 @@ def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: O
     assert epoch(plugin, place["span"])[1] >= last
 
     base = int(plugin.get(f"view/trace?span={place['span']}")["base_ns"])
+    drag_range(plugin)
+    plugin.frame.get_by_role("tab", name="Ranks", exact=True).click()
+    row = plugin.frame.locator('[data-table="trace.ranks"] [role=row]', has_text="rank 0").first
+    expect(row).to_contain_text("rank 5")  # whom it waits for
     tail = (own[1] - base, last - base)
     plugin.open("trace", **place, **{"trace.ranks": "all", "trace.range": f"{tail[0]},{tail[1]}"})
     strips_settled(plugin)

@@ -195,6 +195,38 @@ def test_the_ranks_of_a_trace_have_clocks_steps_and_shared_collectives(slow_rank
         )
 
 
+def test_what_the_ranks_did_in_a_range(slow_rank: Browser) -> None:
+    """Figures of kernels recomputed from the file."""
+    (run,) = slow_rank.json("/api/catalog")["runs"]
+    tokens = [worker["spans"][0]["id"] for worker in run["workers"]]
+    assert until(lambda: len(slow_rank.view("trace_ranks", run=run["id"])["data"]["lines"]) == 8)
+    view = slow_rank.view("trace_ranks", run=run["id"])
+    base, (start, end) = int(view["base_ns"]), [step["start"] for step in view["data"]["lines"][0]["steps"]][:2]
+    query = {"spans": f"{tokens[0]},{tokens[5]}", "bases": f"{base},{base - 1000}", "shifts": "0,-1000"}
+    found = slow_rank.json("/api/timeline/ranks", **query, t0=str(start), t1=str(end))
+    first, late = found["ranks"]
+    assert first["waits_for"] == "5" and late["waits_for"] != "5"
+    assert first["times"] == view["data"]["lines"][0]["steps"][0]["times"]
+    assert sum(late["times"]) == end - max(start, view["data"]["lines"][5]["start"])
+    for one, folder in ((first, "*31780*"), (late, "*31810*")):
+        (file,) = (FIXTURES / "demo" / "transformer_slow_rank").glob(f"{folder}/*/kernel_details.csv")
+        rows = []
+        with file.open() as lines:
+            for row in csv.DictReader(lines):
+                begin, dur = (int(Decimal(row[name]) * 1000) for name in ("Start Time(us)", "Duration(us)"))
+                if (
+                    row["Accelerator Core"] not in ("HCCL", "COMMUNICATION")
+                    and begin < base + end
+                    and begin + dur > base + start
+                ):
+                    rows.append((dur, row["Name"]))
+        rows.sort()
+        assert (one["kernels"], one["longest"]) == (len(rows), rows[-1][1])
+        assert [one["p50"], one["p95"]] == [rows[-(-len(rows) * share // 100) - 1][0] for share in (50, 95)]
+    wrong = slow_rank.ask("/api/timeline/ranks", **query, t0="5", t1="1")
+    assert wrong.status_code == 400
+
+
 def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
     """Each part is the answer of its own route; a part that cannot be shown costs itself."""
     (run,) = slow_rank.json("/api/catalog")["runs"]

@@ -67,6 +67,11 @@ def test_allocations_and_live_blocks(folder: Path) -> None:
         live = show("memory", folder, live_at=str(at - shown.base_ns)).tables["allocations"]
         expected_live = [(name, start) for name, start, end in blocks if start <= at and (end is None or end > at)]
         assert sorted((row["name"], row["alloc_ns"]) for row in live) == sorted(expected_live)
+    for begin, stop in ((moments[0], release), (release, release + 1), (release - 1, moments[-1] + 1)):
+        if begin < stop:
+            held = show("memory", folder, within=f"{begin},{stop}").tables["allocations"]
+            expected_held = [(name, at) for name, at, end in blocks if at < stop and (end is None or end > begin)]
+            assert sorted((row["name"], row["alloc_ns"]) for row in held) == sorted(expected_held)
 
 
 @pytest.mark.parametrize("folder", every_result("npu_module_mem.csv"))

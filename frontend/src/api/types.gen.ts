@@ -402,6 +402,8 @@ export interface DerivedFactsJson {
   lines: MessageJson[];
   /** Slices of the trace. */
   related: RelatedJson[];
+  /** Rank in the job that the slice waits for; null if it waits for none, or for an unknown one. */
+  late_rank: number | null;
   /** View that has more about it; "" without one. */
   view: string;
 }
@@ -913,7 +915,7 @@ export interface LoaderJson {
   source: string;
 }
 
-/** Memory over time. Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000). Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment), "modules" (component, device, peak_bytes, peak_at, last_bytes). */
+/** Memory over time. Parameters: `device`, `t0`, `t1` (ns after base_ns: curves of that range in full detail), `points` (default 2000). Tables: "allocations" (columns of op_memory; with `live_at`, ns after base_ns: what is allocated at that moment; else with `within`, a time range: what is allocated at some time in it), "modules" (component, device, peak_bytes, peak_at, last_bytes). */
 export interface MemoryJson {
   /** Names of all devices. */
   devices: string[];
@@ -1233,6 +1235,34 @@ export interface RankClock {
   high: number;
   /** Number of collectives that both ranks run. */
   collectives: number;
+}
+
+/** What a rank did in a range. */
+export interface RankRangeJson {
+  /** Token of the span. */
+  span: string;
+  /** "none": it has no times, or several devices. */
+  state: "ready" | "reading" | "none";
+  /** Time of each of `parts`, ns; empty unless ready. */
+  times: number[];
+  /** Late rank that it waited for longest: "5", or "local 5" for a number inside the group; null if unknown. */
+  waits_for: string | null;
+  /** Number of computing kernels that overlap the range; null if none is recorded. */
+  kernels: number | null;
+  /** Median of their durations, ns. */
+  p50: number | null;
+  /** 95th percentile of their durations, ns. */
+  p95: number | null;
+  /** Name of the longest. */
+  longest: string | null;
+}
+
+/** Answer of /api/timeline/ranks. */
+export interface RankRangesJson {
+  /** Ids of the parts of a step. */
+  parts: string[];
+  /** In the order of `spans`. */
+  ranks: RankRangeJson[];
 }
 
 /** Reading state of a rank of the run. */

@@ -42,9 +42,11 @@ interface Flight extends RowQuery {
   controller: AbortController;
 }
 
-const ROW_BYTES = 64 * 2 ** 20;
+const ROW_BYTES = 32 * 2 ** 20;
 const COUNTER_BYTES = 16 * 2 ** 20;
 const BYTES_PER_BAR = 28;
+/** Of a string without its characters, and of its place in an array. */
+const BYTES_PER_NAME = 24;
 const BYTES_PER_POINT = 32;
 
 export class RowLoader {
@@ -121,13 +123,22 @@ export class RowLoader {
     const { start, end } = this.limits();
     const isWhole = window.start <= start && window.end >= end;
     const rows = new Map(answer.rows.map((row) => [row.row, pieceOf(row, window, isExact)]));
-    const bars = answer.rows.reduce((sum, row) => sum + row.start.length, 0);
-    if (rows.size > 0) this.cache.add(rows, bars * BYTES_PER_BAR + 256, isWhole);
+    if (rows.size > 0) this.cache.add(rows, bytesOf(answer.rows), isWhole);
     const asked = window.level;
     const curves = new Map([...answer.counters].map(([track, data]) => [track, { window, asked, exact: false, data }]));
     const points = [...answer.counters.values()].flat().reduce((sum, { time }) => sum + time.length, 0);
     if (curves.size > 0) this.counters.add(curves, points * BYTES_PER_POINT + 256, isWhole);
   }
+}
+
+/** Rows of one rank share their names. */
+function bytesOf(rows: readonly SliceRow[]): number {
+  const bars = rows.reduce((sum, row) => sum + row.start.length, 0);
+  let bytes = bars * BYTES_PER_BAR + 256;
+  for (const names of new Set(rows.map((row) => row.names))) {
+    for (const name of names) bytes += name.length + BYTES_PER_NAME;
+  }
+  return bytes;
 }
 
 function keyOf({ rows, counters, window, isExact }: RowQuery): string {

@@ -4,7 +4,7 @@ import { BYTE_UNITS, TIME_UNITS } from "../../src/base/format";
 import { heldOf, momentOf, sumOf } from "../../src/views/memory/live";
 import * as series from "../../src/views/memory/series";
 import { limitOf, parseSize, sizeText, sizeWhere } from "../../src/views/memory/size";
-import { formatRange, parseRange } from "../../src/views/memory/zoom";
+import { formatRange, parseRange, rangeWithin } from "../../src/views/memory/zoom";
 import { linear, roundStep, roundTop, stepPath, ticks } from "../../src/widgets/scale";
 
 const MIB = 1024 ** 2;
@@ -179,6 +179,8 @@ describe("links and files", () => {
     expect(parseRange(formatRange([-5, 10]) ?? "")).toEqual([-5, 10]);
     expect(parseRange("10_10")).toBeNull();
     expect(parseRange("a_b")).toBeNull();
+    expect(rangeWithin("1700000000000000123,1700000000000002000", "1700000000000000000")).toEqual([123, 2000]);
+    expect(rangeWithin("", "1")).toBeNull();
   });
 
   it("resolves the moment", () => {

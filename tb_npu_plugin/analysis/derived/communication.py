@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.statistics import time_parts
 from tb_npu_plugin.analysis.communication.waiting import Waits
-from tb_npu_plugin.analysis.derived.model import DerivedInput, SliceRow
+from tb_npu_plugin.analysis.derived.model import DerivedInput, Facts, SliceRow
 from tb_npu_plugin.analysis.intervals import Intervals, merge, subtract, union
 from tb_npu_plugin.analysis.parts import COMMUNICATION, Part
 from tb_npu_plugin.messages import Message
@@ -30,32 +31,40 @@ def rows(source: DerivedInput) -> Sequence[SliceRow]:
     for at, table in enumerate(run.collectives):
         if table is None or not len(table) or run.lines[at].comm_ops is None:
             continue
-        parts = _parts(table, run.waits_for_last[at], run.names_of_last(at))
-        return [_row(parts, timeline.base_ns)] if parts else []
+        pieces = _pieces(table, run.waits_for_last[at], run.names_of_last(at))
+        return [_row(pieces, timeline.base_ns)] if pieces else []
     return []
 
 
-def _parts(ops: Table, waits: Waits, names: Sequence[Optional[str]]) -> list[tuple[Part, Intervals]]:
-    """(part, disjoint times) of each part that occurs, ns since the epoch."""
+@dataclass(frozen=True)
+class _Piece:
+    """A part that occurs. times: disjoint, ns since the epoch; late: "5", "local 5", "" without a rank to wait for."""
+
+    part: Part
+    times: Intervals
+    late: str = ""
+
+
+def _pieces(ops: Table, waits: Waits, names: Sequence[Optional[str]]) -> list[_Piece]:
     times = time_parts(ops)
     start, elapse = ops.ints("start_ns"), times["elapse_ns"]
     timed = known(start) & known(elapse)
     until = np.where(known(waits.until_transfer), waits.until_transfer, times["sync_ns"])
     is_split = timed & known(until)
     first = start + np.clip(until, 0, elapse)
-    found: list[tuple[Part, Intervals]] = []
+    found: list[_Piece] = []
     covered = union(start[:0], start[:0])
 
-    def add(part: Part, chosen: NDArray[np.bool_], begin: IntArray, end: IntArray) -> None:
+    def add(part: Part, chosen: NDArray[np.bool_], begin: IntArray, end: IntArray, late: str = "") -> None:
         nonlocal covered
         own = subtract(union(begin[chosen], end[chosen]), covered)
         if len(own.start):
-            found.append((part, own))
+            found.append(_Piece(part, own, late))
             covered = merge(covered, own)
 
     waiting, rank = timed & (waits.time > 0), np.array([name or "" for name in names])
     for name in np.unique(rank[waiting]).tolist():
-        add(_waiting(name), waiting & (rank == name), waits.start, waits.start + waits.time)
+        add(_waiting(name), waiting & (rank == name), waits.start, waits.start + waits.time, name)
     add(COMMUNICATION["before_transfer"], is_split, start, first)
     add(COMMUNICATION["transfer"], is_split, first, start + elapse)
     add(_UNSPLIT, timed, start, start + elapse)
@@ -69,17 +78,24 @@ def _waiting(rank: str) -> Part:
     return Part(f"waiting {rank}".strip(), text, COMMUNICATION["waiting"].color)
 
 
-def _row(parts: Sequence[tuple[Part, Intervals]], base_ns: int) -> SliceRow:
-    start, end = (np.concatenate([getattr(times, key) for _, times in parts]) - base_ns for key in ("start", "end"))
-    part = np.repeat(np.arange(len(parts)), [len(times.start) for _, times in parts])
+def _row(pieces: Sequence[_Piece], base_ns: int) -> SliceRow:
+    start, end = (np.concatenate([getattr(one.times, key) for one in pieces]) - base_ns for key in ("start", "end"))
+    part = np.repeat(np.arange(len(pieces)), [len(one.times.start) for one in pieces])
     order = np.argsort(start, kind="stable")
+    part = part[order]
+
+    def facts(index: int) -> Facts:
+        late = pieces[int(part[index])].late
+        return Facts(late_rank=int(late) if late.isdigit() else None)
+
     return SliceRow(
         "communication",
         Message("derived.communication"),
         Message("derived.communication.help"),
         start[order],
         end[order],
-        part[order],
-        [part for part, _ in parts],
-        view="distributed",
+        part,
+        [one.part for one in pieces],
+        facts,
+        "distributed",
     )

@@ -56,10 +56,12 @@ class Facts:
     Attributes:
         lines: Sentences.
         related: (role, slice of the trace).
+        late_rank: The rank in the job that the slice waits for; None if it waits for none, or for an unknown one.
     """
 
     lines: Sequence[Message] = ()
     related: Sequence[tuple[Message, int]] = ()
+    late_rank: Optional[int] = None
 
 
 def no_facts(_: int) -> Facts:

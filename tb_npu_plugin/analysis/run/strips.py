@@ -14,6 +14,7 @@ from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: Parts of the time from the first to the last device task of a rank, ids of analysis.parts.BUDGET. They sum to it.
@@ -111,6 +112,38 @@ def part_times(times: DeviceTimes, waiting: Coverage, edges: IntArray) -> IntArr
     recorded = np.diff(np.clip(edges, *times.extent))
     free = recorded - computing - overlapped - exposed - copying
     return np.stack([computing, overlapped, waits, exposed - waits, copying, free])
+
+
+@dataclass(frozen=True)
+class KernelFigures:
+    """Computing kernels that overlap a range.
+
+    Attributes:
+        count: Their number.
+        p50, p95: Percentiles of their whole durations, ns: the shortest that at least so many % do not exceed; None without
+            a kernel.
+        longest: Name of the longest.
+    """
+
+    count: int
+    p50: Optional[int]
+    p95: Optional[int]
+    longest: Optional[str]
+
+
+def kernel_figures(line: RankDevice, start: int, end: int) -> Optional[KernelFigures]:
+    """The kernels of a rank that compute in [start, end), ns since the epoch. None if it has no kernels."""
+    kernels = line.kernels()
+    if kernels is None:
+        return None
+    length = kernels.ints("dur_ns")
+    inside = known(length) & overlaps(kernels.ints("start_ns"), length, start, end)
+    rows = np.flatnonzero(inside & ~is_communication(kernels) & ~is_copy(kernels))
+    if not len(rows):
+        return KernelFigures(0, None, None, None)
+    length = length[rows]
+    p50, p95 = (int(np.partition(length, at)[at]) for at in (-(-len(rows) * share // 100) - 1 for share in (50, 95)))
+    return KernelFigures(len(rows), p50, p95, kernels.text("name")[int(rows[length.argmax()])])
 
 
 def step_parts(times: DeviceTimes, waiting: Coverage, starts: Sequence[int]) -> list[list[int]]:

@@ -88,6 +88,8 @@ class DerivedFactsJson(TypedDict):
     """Sentences."""
     related: list[RelatedJson]
     """Slices of the trace."""
+    late_rank: Optional[int]
+    """Rank in the job that the slice waits for; null if it waits for none, or for an unknown one."""
     view: str
     """View that has more about it; "" without one."""
 

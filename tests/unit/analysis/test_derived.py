@@ -131,6 +131,7 @@ def test_communication_is_split_without_overlap() -> None:
         ("unsplit", 300, 350),
     ]
     assert [part.title for part in row.parts if part.id.startswith("waiting")] == ["Waiting for rank 5"]
+    assert [row.facts_of(at).late_rank for at in range(3)] == [None, 5, None]
 
 
 def test_tasks_of_a_plane_belong_to_the_peer_that_they_name(tmp_path: Path) -> None:

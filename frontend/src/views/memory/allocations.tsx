@@ -18,6 +18,8 @@ interface Props {
   baseNs: string;
   span: string;
   device: string;
+  /** The chosen time range, see WITHIN. */
+  within: string;
   /** Time of the peak. */
   peakAt: number | null;
   /** Time of the listed allocations; null: all allocations. */
@@ -37,8 +39,8 @@ const NOT_RELEASED: readonly Where[] = [
 ];
 
 /** All allocations, or those live at one time with their sum. */
-export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt }: Props) {
-  const live = useLive(span, device, liveAt);
+export function Allocations({ data, table, baseNs, span, device, within, peakAt, liveAt }: Props) {
+  const live = useLive({ span, device, within }, liveAt);
   const shown = liveAt === null ? table : (live.table ?? table);
   // Never show all allocations as the live ones: until those are loaded, rows come by pages.
   const isUnderWay = liveAt !== null && live.table === null;
@@ -68,7 +70,7 @@ export function Allocations({ data, table, baseNs, span, device, peakAt, liveAt 
       <DataTable
         table={shown}
         remote={isUnderWay}
-        query={{ span, device, live_at: liveAt }}
+        query={{ span, device, within, live_at: liveAt }}
         baseNs={baseNs}
         columns={COLUMNS}
         compared={COMPARED}

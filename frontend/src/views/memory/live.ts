@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ApiError, asApiError, getTable } from "../../api/client";
+import { type ApiError, asApiError, getTable, type Query } from "../../api/client";
 import type { TableJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
 import { filterRows, type Where } from "../../widgets/table/columnar";
@@ -15,16 +15,16 @@ const NONE: Live = { table: null, error: null };
 /** Largest table that the server sends in one answer, rows. */
 const ROWS = 20_000;
 
-/** The allocations live at `at` (ns after base_ns); null sends no request. */
-export function useLive(span: string, device: string, at: number | null): Live {
+/** The allocations of a request of the view that are live at `at` (ns after base_ns); null sends no request. */
+export function useLive(query: Query, at: number | null): Live {
   const [held, setHeld] = useState<{ of: string; live: Live }>({ of: "", live: NONE });
   const latest = useRef(new Latest());
-  const of = `${span} ${device}`;
+  const of = Object.values(query).join(" ");
 
   useEffect(() => {
     if (at === null) return;
     latest.current
-      .run((signal) => getTable("memory.allocations", { span, device, live_at: at, limit: ROWS }, signal))
+      .run((signal) => getTable("memory.allocations", { ...query, live_at: at, limit: ROWS }, signal))
       .then(
         (table) => table && setHeld({ of, live: { table, error: null } }),
         (error: unknown) => setHeld({ of, live: { table: null, error: asApiError(error) } }),

@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { useAccepted, useView } from "../../state/use_view";
-import { Card, DataTable, Empty, MissingList, Segments, Select, ViewFrame } from "../../widgets";
+import { Card, DataTable, Empty, MissingList, RangeChip, Segments, Select, ViewFrame, WITHIN } from "../../widgets";
 import type { ViewProps } from "../view";
 import { Allocations } from "./allocations";
 import type { Marker } from "./chart";
@@ -12,7 +12,7 @@ import { momentOf } from "./live";
 import { Peaks } from "./peaks";
 import { momentParam, setMoment } from "./place";
 import { componentSeries, METRICS, type Metric, moduleSeries, operatorSeries, peakOf, timeRange } from "./series";
-import { formatRange, parseRange, type Range, useDetail } from "./zoom";
+import { formatRange, parseRange, type Range, rangeWithin, useDetail } from "./zoom";
 
 type Tab = "operators" | "components" | "modules";
 const TABS: readonly Tab[] = ["operators", "components", "modules"];
@@ -22,12 +22,16 @@ const MODULE_LINES = 10;
 /** Memory of the allocators, the components and the CANN modules over time. */
 export function MemoryView({ selection }: ViewProps) {
   const device = param("m.device");
-  const view = useView<MemoryJson>("memory", { span: selection.span, device });
-  useAccepted(view, "m.device");
+  const within = param(WITHIN);
+  const view = useView<MemoryJson>("memory", { span: selection.span, device, within });
+  useAccepted(view, WITHIN, "m.device");
   return (
-    <ViewFrame view={view}>
-      {(data, answer) => <Memory data={data} answer={answer} span={selection.span} device={device} />}
-    </ViewFrame>
+    <>
+      <RangeChip view={view} about={t("range.memory")} />
+      <ViewFrame view={view}>
+        {(data, answer) => <Memory data={data} answer={answer} span={selection.span} device={device} within={within} />}
+      </ViewFrame>
+    </>
   );
 }
 
@@ -36,13 +40,15 @@ interface Props {
   answer: ViewJson;
   span: string;
   device: string;
+  /** The chosen time range, see WITHIN. */
+  within: string;
 }
 
-function Memory({ data, answer, span, device }: Props) {
+function Memory({ data, answer, span, device, within }: Props) {
   const usual = firstTab(data, answer);
   const tab = TABS.find((id) => id === param("m.tab")) ?? usual;
   const metric = METRICS.find((id) => id === param("m.metric")) ?? "reserved";
-  const range = parseRange(momentParam("m.range", span));
+  const range = parseRange(momentParam("m.range", span)) ?? rangeWithin(within, answer.base_ns);
   const detail = useDetail(data, span, device, range);
   const peak = peakOf(data.peaks);
   const liveAt = momentOf(momentParam("m.live", span), peak?.at ?? null);
@@ -64,7 +70,10 @@ function Memory({ data, answer, span, device }: Props) {
         whole={whole}
         range={range}
         markers={markersOf(tab, metric, peak, liveAt)}
-        onRange={(next) => setMoment(span, { "m.range": formatRange(next) })}
+        onRange={(next) => {
+          if (!next) setParams({ [WITHIN]: null });
+          setMoment(span, { "m.range": formatRange(next) });
+        }}
         {...(tab === "operators" ? { onPick: onMoment } : {})}
       >
         {tab === "operators" && data.fragmentation_at_peak !== null && (
@@ -88,6 +97,7 @@ function Memory({ data, answer, span, device }: Props) {
           baseNs={answer.base_ns}
           span={span}
           device={device}
+          within={within}
           peakAt={peak?.at ?? null}
           liveAt={liveAt}
         />
@@ -162,7 +172,7 @@ function Tools({ data, tab, usual, device, metric }: ToolsProps) {
   );
 }
 
-function Modules({ data, answer, span, device }: Props) {
+function Modules({ data, answer, span, device }: Omit<Props, "within">) {
   const table = answer.tables.modules;
   if (!table) return null;
   const keys = table.columns.map((column) => column.key);

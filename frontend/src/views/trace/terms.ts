@@ -49,6 +49,7 @@ export const en = {
   "trace.derived.rows": "idle by cause, waiting, queues: unfold to compute",
   "trace.derived.loading": "Computing …",
   "trace.derived.none": "Nothing can be derived",
+  "trace.derived.late": "Show rank {rank} beside it",
   "trace.derived.open": "Open {view}",
 
   "trace.flows": "Flows",
@@ -160,6 +161,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.derived.rows": "空闲原因、等待、下发队列：展开后计算",
   "trace.derived.loading": "计算中…",
   "trace.derived.none": "没有可派生的内容",
+  "trace.derived.late": "并列显示 rank {rank}",
   "trace.derived.open": "打开{view}",
 
   "trace.flows": "连线",

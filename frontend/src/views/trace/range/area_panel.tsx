@@ -14,6 +14,7 @@ import type { TraceSession } from "../session";
 import { rowNames } from "../slice_list";
 import { CountersList } from "./counters_list";
 import { MembersList } from "./members_list";
+import { RanksList } from "./ranks_list";
 
 const FIGURES = ["clipped_self", "share", "count", "total", "avg", "min", "p50", "p95", "max"];
 const COLUMNS: Record<Grouping, string[]> = {
@@ -22,15 +23,16 @@ const COLUMNS: Record<Grouping, string[]> = {
   row: ["row", ...FIGURES],
 };
 /** Views that can show a range alone. */
-const VIEWS: readonly ViewId[] = ["kernel", "operator"];
-const SHOWN = ["name_row", "name", "row", "counters"] as const;
+const VIEWS: readonly ViewId[] = ["kernel", "operator", "memory"];
+const SHOWN = ["name_row", "name", "row", "counters", "ranks"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {
   const area = session.area.area.value;
   const stats = session.area.stats.value;
   const error = session.area.error.value;
   const by = session.area.by.value;
-  const isOfCounters = session.area.isOfCounters.value;
+  const ranks = session.ranks.shown.value;
+  const list = ranks.length === 0 && session.area.list.value === "ranks" ? "slices" : session.area.list.value;
   const members = session.area.members.value;
   const table = useMemo(() => stats && withRows(session, stats.table), [stats]);
   if (!area) return <Empty text={t("trace.panel.none")} />;
@@ -50,8 +52,11 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <Help text={t("trace.area.about")} />
         <Segments
           label={t("trace.area.by")}
-          value={isOfCounters ? "counters" : by}
-          options={SHOWN.map((id) => ({ id, label: t(`trace.area.by.${id}`) }))}
+          value={list === "slices" ? by : list}
+          options={SHOWN.filter((id) => id !== "ranks" || ranks.length > 0).map((id) => ({
+            id,
+            label: t(`trace.area.by.${id}`),
+          }))}
           onChange={(id) => void session.area.show(id)}
         />
         <div class="trace-actions">
@@ -80,7 +85,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           <button type="button" class="link" onClick={() => void session.setArea(null)}>
             {t("trace.area.clear")}
           </button>
-          {!isOfCounters && (
+          {list === "slices" && (
             <a class="link" href={session.api.csvUrl(area, by)} download data-tip={t("trace.area.csv")}>
               CSV ↓
             </a>
@@ -90,7 +95,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
       {error && <Empty text={t("trace.area.failed", { message: error })} />}
       {!stats && !error && <Empty text={t("state.loading")} />}
       {members && <MembersList session={session} area={area} of={members} />}
-      {table && !members && !isOfCounters && (
+      {table && !members && list === "slices" && (
         <DataTable
           table={table}
           query={{}}
@@ -108,7 +113,8 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           }}
         />
       )}
-      {isOfCounters && <CountersList session={session} area={area} />}
+      {list === "counters" && <CountersList session={session} area={area} />}
+      {list === "ranks" && <RanksList session={session} area={area} />}
     </div>
   );
 }

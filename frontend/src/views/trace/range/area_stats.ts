@@ -17,13 +17,15 @@ export interface MembersOf {
   count: number;
 }
 
+/** What the panel lists of a range. */
+export type AreaList = "slices" | "counters" | "ranks";
+
 export class AreaStats {
   readonly area = signal<Area | null>(null);
   readonly stats = signal<StatsJson | null>(null);
   readonly error = signal("");
   readonly by = signal<Grouping>("name_row");
-  /** Shows the counters instead of the slices. */
-  readonly isOfCounters = signal(false);
+  readonly list = signal<AreaList>("slices");
   /** The row whose slices are listed; null: the statistics. */
   readonly members = signal<MembersOf | null>(null);
   private readonly request = new Latest();
@@ -49,11 +51,12 @@ export class AreaStats {
     }
   }
 
-  /** Shows the statistics of slices by another grouping, or those of counters. */
-  async show(what: Grouping | "counters"): Promise<void> {
+  /** Shows the statistics of slices by another grouping, or those of counters or ranks. */
+  async show(what: Grouping | "counters" | "ranks"): Promise<void> {
     this.members.value = null;
-    this.isOfCounters.value = what === "counters";
-    if (what === "counters" || what === this.by.peek()) return;
+    const isOfSlices = what !== "counters" && what !== "ranks";
+    this.list.value = isOfSlices ? "slices" : what;
+    if (!isOfSlices || what === this.by.peek()) return;
     this.by.value = what;
     await this.set(this.area.peek());
   }

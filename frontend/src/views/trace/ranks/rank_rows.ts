@@ -19,6 +19,13 @@ export async function toggleRank(session: TraceSession, span: string): Promise<v
   session.engine.scrollTo(own[0]?.threads[0]?.track ?? 0, 0);
 }
 
+/** Shows the rows of a rank beside those of the open one, at the same time. */
+export async function unfoldRank(session: TraceSession, span: string): Promise<void> {
+  const shown = session.ranks.shown.peek().map((place) => place.span);
+  if (!shown.includes(span)) session.ranks.show([...shown, session.span, span]);
+  if (!session.lanes.isUnfolded(span)) await toggleRank(session, span);
+}
+
 /** Pins the row of this name on all shown ranks, one under the other; on all ranks if none are shown. */
 export async function pinOnAllRanks(session: TraceSession, track: number): Promise<void> {
   const found = findTrack(session.processes.peek(), track);

@@ -4,10 +4,15 @@ import type { DerivedFactsJson, ViewId } from "../../../api/types.gen";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
 import { openView } from "../../../state/selection";
+import { unfoldRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { SliceLink } from "./slice_link";
 
 export function DerivedFacts({ session, facts }: { session: TraceSession; facts: DerivedFactsJson }) {
+  const { ranks } = session;
+  const late = ranks.all.value.find(
+    ({ span, rank }) => rank !== null && rank === facts.late_rank && !ranks.isOther(span),
+  );
   return (
     <div>
       {facts.lines.map((line) => (
@@ -23,6 +28,11 @@ export function DerivedFacts({ session, facts }: { session: TraceSession; facts:
           </>
         ))}
       </dl>
+      {late && (
+        <button type="button" class="link" onClick={() => void unfoldRank(session, late.span)}>
+          {t("trace.derived.late", { rank: facts.late_rank ?? "" })}
+        </button>
+      )}{" "}
       {facts.view && (
         <button type="button" class="link" onClick={() => openView(facts.view as ViewId)}>
           {t("trace.derived.open", { view: viewTitle(facts.view) })}
