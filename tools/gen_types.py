@@ -20,7 +20,14 @@ from tb_npu_plugin.server.strips_api import RankRangesJson
 from tb_npu_plugin.server.timeline_api import CountersJson, DescentJson, StatsJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
 from tb_npu_plugin.service.ranks import RanksJson
-from tb_npu_plugin.store.timeline.contract import ChainJson, FlowJson, FlowsJson, SearchJson, SliceDetailJson
+from tb_npu_plugin.store.timeline.contract import (
+    ChainJson,
+    FlowJson,
+    FlowsJson,
+    SearchedJson,
+    SearchJson,
+    SliceDetailJson,
+)
 from tb_npu_plugin.store.timeline.repacked import RepackedJson
 from tb_npu_plugin.views.base import ErrorJson, ViewJson
 from tb_npu_plugin.views.derived import DerivedJson
@@ -41,6 +48,7 @@ ANSWERS: tuple[type, ...] = (
     RanksJson,
     ReadingJson,
     RepackedJson,
+    SearchedJson,
     SearchJson,
     SliceDetailJson,
     StatsJson,

@@ -68,8 +68,10 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/hits": self._hits,
             "api/timeline/ranks": self._rank_ranges,
             "api/timeline/rows": self._rows,
+            "api/timeline/search": self._search,
             "api/timeline/strips": self._strips,
             "index.js": lambda request: self._static(request, "index.js"),
         }
@@ -205,6 +207,29 @@ class App:
 
         self._watcher.wait(FIRST_SCAN)
         return respond.binary(request, rows(self.service, request.args))
+
+    def _search(self, request: Request) -> Response:
+        from tb_npu_plugin.server.search_api import search
+
+        return respond.json(request, self._searched(request, search))
+
+    def _hits(self, request: Request) -> Response:
+        from tb_npu_plugin.server.search_api import hits
+
+        found = self._searched(request, hits)
+        if isinstance(found, Mapping):
+            return respond.json(request, found)
+        return respond.download(request, found, "text/csv", "trace_hits.csv")
+
+    def _searched(self, request: Request, handler: Callable[..., Any]) -> Any:
+        from tb_npu_plugin.server.search_api import asked
+
+        self._watcher.wait(FIRST_SCAN)
+        is_gone = respond.is_gone(request)
+        try:
+            return handler(asked(self.service, request.args), request.args, is_gone)
+        except OSError:  # the files of a preview were removed meanwhile: now its version is stale
+            return handler(asked(self.service, request.args), request.args, is_gone)
 
     def _timeline(self, request: Request, name: str) -> Response:
         from tb_npu_plugin.server.timeline_api import CANCELLABLE, PLACING, ROUTES

@@ -51,7 +51,8 @@ def _part(text: str, last: str) -> dict[str, str]:
     """Parameters of one part: "span:version:t0:t1:rows"."""
     values = text.split(":")
     if len(values) != len(_FIELDS) + 1:
-        raise BadRequest(Message("error.part", value=repr(text[:80])), Message("hint.part"))
+        form = "span:version:t0:t1:rows"
+        raise BadRequest(Message("error.part", value=repr(text[:80]), form=form), Message("hint.part"))
     return dict(zip((*_FIELDS, last), values))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain as chain_pieces
 from itertools import islice
 from typing import Any, Optional, TypedDict, TypeVar, Union
@@ -15,12 +15,11 @@ from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.timeline_binary import Scale, encode
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.store.timeline.chain import chain as trace_back
-from tb_npu_plugin.store.timeline.contract import FlowsJson, SearchJson, SliceJson
+from tb_npu_plugin.store.timeline.contract import FlowsJson, SliceJson
 from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
 from tb_npu_plugin.store.timeline.export import chrome_trace
 from tb_npu_plugin.store.timeline.matches import matching_bars
-from tb_npu_plugin.store.timeline.matches import search as search_slices
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.repacked import Repacked
@@ -41,8 +40,7 @@ IsGone = Callable[[], bool]
 BINARY = "application/octet-stream"
 JSON = "application/json"
 CSV = "text/csv"
-#: Maximum number of hits of a search, and of rows of a statistics table.
-MAX_HITS = 10_000
+#: Maximum number of rows of a statistics table.
 MAX_STATS = 2_000
 #: Maximum number of rows of each table of /api/timeline/descent.
 MAX_DESCENT = 2_000
@@ -233,34 +231,17 @@ def _place(answer: _Slice, timeline: Timeline, repacked: Sequence[Repacked]) -> 
     return answer
 
 
-def search(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
-    """Slices by name, duration and arguments."""
-    text = params.get("q", "")
-    if not text.strip():
-        raise BadRequest(Message("error.no_parameter", name="q"), Message("hint.search"))
-    limit = read.integer(params, "limit", 200)
-    if not 1 <= limit <= MAX_HITS:
-        raise BadRequest(Message("error.limit", limit=limit), Message("hint.limit", most=MAX_HITS))
-    track = read.track(timeline, params, "slices") if params.get("track") else None
-    found = search_slices(timeline, text, limit, track, read.integer(params, "near", 0), is_gone)
-    start, dur = timeline.rows.start[found.id], timeline.rows.dur[found.id]
-    columns = (found.id, start, dur, found.track, found.depth, found.name)
-    hits = list(zip(*(column.tolist() for column in columns)))
-    marks = found.marks.tolist()
-    answer: SearchJson = {
-        "total": found.total,
-        "first": found.first,
-        "names": found.names,
-        "hits": hits,
-        "marks": marks,
-    }
-    return answer, JSON
-
-
-def _is_csv(params: Params) -> bool:
+def is_csv(params: Params) -> bool:
     """Whether a download is asked for. Raises BadRequest for another format."""
     check_choice("format", params.get("format") or "json", ("json", "csv"))
     return params.get("format") == "csv"
+
+
+def csv_of(head: Table, tables: Iterable[Table]) -> Iterator[bytes]:
+    """Several tables with the columns of `head` as one CSV. Raises before the first piece."""
+    parts = (to_csv(ViewTable(table), 0, TableQuery()) for table in tables)
+    rows = (piece for part in parts for piece in islice(part, 1, None))  # without the header of each part
+    return chain_pieces([next(to_csv(ViewTable(head), 0, TableQuery()))], rows)
 
 
 def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
@@ -269,7 +250,7 @@ def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -
     t0, t1 = read.window(params)
     tracks, by = read.tracks(timeline, params), params.get("by") or "name_row"
     check_choice("by", by, tuple(GROUPINGS))
-    if _is_csv(params):
+    if is_csv(params):
         everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone, by).table, "")
         return to_csv(everything, timeline.base_ns, TableQuery()), CSV
     found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone, by)
@@ -280,16 +261,11 @@ def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -
 
 
 def members(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
-    """Slices behind a row of the statistics or a search: a page in the requested order, or all of them as CSV."""
+    """Slices behind a row of the statistics: a page in the requested order, or all of them as CSV."""
     t0, t1 = read.window(params)
-    name, text = params.get("name", ""), params.get("q", "")
-    found = Members(timeline, read.tracks(timeline, params), t0, t1, name, text, is_gone)
-    if _is_csv(params):
-        empty = timeline.base_ns, TableQuery()
-        parts = (to_csv(ViewTable(table), *empty) for table in found.tables())
-        rows = (piece for part in parts for piece in islice(part, 1, None))  # without the header of each part
-        header = next(to_csv(ViewTable(found.page("start", False, 0, 0)[0]), *empty))
-        return chain_pieces([header], rows), CSV
+    found = Members(timeline, read.tracks(timeline, params), t0, t1, params.get("name", ""), is_gone=is_gone)
+    if is_csv(params):
+        return csv_of(found.page("start", False, 0, 0)[0], found.tables()), CSV
     query = parse_query({key: [value] for key, value in params.items()})
     sort = query.sort or "start"
     check_choice("sort", sort, SORTS)
@@ -325,9 +301,9 @@ def chain(timeline: Timeline, params: Params) -> Answer:
 def descent(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:
     """What a slice led to: the first MAX_DESCENT rows, or all its tasks as CSV."""
     chosen = read.slice_id(timeline, params)
-    is_csv = _is_csv(params)
+    is_download = is_csv(params)
     found = trace_down(timeline, chosen, is_gone)
-    if is_csv:
+    if is_download:
         return to_csv(ViewTable(task_table(timeline, found)), timeline.base_ns, TableQuery()), CSV
     nested, nested_count = nested_table(timeline, chosen, found, MAX_DESCENT)
     previous, following = neighbours(timeline, chosen)
@@ -375,10 +351,9 @@ ROUTES: tuple[tuple[str, Callable[..., Answer]], ...] = (
     ("export", export),
     ("members", members),
     ("find", find),
-    ("search", search),
     ("stats", stats),
 )
 #: Routes that may take long: they also take `is_gone`, and raise ClientGone.
-CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "search", "slices", "stats"))
+CANCELLABLE: frozenset[str] = frozenset(("descent", "members", "slices", "stats"))
 #: Routes whose answers say where slices are: they also take the other rows that the page shows.
 PLACING: frozenset[str] = frozenset(("arrows", "flows", "slice"))

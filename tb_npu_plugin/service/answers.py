@@ -169,6 +169,12 @@ class Service:
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))
 
+    def read_trace(self, span: str) -> Span | None:
+        """A span whose trace is read; else None. Queues nothing. Raises NotFound if there is no such span."""
+        place = self.library.place(span)
+        opened = self.library.open(place, [self.library.status(place, "trace")], with_preview=False)
+        return opened if opened.timeline is not None else None
+
     def whole(self, span: str, version: str = "") -> tuple[Timeline, Span]:
         """The timeline of a span whose trace and tables are read. Queues them. Raises as `timeline` does; NotReady also while
         something of the span is read."""

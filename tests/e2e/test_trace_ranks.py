@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.timeline import box, copied_time, drag_range, panel, param, ranks_settled, settled, shown
@@ -260,3 +260,52 @@ def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
         bins,
     )
     assert all(pixel == found[0] for pixel in found[1])
+
+
+def test_a_search_walks_over_all_ranks_that_are_shown(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1000)
+    run = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **run, **{"trace.ranks": "all"})
+    strips_settled(plugin)
+    frame, page = plugin.frame, plugin.page
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/timeline/search" in request.url else None)
+    before = pictures(plugin)[1]
+    page.keyboard.press("/")
+    page.keyboard.type("FlashAttention")
+    counter = frame.locator(".trace-place .link")
+    expect(counter).to_contain_text("in 8 ranks")
+    strips_settled(plugin)
+    assert pictures(plugin)[1] != before, "ticks of the hits on the strips"
+    (url,) = asked  # one request for all ranks
+    parts = [part.split(":")[0] for part in parse_qs(urlparse(url).query)["part"]]
+    hits = plugin.get(f"timeline/search?{urlparse(url).query}")
+    total = hits["total"]
+    assert total == len(hits["hits"]) == sum(part["total"] for part in hits["parts"])
+    assert len(parts) == 8 and all(part["total"] for part in hits["parts"])
+
+    page.keyboard.press("Enter")
+    expect(counter).to_have_text(f"1 of {total} in 8 ranks")
+    page.keyboard.press("Shift+Enter")
+    expect(counter).to_have_text(f"{total} of {total} in 8 ranks")
+    last = parts[hits["hits"][-1][6]]
+    assert param(plugin, "unfolded") == last, "the folded rank of the hit is unfolded"
+    strips_settled(plugin)
+    expect(counter).to_have_text(f"{total} of {total} in 8 ranks")
+    hits_are_sorted_by_rank(plugin, counter)
+
+
+def hits_are_sorted_by_rank(plugin: Plugin, counter: Locator) -> None:
+    """In the list of matches; a click goes to the hit of a folded rank. Without strips, the search is of the open rank."""
+    frame = plugin.frame
+    counter.click()
+    rows = panel(plugin).locator(".data-row.body")
+    for first in ("rank 0", "rank 7"):
+        frame.get_by_role("button", name="Sort by Rank").click()
+        expect(rows.first).to_contain_text(first)
+    rows.first.click()
+    panel(plugin).get_by_text("rank 7 · ").first.wait_for()
+    frame.get_by_role("button", name="Ranks: 8 of 8").click()
+    frame.get_by_role("button", name="None", exact=True).click()
+    plugin.page.keyboard.press("Escape")
+    expect(counter).not_to_contain_text("ranks")

@@ -124,8 +124,9 @@ def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(slow: Browser,
     assert first and 0 < few < COUNT and found["fingerprint"] == first
     window = {"span": span, "rows": "0", "t0": "0", "t1": "10000000", "px": "1"}
     assert slow.ask("/api/timeline/slices", **window, version=first).status_code == 200
-    hits = slow.json("/api/timeline/search", span=span, q="a", version=first)
+    hits = slow.json("/api/timeline/search", part=[f"{span}:{first}:0", f"{span}::0"], q="a")
     assert hits["total"] == few
+    assert [part["state"] for part in hits["parts"]] == ["ready", "unread"], "beside the open rank, only whole traces"
     holding.hold()
     found = slow.view("trace", span=span)
     assert found["state"] == "ready" and found["data"]["slices"] == COUNT and found["data"]["version"] != first

@@ -253,3 +253,33 @@ def test_rows_of_several_ranks_come_in_one_answer(slow_rank: Browser) -> None:
     assert columns["3"].tobytes() == alone.data
     for wrong in ({"slices": "a:b"}, {}, {"slices": [slices[0]] * 257}):
         assert slow_rank.ask("/api/timeline/rows", px="1", **wrong).status_code == 400
+
+
+def test_a_search_reads_no_trace(fresh: Browser) -> None:
+    span = fresh.spans()[0]
+    found = fresh.json("/api/timeline/search", part=[f"{span}::0", "gone::0"], q="a")
+    assert [(part["state"], part["total"]) for part in found["parts"]] == [("unread", None)] * 2
+    library = fresh.plugin.app().library
+    assert library.status(library.place(span), "trace").state == "new"
+
+
+def test_a_search_covers_several_ranks(slow_rank: Browser) -> None:
+    (run,) = slow_rank.json("/api/catalog")["runs"]
+    tokens = [worker["spans"][0]["id"] for worker in run["workers"]][:2]
+    views = [slow_rank.view("trace", span=token) for token in tokens]
+    base = int(views[0]["base_ns"])
+    parts = [f"{tokens[0]}:{views[0]['data']['version']}:{base}", f"{tokens[1]}::{base}"]
+    found = slow_rank.json("/api/timeline/search", part=[*parts, f"{tokens[1]}:old:{base}"], q="matmul", limit="1000")
+    assert [part["state"] for part in found["parts"]] == ["ready", "ready", "stale"]
+    assert found["parts"][1]["version"] == views[1]["data"]["version"]
+    starts = [hit[1] for hit in found["hits"]]
+    assert starts == sorted(starts) and len(starts) == found["total"]
+    per_rank = [sum(hit[6] == rank for hit in found["hits"]) for rank in (0, 1)]
+    assert per_rank == [part["total"] for part in found["parts"][:2]] and min(per_rank) > 0
+    page = slow_rank.json("/api/timeline/hits", part=parts, q="matmul", sort="rank", desc="1", limit="3")
+    assert page["total"] == found["total"] and page["data"]["part"] == [1, 1, 1]
+    assert page["data"]["start"] == [hit[1] for hit in found["hits"] if hit[6] == 1][:3]
+    lines = slow_rank.ask("/api/timeline/hits", part=parts, q="matmul", format="csv").text.splitlines()
+    assert len(lines) == 1 + found["total"] and lines[0].startswith("run,worker,id,name,track,start_ns")
+    for wrong in ({"part": []}, {"part": ["a:b"]}, {"part": [parts[0]] * 65}, {"part": parts, "q": " "}):
+        assert slow_rank.ask("/api/timeline/search", **{"q": "a", **wrong}).status_code == 400

@@ -12,6 +12,7 @@ import pytest
 
 from tests.oracle.raw import Event, every_result, raw, us
 from tests.oracle.timelines import ask, columns, timeline
+from tests.support.trace import search
 
 FOLDERS = every_result("trace_view.json")
 ROW_STEP = 4096
@@ -50,7 +51,7 @@ def test_every_slice_exists_and_is_exact(folder: Path) -> None:
     names = [event["name"].lower() for event in raw(folder).slices]
     for text in ("ADD", "add aten", "no such name"):
         total = sum(all(word in name for word in text.lower().split()) for name in names)
-        shown = ask(folder, "search", q=text, limit=10_000)
+        shown = search(timeline(folder), q=text, limit="10000")
         assert (shown["total"], len(shown["hits"])) == (total, total)
         starts = [hit[1] for hit in shown["hits"]]
         assert starts == sorted(starts)

@@ -1405,7 +1405,7 @@ export interface RunJson {
   workers: WorkerJson[];
 }
 
-/** Answer of /api/timeline/search. */
+/** Answer of /api/timeline/search. Times are ns after the `zero` of their rank. */
 export interface SearchJson {
   /** Number of all hits. */
   total: number;
@@ -1413,9 +1413,21 @@ export interface SearchJson {
   first: number;
   /** Names that the hits refer to. */
   names: string[];
-  /** Slice, start, duration, track, depth, index in `names`; by start. */
-  hits: ([number, number, number, number, number, number])[];
-  /** Start of the first hit in each 4,000th of the trace. */
+  /** Slice, start, duration, track, depth, index in `names`, index in `parts`; by start. */
+  hits: ([number, number, number, number, number, number, number])[];
+  /** The ranks, in the order of the request. */
+  parts: SearchedJson[];
+}
+
+/** One rank of a search. */
+export interface SearchedJson {
+  /** "ready"; "stale": another version is read; "unread": its trace is not read. */
+  state: string;
+  /** Version of its reading; empty unless ready. */
+  version: string;
+  /** Number of its hits; null unless ready. */
+  total: number | null;
+  /** Start of the first hit in each of at most 4,000 equal parts of its trace. */
   marks: number[];
 }
 

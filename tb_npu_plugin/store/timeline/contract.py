@@ -156,12 +156,25 @@ class ChainJson(TypedDict):
     """Backward operator of a forward one."""
 
 
-#: Slice, start, duration, track, depth, index in `names`.
-Hit = tuple[int, int, int, int, int, int]
+#: Slice, start, duration, track, depth, index in `names`, index in `parts`.
+Hit = tuple[int, int, int, int, int, int, int]
+
+
+class SearchedJson(TypedDict):
+    """One rank of a search."""
+
+    state: str
+    """"ready"; "stale": another version is read; "unread": its trace is not read."""
+    version: str
+    """Version of its reading; empty unless ready."""
+    total: Optional[int]
+    """Number of its hits; null unless ready."""
+    marks: list[int]
+    """Start of the first hit in each of at most 4,000 equal parts of its trace."""
 
 
 class SearchJson(TypedDict):
-    """Answer of /api/timeline/search."""
+    """Answer of /api/timeline/search. Times are ns after the `zero` of their rank."""
 
     total: int
     """Number of all hits."""
@@ -170,6 +183,6 @@ class SearchJson(TypedDict):
     names: list[str]
     """Names that the hits refer to."""
     hits: list[Hit]
-    """Slice, start, duration, track, depth, index in `names`; by start."""
-    marks: list[int]
-    """Start of the first hit in each 4,000th of the trace."""
+    """Slice, start, duration, track, depth, index in `names`, index in `parts`; by start."""
+    parts: list[SearchedJson]
+    """The ranks, in the order of the request."""

@@ -1,4 +1,4 @@
-"""Search for slices: hits around a time, marks of all hits, and bars of the hits in a window."""
+"""Search for slices: hits of several timelines around a time, marks of all hits, and bars of the hits in a window."""
 
 from __future__ import annotations
 
@@ -23,32 +23,49 @@ Index = NDArray[np.int64]
 IsGone = Callable[[], bool]
 #: Slices per step of the search.
 _CHUNK = 1 << 18
-#: Maximum number of marks; a screen has fewer pixels.
-MAX_MARKS = 4_000
+#: Maximum number of marks of a timeline; a screen has fewer pixels. And of all timelines of a search.
+MAX_MARKS, MAX_ALL_MARKS = 4_000, 64_000
 #: Number of searches that a timeline keeps.
 _KEPT = 4
 _NONE = np.iinfo(np.int64).max
 
 
+@dataclass(frozen=True)
+class Placed:
+    """A timeline on a time axis of several. zero: where the axis begins by the clock of this timeline, ns since the epoch."""
+
+    timeline: Timeline
+    zero: int
+
+    @property
+    def offset(self) -> int:
+        """What is added to the times of the timeline, ns."""
+        return self.timeline.base_ns - self.zero
+
+
 @dataclass
 class Hits:
-    """Some of the hits of a search, sorted by start.
+    """Some of the hits of a search, sorted by start. Times are those of the common axis.
 
     Attributes:
-        total: Number of all hits.
-        first: Number of the first hit given here.
+        first: Number of the first hit given here, among all.
+        part: Number of the timeline of each hit.
         name: Index into `names`.
-        marks: Start of the first hit in each of MAX_MARKS equal parts of the timeline, of all hits.
+        totals: Number of all hits of each timeline.
+        marks: For each timeline, the start of the first hit in each of MAX_MARKS or fewer equal parts of it, of all hits.
     """
 
-    total: int
     first: int
     names: list[str]
+    part: Index
     id: Index
+    start: Index
+    dur: Index
     track: Index
     depth: Index
     name: Index
-    marks: Index
+    totals: list[int]
+    marks: list[Index]
 
 
 class Matcher:
@@ -104,23 +121,50 @@ def matcher(timeline: Timeline, text: str, is_gone: IsGone = lambda: False) -> M
     return made
 
 
-def search(
-    timeline: Timeline,
-    text: str,
-    limit: int,
-    track: int | None = None,
-    near: int = 0,
-    is_gone: IsGone = lambda: False,
-) -> Hits:
+def search(placed: Sequence[Placed], text: str, limit: int, near: int = 0, is_gone: IsGone = lambda: False) -> Hits:
     """Slices that match `text` (`parse_slice_query`): `limit` hits around the first that starts at `near` or later. Memory
-    grows with `limit`, not with the hits. track: search this track only."""
+    grows with `limit` and the number of timelines, not with the hits."""
+    marks = min(MAX_MARKS, MAX_ALL_MARKS // max(len(placed), 1))
+    found = [_around(one.timeline, text, limit, near - one.offset, marks, is_gone) for one in placed]
+    total, place = sum(one.total for one in found), sum(one.place for one in found)
+    before = _merged(placed, [one.before for one in found])[-limit:]
+    after = _merged(placed, [one.after for one in found])[:limit]
+    first = max(0, min(place - limit // 2, total - limit))
+    skipped = first - (place - len(before))
+    part, ids = np.concatenate([before, after])[skipped : skipped + limit].T
+    start, dur, track, depth, name = np.zeros((5, len(ids)), dtype=np.int64)
+    names: dict[str, int] = {}
+    for number, one in enumerate(placed):
+        own, timeline = part == number, one.timeline
+        chosen, rows = ids[own], timeline.rows
+        row_of = rows.row_of(chosen)
+        start[own], dur[own] = rows.start[chosen] + one.offset, rows.dur[chosen]
+        track[own] = rows.track_of_row(row_of)
+        depth[own] = row_of - rows.track_row[track[own]]
+        used, code = np.unique(timeline.name[chosen], return_inverse=True)
+        codes = [names.setdefault(text, len(names)) for text in timeline.names.take(used)]
+        name[own] = np.array(codes, dtype=np.int64)[code]
+    starts = [one.marks + placed[number].offset for number, one in enumerate(found)]
+    return Hits(first, list(names), part, ids, start, dur, track, depth, name, [one.total for one in found], starts)
+
+
+@dataclass
+class _Around:
+    """Hits of one timeline around a time: `total` in all, `place` before it; the nearest before and after it, by start."""
+
+    total: int
+    place: int
+    before: Index
+    after: Index
+    marks: Index
+
+
+def _around(timeline: Timeline, text: str, limit: int, near: int, most_marks: int, is_gone: IsGone) -> _Around:
     found, rows = matcher(timeline, text, is_gone), timeline.rows
-    table = rows.track_row
-    low, high = (0, len(rows.first) - 1) if track is None else (int(table[track]), int(table[track + 1]))
     before = after = np.zeros(0, dtype=np.int64)
     total = place = 0
-    marks = _Marks(timeline)
-    for row in range(low, high):
+    marks = _Marks(timeline, most_marks)
+    for row in range(len(rows.first) - 1):
         for ids in found.pieces(*rows.bounds(row), is_gone):
             start = rows.start[ids]
             split = int(start.searchsorted(near))
@@ -128,14 +172,17 @@ def search(
             before = _by_start(rows, before, ids[max(split - limit, 0) : split])[-limit:]
             after = _by_start(rows, after, ids[split : split + limit])[:limit]
             marks.add(start)
-    first = max(0, min(place - limit // 2, total - limit))
-    skipped = first - (place - len(before))
-    ids = np.concatenate([before, after])[skipped : skipped + limit]
-    row_of = rows.row_of(ids)
-    tracks = rows.track_of_row(row_of)
-    used, code = np.unique(timeline.name[ids], return_inverse=True)
-    names = timeline.names.take(used)
-    return Hits(total, first, names, ids, tracks, row_of - table[tracks], code, marks.starts())
+    return _Around(total, place, before, after, marks.starts())
+
+
+def _merged(placed: Sequence[Placed], ids: Sequence[Index]) -> Index:
+    """(number of the timeline, slice) of all these slices, by start; equal starts by number and id."""
+    if not placed:
+        return np.zeros((0, 2), dtype=np.int64)
+    part = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
+    start = np.concatenate([one.timeline.rows.start[some] + one.offset for one, some in zip(placed, ids)])
+    number = np.concatenate(ids)
+    return np.stack([part, number], axis=1)[np.lexsort((number, part, start))]
 
 
 def _by_start(rows: Rows, some: Index, more: Index) -> Index:
@@ -145,12 +192,12 @@ def _by_start(rows: Rows, some: Index, more: Index) -> Index:
 
 
 class _Marks:
-    """The first hit in each of MAX_MARKS equal parts of the timeline."""
+    """The first hit in each of `most` equal parts of the timeline."""
 
-    def __init__(self, timeline: Timeline) -> None:
+    def __init__(self, timeline: Timeline, most: int) -> None:
         self._begin, end = timeline.slice_bounds or (0, 1)
-        self._width = max(1, -(-(end - self._begin) // MAX_MARKS))
-        self._first = np.full(MAX_MARKS + 1, _NONE)
+        self._width = max(1, -(-(end - self._begin) // most))
+        self._first = np.full(most + 1, _NONE)
 
     def add(self, start: Index) -> None:
         """Add hits, by start."""

@@ -12,7 +12,7 @@ from tb_npu_plugin.store.timeline.matches import matcher
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client, slices_of_rows
 from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
-from tb_npu_plugin.texts import natural_key
+from tb_npu_plugin.texts import natural_keys
 
 Index = NDArray[np.int64]
 
@@ -30,6 +30,14 @@ _FIGURES = ("start", "dur", "self", "clipped")
 SORTS = (*_FIGURES, "name", "row")
 #: Last row that a page can hold: memory grows with it.
 MAX_ROW = 1 << 20
+
+
+def name_ranks(names: Sequence[str]) -> Index:
+    """Place of each of these distinct names in natural order."""
+    keys = natural_keys(names)
+    ranks = np.empty(len(names), dtype=np.int64)
+    ranks[sorted(range(len(names)), key=keys.__getitem__)] = np.arange(len(names))
+    return ranks
 
 
 class Members:
@@ -59,21 +67,25 @@ class Members:
     def page(self, sort: str, desc: bool, offset: int, limit: int) -> tuple[Table, int]:
         """(rows [offset, offset + limit) of the slices in an order of SORTS, then by id; number of all). Columns:
         MEMBER_COLUMNS."""
-        most = min(offset + limit, MAX_ROW)
+        ids, total = self.first(sort, desc, min(offset + limit, MAX_ROW))
+        return self.table(ids[offset:]), total
+
+    def first(self, sort: str, desc: bool, most: int) -> tuple[Index, int]:
+        """(the first `most` slices in an order of SORTS, then by id; number of all)."""
         kept = key = np.zeros(0, dtype=np.int64)
         total = 0
         for ids in self._pieces():
             total += len(ids)
-            value = self._column(sort, ids)
+            value = self.column(sort, ids)
             kept, key = np.concatenate([kept, ids]), np.concatenate([key, -value if desc else value])
             if len(kept) > most:
                 first = np.lexsort((kept, key))[:most]
                 kept, key = kept[first], key[first]
-        return self._table(kept[np.lexsort((kept, key))][offset:most]), total
+        return kept[np.lexsort((kept, key))][:most], total
 
     def tables(self) -> Iterator[Table]:
         """All slices in pieces, in the order of their rows."""
-        return map(self._table, self._pieces())
+        return map(self.table, self._pieces())
 
     def _pieces(self) -> Iterator[Index]:
         for _, ids in slices_of_rows(self._timeline, self._rows, self._t0, self._t1):
@@ -82,10 +94,11 @@ class Members:
                 ids = self._matching.ids(int(ids[0]), int(ids[-1]) + 1)
             yield ids if self._name is None else ids[self._name[self._timeline.name[ids]]]
 
-    def _column(self, key: str, ids: Index) -> IntArray:
+    def column(self, key: str, ids: Index) -> IntArray:
+        """What the slices are sorted by (SORTS), as numbers."""
         timeline = self._timeline
         if key == "row":
-            return ids  # they are sorted by track
+            return timeline.rows.track_of_row(timeline.rows.row_of(ids))
         if key == "name":
             return np.asarray(self._name_ranks[timeline.name[ids]])
         start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
@@ -100,15 +113,13 @@ class Members:
     @cached_property
     def _name_ranks(self) -> Index:
         """Place of each name in natural order."""
-        names = [natural_key(self._timeline.names[code]) for code in range(len(self._timeline.names))]
-        ranks = np.empty(len(names), dtype=np.int64)
-        ranks[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-        return ranks
+        return name_ranks([self._timeline.names[code] for code in range(len(self._timeline.names))])
 
-    def _table(self, ids: Index) -> Table:
+    def table(self, ids: Index) -> Table:
+        """These slices. Columns: MEMBER_COLUMNS."""
         timeline = self._timeline
         used, code = np.unique(timeline.name[ids], return_inverse=True)
-        columns = {key: self._column(key, ids) for key in _FIGURES}
+        columns = {key: self.column(key, ids) for key in _FIGURES}
         return Table(
             MEMBER_COLUMNS,
             {
@@ -116,6 +127,6 @@ class Members:
                 "start": timeline.base_ns + columns["start"],
                 "id": timeline.first_slice + ids,
                 "name": StringColumn(code.astype(np.int32), [timeline.names[one] for one in used.tolist()]),
-                "track": timeline.rows.track_of_row(timeline.rows.row_of(ids)),
+                "track": self.column("row", ids),
             },
         )

@@ -22,7 +22,7 @@ from tb_npu_plugin.store.timeline.stats import stats
 from tb_npu_plugin.tables import from_lists
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
-from tests.support.trace import decode, event, metadata, open_trace
+from tests.support.trace import decode, event, metadata, open_trace, search
 
 GET = dict(ROUTES)
 
@@ -90,17 +90,16 @@ def test_bars_have_the_category_of_their_longest_slice(tmp_path: Path) -> None:
 
 
 def test_search_is_by_start_and_counts_all(timeline: Timeline) -> None:
-    answer: Any = GET["search"](timeline, {"q": "ADD", "limit": "2"})[0]
+    answer: Any = search(timeline, q="ADD", limit="2")
     found = [(answer["names"][hit[5]], *hit[1:5]) for hit in answer["hits"]]
     assert (answer["total"], found) == (3, [("aten::Add", 0, 100_000, 0, 0), ("aten::add_", 10_000, 20_000, 0, 1)])
-    of_track: Any = GET["search"](timeline, {"q": "add", "track": "1"})[0]
-    assert of_track["total"] == 1
-    assert GET["search"](timeline, {"q": "no"})[0] == {"total": 0, "first": 0, "names": [], "hits": [], "marks": []}
+    none = search(timeline, q="no")
+    assert (none["total"], none["hits"], [part["total"] for part in none["parts"]]) == (0, [], [0])
 
 
 def test_search_near_a_moment(timeline: Timeline) -> None:
     def hits(near: int) -> tuple[int, list[int]]:
-        answer: Any = GET["search"](timeline, {"q": "add", "limit": "2", "near": str(near)})[0]
+        answer: Any = search(timeline, q="add", limit="2", near=str(near))
         assert answer["total"] == 3
         return answer["first"], [hit[1] for hit in answer["hits"]]
 
@@ -205,10 +204,6 @@ WINDOW = {"t0": "0", "t1": "10", "px": "1"}
         ("slice", {"id": "-1"}, NotFound),
         ("slice", {"id": "1.5"}, BadRequest),
         ("flows", {}, BadRequest),
-        ("search", {}, BadRequest),
-        ("search", {"q": " "}, BadRequest),
-        ("search", {"q": "a", "limit": "0"}, BadRequest),
-        ("search", {"q": "a", "track": "2"}, NotFound),
         ("stats", {**WINDOW, "tracks": "0,x"}, BadRequest),
         ("stats", {**WINDOW, "tracks": "2"}, NotFound),
         ("stats", {**WINDOW, "by": "x"}, BadRequest),
@@ -221,6 +216,12 @@ WINDOW = {"t0": "0", "t1": "10", "px": "1"}
 def test_bad_parameters(route: str, params: dict[str, str], error: type[Exception], timeline: Timeline) -> None:
     with pytest.raises(error):
         GET[route](timeline, params)
+
+
+@pytest.mark.parametrize("params", [{}, {"q": " "}, {"q": "a", "limit": "0"}, {"q": "a", "near": "x"}])
+def test_bad_parameters_of_a_search(params: dict[str, str], timeline: Timeline) -> None:
+    with pytest.raises(BadRequest):
+        search(timeline, **params)
 
 
 def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

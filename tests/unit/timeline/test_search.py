@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from tb_npu_plugin.errors import BadRequest, ClientGone, NotFound
-from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline import matches
+from tb_npu_plugin.store.timeline.hit_list import HitList
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.slice_query import SliceQuery, parse_slice_query
-from tests.support.trace import event, metadata, open_trace
+from tb_npu_plugin.texts import natural_key
+from tests.support.trace import event, metadata, open_trace, search
 
-GET = dict(ROUTES)
 NAMES = ("aten::mm", "MatMul_v1", "MatMul_v2", "矩阵 mul", "copy")
 
 
@@ -38,6 +38,11 @@ def events() -> list[dict[str, Any]]:
 def timeline(events: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Timeline:
     path = tmp_path_factory.mktemp("search")
     return open_trace([metadata("process_name", 1, name="Python"), *events], path)[0]
+
+
+def around(timeline: Timeline, text: str, limit: int, near: int = 0, **more: Any) -> matches.Hits:
+    """Hits in one timeline at its own times."""
+    return matches.search([matches.Placed(timeline, timeline.base_ns)], text, limit, near, **more)
 
 
 def test_a_search_is_parsed_into_terms() -> None:
@@ -75,7 +80,7 @@ def test_a_search_finds_what_a_loop_finds(
         for one in events
         if matches_event(one["name"], one["dur"], one["args"])
     )
-    answer: Any = GET["search"](timeline, {"q": text, "limit": "1000"})[0]
+    answer = search(timeline, q=text, limit="1000")
     hits = [(answer["names"][hit[5]], hit[1] + timeline.base_ns, hit[2]) for hit in answer["hits"]]
     assert sorted(hits) == wanted
     assert answer["total"] == len(wanted)
@@ -88,39 +93,43 @@ def test_a_search_finds_what_a_loop_finds(
 def test_the_hits_around_a_time_do_not_depend_on_the_pieces(
     timeline: Timeline, near: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = matches.search(timeline, "m", 17, None, near)
+    whole = around(timeline, "m", 17, near)
     starts = np.sort(timeline.rows.start[matches.matcher(timeline, "m").ids(0, timeline.slice_count)])
     assert timeline.rows.start[whole.id].tolist() == starts[whole.first : whole.first + 17].tolist()
     place = int(starts.searchsorted(near))
     assert whole.first == max(0, min(place - 8, len(starts) - 17))
     monkeypatch.setattr(matches, "_CHUNK", 3)
-    small = matches.search(timeline, "m", 17, None, near)
-    assert (small.id.tolist(), small.total, small.marks.tolist()) == (whole.id.tolist(), 240 + 80, whole.marks.tolist())
+    small = around(timeline, "m", 17, near)
+    assert (small.id.tolist(), small.totals, small.marks[0].tolist()) == (
+        whole.id.tolist(),
+        [240 + 80],
+        whole.marks[0].tolist(),
+    )
 
 
 def test_hostile_expressions_end_soon(timeline: Timeline) -> None:
     started = time.process_time()
     for pattern in ("(a+)+$", "(.*)*" * 20 + "z", r"(\w+\s?)*z"):
-        matches.search(timeline, f"/{pattern}/", 1)
+        around(timeline, f"/{pattern}/", 1)
     assert time.process_time() - started < 2
     for pattern in ("(", "(x{1000}){1000}", r"(a)\1"):
         with pytest.raises(BadRequest, match=re.escape("regular expression")):
-            matches.search(timeline, f"/{pattern}/", 1)
+            around(timeline, f"/{pattern}/", 1)
 
 
 def test_a_search_stops_when_the_client_goes(timeline: Timeline) -> None:
     for text in ("stops", "arg:1"):
         with pytest.raises(ClientGone):
-            matches.search(timeline, text, 1, is_gone=lambda: True)
+            around(timeline, text, 1, is_gone=lambda: True)
 
 
 def test_arguments_are_not_searched_in_a_changed_file(tmp_path: Path) -> None:
     changed, _ = open_trace([event("a", 1, 1, args={"k": "v"})], tmp_path)
-    assert matches.search(changed, "arg:k=v", 1).total == 1
+    assert around(changed, "arg:k=v", 1).totals == [1]
     (path,) = tmp_path.rglob("trace_view.json")
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(NotFound, match="changed"):
-        matches.search(changed, "arg:k=w", 1)
+        around(changed, "arg:k=w", 1)
 
 
 def test_the_memory_of_a_search_grows_with_the_hits_that_it_returns(
@@ -128,11 +137,70 @@ def test_the_memory_of_a_search_grows_with_the_hits_that_it_returns(
 ) -> None:
     many, _ = open_trace([event("a", time, 1) for time in range(0, 60_000, 2)], tmp_path)
     monkeypatch.setattr(matches, "_CHUNK", 1000)
-    matches.search(many, "a", 10)
+    around(many, "a", 10)
     tracemalloc.start()
     try:
-        assert matches.search(many, "a", 10).total == 30_000
+        assert around(many, "a", 10).totals == [30_000]
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert most < 30_000 * 8, "the ids of all hits would take more"
+
+
+def placed_ranks(
+    events: list[dict[str, Any]], folder: Path
+) -> tuple[list[matches.Placed], list[tuple[int, str, int, int]]]:
+    """Two ranks of other clocks and names on one axis, and (start on the axis, name, duration, rank) of their slices."""
+    own = [events[:150], [{**one, "name": one["name"].replace("v", "w")} for one in events[150:]]]
+    ranks = [open_trace([metadata("process_name", 1, name="Python"), *some], folder)[0] for some in own]
+    placed = [matches.Placed(ranks[0], ranks[0].base_ns - 77), matches.Placed(ranks[1], ranks[1].base_ns + 1_000_003)]
+    expected = [
+        (timeline.base_ns + int(timeline.rows.start[one]) - zero, str(timeline.brief(one)["name"]), number, one)
+        for number, (timeline, zero) in enumerate((at.timeline, at.zero) for at in placed)
+        for one in range(timeline.slice_count)
+    ]
+    return placed, [hit for hit in expected if "m" in hit[1].lower()]
+
+
+@pytest.mark.parametrize("near", [-(10**9), 1_234_567, 10**9])
+def test_hits_of_two_ranks_are_one_list_by_time(events: list[dict[str, Any]], tmp_path: Path, near: int) -> None:
+    placed, expected = placed_ranks(events, tmp_path)
+    expected.sort(key=lambda hit: (hit[0], hit[2], hit[3]))
+    found = matches.search(placed, "m", 30, near)
+    shown = [found.names[one] for one in found.name.tolist()]
+    hits = list(zip(found.start.tolist(), shown, found.part.tolist(), found.id.tolist()))
+    place = sum(hit[0] < near for hit in expected)
+    assert found.first == max(0, min(place - 15, len(expected) - 30))
+    assert hits == expected[found.first : found.first + 30]
+    assert found.totals == [sum(hit[2] == rank for hit in expected) for rank in (0, 1)]
+    starts = [{hit[0] for hit in expected if hit[2] == rank} for rank in (0, 1)]
+    assert all(set(marks.tolist()) <= starts[rank] for rank, marks in enumerate(found.marks))
+    assert [min(marks.tolist()) for marks in found.marks] == [min(some) for some in starts]
+
+
+@pytest.mark.parametrize("sort", ["start", "name", "rank", "dur", "row"])
+@pytest.mark.parametrize("desc", [False, True])
+def test_the_list_of_two_ranks_is_sorted_over_both(
+    events: list[dict[str, Any]], tmp_path: Path, sort: str, desc: bool
+) -> None:
+    placed, expected = placed_ranks(events, tmp_path)
+    keys = {
+        "start": lambda hit: (hit[0], hit[2]),
+        "name": lambda hit: (natural_key(hit[1]), hit[2]),
+        "rank": lambda hit: (hit[2], hit[0]),
+        "dur": lambda hit: (int(placed[hit[2]].timeline.rows.dur[hit[3]]), hit[2]),
+        "row": lambda hit: (placed[hit[2]].timeline.brief(hit[3])["track"], hit[2]),
+    }
+    key = keys[sort]
+    expected.sort(key=lambda hit: (*key(hit), hit[3]))
+    if desc:
+        expected.sort(key=lambda hit: key(hit)[0], reverse=True)
+    listed = HitList(placed, "m")
+    table, total = listed.page(sort, desc, 40, 50)
+    wanted = expected[40:90]
+    rows = zip(table.ints("start").tolist(), table.text("name").tolist(), table.ints("part").tolist())
+    assert (list(rows), total) == ([hit[:3] for hit in wanted], len(expected))
+    assert table.ints("id").tolist() == [hit[3] for hit in wanted]
+    assert set(table.text("process").tolist()) == {"Python"}
+    recorded = [start for number, one in listed.tables() for start in one.ints("start").tolist()]
+    assert sorted(recorded) == sorted(start + placed[rank].zero for start, _, rank, _ in expected)

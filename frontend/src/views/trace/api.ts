@@ -24,12 +24,10 @@ import type { Area, Range } from "../../timeline/scene";
 import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows } from "./ranks/row_source";
+import { partsOf, placeHits, placeSearch, type SearchAnswer, type SearchedRank } from "./search/rank_hits";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row";
-
-/** A hit of a search. */
-export type Hit = SearchJson["hits"][number];
 
 /** Hits per answer; further ones are loaded when the user steps to them. */
 export const SEARCH_LIMIT = 10_000;
@@ -37,7 +35,7 @@ export const SEARCH_LIMIT = 10_000;
 /**
  * The timeline of one reading of a trace, and those of other ranks on the page. If the server has a newer reading,
  * `onStale` is called and the request never resolves: the caller asks again for the next reading. Numbers and times are
- * those of the page; search, statistics and arrows are of the open rank. `least`: shorter slices (ns) are left out of the rows.
+ * those of the page; statistics and arrows are of the open rank. `least`: shorter slices (ns) are left out of the rows.
  */
 export class TimelineApi {
   constructor(
@@ -46,7 +44,7 @@ export class TimelineApi {
     private readonly onStale: () => void,
     /** Epoch time (ns) of time 0. */
     private readonly base = "0",
-    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload"> | null = null,
+    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload" | "beside"> | null = null,
     private readonly least: () => number = () => 0,
     /** The packings that are shown of a reading of a span. */
     private readonly packingsOf: (span: string, version: string) => string = () => "",
@@ -112,19 +110,27 @@ export class TimelineApi {
     return (await this.json<{ id: number | null }>("find", { name, at }, signal)).id;
   }
 
-  /** Hits around the first one that starts at `near` (ns) or later. */
-  search(text: string, near: number, signal?: AbortSignal): Promise<SearchJson> {
-    return this.json("search", { q: text, near: Math.round(near), limit: SEARCH_LIMIT }, signal);
+  /** Hits in all ranks that the page shows, around the first one that starts at `near` (ns) or later. */
+  async search(text: string, near: number, signal?: AbortSignal): Promise<SearchAnswer> {
+    const ranks = this.searched;
+    const query = { part: partsOf(ranks), q: text, near: Math.round(near), limit: SEARCH_LIMIT };
+    const answer = await getJson<SearchJson>("timeline/search", query, signal);
+    if (answer.parts[0]?.state === "stale") {
+      this.onStale();
+      return new Promise(() => {});
+    }
+    return placeSearch(answer, ranks);
   }
 
-  /** A page of all slices of a search. */
-  hits(text: string, range: Range, query: Query, signal?: AbortSignal): Promise<TableJson> {
-    return this.json("members", { ...query, ...hitsQuery(text, range) }, signal);
+  /** A page of all hits of a search. */
+  async hits(text: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
+    const ranks = this.searched;
+    return placeHits(await getJson("timeline/hits", { ...query, part: partsOf(ranks), q: text }, signal), ranks);
   }
 
-  /** All slices of a search as CSV. */
-  hitsCsvUrl(text: string, range: Range): string {
-    return apiUrl("timeline/members", { ...this.own, ...hitsQuery(text, range), format: "csv" });
+  /** All hits of a search as CSV. */
+  hitsCsvUrl(text: string): string {
+    return apiUrl("timeline/hits", { part: partsOf(this.searched), q: text, format: "csv" });
   }
 
   /** Statistics of all slices of an area. */
@@ -165,6 +171,12 @@ export class TimelineApi {
   private get shown(): string {
     const least = this.least();
     return least > 0 ? `dur>=${least}ns` : "";
+  }
+
+  /** The open rank first. */
+  private get searched(): SearchedRank[] {
+    const { span, version, base: zero } = this;
+    return [{ lane: 0, span, version, zero }, ...(this.lanes?.beside() ?? [])];
   }
 
   private get own(): Query {
@@ -228,10 +240,6 @@ export class TimelineApi {
 /** All tracks where `tracks` is null. */
 function areaQuery({ start, end, tracks }: Area): Query {
   return { t0: start, t1: end, tracks: tracks?.join(",") ?? null };
-}
-
-function hitsQuery(text: string, { start, end }: Range): Query {
-  return { q: text, t0: start, t1: end };
 }
 
 export function downloadUrl(span: string): string {

@@ -31,6 +31,7 @@ import { Lanes } from "./ranks/lanes";
 import { RanksState } from "./ranks/ranks_state";
 import type { OpenMenu } from "./ranks/row_menu";
 import { RepackedRows } from "./repacked_rows";
+import { followRanks } from "./search/follow_ranks";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
@@ -79,7 +80,7 @@ export class TraceSession {
   readonly drawn = signal(0);
   engine: TimelineEngine | null = null;
   api: TimelineApi;
-  private stopLanes = () => {};
+  private stopFollowing = () => {};
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   /** The reading whose derived rows are shown. */
@@ -169,7 +170,10 @@ export class TraceSession {
     );
     const { colours } = this.display.peek();
     this.engine.update({ marks: this.marks.all.peek(), arrows: this.arrowKinds(this.data), colours });
-    this.stopLanes = followLanes(this);
+    const stops = [followLanes(this), followRanks(this)];
+    this.stopFollowing = () => {
+      for (const stop of stops) stop();
+    };
     this.open(this.link);
     void this.loadDerived();
     void this.loadSteps();
@@ -182,7 +186,7 @@ export class TraceSession {
     this.area.stop();
     this.search.stop();
     this.lanes.stop();
-    this.stopLanes();
+    this.stopFollowing();
     this.engine?.destroy();
     this.engine = null;
   }
@@ -369,6 +373,13 @@ export class TraceSession {
     if (this.search.error.peek()) this.failSearch(this.search.error.peek());
     if (text !== "" && go) await this.stepHit(1);
     if (text !== "") this.announcement.value = t("trace.said.hits", { total: this.search.total.value });
+  }
+
+  /** Repeats the search, if there is one, in the ranks that the page shows now. */
+  async searchAgain(): Promise<void> {
+    if (this.search.text.peek() === "") return;
+    await this.search.again();
+    this.showHits();
   }
 
   private showHits(): void {

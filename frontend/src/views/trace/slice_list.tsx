@@ -4,15 +4,19 @@ import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
 import { absoluteNs } from "../../base/format";
+import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
 import { DataTable } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
+const ROW: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
+const RANK: ColumnJson = { key: "rank", kind: "text", title: "Rank", doc: "", group: "" };
+
 interface Props {
   session: TraceSession;
   name: string;
-  /** Has the columns id, track and start. */
+  /** Has the columns id, track and start; of ranks that may not be loaded also process and thread. */
   table: TableJson;
   columns: readonly string[];
   compared?: readonly (readonly string[])[];
@@ -54,15 +58,14 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
   );
 }
 
-/** With names of rows, and times from the zero of all views. */
+/** With names of rows and ranks, and times from the zero of all views. */
 function shownTable(session: TraceSession, table: TableJson): TableJson {
   const start = (table.data.start ?? []).map((time) => Number(time) - session.data.zero);
-  const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
-  return {
-    ...table,
-    columns: [...table.columns, row],
-    data: { ...table.data, start, row: rowNames(session, table.data.track ?? []) },
-  };
+  const tracks = table.data.track ?? [];
+  const { process, thread } = table.data;
+  const row = thread ? thread.map((name, at) => `${process?.[at]} · ${name}`) : rowNames(session, tracks);
+  const rank = tracks.map((track) => session.lanes.rankOf(laneOfTrack(Number(track))));
+  return { ...table, columns: [...table.columns, ROW, RANK], data: { ...table.data, start, row, rank } };
 }
 
 /** Name of each track: process and thread. */

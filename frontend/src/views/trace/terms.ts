@@ -89,6 +89,10 @@ export const en = {
   "trace.search.none": "no match",
   "trace.search.place": "{at} of {total}",
   "trace.search.total": "{total} found",
+  "trace.search.in_ranks": "{found} in {ranks} ranks",
+  "trace.search.left_out": "{count} not searched",
+  "trace.search.unsearched":
+    "Not searched: {count} ranks. Their traces are not read, or there are more than {most} ranks. Unfold a rank to read its trace.",
   "trace.search.next": "Next (Enter)",
   "trace.search.previous": "Previous (Shift Enter)",
   "trace.search.list": "List the matches",
@@ -204,6 +208,10 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.search.none": "没有匹配",
   "trace.search.place": "第 {at} / {total} 个",
   "trace.search.total": "找到 {total} 个",
+  "trace.search.in_ranks": "{found}（{ranks} 个 rank）",
+  "trace.search.left_out": "{count} 个未搜索",
+  "trace.search.unsearched":
+    "{count} 个 rank 未搜索：其 trace 尚未读取，或 rank 超过 {most} 个。展开 rank 即可读取其 trace。",
   "trace.search.next": "下一个（Enter）",
   "trace.search.previous": "上一个（Shift Enter）",
   "trace.search.list": "列出搜索结果",

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
-import type { Hit } from "../../../src/views/trace/api";
+import { LANE_SLICES, LANE_TRACKS } from "../../../src/timeline/lanes";
 import { TimelineApi } from "../../../src/views/trace/api";
+import { type Hit, placeHits } from "../../../src/views/trace/search/rank_hits";
 import { SearchState } from "../../../src/views/trace/search/search_state";
 
 const API = new TimelineApi("span", "1", () => {});
@@ -10,8 +11,14 @@ const HITS: Hit[] = [
   [12, 300, 5, 0, 0, 0],
 ];
 
+const RANKS = [{ state: "ready", version: "1", total: 3, marks: [] as number[] }];
+
+function response(body: object): Response {
+  return new Response(JSON.stringify({ parts: RANKS, ...body }));
+}
+
 function answer(body: object): void {
-  vi.stubGlobal("fetch", async () => new Response(JSON.stringify(body)));
+  vi.stubGlobal("fetch", async () => response(body));
 }
 
 afterEach(() => vi.unstubAllGlobals());
@@ -44,7 +51,7 @@ test("hits that are not here are fetched when they are stepped to", async () => 
     asked.push(near);
     const place = all.filter((hit) => hit[1] < near).length;
     const first = Math.max(0, Math.min(place - 2, all.length - 4));
-    return new Response(JSON.stringify({ total: 9, first, names: ["a"], hits: all.slice(first, first + 4) }));
+    return response({ total: 9, first, names: ["a"], hits: all.slice(first, first + 4) });
   });
   const state = new SearchState(() => API);
   await state.run("a", 0);
@@ -98,7 +105,7 @@ test("a step that waits for hits goes nowhere once another search was begun", as
   const step = state.step(1, 5000);
   answer({ total: 3, first: 0, names: ["MatMul"], hits: HITS });
   expect(await state.run("matmul")).toBe(true);
-  late(new Response(JSON.stringify({ total: 9, first: 6, names: ["a"], hits: HITS })));
+  late(response({ total: 9, first: 6, names: ["a"], hits: HITS }));
   expect(await step).toBeNull();
   expect(state.at.value).toBe(-1);
 });
@@ -109,7 +116,7 @@ test("a step while the first answer is under way goes to its hit", async () => {
   const state = new SearchState(() => API);
   void state.run("matmul");
   const step = state.step(1, 150);
-  late(new Response(JSON.stringify({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS })));
+  late(response({ total: 3, first: 0, names: ["MatMul", "MatMulV2"], hits: HITS }));
   expect((await step)?.[0]).toBe(11);
   expect(state.at.value).toBe(1);
 });
@@ -125,4 +132,66 @@ test("a step while a search is under way goes nowhere once another one was begun
   expect(await state.run("matmul")).toBe(true);
   expect(await step).toBeNull();
   expect(state.at.value).toBe(-1);
+});
+
+/** Rank 1 is 50 ns later on the page and is not loaded; the place of rank 2 is not known; rank 3 is not read. */
+const BESIDE = [
+  { lane: 1, span: "s1", version: "", zero: "950" },
+  { lane: 2, span: "s2", version: "", zero: null },
+  { lane: 3, span: "s3", version: "", zero: "1000" },
+];
+const SEVERAL = new TimelineApi("span", "1", () => {}, "1000", { beside: () => BESIDE } as never);
+
+test("a search covers the ranks on the page: hits by time, ticks of each, what was not searched", async () => {
+  const asked: URL[] = [];
+  const ready = { state: "ready", version: "7", total: 1, marks: [90] };
+  const parts = [
+    { ...ready, total: 2, marks: [100, 300] },
+    ready,
+    { state: "unread", version: "", total: null, marks: [] },
+  ];
+  const hits = [
+    [4, 90, 5, 6, 0, 0, 1],
+    [10, 100, 5, 0, 0, 0, 0],
+    [11, 300, 5, 0, 0, 0, 0],
+  ];
+  vi.stubGlobal("fetch", async (url: string) => {
+    asked.push(new URL(url));
+    return response({ parts, total: 3, first: 0, names: ["a"], hits });
+  });
+  const state = new SearchState(() => SEVERAL);
+  await state.run("a", 95);
+  expect(asked[0]?.searchParams.getAll("part")).toEqual(["span:1:1000", "s1::950", "s3::1000"]);
+  expect(state.ranks.value.map(({ lane, total }) => [lane, total])).toEqual([
+    [0, 2],
+    [1, 1],
+    [2, null],
+    [3, null],
+  ]);
+  expect(await state.step(-1, 95)).toEqual([LANE_SLICES + 4, 90, 5, LANE_TRACKS + 6, 0, 0]);
+  expect([...state.ticks.value]).toEqual([
+    [0, [100, 300]],
+    [1, [90]],
+    [2, []],
+    [3, []],
+  ]);
+  expect(state.marks.value).toEqual([90, 100, 300]);
+  await state.again();
+  expect(state.at.value).toBe(0);
+});
+
+test("of more hits than are loaded, the ticks are those of the server", async () => {
+  answer({ total: 9, first: 3, names: ["a", "b"], hits: HITS, parts: [{ ...RANKS[0], marks: [5, 6, 500] }] });
+  const state = new SearchState(() => API);
+  await state.run("a");
+  expect(state.ticks.value.get(0)).toEqual([5, 6, 500]);
+  expect(state.marks.value).toEqual([5, 6, 500]);
+});
+
+test("a rank whose list of hits is a table has the numbers of the page", () => {
+  const table = { data: { part: [1, 0, 2], id: [1, 2, 3], track: [0, 1, 2], start: [9, 8, 7] } };
+  const { data } = placeHits(table as never, [{ lane: 0, span: "span", version: "1", zero: "0" }, ...BESIDE]);
+  expect(data.id).toEqual([LANE_SLICES + 1, 2, 3 * LANE_SLICES + 3]);
+  expect(data.track).toEqual([LANE_TRACKS, 1, 3 * LANE_TRACKS + 2]);
+  expect(data.start).toEqual([9, 8, 7]);
 });

@@ -10,6 +10,7 @@ import { laneOffset } from "../../../timeline/lanes";
 import { type RowProcess, trackLabel } from "../../../timeline/rows";
 import type { Range } from "../../../timeline/scene";
 import { KEYS } from "../link/link";
+import type { SearchedRank } from "../search/rank_hits";
 import type { RankPlace } from "./choice";
 import { placeProcess } from "./placement";
 import type { RanksState } from "./ranks_state";
@@ -165,6 +166,16 @@ export class Lanes {
       this.ranks.all.value.findIndex((place) => place.span === span),
       0,
     );
+  }
+
+  /** The shown ranks beside the open one, loaded or not, as a search asks for them. */
+  beside(): SearchedRank[] {
+    const { ranks } = this;
+    const others = ranks.shown.value.filter(({ span }) => span !== ranks.span);
+    return others.map(({ span }) => {
+      const zero = BigInt(ranks.zeroOf(span, this.base())) - BigInt(ranks.shiftOf(span));
+      return { lane: this.numberOf(span), span, version: "", zero: ranks.isPlaced(span) ? String(zero) : null };
+    });
   }
 
   private ownPlace(): RankPlace | undefined {

@@ -51,6 +51,7 @@ export class StripCanvas {
       session.drawn.value;
       session.ranks.shifts.value;
       session.ranks.shown.value;
+      session.search.ticks.value;
       lang.value;
       this.draw();
     });
@@ -85,7 +86,8 @@ export class StripCanvas {
     const inSight = this.inSight();
     const strips = inSight.map(({ place, y }) => {
       const strip = loader.answer?.strips.get(place.span);
-      return { y, strip, note: noteOf(strip), steps: stepsOf(session, place.span) };
+      const hits = session.search.ticks.peek().get(session.lanes.numberOf(place.span)) ?? [];
+      return { y, strip, note: noteOf(strip), steps: stepsOf(session, place.span), hits };
     });
     paintStrips(context, { width, height, gutter, ratio, view, theme, answer: loader.answer, strips, waitText });
     const shares = inSight.map(({ place, y }) => ({ y, text: this.computingShare(place) }));

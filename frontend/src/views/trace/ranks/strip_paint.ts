@@ -13,6 +13,8 @@ const STACK: readonly PartId[] = ["computing", "overlapped", "copying", "communi
 /** Height of free time where nothing else is drawn, px. */
 const FREE = 2;
 const LEAST_LABEL = 40;
+/** Height of the tick of a hit. */
+const TICK = 5;
 /** Height of the label of a step, and the largest part of the step's width that it covers. */
 const LABEL = 12;
 const MOST_OF_STEP = 0.5;
@@ -20,6 +22,7 @@ const FONT = '11px Roboto, "Noto Sans", "Noto Sans SC", "Microsoft YaHei", syste
 
 export interface StripTheme {
   surface: string;
+  text: string;
   line: string;
   muted: string;
   worse: string;
@@ -41,6 +44,7 @@ export function readStripTheme(element: Element): StripTheme {
   const parts = STACK.map((id) => [id, parseColour(style.getPropertyValue(PARTS.budget[id].color))] as const);
   return {
     surface: colour("--surface"),
+    text: colour("--text"),
     line: colour("--line"),
     muted: colour("--muted"),
     worse: colour("--worse"),
@@ -56,6 +60,8 @@ export interface PlacedStrip {
   /** Shown instead of the parts. */
   note: string;
   steps: readonly PaintedStep[];
+  /** Times of the hits of the search, ascending. */
+  hits: readonly number[];
 }
 
 export interface StripScene {
@@ -87,6 +93,7 @@ export function paintStrips(context: CanvasRenderingContext2D, scene: StripScene
       context.fillStyle = theme.muted;
       context.fillText(placed.note, gutter + 6, placed.y + STRIP_HEIGHT / 2);
     }
+    paintHits(context, scene, placed.hits, placed.y);
     context.fillStyle = theme.line;
     context.fillRect(0, placed.y + STRIP_HEIGHT - 1, width, 1);
   }
@@ -150,6 +157,23 @@ function paintWaits(context: CanvasRenderingContext2D, scene: StripScene, strip:
     const room = right - left - 8;
     if (room < LEAST_LABEL || context.measureText(text).width > room) continue;
     context.fillText(text, left + 4, y + TOP + BAR / 2 + 1);
+  }
+}
+
+/** A tick at the bottom of each pixel column with a hit, as on the overview. */
+function paintHits(context: CanvasRenderingContext2D, scene: StripScene, hits: readonly number[], y: number): void {
+  const { width, gutter, view, theme } = scene;
+  const bottom = y + STRIP_HEIGHT - 1;
+  let last = -1;
+  for (const time of hits) {
+    const x = Math.round(gutter + (time - view.start) / view.scale);
+    if (x >= width) break;
+    if (x < gutter || x === last) continue;
+    last = x;
+    context.fillStyle = theme.surface;
+    context.fillRect(x - 1, bottom - TICK, 3, TICK);
+    context.fillStyle = theme.text;
+    context.fillRect(x, bottom - TICK, 1, TICK);
   }
 }
 

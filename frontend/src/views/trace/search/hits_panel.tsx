@@ -1,4 +1,4 @@
-/** All hits of the search, sorted by the server. */
+/** All hits of the search in all ranks on the page, sorted by the server. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { TableJson } from "../../../api/types.gen";
@@ -8,25 +8,27 @@ import { Empty } from "../../../widgets";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { SliceList } from "../slice_list";
+import { inRanks, unsearchedTip } from "./searched_text";
 
 const COLUMNS = ["name", "start", "dur", "self", "row"];
 const FIRST = { sort: "start", limit: 200 };
 
 export function HitsPanel({ session }: { session: TraceSession }) {
-  const { search, api, data } = session;
+  const { search, api } = session;
   const [found, setFound] = useState<TableJson | string | null>(null);
   const text = search.text.value;
   const total = search.total.value;
-  const range = { start: data.slices_start ?? 0, end: (data.slices_end ?? 0) + 1 };
+  const ranks = search.ranks.value;
+  const columns = ranks.length > 1 ? ["name", "rank", ...COLUMNS.slice(1)] : COLUMNS;
   useEffect(() => {
     const abort = new AbortController();
     setFound(null);
-    if (total === 0) return;
-    api.hits(text, range, FIRST, abort.signal).then(setFound, (error) => {
+    if (total === 0 || search.busy.value) return;
+    api.hits(text, FIRST, abort.signal).then(setFound, (error) => {
       if (!abort.signal.aborted) setFound(messageOf(error));
     });
     return () => abort.abort();
-  }, [text, total, session.reading.value]);
+  }, [text, total, ranks, session.reading.value]);
   if (search.error.value) return <Empty text={messageOf(search.error.value)} />;
   if (search.busy.value) return <Empty text={t("state.loading")} />;
   if (total === 0) return <Empty text={t("trace.search.none")} />;
@@ -34,12 +36,14 @@ export function HitsPanel({ session }: { session: TraceSession }) {
     <div>
       <div class="trace-title">
         <h2>{text}</h2>
-        <span class="muted">{t("trace.search.total", { total: integer(total) })}</span>
+        <span class="muted" data-tip={unsearchedTip(ranks)}>
+          {inRanks(t("trace.search.total", { total: integer(total) }), ranks)}
+        </span>
         {found && typeof found !== "string" && found.total < total && (
           <span class="muted">{t("trace.descent.some", { shown: integer(found.total), total: integer(total) })}</span>
         )}
         <span class="grow" />
-        <a class="link" href={api.hitsCsvUrl(text, range)} download data-tip={t("trace.area.members.csv")}>
+        <a class="link" href={api.hitsCsvUrl(text)} download data-tip={t("trace.area.members.csv")}>
           CSV ↓
         </a>
       </div>
@@ -50,9 +54,9 @@ export function HitsPanel({ session }: { session: TraceSession }) {
           session={session}
           name="found"
           table={found}
-          columns={COLUMNS}
+          columns={columns}
           compared={[["dur", "self"]]}
-          fetchRows={(query, signal) => api.hits(text, range, query, signal)}
+          fetchRows={(query, signal) => api.hits(text, query, signal)}
           onOpen={(id) => search.openSlice(id)}
         />
       )}

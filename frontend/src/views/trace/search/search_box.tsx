@@ -6,6 +6,7 @@ import { debounce } from "../../../base/async";
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import type { TraceSession } from "../session";
+import { inRanks, unsearchedTip } from "./searched_text";
 
 const TYPING_MS = 250;
 
@@ -51,7 +52,7 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
           <button
             type="button"
             class="link"
-            data-tip={t("trace.search.list")}
+            data-tip={[t("trace.search.list"), unsearchedTip(search.ranks.value)].filter(Boolean).join("\n")}
             disabled={!hasHits}
             onClick={() => {
               session.panel.value = "hits";
@@ -78,10 +79,9 @@ function placeText({ search }: TraceSession): string {
   if (search.busy.value) return "…";
   if (search.error.value) return t("trace.search.failed");
   const total = search.total.value;
-  if (total === 0) return t("trace.search.none");
   const at = search.at.value;
-  if (at < 0) return t("trace.search.total", { total: integer(total) });
-  return t("trace.search.place", { at: integer(at + 1), total: integer(total) });
+  const key = total === 0 ? "trace.search.none" : at < 0 ? "trace.search.total" : "trace.search.place";
+  return inRanks(t(key, { at: integer(at + 1), total: integer(total) }), search.ranks.value);
 }
 
 interface StepProps {

@@ -1,8 +1,16 @@
-/** State of the search: text, hits, and the current hit. */
+/** State of the search in the ranks that the page shows: text, hits, and the current hit. */
 
-import { signal } from "@preact/signals";
+import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import { Latest } from "../../../base/async";
-import type { Hit, TimelineApi } from "../api";
+import { laneOfSlice } from "../../../timeline/lanes";
+import type { TimelineApi } from "../api";
+import type { Hit, RankHits } from "./rank_hits";
+
+/** Most marks on the overview: a screen has fewer pixels. */
+const MOST_MARKS = 4000;
+/** The earliest and the latest time of a search. */
+const FIRST = Number.MIN_SAFE_INTEGER;
+const LAST = Number.MAX_SAFE_INTEGER;
 
 export class SearchState {
   readonly text = signal("");
@@ -10,8 +18,18 @@ export class SearchState {
   /** Loaded hits, by start: those from number `first` on. */
   readonly hits = signal<readonly Hit[]>([]);
   readonly first = signal(0);
-  /** Times of all hits, thinned for the minimap. */
-  readonly marks = signal<readonly number[]>([]);
+  /** What was found in each rank on the page. */
+  readonly ranks = signal<readonly RankHits[]>([]);
+  /** Times of the hits of each rank, by its number: all if they are loaded, else thinned by the server. */
+  readonly ticks: ReadonlySignal<ReadonlyMap<number, readonly number[]>> = computed(() => {
+    const hits = this.hits.value;
+    if (hits.length < this.total.value) return new Map(this.ranks.value.map(({ lane, marks }) => [lane, marks]));
+    const ticks = new Map<number, number[]>(this.ranks.value.map(({ lane }) => [lane, []]));
+    for (const hit of hits) ticks.get(laneOfSlice(hit[0]))?.push(hit[1]);
+    return ticks;
+  });
+  /** Times of the hits of all ranks, thinned for the overview. */
+  readonly marks = computed(() => thinned([...this.ticks.value.values()].flat()));
   readonly names = signal<readonly string[]>([]);
   /** Number of the current hit among all; -1: none yet. */
   readonly at = signal(-1);
@@ -45,7 +63,7 @@ export class SearchState {
       this.names.value = answer.names;
       this.first.value = answer.first;
       this.hits.value = answer.hits;
-      this.marks.value = answer.marks;
+      this.ranks.value = answer.ranks;
       this.at.value = -1;
     } catch (error) {
       this.clear();
@@ -87,10 +105,10 @@ export class SearchState {
     const first = this.first.peek();
     const hits = this.hits.peek();
     let isNewest = true;
-    if (number < first) isNewest = await this.run(this.text.peek(), number === 0 ? 0 : hits[0]?.[1]);
+    if (number < first) isNewest = await this.run(this.text.peek(), number === 0 ? FIRST : hits[0]?.[1]);
     else if (number >= first + hits.length) {
       const isLast = number === this.total.peek() - 1;
-      isNewest = await this.run(this.text.peek(), isLast ? Number.MAX_SAFE_INTEGER : hits[hits.length - 1]?.[1]);
+      isNewest = await this.run(this.text.peek(), isLast ? LAST : hits[hits.length - 1]?.[1]);
     }
     return isNewest ? this.open(number - this.first.peek()) : null;
   }
@@ -115,6 +133,12 @@ export class SearchState {
     if (hit && same >= 0) this.open(same);
   }
 
+  /** Repeats the search in the ranks that the page shows now; keeps the current hit. */
+  async again(): Promise<void> {
+    const hit = this.hits.peek()[this.at.peek() - this.first.peek()];
+    if ((await this.run(this.text.peek(), hit?.[1] ?? this.hits.peek()[0]?.[1])) && hit) this.openSlice(hit[0]);
+  }
+
   stop(): void {
     this.request.cancel();
   }
@@ -123,9 +147,21 @@ export class SearchState {
     this.total.value = 0;
     this.names.value = [];
     this.hits.value = [];
-    this.marks.value = [];
+    this.ranks.value = [];
     this.first.value = 0;
     this.at.value = -1;
     this.busy.value = false;
+  }
+}
+
+/** At most one time in each of MOST_MARKS equal parts, ascending. */
+function thinned(times: readonly number[]): readonly number[] {
+  const sorted = Float64Array.from(times).sort();
+  const [start, end] = [sorted[0] ?? 0, sorted[sorted.length - 1] ?? 0];
+  const width = Math.max((end - start) / MOST_MARKS, 1);
+  return [...sorted.filter((time, at) => at === 0 || part(time) !== part(sorted[at - 1] ?? 0))];
+
+  function part(time: number): number {
+    return Math.floor((time - start) / width);
   }
 }
