@@ -21,7 +21,7 @@ from benchmarks import harness, make_ranks
 from benchmarks.harness import ROOT, Bar
 
 RANKS, TRACE_MEGABYTES = 64, 4.0
-SECONDS, BYTES, VIEW_SECONDS, WINDOW_MS = 20.0, 1e9, 2.0, 60.0
+SECONDS, BYTES, VIEW_SECONDS, WINDOW_MS = 8.0, 3e8, 1.2, 60.0
 #: A capture with the files that make_ranks does not write.
 SAMPLE = next((ROOT / "fixtures" / "demo" / "transformer_910b").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT"))
 MORE = (

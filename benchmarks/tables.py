@@ -30,7 +30,7 @@ from benchmarks.server import tensorboard
 ROWS, QUICK_ROWS = 5_000_000, 200_000
 #: Kernels need no trace; the baseline reads so many rows of the file and is taken in proportion.
 BASELINE_ROWS = 500_000
-FIRST_MS, DEEP_MS, GROUP_MS, INGEST_SHARE, SERVER_GB = 150.0, 400.0, 50.0, 0.5, 1.5
+FIRST_MS, DEEP_MS, GROUP_MS, INGEST_SHARE, SERVER_GB = 110.0, 180.0, 20.0, 0.5, 1.5
 ROUNDS = 5
 PREFIX = "data/plugin/npu_profiler/api/"
 
