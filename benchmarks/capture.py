@@ -161,7 +161,7 @@ def analyse(operators: int, form: str) -> list[Bar]:
         size = sum(file.stat().st_size for file in (folder / RAW_FOLDER).iterdir())
         parser = "tb_npu_plugin.capture.recording.parse:parse"
         usage = run([sys.executable, "-m", "tb_npu_plugin.capture.api.worker", parser, folder, out, "text"])
-        if '["done"]' not in usage.output:
+        if '"done"]' not in usage.output:
             raise RuntimeError(usage.output[-500:])
         written = sum(file.stat().st_size for file in out.iterdir())
     what = f"{operators:,} operators, {size / 1e6:.0f} MB of raw data, {written / 1e6:.0f} MB of results"

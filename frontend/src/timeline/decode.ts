@@ -112,16 +112,19 @@ export function parseFrame(bytes: ArrayBufferLike | Uint32Array): Frame {
   function unpack(name: string, bytes: Uint8Array, less: string[]): Uint32Array {
     const count = bytes.length / 4;
     const out = new Uint32Array(count);
-    for (let plane = 0; plane < 4; plane++) {
-      for (let index = 0; index < count; index++) {
-        out[index] = (out[index] as number) | ((bytes[plane * count + index] as number) << (8 * plane));
-      }
+    for (let index = 0; index < count; index++) {
+      out[index] =
+        (bytes[index] as number) |
+        ((bytes[count + index] as number) << 8) |
+        ((bytes[2 * count + index] as number) << 16) |
+        ((bytes[3 * count + index] as number) << 24);
     }
     for (const other of less) {
-      const values = other === name ? out : u32(other);
-      const back = other === name ? 1 : 0;
-      for (let index = back; index < count; index++) {
-        out[index] = (out[index] as number) + (values[index - back] as number);
+      if (other === name) {
+        for (let index = 1; index < count; index++) (out[index] as number) += out[index - 1] as number;
+      } else {
+        const values = u32(other);
+        for (let index = 0; index < count; index++) (out[index] as number) += values[index] as number;
       }
     }
     return out;
