@@ -37,10 +37,10 @@ PREFIX = "data/plugin/npu_profiler/api/"
 GROUP = """
 import sys, time
 from pathlib import Path
-from tb_npu_plugin.analysis.grouping import summed
+from tb_npu_plugin.analysis.grouping import group_rows
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.database import read_table
-from tb_npu_plugin.tables import Question
+from tb_npu_plugin.tables import GroupByQuery
 table = read_table(Path(sys.argv[1]), "kernels", MemoryCache())
 for _ in range(5):
     start = time.perf_counter()

@@ -15,8 +15,8 @@ from tb_npu_plugin.tables import IntArray
 Index = NDArray[np.int64]
 #: Approximate maximum of compressed bytes of the bars in a response.
 BUDGET = 290_000
-#: Compressed bytes of a bar, and compression ratio of names.
-BAR_BYTES = 10
+#: Compressed bytes of a bar, at most, and compression ratio of names.
+BAR_BYTES = 16
 NAME_SHARE = 0.4
 #: With is_exact, a single row may take this many times the budget: a wide screen has many pixels.
 ONE_ROW_FACTOR = 6
