@@ -1,9 +1,12 @@
-"""The harness that the benchmarks judge themselves with; no figure of ours is measured here."""
+"""The harness that the benchmarks judge themselves with."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from benchmarks.all import SCRIPTS, run
 from benchmarks.harness import Bar, report
 
 
@@ -12,3 +15,11 @@ def test_a_bar_that_falls_short_fails_the_script(capsys: pytest.CaptureFixture[s
     assert report([Bar("good", 0.29, 0.3), Bar("bad", 0.31, 0.3)]) == 1
     assert report([Bar("unknown", float("nan"), 0.3)]) == 1
     assert "falls short" in capsys.readouterr().out
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_runs(name: str, tmp_path: Path) -> None:
+    """Its figures on small sizes say nothing."""
+    found, failure = run(name, True, tmp_path, tmp_path)
+    assert found and not failure

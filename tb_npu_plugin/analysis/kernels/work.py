@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
@@ -32,6 +33,8 @@ LEAST_BYTES = Column(
     "Sum of the sizes of inputs and outputs: the kernel moves at least as much.",
     "metric",
 )
+#: Rows, and distinct texts, that are worked on at once.
+_AT_ONCE = 1 << 17
 _KEYS = (
     "type",
     "input_shapes",
@@ -107,9 +110,30 @@ def tensors(shapes: Optional[str], types: Optional[str], formats: Optional[str])
 
 def least_bytes(shapes: StringColumn, types: StringColumn) -> IntArray:
     """Bytes of all tensors of one side of each kernel; unknown where `tensors` or the size of a type is."""
-    sizes, size_ends = _elements(shapes.values)
+    parts = [_elements(texts) for texts in _pieces(shapes.values)]
+    sizes = np.concatenate([part for part, _ in parts] or [np.zeros(0, dtype=np.int64)])
+    size_ends = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *(counts for _, counts in parts)]))
     widths, width_ends = _widths(types.values)
-    shape, type = shapes.codes, types.codes
+    codes = zip(_pieces(shapes.codes), _pieces(types.codes))
+    return np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(_sums(*pair, sizes, size_ends, widths, width_ends) for pair in codes)]
+    )
+
+
+def _pieces(values: Any) -> list[Any]:
+    """Memory stays bounded."""
+    return [values[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE)]
+
+
+def _sums(
+    shape: NDArray[np.int32],
+    type: NDArray[np.int32],
+    sizes: IntArray,
+    size_ends: IntArray,
+    widths: IntArray,
+    width_ends: IntArray,
+) -> IntArray:
+    """Bytes of rows with these codes of shapes and types; see `_elements` and `_widths`."""
     count = np.append(np.diff(size_ends), -1)[shape]  # code -1 is the last entry
     rows = np.flatnonzero((count > 0) & (count == np.append(np.diff(width_ends), -1)[type]))
     out = np.full(len(shape), NULL_INT)
@@ -127,7 +151,7 @@ def least_bytes(shapes: StringColumn, types: StringColumn) -> IntArray:
 
 
 def _elements(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Elements of the tensors of all shapes, -1 where there are too many, and where each shape begins among them. A damaged
+    """Elements of the tensors of all shapes, -1 where there are too many, and the number of tensors of each shape. A damaged
     shape has one tensor of -1 elements."""
     sound = [text if _SHAPES.fullmatch(text) else _DAMAGED for text in texts]
     data = np.frombuffer(";".join([*sound, ""]).encode(), dtype=np.uint8)  # each tensor ends with ";"
@@ -143,7 +167,7 @@ def _elements(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
         first = np.flatnonzero(np.append(True, of_dim[1:] != of_dim[:-1]))
         sizes[of_dim[first]] = np.multiply.reduceat(dims, first)
     sizes = np.where(sizes <= _MOST_ELEMENTS, sizes, -1)  # exact up to there
-    return sizes.astype(np.int64), np.append(0, np.cumsum(counts))
+    return sizes.astype(np.int64), counts
 
 
 def _widths(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -254,7 +278,9 @@ def _gflops(kernels: Table) -> FloatArray:
     rows = np.flatnonzero(kernels.text("type").matching(_formula))
     keys = [kernels.text(key).take(rows) for key in _KEYS]
     groups = Groups(keys, len(rows))
-    found = [_operations(*one) for one in zip(*(key.take(groups.first).tolist() for key in keys))]
+    found = [
+        _operations(*one) for first in _pieces(groups.first) for one in zip(*(key.take(first).tolist() for key in keys))
+    ]
     out[rows] = np.array([np.nan if one is None else one / 1e9 for one in found])[groups.of_row]
     return out
 
