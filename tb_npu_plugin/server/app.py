@@ -69,10 +69,10 @@ class App:
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
             "api/timeline/hits": self._hits,
-            "api/timeline/ranks": self._rank_ranges,
-            "api/timeline/rows": self._rows,
+            "api/timeline/ranks": lambda request: self._of_ranks(request, "ranks"),
+            "api/timeline/rows": lambda request: self._of_ranks(request, "rows"),
             "api/timeline/search": self._search,
-            "api/timeline/strips": self._strips,
+            "api/timeline/strips": lambda request: self._of_ranks(request, "strips"),
             "index.js": lambda request: self._static(request, "index.js"),
         }
         self._below: dict[str, Callable[[Request, str], Response]] = {
@@ -181,11 +181,18 @@ class App:
         span = self.library.open(self.library.place(token))
         return kernel_facts(span, detail["name"], int(detail["start_epoch_ns"]))
 
-    def _strips(self, request: Request) -> Response:
-        from tb_npu_plugin.server.strips_api import strips
+    def _of_ranks(self, request: Request, name: str) -> Response:
+        """Routes below /api/timeline that answer for several ranks."""
+        from tb_npu_plugin.server import rows_api, strips_api
 
+        handlers: dict[str, Callable[..., Any]] = {
+            "ranks": strips_api.rank_ranges,
+            "rows": rows_api.rows,
+            "strips": strips_api.strips,
+        }
         self._watcher.wait(FIRST_SCAN)
-        return respond.binary(request, strips(self.service, request.args), "application/octet-stream")
+        content = handlers[name](self.service, request.args)
+        return respond.binary(request, content) if isinstance(content, bytes) else respond.json(request, content)
 
     def _recorded(self, request: Request, token: str, version: str) -> Timeline:
         """The timeline of the slices of a trace, in the rows that a request names."""
@@ -195,18 +202,6 @@ class App:
         if packing:
             return self.service.repacked(token, packing, version).timeline
         return self.service.timeline(token, version)
-
-    def _rank_ranges(self, request: Request) -> Response:
-        from tb_npu_plugin.server.strips_api import rank_ranges
-
-        self._watcher.wait(FIRST_SCAN)
-        return respond.json(request, rank_ranges(self.service, request.args))
-
-    def _rows(self, request: Request) -> Response:
-        from tb_npu_plugin.server.rows_api import rows
-
-        self._watcher.wait(FIRST_SCAN)
-        return respond.binary(request, rows(self.service, request.args))
 
     def _search(self, request: Request) -> Response:
         from tb_npu_plugin.server.search_api import search

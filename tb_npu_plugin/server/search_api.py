@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Union
+from typing import Literal, Union
 
 import numpy as np
 from werkzeug.datastructures import MultiDict
@@ -39,7 +39,7 @@ _PLACE_COLUMNS = (
 class Part:
     """One rank of a search. placed: None unless `state` is "ready". See SearchedJson."""
 
-    state: str
+    state: Literal["ready", "stale", "unread"]
     version: str = ""
     placed: Placed | None = None
     run: str = ""
@@ -111,7 +111,7 @@ def hits(
     if is_csv(params):
         ready = [one for one in parts if one.placed]
         tables = (_with_place(ready[at], table) for at, table in found.tables())
-        return csv_of(_with_place(Part(""), found.page("start", False, 0, 0)[0]), tables)
+        return csv_of(_with_place(Part("ready"), found.page("start", False, 0, 0)[0]), tables)
     query = parse_query(params.to_dict(flat=False))
     sort = query.sort or "start"
     check_choice("sort", sort, HIT_SORTS)

@@ -1421,8 +1421,8 @@ export interface SearchJson {
 
 /** One rank of a search. */
 export interface SearchedJson {
-  /** "ready"; "stale": another version is read; "unread": its trace is not read. */
-  state: string;
+  /** "stale": another version is read; "unread": its trace is not read. */
+  state: "ready" | "stale" | "unread";
   /** Version of its reading; empty unless ready. */
   version: string;
   /** Number of its hits; null unless ready. */

@@ -38,7 +38,7 @@ def rows(source: DerivedInput) -> Sequence[SliceRow]:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A part that occurs. times: disjoint, ns since the epoch; late: "5", "local 5", "" without a rank to wait for."""
+    """A part that occurs. times: ns since the epoch; late: the rank that is waited for, "5" or "local 5"; "" without one."""
 
     part: Part
     times: Intervals
@@ -46,6 +46,7 @@ class _Piece:
 
 
 def _pieces(ops: Table, waits: Waits, names: Sequence[Optional[str]]) -> list[_Piece]:
+    """The parts that occur. Each moment is in one of them. waits, names: of each row of ops."""
     times = time_parts(ops)
     start, elapse = ops.ints("start_ns"), times["elapse_ns"]
     timed = known(start) & known(elapse)

@@ -116,16 +116,16 @@ def least_bytes(shapes: StringColumn, types: StringColumn) -> IntArray:
     widths, width_ends = _widths(types.values)
     codes = zip(_pieces(shapes.codes), _pieces(types.codes))
     return np.concatenate(
-        [np.zeros(0, dtype=np.int64), *(_sums(*pair, sizes, size_ends, widths, width_ends) for pair in codes)]
+        [np.zeros(0, dtype=np.int64), *(_bytes_of(*pair, sizes, size_ends, widths, width_ends) for pair in codes)]
     )
 
 
 def _pieces(values: Any) -> list[Any]:
-    """Memory stays bounded."""
+    """The values in slices of at most _AT_ONCE."""
     return [values[first : first + _AT_ONCE] for first in range(0, len(values), _AT_ONCE)]
 
 
-def _sums(
+def _bytes_of(
     shape: NDArray[np.int32],
     type: NDArray[np.int32],
     sizes: IntArray,
@@ -133,7 +133,8 @@ def _sums(
     widths: IntArray,
     width_ends: IntArray,
 ) -> IntArray:
-    """Bytes of rows with these codes of shapes and types; see `_elements` and `_widths`."""
+    """Bytes of all tensors of each row. shape, type: codes of the row; sizes, widths: of all tensors; the tensors of code n are
+    those from size_ends[n] (width_ends[n]) to the next."""
     count = np.append(np.diff(size_ends), -1)[shape]  # code -1 is the last entry
     rows = np.flatnonzero((count > 0) & (count == np.append(np.diff(width_ends), -1)[type]))
     out = np.full(len(shape), NULL_INT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, TypedDict
+from typing import Any, Literal, Optional, TypedDict
 
 from tb_npu_plugin.messages import MessageJson
 
@@ -163,8 +163,8 @@ Hit = tuple[int, int, int, int, int, int, int]
 class SearchedJson(TypedDict):
     """One rank of a search."""
 
-    state: str
-    """"ready"; "stale": another version is read; "unread": its trace is not read."""
+    state: Literal["ready", "stale", "unread"]
+    """ "stale": another version is read; "unread": its trace is not read."""
     version: str
     """Version of its reading; empty unless ready."""
     total: Optional[int]
