@@ -189,7 +189,8 @@ def test_from_an_operator_to_its_kernels_and_back(open_plugin: Open, demo_server
     expect(nested.first).to_be_visible()
     tasks.first.click()
     settled(plugin)
-    kernel = next(s for s in slices() if (s["ts"], s["dur"]) == copied_time(plugin))
+    copied = copied_time(plugin)
+    kernel = next(s for s in slices() if (s["ts"], s["dur"]) == copied)
     assert "MatMulV3" in kernel["name"] and kernel["ts"] > operator[0]
     press(plugin, "[")
     assert copied_time(plugin) == operator, "before the first kernel is the operator"
