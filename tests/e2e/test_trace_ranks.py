@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import box, copied_time, drag_range, panel, param, ranks_settled, settled, shown
+from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
 from tests.support.trace import decode
 
 
@@ -64,12 +64,23 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     assert shift != 0, "the clocks of the demo differ"
     assert epoch(plugin, five) == [time + shift for time in before], "the same moment of the aligned ranks"
 
+    find(plugin, "FlashAttentionScore")
+    expect(panel(plugin)).to_contain_text("FlashAttentionScore")
+    page.keyboard.press("m")
+    frame.get_by_role("tab", name="Marks 1").click()
+    name = frame.get_by_label("Name of the mark")
+    name.fill("slow on rank 5")
+    name.press("Enter")
     page.mouse.move(0, 0)  # what is under the pointer is highlighted
+    param(plugin, "marks")
     strips_settled(plugin)
     drawn = pictures(plugin)
     other = open_plugin(demo_server)
     other.go(page.url)
     other.ready("trace")
+    strips_settled(other)
+    other.frame.get_by_role("tab", name="Marks 1").click()
+    assert other.frame.get_by_label("Name of the mark").input_value() == "slow on rank 5"
     strips_settled(other)
     assert pictures(other) == drawn
 
