@@ -41,10 +41,9 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
 
     frame.locator(".trace-tools button", has_text="Align: estimated clocks").click()
     frame.get_by_role("radio", name="end of hcom_allReduce").first.check()
-    page.keyboard.press("Escape")
     key = unquote(param(plugin, "align")).removeprefix("end:")
-    page.keyboard.press("w")
-    page.keyboard.press("w")
+    for pressed in ("Escape", "w", "w"):
+        page.keyboard.press(pressed)
     strips_settled(plugin)
     before = epoch(plugin, place["span"])
 
@@ -64,16 +63,7 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     assert shift != 0, "the clocks of the demo differ"
     assert epoch(plugin, five) == [time + shift for time in before], "the same moment of the aligned ranks"
 
-    find(plugin, "FlashAttentionScore")
-    expect(panel(plugin)).to_contain_text("FlashAttentionScore")
-    page.keyboard.press("m")
-    frame.get_by_role("tab", name="Marks 1").click()
-    name = frame.get_by_label("Name of the mark")
-    name.fill("slow on rank 5")
-    name.press("Enter")
-    page.mouse.move(0, 0)  # what is under the pointer is highlighted
-    param(plugin, "marks")
-    strips_settled(plugin)
+    slow_kernel_is_marked(plugin)
     drawn = pictures(plugin)
     other = open_plugin(demo_server)
     other.go(page.url)
@@ -83,6 +73,20 @@ def test_from_the_strips_to_the_straggler_at_a_collective_and_to_a_link(open_plu
     assert other.frame.get_by_label("Name of the mark").input_value() == "slow on rank 5"
     strips_settled(other)
     assert pictures(other) == drawn
+
+
+def slow_kernel_is_marked(plugin: Plugin) -> None:
+    """By search and key; the mark is named."""
+    find(plugin, "FlashAttentionScore")
+    expect(panel(plugin)).to_contain_text("FlashAttentionScore")
+    plugin.page.keyboard.press("m")
+    plugin.frame.get_by_role("tab", name="Marks 1").click()
+    name = plugin.frame.get_by_label("Name of the mark")
+    name.fill("slow on rank 5")
+    name.press("Enter")
+    plugin.page.mouse.move(0, 0)  # what is under the pointer is highlighted
+    param(plugin, "marks")
+    strips_settled(plugin)
 
 
 def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: Open, demo_server: str) -> None:
