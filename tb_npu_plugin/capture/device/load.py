@@ -131,7 +131,8 @@ def _register_hccl(torch: Any, native: Any) -> None:
         if device.type == "npu":  # where no backend is named PyTorch's default is gloo, which such a group lacks
             group._set_default_backend(kind)
 
-    dist.ProcessGroup._register_backend = register_as_default
+    if hasattr(dist.ProcessGroup, "_set_default_backend"):  # PyTorch 2.4 has none
+        dist.ProcessGroup._register_backend = register_as_default
     dist.Backend.register_backend("hccl", create, extended_api=True, devices=["npu"])
     dist.is_hccl_available = lambda: True
 
