@@ -319,6 +319,8 @@ class Table:
 
     def take(self, rows: NDArray[Any]) -> Table:
         """Select rows by index or mask; stored columns are not loaded."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         if isinstance(self.data, StoredColumns):
             return Table(self.columns, PickedColumns(self.data, rows))
         return Table(self.columns, {key: _take_rows(value, rows) for key, value in self.data.items()})

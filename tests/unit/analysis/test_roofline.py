@@ -248,4 +248,4 @@ def test_distance_from_the_roofline() -> None:
     assert known == RooflineDistance(0.8, pytest.approx(0.2), pytest.approx(200 / 400))
     assert distance_of(table, replace(found, bandwidth=None)) == RooflineDistance(0.8, pytest.approx(0.2), None)
     assert distance_of(table, replace(found, peak_flops=None)) is None
-    assert distance_of(table.take([2]), found) is None
+    assert distance_of(table.take(np.array([2])), found) is None
