@@ -125,7 +125,7 @@ def _random_side(random: Random, count: int) -> dict[str, str]:
 def test_work_of_many_multiplications_is_that_of_each() -> None:
     random = Random(1)
     sides = [
-        (_random_side(random, random.choice([2, 2, 3])), _random_side(random, random.choice([1, 1, 2])))
+        (_random_side(random, random.choice([2, 2, 3])), _random_side(random, random.choice([1, 1, 1, 2])))
         for _ in range(3000)
     ]
 
@@ -139,7 +139,7 @@ def test_work_of_many_multiplications_is_that_of_each() -> None:
 
     found = with_work(kernels(*map(row, *zip(*sides)))).floats("gflops").tolist()
     expected = [of_one(*side) for side in sides]
-    assert sum(map(bool, expected)) > 500
+    assert sum(map(bool, expected)) > 400
     assert found == pytest.approx([np.nan if one is None else one / 1e9 for one in expected], nan_ok=True, rel=0, abs=0)
 
 
