@@ -139,7 +139,7 @@ def test_work_of_many_multiplications_is_that_of_each() -> None:
 
     found = with_work(kernels(*map(row, *zip(*sides)))).floats("gflops").tolist()
     expected = [of_one(*side) for side in sides]
-    assert sum(map(bool, expected)) > 400
+    assert sum(map(bool, expected)) > 200
     assert found == pytest.approx([np.nan if one is None else one / 1e9 for one in expected], nan_ok=True, rel=0, abs=0)
 
 
