@@ -115,6 +115,8 @@ class StringColumn:
             there = found[found >= 0]
             picked = [*([None] * (len(found) - len(there))), *self.values.pick(there)]
             return [picked[place] for place in places.tolist()]
+        if len(self.values) > len(self.codes):
+            return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
         lookup: list[str | None] = [*self.values, None]  # code -1 is the last
         return [lookup[code] for code in self.codes.tolist()]
 
