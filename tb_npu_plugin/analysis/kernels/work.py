@@ -109,9 +109,9 @@ def tensors(shapes: Optional[str], types: Optional[str], formats: Optional[str])
 
 def least_bytes(shapes: StringColumn, types: StringColumn) -> IntArray:
     """Bytes of all tensors of one side of each kernel; unknown where `tensors` or the size of a type is."""
-    parts = [parse_shapes(pack_texts(shapes.values, codes)) for codes in _pieces(np.arange(len(shapes.values)))]
-    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(part.sizes for part in parts)])
-    size_ends = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *(np.diff(part.text_ends) for part in parts)]))
+    parts = [_sizes(shapes.values, codes) for codes in _pieces(np.arange(len(shapes.values), dtype=np.int32))]
+    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(part for part, _ in parts)])
+    size_ends = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *(counts for _, counts in parts)]))
     widths, width_ends = _widths(types.values)
     codes = zip(_pieces(shapes.codes), _pieces(types.codes))
     return np.concatenate(
@@ -148,6 +148,12 @@ def _bytes_of(
     is_known = np.logical_and.reduceat((size >= 0) & (width > 0), first)
     out[rows[is_known]] = total[is_known]
     return out
+
+
+def _sizes(texts: Sequence[str], codes: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
+    """Elements of all tensors of some shapes, and the number of tensors of each shape."""
+    shapes = parse_shapes(pack_texts(texts, codes))
+    return shapes.sizes, np.diff(shapes.text_ends)
 
 
 def _widths(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
