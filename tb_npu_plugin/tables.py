@@ -115,6 +115,8 @@ class StringColumn:
             there = found[found >= 0]
             picked = [*([None] * (len(found) - len(there))), *self.values.pick(there)]
             return [picked[place] for place in places.tolist()]
+        if len(self.values) > len(self.codes):
+            return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
         lookup: list[str | None] = [*self.values, None]  # code -1 is the last
         return [lookup[code] for code in self.codes.tolist()]
 
@@ -319,6 +321,8 @@ class Table:
 
     def take(self, rows: NDArray[Any]) -> Table:
         """Select rows by index or mask; stored columns are not loaded."""
+        if rows.dtype == np.bool_ and rows.all():
+            return self
         if isinstance(self.data, StoredColumns):
             return Table(self.columns, PickedColumns(self.data, rows))
         return Table(self.columns, {key: _take_rows(value, rows) for key, value in self.data.items()})

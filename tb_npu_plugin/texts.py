@@ -16,7 +16,7 @@ _DIGITS = re.compile("([0-9]+)")
 #: Below every other character of a text, so that "a" sorts before "a1", and both before "ab".
 _END, _NUMBER, _LENGTHS = "\x01", "\x02", 3
 _LONGEST = 0xD000
-#: Pieces of a blob that are joined in one go: a memoryview takes more memory than most strings.
+#: Pieces of a blob that are joined, or decoded, in one go: a memoryview takes more memory than most strings.
 _PIECES = 1 << 14
 #: Texts whose natural keys are made at once: their arrays stay in the CPU cache.
 _PIECE = 1 << 10
@@ -27,9 +27,13 @@ _PASSED = 256
 def natural_key(text: str) -> str:
     """Sort key that puts "step 9" before "step 10" and ignores case; equal only for equal strings. A string, so that
     SQLite can sort by it."""
+    return _natural_part(text) + text
+
+
+def _natural_part(text: str) -> str:
     parts = _DIGITS.split(text.casefold())
     parts[1::2] = map(_number_key, parts[1::2])
-    return "".join((*parts, _END, text))
+    return "".join((*parts, _END))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -41,14 +45,20 @@ def _number_key(digits: str) -> str:
 
 def natural_keys(texts: Sequence[str]) -> list[str]:
     """`natural_key` of each text; several times quicker for ASCII texts."""
+    return list(map(str.__add__, natural_parts(texts), texts))
+
+
+def natural_parts(texts: Sequence[str]) -> list[str]:
+    """`natural_key` of each text without the text at its end: sorted by these, then by the texts, texts have their natural
+    order."""
     pieces = (texts[start : start + _PIECE] for start in range(0, len(texts), _PIECE))
-    return [key for piece in pieces for key in _natural_keys(piece)]
+    return [part for piece in pieces for part in _natural_parts(piece)]
 
 
-def _natural_keys(texts: Sequence[str]) -> list[str]:
+def _natural_parts(texts: Sequence[str]) -> list[str]:
     joined = "\0".join(texts)
     if not joined.isascii() or joined.count("\0") != len(texts) - 1:
-        return list(map(natural_key, texts))
+        return list(map(_natural_part, texts))
     data = np.frombuffer(joined.lower().encode(), dtype=np.uint8)
     is_digit = (data >= ord("0")) & (data <= ord("9"))
     is_head = is_digit & ~np.append(False, is_digit[:-1])
@@ -57,7 +67,7 @@ def _natural_keys(texts: Sequence[str]) -> list[str]:
     firsts = np.minimum(counted[np.searchsorted(counted, heads)], ends)  # behind the leading zeros
     lengths = _LENGTHS + ends - firsts
     if lengths.max(initial=0) > 0x7F:
-        return list(map(natural_key, texts))
+        return list(map(_natural_part, texts))
     # A number becomes _NUMBER, a character for its length, and its digits without leading zeros.
     zeros = np.zeros(len(data) + 1, dtype=np.int8)
     zeros[heads] = 1
@@ -68,7 +78,7 @@ def _natural_keys(texts: Sequence[str]) -> list[str]:
     out = np.empty(np.count_nonzero(is_kept) + 2 * len(heads), dtype=np.uint8)
     out[markers], out[markers + 1] = ord(_NUMBER), lengths
     out[(before + 2 * np.cumsum(is_head, dtype=np.int32))[is_kept]] = data[is_kept]
-    return [f"{key}{_END}{text}" for key, text in zip(out.tobytes().decode().split("\0"), texts)]
+    return [f"{part}{_END}" for part in out.tobytes().decode().split("\0")]
 
 
 class TextList(Sequence[str]):
@@ -100,7 +110,8 @@ class TextList(Sequence[str]):
 
     def __getitem__(self, index: int | slice) -> str | list[str]:
         if isinstance(index, slice):
-            return [self[i] for i in range(*index.indices(len(self)))]
+            start, stop, step = index.indices(len(self))
+            return self._range(start, max(start, stop)) if step == 1 else [self[i] for i in range(start, stop, step)]
         if index < 0:
             index += len(self)
         if not 0 <= index < len(self):
@@ -108,8 +119,19 @@ class TextList(Sequence[str]):
         return str(self.blob[int(self.ends[index]) : int(self.ends[index + 1])], "utf-8")
 
     def __iter__(self) -> Iterator[str]:
-        ends = self.ends.tolist()
-        return (str(self.blob[start:end], "utf-8") for start, end in zip(ends, ends[1:]))
+        for start in range(0, len(self), _PIECES):
+            yield from self._range(start, min(start + _PIECES, len(self)))
+
+    def _range(self, start: int, stop: int) -> list[str]:
+        """Adjacent strings."""
+        ends = self.ends[start : stop + 1]
+        first = int(ends[0])
+        piece = bytes(self.blob[first : int(ends[-1])])
+        bounds = (ends - first).tolist()
+        if not piece.isascii():
+            return [piece[begin:end].decode() for begin, end in zip(bounds, bounds[1:])]
+        text = piece.decode()
+        return [text[begin:end] for begin, end in zip(bounds, bounds[1:])]
 
     def __eq__(self, other: object) -> bool:
         """Equal to any sequence of the same strings."""

@@ -166,7 +166,8 @@ def _dense_codes(key: Key) -> tuple[IntArray, int]:
     """Codes from 0 that are equal for equal keys, and the upper bound of the codes."""
     if isinstance(key, StringColumn):
         return key.codes.astype(np.int64) + 1, len(key.values) + 1
-    return _unique(key)
+    least, most = (int(key.min()), int(key.max())) if len(key) else (0, 0)
+    return (key - least, most - least + 1) if most - least < _DENSE else _unique(key)
 
 
 def _unique(values: IntArray) -> tuple[IntArray, int]:

@@ -28,11 +28,14 @@ class Intervals:
 def union(start: IntArray, end: IntArray) -> Intervals:
     """Normal form of arbitrary intervals; empty and inverted ones are dropped."""
     real = end > start
-    start, end = start[real], end[real]
+    if not real.all():
+        start, end = start[real], end[real]
     if not len(start):
         return Intervals(start, end)
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(end[order])
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    reach = np.maximum.accumulate(end)
     opens = np.concatenate([[True], start[1:] > reach[:-1]])
     closes = np.concatenate([opens[1:], [True]])
     return Intervals(start[opens], reach[closes])

@@ -74,6 +74,7 @@ def build(source: ViewInput) -> ViewResult:
     kernels = analysis.of_step(everything, None if step == NO_STEP else step) if step else everything
     if range_ns is not None:
         kernels = kernels.take(overlaps(kernels.ints("start_ns"), kernels.ints("dur_ns"), *range_ns))
+    by_name = analysis.by_name(kernels)  # before columns are loaded: the groups of many names take the most memory
     cores = analysis.by_core(kernels)
     statistic = None if step or range_ns else span.table("op_statistic")
     types = analysis.by_type(kernels) if statistic is None else statistic
@@ -91,7 +92,7 @@ def build(source: ViewInput) -> ViewResult:
         "roofline": roofline(kernels, found, {} if range_ns else _step_times(span)),
     }
     recorded = {} if range_ns else recorded_tables("kernel", span)
-    return ViewResult(data, {**_tables(kernels, types, found.peak_flops), **recorded}, span.base_ns)
+    return ViewResult(data, {**_tables(kernels, by_name, types, found.peak_flops), **recorded}, span.base_ns)
 
 
 def _check(step: str, steps: Sequence[str | None]) -> None:
@@ -128,10 +129,9 @@ def _summed_up(span: SpanData, totals: Table | None) -> ViewResult:
     return ViewResult(data, {**tables, **recorded_tables("kernel", span)}, span.base_ns)
 
 
-def _tables(kernels: Table, types: Table, peak_flops: Optional[float]) -> dict[str, ViewTable]:
-    by_name = with_group_figures(analysis.by_name(kernels), ("name", "core"), kernels, peak_flops)
+def _tables(kernels: Table, by_name: Table, types: Table, peak_flops: Optional[float]) -> dict[str, ViewTable]:
     return {
-        "statistic": ViewTable(by_name, "total_ns"),
+        "statistic": ViewTable(with_group_figures(by_name, ("name", "core"), kernels, peak_flops), "total_ns"),
         "types": ViewTable(with_group_figures(types, ("type", "core"), kernels, peak_flops), "total_ns"),
         "all": ViewTable(with_mfu(kernels, peak_flops), "start_ns", desc=False),
     }

@@ -80,22 +80,35 @@ def find(run: RunData) -> list[Finding]:
     """Each pattern on the rank where it costs most. The fused kernels are those of torch_npu."""
     if not run.is_torch:
         return []
-    found: dict[int, list[FloatArray]] = {id(rank): _costs(rank) for rank in run.kernels}
+    found = {id(rank): _occurrences(rank) for rank in run.kernels}
     out = []
     for number, pattern in enumerate(PATTERNS):
-        one = costs(run, lambda rank, place=number: found[id(rank)][place])  # type: ignore[misc]
+        one = costs(run, lambda rank, place=number: found[id(rank)][place].costs)  # type: ignore[misc]
         if one is not None:
-            out.append(_finding(run, pattern, number, one))
+            out.append(_finding(run, pattern, found[id(one.rank)][number], one))
     return out
 
 
-def _finding(run: RunData, pattern: Pattern, number: int, found: Costs) -> Finding:
-    example, count = next(((text, many) for place, text, many in _examples(found.rank) if place == number))
+@dataclass
+class _Occurrences:
+    """Occurrences of a pattern on a rank.
+
+    costs: time of each kernel, ns, that the fused one would save at most
+    first: kernels of the first occurrence
+    """
+
+    costs: FloatArray
+    first: IntArray
+    count: int = 0
+
+
+def _finding(run: RunData, pattern: Pattern, occurrences: _Occurrences, found: Costs) -> Finding:
+    types = found.rank.table.text("type").take(occurrences.first).tolist()
     message = Message(
         "finding.fusion",
         rank=found.rank.name,
-        sequence=example,
-        count=round(count / run.step_count) or 1,
+        sequence=" ".join(type or "–" for type in types),
+        count=round(occurrences.count / run.step_count) or 1,
         time=duration(found.total),
     )
     return kernel_finding(run, RULE, found, message, [Message("fix.fusion", call=pattern.replacement)])
@@ -127,31 +140,23 @@ def _sequences(rank: RankKernels) -> Iterator[_Sequence]:
             text = pattern.sequence.sub(lambda match: "." * len(match[0]), text)
 
 
-def _costs(rank: RankKernels) -> list[FloatArray]:
-    """By pattern: time of each kernel, ns, that the fused one would save at most. The longest member of an occurrence
-    stays; with matrix multiplications these stay, but for half of them, which a causal mask makes needless."""
+def _occurrences(rank: RankKernels) -> list[_Occurrences]:
+    """Occurrences by pattern. The longest member of one stays; with matrix multiplications these stay, but for half of
+    them, which a causal mask makes needless. Patterns that occur seldom cost nothing."""
     dur, types = rank.table.ints("dur_ns"), rank.table.text("type")
-    out, counts = [np.zeros(len(dur)) for _ in PATTERNS], [0] * len(PATTERNS)
+    out = [_Occurrences(np.zeros(len(dur)), np.zeros(0, dtype=np.int64)) for _ in PATTERNS]
     is_matmul = types.matching(_MATMUL.search)
     for one in _sequences(rank):
-        rows = one.rows
+        rows, found = one.rows, out[one.pattern]
         products = is_matmul[rows]
-        counts[one.pattern] += 1
-        out[one.pattern][rows] = np.where(products, dur[rows] / 2, dur[rows])
+        found.first = found.first if found.count else rows
+        found.count += 1
+        found.costs[rows] = np.where(products, dur[rows] / 2, dur[rows])
         if not products.any():
-            out[one.pattern][rows[dur[rows].argmax()]] = 0
-    return [cost if count >= _LEAST_COUNT else cost * 0 for cost, count in zip(out, counts)]
-
-
-def _examples(rank: RankKernels) -> list[tuple[int, str, int]]:
-    """(pattern, types of its first occurrence, number of occurrences)."""
-    types = rank.table.text("type")
-    first: dict[int, str] = {}
-    counts: dict[int, int] = {}
-    for one in _sequences(rank):
-        first.setdefault(one.pattern, " ".join(types[row] or "–" for row in one.rows.tolist()))
-        counts[one.pattern] = counts.get(one.pattern, 0) + 1
-    return [(number, text, counts[number]) for number, text in first.items()]
+            found.costs[rows[dur[rows].argmax()]] = 0
+    for found in out:
+        found.costs *= found.count >= _LEAST_COUNT
+    return out
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

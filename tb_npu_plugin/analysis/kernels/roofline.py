@@ -29,6 +29,8 @@ Origin = Literal["recorded", "assumed", "given", ""]
 MOST_POINTS = 1000
 #: The clock of the device: the share of the kernels whose clock is lower. Throttled kernels are below it, rounding above.
 _CLOCK_QUANTILE = 0.9
+#: Combinations of the keys of groups that have an array entry, used or not, for each row.
+_MOST_NUMBERS = 8
 #: Largest number of cores of any chip: a kernel with more blocks runs several on one core.
 _MOST_CORES = max(chip.vector_cores for chip in CHIPS.values())
 #: (cycles, time) of each group of cores; the last for chips whose cores are not split.
@@ -318,21 +320,40 @@ def with_group_figures(
     return groups_table.with_columns(extra)
 
 
-def _places(groups_table: Table, keys: tuple[str, ...], kernels: Table) -> NDArray[np.int64]:
+def _places(groups_table: Table, keys: tuple[str, ...], kernels: Table) -> NDArray[np.int32]:
     """Row of `groups_table` of each kernel; -1 for none."""
-    groups = Groups([kernels.text(key) for key in keys], len(kernels))
-    rows = {values: row for row, values in enumerate(zip(*(groups_table.text(key).tolist() for key in keys)))}
-    firsts = zip(*(kernels.text(key).take(groups.first).tolist() for key in keys))
-    return np.asarray([rows.get(values, -1) for values in firsts] or [-1], dtype=np.int64)[groups.of_row]
+    count = len(groups_table)
+    numbers, width = np.zeros(count + len(kernels), dtype=np.int64), 1
+    for key in keys:
+        column = _one_column(groups_table.text(key), kernels.text(key))
+        numbers *= len(column.values) + 1
+        numbers += column.codes
+        numbers += 1
+        width *= len(column.values) + 1
+        if width > _MOST_NUMBERS * len(numbers):
+            distinct, numbers = np.unique(numbers, return_inverse=True)
+            width = len(distinct)
+    rows = np.full(width, -1, dtype=np.int32)
+    rows[numbers[:count]] = np.arange(count, dtype=np.int32)
+    return rows[numbers[count:]]
 
 
-def _most(place: NDArray[np.int64], codes: NDArray[np.int32], dur: IntArray, count: int) -> NDArray[np.int32]:
+def _one_column(above: StringColumn, below: StringColumn) -> StringColumn:
+    """The rows of two columns, with equal codes for equal texts. Few texts, or the same dictionary for both."""
+    codes, texts = above.codes, below.values
+    if above.values is not texts:
+        known_codes = {text: code for code, text in enumerate(texts)}
+        new = [known_codes.setdefault(text, len(known_codes)) for text in above.values]
+        codes, texts = np.asarray([*new, -1], dtype=np.int32)[codes], list(known_codes)
+    return StringColumn(np.concatenate([codes, below.codes]), texts)
+
+
+def _most(place: NDArray[np.int32], codes: NDArray[np.int32], dur: IntArray, count: int) -> NDArray[np.int32]:
     """The code with the most time in each group; -1 without one."""
-    out = np.full(count, -1, dtype=np.int32)
-    rows = (place >= 0) & (codes >= 0)
-    if rows.any():
-        width = int(codes.max()) + 1
-        time = np.bincount(place[rows] * width + codes[rows], dur[rows] + 1, count * width).reshape(count, width)
-        has = time.sum(axis=1) > 0
-        out[has] = time[has].argmax(axis=1).astype(np.int32)
+    out, most = np.full(count, -1, dtype=np.int32), np.zeros(count)
+    for code in range(int(codes.max(initial=-1)) + 1):  # one after the other: there may be millions of groups
+        rows = (place >= 0) & (codes == code)
+        time = np.bincount(place[rows], dur[rows] + 1, count)
+        out[time > most] = code
+        np.maximum(most, time, out=most)
     return out

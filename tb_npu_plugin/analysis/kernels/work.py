@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.kernels.matmuls import Side, matmul_operations
+from tb_npu_plugin.analysis.kernels.shapes import MOST_DIGITS, MOST_ELEMENTS, pack_texts, parse_shapes
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind, StringColumn, Table, known
 
@@ -63,12 +65,9 @@ _POSITIONS = {
 }
 #: Formats of tensors without one, by the number of dimensions.
 _PLAIN = {4: "NCHW", 5: "NCDHW"}
-#: Largest plausible size of a tensor, elements; larger products are damaged shapes.
-_MOST_ELEMENTS = 1 << 48
-_DIMS = r"(?:[0-9]{1,15}(?:,[0-9]{1,15})*)?"
+_DIM = f"[0-9]{{1,{MOST_DIGITS}}}"
+_DIMS = f"(?:{_DIM}(?:,{_DIM})*)?"
 _SHAPES = re.compile(f"{_DIMS}(?:;{_DIMS})*")
-#: A shape with too many elements.
-_DAMAGED = "999999999999999"
 #: Products of matrices in flash attention: Q x K and P x V; backward recomputes the first and adds four.
 _FLASH_FORWARD, _FLASH_BACKWARD = 2, 5
 
@@ -105,13 +104,13 @@ def tensors(shapes: Optional[str], types: Optional[str], formats: Optional[str])
         Tensor(tuple(map(int, dims.split(","))) if dims else (), type.removeprefix("DT_"), format.partition(":")[0])
         for dims, type, format in zip(all_dims, all_types, all_formats)
     ]
-    return None if any(one.size > _MOST_ELEMENTS for one in out) else out
+    return None if any(one.size > MOST_ELEMENTS for one in out) else out
 
 
 def least_bytes(shapes: StringColumn, types: StringColumn) -> IntArray:
     """Bytes of all tensors of one side of each kernel; unknown where `tensors` or the size of a type is."""
-    parts = [_elements(texts) for texts in _pieces(shapes.values)]
-    sizes = np.concatenate([part for part, _ in parts] or [np.zeros(0, dtype=np.int64)])
+    parts = [_sizes(shapes.values, codes) for codes in _pieces(np.arange(len(shapes.values), dtype=np.int32))]
+    sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(part for part, _ in parts)])
     size_ends = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *(counts for _, counts in parts)]))
     widths, width_ends = _widths(types.values)
     codes = zip(_pieces(shapes.codes), _pieces(types.codes))
@@ -151,24 +150,10 @@ def _bytes_of(
     return out
 
 
-def _elements(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Elements of the tensors of all shapes, -1 where there are too many, and the number of tensors of each shape. A damaged
-    shape has one tensor of -1 elements."""
-    sound = [text if _SHAPES.fullmatch(text) else _DAMAGED for text in texts]
-    data = np.frombuffer(";".join([*sound, ""]).encode(), dtype=np.uint8)  # each tensor ends with ";"
-    ends = np.flatnonzero(data == ord(";"))
-    counts = np.fromiter((text.count(";") for text in sound), np.int64, len(sound)) + 1
-    is_digit = data >= ord("0")
-    is_digit[data == ord(";")] = False
-    heads = np.flatnonzero(is_digit & ~np.append(False, is_digit[:-1]))
-    sizes = np.ones(len(ends))
-    if len(heads):
-        dims = np.fromstring(np.where(is_digit, data, np.uint8(ord(" "))).tobytes(), dtype=np.float64, sep=" ")
-        of_dim = np.searchsorted(ends, heads)  # its tensor
-        first = np.flatnonzero(np.append(True, of_dim[1:] != of_dim[:-1]))
-        sizes[of_dim[first]] = np.multiply.reduceat(dims, first)
-    sizes = np.where(sizes <= _MOST_ELEMENTS, sizes, -1)  # exact up to there
-    return sizes.astype(np.int64), counts
+def _sizes(texts: Sequence[str], codes: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
+    """Elements of all tensors of some shapes, and the number of tensors of each shape."""
+    shapes = parse_shapes(pack_texts(texts, codes))
+    return shapes.sizes, np.diff(shapes.text_ends)
 
 
 def _widths(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -276,13 +261,29 @@ def _traffic(kernels: Table) -> IntArray:
 def _gflops(kernels: Table) -> FloatArray:
     """GFLOPs of each kernel; unknown for types without a formula."""
     out = np.full(len(kernels), np.nan)
-    rows = np.flatnonzero(kernels.text("type").matching(_formula))
-    keys = [kernels.text(key).take(rows) for key in _KEYS]
-    groups = Groups(keys, len(rows))
-    found = [
-        _operations(*one) for first in _pieces(groups.first) for one in zip(*(key.take(first).tolist() for key in keys))
-    ]
-    out[rows] = np.array([np.nan if one is None else one / 1e9 for one in found])[groups.of_row]
+    texts = [kernels.text(key) for key in _KEYS]
+    rows = np.flatnonzero(texts[0].matching(_formula))
+    for piece in _pieces(rows):
+        out[piece] = _gflops_of([text.take(piece) for text in texts])
+    return out
+
+
+def _gflops_of(keys: Sequence[StringColumn]) -> FloatArray:
+    """GFLOPs of kernels whose type has a formula; keys: those of _KEYS."""
+    out = np.full(len(keys[0]), np.nan)
+    is_open = np.ones(len(out), dtype=np.bool_)
+    inputs, outputs = Side(*keys[1:4]), Side(*keys[4:])
+    is_known = np.logical_and.reduce(
+        [side.codes >= 0 for side in (inputs.shapes, inputs.types, outputs.shapes, outputs.types)]
+    )
+    rows = np.flatnonzero(keys[0].matching(lambda type: _formula(type) is _matmul) & is_known)
+    if len(rows):
+        found, is_plain = matmul_operations(inputs.take(rows), outputs.take(rows))
+        out[rows], is_open[rows] = found / 1e9, ~is_plain
+    rows = np.flatnonzero(is_open)
+    groups = Groups([key.take(rows) for key in keys], len(rows))
+    each = [_operations(*one) for one in zip(*(key.take(rows[groups.first]).tolist() for key in keys))]
+    out[rows] = np.array([np.nan if one is None else one / 1e9 for one in each])[groups.of_row]
     return out
 
 

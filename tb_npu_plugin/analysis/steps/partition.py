@@ -147,26 +147,26 @@ def from_kernels(kernels: Table) -> list[Step]:
     kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
     has_steps = bool((kernels.text("step").codes >= 0).any())
     out: list[Step] = []
-    for rows in Groups([kernels.ints("device_id")], len(kernels)).rows():
-        out += _of_device(kernels.take(rows), has_steps)
+    for part in _by_device(kernels):
+        out += _of_device(part, has_steps)
     return out
+
+
+def _by_device(kernels: Table) -> list[Table]:
+    groups = Groups([kernels.ints("device_id")], len(kernels))
+    return [kernels] if len(groups) == 1 else [kernels.take(rows) for rows in groups.rows()]
 
 
 def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
     named = kernels.take(kernels.text("step").codes >= 0) if has_steps else kernels
     if not len(named):
         return []
-    steps, start = named.text("step"), named.ints("start_ns")
-    groups = Groups([steps], len(named))
-    firsts = groups.min(start)
-    order = np.argsort(firsts, kind="stable")
-    last_end = groups.max(start + named.ints("dur_ns"))[order[-1]]
-    bounds = np.append(firsts[order], last_end)
+    steps, bounds = _bounds(named)
     figures = _figures(kernels, bounds)
     device = _int_or_none(named.ints("device_id")[0])
     return [
         Step(
-            step=steps[int(groups.first[group])],
+            step=step,
             device_id=device,
             **{key: int(values[at]) for key, values in figures.items() if values is not None},
             **{key: None for key, values in figures.items() if values is None},
@@ -174,8 +174,18 @@ def _of_device(kernels: Table, has_steps: bool) -> list[Step]:
             preparing=None,
             start_ns=int(bounds[at]),
         )
-        for at, group in enumerate(order.tolist())
+        for at, step in enumerate(steps)
     ]
+
+
+def _bounds(kernels: Table) -> tuple[list[str | None], IntArray]:
+    """Steps of a device by their start, and the starts followed by the end of the last one, ns."""
+    steps, start = kernels.text("step"), kernels.ints("start_ns")
+    groups = Groups([steps], len(kernels))
+    firsts = groups.min(start)
+    order = np.argsort(firsts, kind="stable")
+    last_end = groups.max(start + kernels.ints("dur_ns"))[order[-1]]
+    return steps.take(groups.first[order]).tolist(), np.append(firsts[order], last_end)
 
 
 def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
@@ -188,11 +198,11 @@ def _figures(kernels: Table, bounds: IntArray) -> dict[str, IntArray | None]:
         return np.diff(intervals.covered_until(found, bounds))
 
     computes = ~communicates & ~copies
+    busy = between(intervals.union(start, end))
     computing = intervals.union(start[computes], end[computes])
     communication = intervals.union(start[communicates], end[communicates])
-    works = between(intervals.merge(computing, communication))
-    busy = between(intervals.union(start, end))
     overlapped = between(intervals.overlap(communication, computing))
+    works = between(intervals.merge(computing, communication)) if copies.any() else busy
     return {
         "computing": between(computing),
         "communication_not_overlapped": between(communication) - overlapped,

@@ -52,6 +52,8 @@ _PARTS = (
     "analysis/kernels/classes.py",
     "analysis/kernels/gpu.py",
     "analysis/kernels/l2_cache.py",
+    "analysis/kernels/matmuls.py",
+    "analysis/kernels/shapes.py",
     "analysis/kernels/statistics.py",
     "analysis/kernels/work.py",
     "analysis/native_packing.py",

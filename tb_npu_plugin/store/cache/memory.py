@@ -6,7 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from numpy.typing import NDArray
 
 from tb_npu_plugin.store.stages import TABLES_FILE
 from tb_npu_plugin.tables import Data, PickedColumns, StoredColumns, StringColumn, StringDictionary, Table
@@ -84,7 +86,9 @@ class MemoryCache:
 
     def __init__(self) -> None:
         self.connections: LruCache[Path, duckdb.DuckDBPyConnection] = LruCache(CONNECTIONS, lambda connection: 1)
-        self.columns: LruCache[tuple[Path, str, str], Data] = LruCache(COLUMN_BYTES, data_bytes)
+        self.columns: LruCache[tuple[Path, str, str], NDArray[Any]] = LruCache(
+            COLUMN_BYTES, lambda column: column.nbytes
+        )
         self.damaged: dict[Path, str] = {}  # table files that could not be read, and why
         self.tables: LruCache[tuple[str, str], Table | None] = LruCache(TABLE_BYTES, table_bytes)
         self.timelines: LruCache[str, Timeline] = LruCache(open_timelines(), lambda timeline: 1)

@@ -20,7 +20,7 @@ from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quote, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
-from tb_npu_plugin.texts import natural_keys
+from tb_npu_plugin.texts import natural_parts
 
 #: Block sizes. Every table takes at least one block: small blocks make the file of a usual rank 13 times smaller (1.4
 #: instead of 17 MB), while large blocks compress long tables better.
@@ -133,11 +133,11 @@ def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: 
         part = {
             "old": np.arange(start, start + len(words), dtype=np.int32),
             "value": _objects(words),
-            "key": _objects(natural_keys(words)),
+            "key": _objects(natural_parts(words)),
         }
         _fill(connection, "insert into words", part, ["old", "value::varchar", "key::varchar"])
         start += len(words)
-    connection.execute("create temp table sorted as select old, value from words order by key, old")
+    connection.execute("create temp table sorted as select old, value from words order by key, value, old")
     connection.execute(
         f"create table {name} as select (row_number() over () - 1)::integer as code, value,"
         " bit_length(value) = 8 * length(value) as is_plain from sorted"

@@ -164,7 +164,7 @@ class FileColumns(StoredColumns):
     def __getitem__(self, key: str) -> Data:
         if key not in self._columns:
             raise KeyError(key)
-        return self._memory.columns.get((self._path, self._id, key), lambda: self._load(key))
+        return self._data(key, self._memory.columns.get((self._path, self._id, key), lambda: self._load(key)))
 
     def __contains__(self, key: object) -> bool:
         return key in self._columns
@@ -227,11 +227,9 @@ class FileColumns(StoredColumns):
             return self._data(key, values)
         return StringColumn(np.full(len(values), -1, dtype=np.int32), [])
 
-    def _load(self, key: str) -> Data:
+    def _load(self, key: str) -> NDArray[Any]:
         sql = f"select {column_sql(self._columns[key])} as c from {self._table} t"
-        return self._data(
-            key, run_query(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())["c"]
-        )
+        return np.asarray(run_query(self._memory, self._path, lambda cursor: cursor.execute(sql).fetchnumpy())["c"])
 
     def _data(self, key: str, values: Any) -> Data:
         kind = self._columns[key].kind

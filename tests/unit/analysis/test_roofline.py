@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from random import Random
 from typing import Any, Optional
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_npu_plugin.analysis.kernels import roofline as roofline_module
 from tb_npu_plugin.analysis.kernels.bound import bounds
 from tb_npu_plugin.analysis.kernels.roofline import (
     RooflineDistance,
@@ -20,7 +22,7 @@ from tb_npu_plugin.analysis.kernels.roofline import (
     with_group_figures,
     with_mfu,
 )
-from tb_npu_plugin.analysis.kernels.statistics import by_name
+from tb_npu_plugin.analysis.kernels.statistics import CORE, TYPE, by_name
 from tb_npu_plugin.analysis.kernels.work import GFLOPS as GFLOPS_COLUMN
 from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, SIZES, least_bytes, operations, tensors, with_work
 from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
@@ -106,6 +108,41 @@ def test_least_traffic_of_many_kernels_is_that_of_each(kernels: list[tuple[Optio
     assert least_bytes(StringColumn.of(shapes), StringColumn.of(types)).tolist() == [of_one(*one) for one in kernels]
 
 
+def _random_side(random: Random, count: int) -> dict[str, str]:
+    """Shapes, types and formats of so many tensors; most are matrices of 2 and 3 rows and columns."""
+
+    def tensor() -> tuple[str, str, str]:
+        batch = random.choice(["", "", "", "2,", "2,1,16,"])
+        odd = random.choice(["", "2", "-1,2", "0,2", "1000000000,1000000000"])
+        shape = odd if random.random() < 0.1 else f"{batch}{random.choice('23')},{random.choice('23')}"
+        return shape, "FLOAT", "FRACTAL_NZ" if random.random() < 0.1 else "ND"
+
+    columns = zip(("shapes", "types", "formats"), zip(*(tensor() for _ in range(count))))
+    side = {key: ";".join(texts) for key, texts in columns if random.random() > 0.02}
+    return {**side, "types": "FLOAT"} if random.random() < 0.05 else side
+
+
+def test_work_of_many_multiplications_is_that_of_each() -> None:
+    random = Random(1)
+    sides = [
+        (_random_side(random, random.choice([2, 2, 3])), _random_side(random, random.choice([1, 1, 1, 2])))
+        for _ in range(3000)
+    ]
+
+    def of_one(given: dict[str, str], made: dict[str, str]) -> Optional[int]:
+        inputs, outputs = (tensors(*map(side.get, ("shapes", "types", "formats"))) for side in (given, made))
+        return None if inputs is None or outputs is None else operations("MatMul", inputs, outputs)
+
+    def row(given: dict[str, str], made: dict[str, str]) -> dict[str, str]:
+        named = {f"input_{key}": text for key, text in given.items()}
+        return {"type": "MatMul", **named, **{f"output_{key}": text for key, text in made.items()}}
+
+    found = with_work(kernels(*map(row, *zip(*sides)))).floats("gflops").tolist()
+    expected = [of_one(*side) for side in sides]
+    assert sum(map(bool, expected)) > 200
+    assert found == pytest.approx([np.nan if one is None else one / 1e9 for one in expected], nan_ok=True, rel=0, abs=0)
+
+
 def kernels(*rows: dict[str, Any]) -> Table:
     """Kernels with counters, by the headers of kernel_details.csv."""
     named = {key for row in rows for key in row}
@@ -188,6 +225,18 @@ def test_utilisation_of_kernels_groups_and_steps() -> None:
     assert rows.floats("gflops").tolist() == pytest.approx([GFLOPS, GFLOPS, np.nan], nan_ok=True)
 
 
+@pytest.mark.parametrize("most", [8, 0])
+def test_groups_of_a_file_have_the_figures_of_their_kernels(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Also if other texts are in the file, and if there are too many combinations for an entry each."""
+    monkeypatch.setattr(roofline_module, "_MOST_NUMBERS", most)
+    table = with_work(kernels(MATMUL, {**MATMUL, "type": "BatchMatMul"}, {**MATMUL, "core": None}, MATMUL))
+    groups = [("MatMulV3", "AI_CPU"), ("MatMulV3", "AI_CORE"), ("Add", "AI_CORE"), ("MatMulV3", None)]
+    columns = (TYPE, CORE)
+    data = {column.key: StringColumn.of(texts) for column, texts in zip(columns, zip(*groups))}
+    found = with_group_figures(Table(columns, data), ("type", "core"), table, PEAK)
+    assert found.floats("gflops").tolist() == pytest.approx([np.nan, 2 * GFLOPS, np.nan, GFLOPS], nan_ok=True)
+
+
 def test_computed_columns_leave_stored_ones_where_they_are() -> None:
     class Stored(StoredColumns):
         """Columns that count what is loaded."""
@@ -248,4 +297,4 @@ def test_distance_from_the_roofline() -> None:
     assert known == RooflineDistance(0.8, pytest.approx(0.2), pytest.approx(200 / 400))
     assert distance_of(table, replace(found, bandwidth=None)) == RooflineDistance(0.8, pytest.approx(0.2), None)
     assert distance_of(table, replace(found, peak_flops=None)) is None
-    assert distance_of(table.take([2]), found) is None
+    assert distance_of(table.take(np.array([2])), found) is None

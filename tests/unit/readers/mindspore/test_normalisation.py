@@ -6,6 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tb_npu_plugin.model import Capture
@@ -133,4 +134,4 @@ def test_columns_that_are_never_recorded_are_left_out() -> None:
     ]
     table = table_of("op_memory", allocations)
     assert memory.without_unknown(table).has("active_release_ns")
-    assert not memory.without_unknown(table.take([0])).has("active_release_ns")
+    assert not memory.without_unknown(table.take(np.array([0]))).has("active_release_ns")
