@@ -24,11 +24,10 @@ Index = NDArray[Any]
 
 #: Bin sizes of the levels: 2^shift ns. All powers of two, so that a query reads few more bars than it returns.
 SHIFTS = tuple(range(10, 50))
-#: Columns of the levels: the first slice of each bar, its longest, and the first bar of each row.
-_FILES = {"level_first": np.uint32, "level_longest": np.uint32, "level_rows": np.int64}
+#: Columns of the levels: the first slice of each bar, and its longest.
+_FILES = {"level_first": np.uint32, "level_longest": np.uint32}
 #: A bin of 2^this ns holds all slices: all times lie within 2^62 ns.
 EVERYTHING = 62
-_NONE = np.zeros(0, dtype=np.int64)
 #: Bars per merge step: a trace has millions.
 _PIECE = 1 << 18
 #: A level is stored if it has at most this share of the bars of the level below.
@@ -44,14 +43,28 @@ class LevelBars:
 
 
 @dataclass
-class Pieces:
-    """Bars [first, end) of a level for each span; slices [first, end) if `level` is None."""
+class Spans:
+    """Consecutive slices [low, high) of rows, at least one of each."""
 
-    level: int | None
-    bounds: list[tuple[int, int]]
+    row: Index
+    low: Index
+    high: Index
 
     def __len__(self) -> int:
-        return sum(high - low for low, high in self.bounds)
+        return len(self.row)
+
+
+@dataclass
+class Pieces:
+    """Bars [low, high) of a level for each span; slices [low, high) if `level` is None. end: first slice after them."""
+
+    level: int | None
+    low: Index
+    high: Index
+    end: Index
+
+    def __len__(self) -> int:
+        return int((self.high - self.low).sum())
 
 
 def merge(bars: LevelBars, rows: Rows, row: Index, shift: int, most: float = np.inf) -> LevelBars:
@@ -97,7 +110,7 @@ def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
     row = np.repeat(np.arange(len(rows.first) - 1, dtype=np.int32), np.diff(rows.first))
     stored_levels = []
     with ExitStack() as stack:
-        first, longest, bounds = (
+        first, longest = (
             stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()
         )
         for shift in SHIFTS:
@@ -110,7 +123,6 @@ def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
             stored_levels.append((shift, len(bars.first)))
             first.append(bars.first)
             longest.append(bars.longest)
-            bounds.append(np.searchsorted(bars.first, rows.first.astype(np.uint32)))
     return stored_levels
 
 
@@ -118,67 +130,57 @@ class Levels:
     """The levels of a timeline folder. stored_levels: what save_levels returned."""
 
     def __init__(self, folder: Path, stored_levels: Sequence[tuple[int, int]]) -> None:
-        first, longest, bounds = (load(folder, name) for name in _FILES)
-        width = len(bounds) // max(len(stored_levels), 1)
-        self._levels: dict[int, tuple[Index, Index, Index]] = {}
+        first, longest = (load(folder, name) for name in _FILES)
+        self._levels: dict[int, tuple[Index, Index]] = {}
         start = 0
-        for number, (shift, count) in enumerate(stored_levels):
-            part = slice(start, start + count)
-            self._levels[shift] = first[part], longest[part], bounds[number * width : (number + 1) * width]
+        for shift, count in stored_levels:
+            self._levels[shift] = first[start : start + count], longest[start : start + count]
             start += count
 
     def coarser(self, shift: int) -> int:
         """Shift of the next coarser level; EVERYTHING after the last."""
         return min((level for level in self._levels if level > shift), default=EVERYTHING)
 
-    def pieces(self, rows: Rows, spans: Sequence[tuple[int, int, int]], shift: int) -> Pieces:
-        """Bars of at most 2^shift ns that hold the slices of non-empty (row, first, end) spans.
+    def pieces(self, rows: Rows, spans: Spans, shift: int) -> Pieces:
+        """Bars of at most 2^shift ns that hold the slices of the spans.
 
         They fill complete bins of 2^shift ns, so they may hold more slices."""
         usable = max((level for level in self._levels if level <= shift), default=None)
-        found = []
-        for row, low, high in spans:
-            if usable != shift:  # otherwise the bars are complete bins
-                low, high = _whole_bins(rows, row, low, high, shift)
-            if usable is not None:
-                firsts, _, bounds = self._levels[usable]
-                begin, end = int(bounds[row]), int(bounds[row + 1])
-                part = firsts[begin:end]
-                # With another type, searchsorted would convert the column.
-                low = begin + int(part.searchsorted(part.dtype.type(low), "right")) - 1
-                high = begin + int(part.searchsorted(part.dtype.type(high)))
-            found.append((low, high))
-        return Pieces(usable, found)
+        low, high = spans.low, spans.high
+        if usable != shift:  # otherwise the bars are complete bins
+            low, high = _whole_bins(rows, spans, shift)
+        if usable is None:
+            return Pieces(None, low, high, high)
+        firsts, _ = self._levels[usable]
+        # With another type, searchsorted would convert the column.
+        begin = firsts.searchsorted(low.astype(firsts.dtype), "right") - 1
+        end = firsts.searchsorted(high.astype(firsts.dtype))
+        following = firsts[np.minimum(end, len(firsts) - 1)].astype(np.int64)
+        return Pieces(usable, begin, end, np.where(end < len(firsts), following, len(rows.start)))
 
-    def bars(
-        self, rows: Rows, spans: Sequence[tuple[int, int, int]], pieces: Pieces, shift: int
-    ) -> tuple[LevelBars, Index]:
-        """(bars of 2^shift ns merged from the pieces of `spans`, index of the span of each)."""
-        span = np.repeat(np.arange(len(spans)), [high - low for low, high in pieces.bounds])
+    def bars(self, rows: Rows, pieces: Pieces, shift: int) -> tuple[LevelBars, Index]:
+        """(bars of 2^shift ns merged from the pieces, index of the span of each)."""
+        counts = pieces.high - pieces.low
+        span = np.repeat(np.arange(len(counts)), counts)
+        place = np.arange(len(span)) + (pieces.high - np.cumsum(counts))[span]
         if pieces.level is None:
-            first = np.concatenate([_NONE, *(np.arange(low, high) for low, high in pieces.bounds)])
-            bars = LevelBars(first, first)
+            bars = LevelBars(place, place)
         else:
-            firsts, longests, _ = self._levels[pieces.level]
-            bars = LevelBars(
-                *(
-                    np.concatenate([_NONE, *(column[low:high] for low, high in pieces.bounds)])
-                    for column in (firsts, longests)
-                )
-            )
+            bars = LevelBars(*(column[place] for column in self._levels[pieces.level]))
         if pieces.level == shift:
             return bars, span
         merged = merge(bars, rows, span, shift)
         return merged, span[np.searchsorted(bars.first, merged.first)] if len(merged.first) < len(span) else span
 
 
-def _whole_bins(rows: Rows, row: int, low: int, high: int, shift: int) -> tuple[int, int]:
-    """Widen [low, high) to all slices that start in the bins of its first and its last slice."""
-    first, end = rows.bounds(row)
-    starts = rows.start[first:end]
-    begin = int(rows.start[low]) >> shift << shift
-    stop = ((int(rows.start[high - 1]) >> shift) + 1) << shift
-    return (
-        first + int(starts.searchsorted(begin)),  # the method is several times faster than np.searchsorted
-        first + int(starts.searchsorted(stop)),
-    )
+def _whole_bins(rows: Rows, spans: Spans, shift: int) -> tuple[Index, Index]:
+    """Widen the spans to all slices that start in the bins of their first and last slices."""
+    begin = rows.start[spans.low] >> shift << shift
+    stop = ((rows.start[spans.high - 1] >> shift) + 1) << shift
+    low, high = spans.low.copy(), spans.high.copy()
+    for index, row in enumerate(spans.row.tolist()):
+        first, end = rows.bounds(row)
+        starts = rows.start[first:end]
+        low[index] = first + starts.searchsorted(begin[index])
+        high[index] = first + starts.searchsorted(stop[index])
+    return low, high
