@@ -1,7 +1,7 @@
 """Write the timeline folder of many slices directly, without a trace: `make_store.py FOLDER SLICES`.
 
-The slices are like those of make_slices: 36 threads, two rows each, one name in four its own, but never more than
-OWN_NAMES of them. `open_store` opens the folder.
+The slices are like those of make_slices: 36 threads, two rows each; one in four has a name of its thread alone, of at most
+OWN_NAMES of all threads. `open_store` opens the folder.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def _events(scratch: Path, trace: Path, pairs: int, rng: np.random.Generator) ->
         columns["name"][outer] = rng.integers(0, OUTER_NAMES, pairs)
         is_own = np.arange(pairs) % 2 == 1
         others = OUTER_NAMES + rng.integers(0, INNER_NAMES, pairs)
-        columns["name"][inner] = np.where(is_own, OUTER_NAMES + INNER_NAMES + rng.integers(0, own, pairs), others)
+        numbers = thread + THREADS * rng.integers(0, own // THREADS, pairs)
+        columns["name"][inner] = np.where(is_own, OUTER_NAMES + INNER_NAMES + numbers, others)
     names = [f"op_{n}" for n in range(OUTER_NAMES)] + [f"aten::op_{n}" for n in range(INNER_NAMES)]
     names += [f"kernel_{n % THREADS}_{n}" for n in range(own)]
     for name, dtype in DTYPES.items():

@@ -1,12 +1,13 @@
 """Levels of detail of slices: per row and power-of-two time bin one bar, with its first and longest slice.
 
 Bins of a level nest in those of coarser levels, so each level is built from the one below, and a query reads the
-coarsest level that is not coarser than requested. The bars of a row partition its slices.
+coarsest level that is not coarser than requested. The bars of a row partition its slices. Coarse levels also hold what is
+drawn of their bars: of slices far apart, each value would be another page of a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +25,18 @@ Index = NDArray[Any]
 
 #: Bin sizes of the levels: 2^shift ns. All powers of two, so that a query reads few more bars than it returns.
 SHIFTS = tuple(range(10, 50))
-#: Columns of the levels: the first slice of each bar, and its longest.
-_FILES = {"level_first": np.uint32, "level_longest": np.uint32}
+#: Columns of all levels, and of those with few bars: see Level. Files: level_<name>.
+_COLUMNS = {"first": np.uint32, "longest": np.uint32}
+_VALUES = {
+    "start": np.int64,
+    "end": np.int64,
+    "busy": np.int64,
+    "dur": np.int64,
+    "name": np.int32,
+    "category": np.int32,
+}
+#: A level holds values if it has at most one bar for this many slices.
+VALUES_FROM = 8
 #: A bin of 2^this ns holds all slices: all times lie within 2^62 ns.
 EVERYTHING = 62
 #: Bars per merge step: a trace has millions.
@@ -34,12 +45,65 @@ _PIECE = 1 << 18
 _MAX_SHARE = 0.6
 
 
-@dataclass
-class LevelBars:
-    """Bars of consecutive slices, sorted by first. first: first slice of each bar; longest: its longest slice."""
+@dataclass(frozen=True)
+class SliceColumns:
+    """What is drawn of slices, by id. busy: see Timeline.busy."""
 
-    first: Index
-    longest: Index
+    start: Index
+    dur: Index
+    busy: Index
+    name: Index
+    category: Index
+
+    @staticmethod
+    def load(folder: Path) -> SliceColumns:
+        """The columns of a timeline folder."""
+        return SliceColumns(*(load(folder, name) for name in ("start", "dur", "busy", "name", "category")))
+
+
+class Level:
+    """The bars of a level, sorted by first slice; without columns, the slices, a bar each. Methods take indices of bars; a
+    level has one more at its end, without slices."""
+
+    def __init__(self, slices: SliceColumns, columns: Mapping[str, Index] | None = None) -> None:
+        self._slices, self._columns = slices, columns or {}
+
+    def find(self, first: Index) -> Index:
+        """The bar that begins with each of these slices, or the next one."""
+        if not self._columns:
+            return first
+        firsts = self._columns["first"]
+        return np.asarray(firsts.searchsorted(first.astype(firsts.dtype)))  # another type would convert the column
+
+    def first(self, at: Index) -> Index:
+        """First slice; of the last index, the number of slices."""
+        return self._columns["first"][at] if self._columns else at
+
+    def longest(self, at: Index) -> Index:
+        """Longest slice."""
+        return self._columns["longest"][at] if self._columns else at
+
+    def of_longest(self, column: str, at: Index) -> Index:
+        """dur, name or category of the longest slice."""
+        if column in self._columns:
+            return self._columns[column][at]
+        values: Index = getattr(self._slices, column)[self.longest(at)]
+        return values
+
+    def start(self, at: Index) -> Index:
+        """Start of the first slice."""
+        return self._columns["start"][at] if "start" in self._columns else self._slices.start[self.first(at)]
+
+    def end(self, at: Index) -> Index:
+        """End of the last slice."""
+        if "end" in self._columns:
+            return self._columns["end"][at]
+        last = self.first(at + 1) - 1
+        return np.asarray(self._slices.start[last] + self._slices.dur[last])
+
+    def busy(self, at: Index) -> Index:
+        """Sum of the durations of all slices before the bar."""
+        return self._columns["busy"][at] if "busy" in self._columns else self._slices.busy[self.first(at)]
 
 
 @dataclass
@@ -50,92 +114,134 @@ class Spans:
     low: Index
     high: Index
 
-    def __len__(self) -> int:
-        return len(self.row)
-
 
 @dataclass
 class Pieces:
-    """Bars [low, high) of a level for each span; slices [low, high) if `level` is None. end: first slice after them."""
+    """Bars [low, high) of `level` for each span. is_final: they are as wide as requested."""
 
-    level: int | None
+    level: Level
+    is_final: bool
     low: Index
     high: Index
-    end: Index
 
     def __len__(self) -> int:
         return int((self.high - self.low).sum())
 
 
-def merge(bars: LevelBars, rows: Rows, row: Index, shift: int, most: float = np.inf) -> LevelBars:
+@dataclass
+class Bars:
+    """Bars made of consecutive bars of `level`: the first of them, the one with the longest slice, and that after the last.
+    span: index of the span of each."""
+
+    level: Level
+    head: Index
+    longest: Index
+    after: Index
+    span: Index
+
+
+@dataclass
+class _LevelBars:
+    """Bars of consecutive slices, sorted by first. first: first slice of each bar; longest: its longest slice."""
+
+    first: Index
+    longest: Index
+
+
+def _merge(bars: _LevelBars, slices: SliceColumns, row: Index, shift: int) -> _LevelBars:
     """Merge the bars of a row whose first slices start in the same bin of 2^shift ns. row: row of each bar.
 
-    Returns the bars unchanged if more than `most` would be left."""
+    Returns the bars unchanged if more than _MAX_SHARE of them would be left."""
     if not len(bars.first):
         return bars
-    heads = _bar_heads(bars.first, rows, row, shift)
-    if len(heads) == len(bars.first) or len(heads) > most:
+    heads = _bar_heads(bars.first, slices, row, shift)
+    if len(heads) > _MAX_SHARE * len(bars.first):
         return bars
     longest = np.empty(len(heads), dtype=bars.longest.dtype)
     ends = np.append(heads, len(bars.first))
     cuts = np.unique(np.searchsorted(heads, np.arange(0, len(bars.first), _PIECE)))
     for low, high in zip(cuts.tolist(), [*cuts[1:].tolist(), len(heads)]):
-        longest[low:high] = _longest(bars.longest[ends[low] : ends[high]], rows, ends[low : high + 1] - ends[low])
-    return LevelBars(bars.first[heads], longest)
+        candidates = bars.longest[ends[low] : ends[high]]
+        longest[low:high] = candidates[_longest(slices.dur[candidates], ends[low : high + 1] - ends[low])]
+    return _LevelBars(bars.first[heads], longest)
 
 
-def _bar_heads(first: Index, rows: Rows, row: Index, shift: int) -> Index:
+def _bar_heads(first: Index, slices: SliceColumns, row: Index, shift: int) -> Index:
     """Indices of the bars whose row or bin differs from that of the bar before."""
     found = [np.zeros(1, dtype=np.int64)]
     for low in range(0, len(first), _PIECE):
         part = slice(low, low + _PIECE + 1)  # with the first of the next piece
-        bins, own = rows.start[first[part]] >> shift, row[part]
-        found.append(np.flatnonzero((bins[1:] != bins[:-1]) | (own[1:] != own[:-1])) + low + 1)
+        found.append(_heads(slices.start[first[part]], row[part], shift) + low)
     return np.concatenate(found)
 
 
-def _longest(slices: Index, rows: Rows, ends: Index) -> Index:
-    """The longest slice of each group, the first of equally long ones. ends: bounds of the groups."""
-    dur = rows.dur[slices]
+def _heads(start: Index, row: Index, shift: int) -> Index:
+    """Indices of the bars, without the first, whose row or bin differs from that of the bar before."""
+    bins = start >> shift
+    return np.flatnonzero((bins[1:] != bins[:-1]) | (row[1:] != row[:-1])) + 1
+
+
+def _longest(dur: Index, ends: Index) -> Index:
+    """Index of the longest of each group, the first of equally long ones. ends: bounds of the groups."""
     most = np.maximum.reduceat(dur, ends[:-1])
     group = np.repeat(np.arange(len(most), dtype=np.int32), np.diff(ends))
     hits = np.flatnonzero(dur == most[group])
-    return np.asarray(slices[hits[np.append(True, group[hits[1:]] != group[hits[:-1]])]])
+    return np.asarray(hits[np.append(True, group[hits[1:]] != group[hits[:-1]])])
 
 
-def save_levels(folder: Path, rows: Rows) -> list[tuple[int, int]]:
+def save_levels(folder: Path, slices: SliceColumns, rows: Rows) -> list[tuple[int, int]]:
     """Write the levels, see _MAX_SHARE. Returns (shift, number of bars) of each."""
-    every = np.arange(len(rows.start), dtype=np.uint32)
-    bars = LevelBars(every, every)
+    count = len(slices.start)
+    every = np.arange(count, dtype=np.uint32)
+    bars = _LevelBars(every, every)
     row = np.repeat(np.arange(len(rows.first) - 1, dtype=np.int32), np.diff(rows.first))
     stored_levels = []
     with ExitStack() as stack:
-        first, longest = (
-            stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in _FILES.items()
-        )
+        files = {
+            name: stack.enter_context(closing(ColumnFile(folder, f"level_{name}", dtype)))
+            for name, dtype in (_COLUMNS | _VALUES).items()
+        }
         for shift in SHIFTS:
-            before = len(bars.first)
-            merged = merge(bars, rows, row, shift, most=_MAX_SHARE * before)
-            if len(merged.first) == before:
+            merged = _merge(bars, slices, row, shift)
+            if merged is bars:
                 continue
             bars = merged
             row = rows.row_of(bars.first).astype(np.int32)
             stored_levels.append((shift, len(bars.first)))
-            first.append(bars.first)
-            longest.append(bars.longest)
+            columns = {
+                "first": np.append(bars.first, np.uint32(count)),
+                "longest": np.append(bars.longest, np.uint32(0)),
+            }
+            level, all_bars = Level(slices, columns), np.arange(len(bars.first))
+            if _has_values(len(all_bars), count):
+                columns.update({name: np.append(getattr(level, name)(all_bars), 0) for name in ("start", "end")})
+                columns["busy"] = level.busy(np.arange(len(all_bars) + 1))
+                for name in ("dur", "name", "category"):
+                    columns[name] = np.append(level.of_longest(name, all_bars), 0)
+            for name, values in columns.items():
+                files[name].append(values)
     return stored_levels
+
+
+def _has_values(bars: int, slices: int) -> bool:
+    """Whether a level with so many bars holds _VALUES."""
+    return bars * VALUES_FROM <= slices
 
 
 class Levels:
     """The levels of a timeline folder. stored_levels: what save_levels returned."""
 
-    def __init__(self, folder: Path, stored_levels: Sequence[tuple[int, int]]) -> None:
-        first, longest = (load(folder, name) for name in _FILES)
-        self._levels: dict[int, tuple[Index, Index]] = {}
-        start = 0
+    def __init__(self, folder: Path, stored_levels: Sequence[tuple[int, int]], slices: SliceColumns) -> None:
+        files = {name: load(folder, f"level_{name}") for name in (*_COLUMNS, *_VALUES)}
+        left = dict.fromkeys(files, 0)
+        self._slices = Level(slices)
+        self._levels: dict[int, Level] = {}
         for shift, count in stored_levels:
-            self._levels[shift] = first[start : start + count], longest[start : start + count]
-            start += count
+            columns = {}
+            for name in (*_COLUMNS, *(_VALUES if _has_values(count, len(slices.start)) else ())):
+                columns[name] = files[name][left[name] : left[name] + count + 1]
+                left[name] += count + 1
+            self._levels[shift] = Level(slices, columns)
 
     def coarser(self, shift: int) -> int:
         """Shift of the next coarser level; EVERYTHING after the last."""
@@ -145,32 +251,24 @@ class Levels:
         """Bars of at most 2^shift ns that hold the slices of the spans.
 
         They fill complete bins of 2^shift ns, so they may hold more slices."""
-        usable = max((level for level in self._levels if level <= shift), default=None)
+        usable = max((level for level in self._levels if level <= shift), default=-1)
+        level = self._levels.get(usable, self._slices)
         low, high = spans.low, spans.high
         if usable != shift:  # otherwise the bars are complete bins
             low, high = _whole_bins(rows, spans, shift)
-        if usable is None:
-            return Pieces(None, low, high, high)
-        firsts, _ = self._levels[usable]
-        # With another type, searchsorted would convert the column.
-        begin = firsts.searchsorted(low.astype(firsts.dtype), "right") - 1
-        end = firsts.searchsorted(high.astype(firsts.dtype))
-        following = firsts[np.minimum(end, len(firsts) - 1)].astype(np.int64)
-        return Pieces(usable, begin, end, np.where(end < len(firsts), following, len(rows.start)))
+        return Pieces(level, usable == shift, level.find(low + 1) - 1, level.find(high))
 
-    def bars(self, rows: Rows, pieces: Pieces, shift: int) -> tuple[LevelBars, Index]:
-        """(bars of 2^shift ns merged from the pieces, index of the span of each)."""
-        counts = pieces.high - pieces.low
+    def bars(self, pieces: Pieces, shift: int) -> Bars:
+        """Bars of 2^shift ns merged from the pieces."""
+        level, counts = pieces.level, pieces.high - pieces.low
         span = np.repeat(np.arange(len(counts)), counts)
-        place = np.arange(len(span)) + (pieces.high - np.cumsum(counts))[span]
-        if pieces.level is None:
-            bars = LevelBars(place, place)
-        else:
-            bars = LevelBars(*(column[place] for column in self._levels[pieces.level]))
-        if pieces.level == shift:
-            return bars, span
-        merged = merge(bars, rows, span, shift)
-        return merged, span[np.searchsorted(bars.first, merged.first)] if len(merged.first) < len(span) else span
+        at = np.arange(len(span)) + (pieces.high - np.cumsum(counts))[span]
+        heads = np.append(0, _heads(level.start(at), span, shift)) if len(at) and not pieces.is_final else at
+        if len(heads) == len(at):
+            return Bars(level, at, at, at + 1, span)
+        ends = np.append(heads, len(at))
+        longest = at[_longest(level.of_longest("dur", at), ends)]
+        return Bars(level, at[heads], longest, at[ends[1:] - 1] + 1, span[heads])
 
 
 def _whole_bins(rows: Rows, spans: Spans, shift: int) -> tuple[Index, Index]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,7 @@ class WindowBars:
     """Bars of a window, sorted by row, then start; all columns int64. Times are ns after the timeline's base.
 
     Attributes:
-        id, name, dur: Of the longest slice of the bar; name: index into `used`.
+        id, name, category, dur: Of the longest slice of the bar; name: index into `used`; category: as in the timeline.
         used: Distinct names, as indices into the timeline's names.
         start, end: Start of the first slice, end of the last.
         count, busy: Number of slices, and sum of their durations.
@@ -38,6 +39,7 @@ class WindowBars:
     id: Index
     used: Index
     name: Index
+    category: NDArray[Any]
     start: IntArray
     dur: IntArray
     end: IntArray
@@ -85,10 +87,9 @@ def bars(
     while True:
         filled = np.flatnonzero(low[:shown] < high[:shown])
         pieces = levels.pieces(rows, Spans(row[filled], low[filled], high[filled]), shift)
-        # The bars of a level of this width are not merged.
-        if len(pieces) <= (most if pieces.level == shift else 2 * most) or shift >= EVERYTHING:
-            found, span = levels.bars(rows, pieces, shift)
-            used, name = np.unique(timeline.name[found.longest], return_inverse=True)
+        if len(pieces) <= (most if pieces.is_final else 2 * most) or shift >= EVERYTHING:
+            found = levels.bars(pieces, shift)
+            used, name = np.unique(found.level.of_longest("name", found.longest), return_inverse=True)
             size = BAR_BYTES * len(name) + NAME_SHARE * timeline.names.size_of(used)
             if size <= budget or shift >= EVERYTHING:
                 break
@@ -97,18 +98,18 @@ def bars(
             continue
         shift = levels.coarser(shift)
     counts = np.zeros(shown, dtype=np.int64)
-    counts[filled] = np.bincount(span, minlength=len(filled))
-    after = _next_bars(found.first, span, pieces.end)
-    last = after - 1
+    counts[filled] = np.bincount(found.span, minlength=len(filled))
+    level, first = found.level, found.level.first(found.head)
     return WindowBars(
-        found.longest,
+        level.longest(found.longest),
         used,
         name,
-        rows.start[found.first],
-        rows.dur[found.longest],
-        rows.start[last] + rows.dur[last],
-        after - found.first,
-        timeline.busy[after] - timeline.busy[found.first],
+        level.of_longest("category", found.longest),
+        level.start(found.head),
+        level.of_longest("dur", found.longest),
+        level.end(found.after - 1),
+        level.first(found.after) - first,
+        level.busy(found.after) - level.busy(found.head),
         list(zip(numbers.tolist(), (np.cumsum(counts) - counts).tolist(), counts.tolist())),
         1 << shift,
     )
@@ -121,10 +122,3 @@ def _rows_in_budget(timeline: Timeline, row: Index, low: Index, high: Index, shi
     pieces = timeline.levels.pieces(timeline.rows, Spans(row[filled], low[filled], high[filled]), shift)
     counts[filled] = pieces.high - pieces.low
     return max(1, int(np.count_nonzero(np.cumsum(counts) <= budget // BAR_BYTES)))
-
-
-def _next_bars(first: Index, span: Index, end: Index) -> Index:
-    """The first slice after each bar. span: index of the span of each bar; end: first slice after each span."""
-    following = np.append(first[1:], 0)[: len(first)].astype(np.int64)
-    following[np.append(span[1:] != span[:-1], True)[: len(span)]] = end
-    return following
