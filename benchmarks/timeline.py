@@ -143,6 +143,7 @@ def bars_of(found: dict[str, Any]) -> list[Bar]:
 def large(folder: Path, megabytes: float) -> list[Bar]:
     """A trace of that size, read once."""
     trace, out = harness.trace_file(folder, megabytes), folder / "timeline-out"
+    harness.warm(trace)
     used = harness.run([sys.executable, __file__, "--usable", trace, out])
     shutil.rmtree(out)
     found = json.loads(used.output)
