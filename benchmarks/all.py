@@ -27,6 +27,7 @@ RESULTS = HERE / "RESULTS.md"
 SCRIPTS = {
     "scan": "Scanner",
     "timeline": "Timeline: start to usable, reopening, viewport",
+    "scale": "Trace view of 20 M and 100 M slices, and of 64 ranks",
     "frames": "Frames of the Trace view",
     "tables": "Tables of 5 M kernels",
     "ranks": "Many ranks",

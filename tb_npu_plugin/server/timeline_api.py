@@ -149,7 +149,7 @@ def slices(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False, 
 def _by_category(timeline: Timeline, found: WindowBars) -> tuple[list[str], list[str], IntArray]:
     """Distinct pairs of name and category ("": none) of the bars, and the number of the pair of each bar."""
     names = timeline.names.take(found.used)
-    category = timeline.category[found.id].astype(np.int64)
+    category = found.category.astype(np.int64)
     if not len(category) or category.max() < 0:
         return names, [""] * len(names), found.name
     count = int(category.max()) + 2

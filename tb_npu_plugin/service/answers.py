@@ -163,8 +163,9 @@ class Service:
         opened = self.library.open(place, statuses)
         if version and version != opened.trace_version:
             raise Stale(Message("error.stale"), Message("hint.trace_again"))
-        if opened.timeline is not None:
-            return opened.timeline
+        found = opened.timeline
+        if found is not None:
+            return found
         if statuses and statuses[0].state in ("waiting", "reading", "cancelled"):
             raise NotReady(Message("error.trace_reading"), Message("hint.progress"))
         raise NotFound(Message("error.unreadable_trace"), Message("hint.trace_reason"))

@@ -155,16 +155,17 @@ class Span:
         """The timeline, or the preview while the trace is read; None without a trace, or if neither exists."""
         from tb_npu_plugin.store.timeline.open import Timeline
 
-        if self._trace is not None and self._trace.meta["timeline"]:
-            folder = self._trace.folder / TIMELINE_FOLDER
-        elif self._preview is not None:
-            folder = self._preview
-        else:
+        has_timeline = self._trace is not None and self._trace.meta["timeline"]
+        if not has_timeline and self._preview is None:
             return None
-        source = self.place.span.trace_files[0].relative
-        trace = self.place.span.folder / source
+
+        def open_timeline() -> Timeline:
+            folder = self._trace.folder / TIMELINE_FOLDER if has_timeline and self._trace else self._preview
+            assert folder is not None
+            return Timeline.open(folder, self.place.span.folder / self.place.span.trace_files[0].relative)
+
         try:
-            return self._memory.timelines.get(self.trace_version, lambda: Timeline.open(folder, trace))
+            return self._memory.timelines.get(self.trace_version, open_timeline)
         except (OSError, ValueError, KeyError) as error:
             if self._trace is not None:  # a preview may have been replaced meanwhile
                 self._note_damage(self._trace.folder, "trace", error)

@@ -19,7 +19,7 @@ from tb_npu_plugin.store.timeline.counters import track_fields
 from tb_npu_plugin.store.timeline.curves import save_curves
 from tb_npu_plugin.store.timeline.files import load, save, save_texts
 from tb_npu_plugin.store.timeline.flows import Flows
-from tb_npu_plugin.store.timeline.levels import save_levels
+from tb_npu_plugin.store.timeline.levels import SliceColumns, save_levels
 from tb_npu_plugin.store.timeline.open import META, Timeline
 from tb_npu_plugin.store.timeline.rows import ROWS, Rows
 from tb_npu_plugin.tables import IntArray
@@ -80,7 +80,7 @@ def open_derived(rows: Sequence[Row], base_ns: int, end_ns: int) -> Derived:
             "steps": [],
             "scanner": "",
             "source": "",
-            "levels": save_levels(folder, found),
+            "levels": save_levels(folder, SliceColumns.load(folder), found),
             "arrows": save_arrows(folder, flows, found),
             "curves": _save_counters(folder, counters),
         }

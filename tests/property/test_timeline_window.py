@@ -33,12 +33,15 @@ SLICES = st.lists(
 
 #: More than an answer holds, and several tiles.
 REGULAR = [(10 * n, 20 if n % 3 else 40, 1, "abc"[n % 3]) for n in range(30)]
+#: As many that two levels of _small_levels are stored, the coarser one with values.
+LEVELLED = [(3 * n, n % 4, 1 + n % 2, "abc"[n % 3]) for n in range(900)]
 
 
 @pytest.fixture(autouse=True)
 def _small_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Levels of detail that small traces reach."""
+    """Levels of detail that small traces reach, with and without values."""
     monkeypatch.setattr(timeline_levels, "SHIFTS", (2, 3, 5, 8))
+    monkeypatch.setattr(timeline_levels, "VALUES_FROM", 9)
 
 
 def build(items: list[tuple[int, int, int, str]], folder: Path) -> Timeline:
@@ -47,6 +50,9 @@ def build(items: list[tuple[int, int, int, str]], folder: Path) -> Timeline:
 
 
 @given(items=SLICES, t0=st.integers(-50, 3500), width=st.integers(1, 4000), px=st.sampled_from([0.5, 1, 5, 32, 300]))
+@example(items=LEVELLED, t0=500, width=900, px=64)
+@example(items=LEVELLED, t0=500, width=900, px=300)
+@example(items=LEVELLED, t0=500, width=900, px=600)
 def test_every_slice_is_in_exactly_one_bar(
     items: list[tuple[int, int, int, str]], t0: int, width: int, px: float, tmp_path: Path
 ) -> None:

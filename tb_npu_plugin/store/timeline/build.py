@@ -25,7 +25,7 @@ from tb_npu_plugin.store.timeline.curves import save_curves
 from tb_npu_plugin.store.timeline.files import save
 from tb_npu_plugin.store.timeline.flows import Flows, make_flows
 from tb_npu_plugin.store.timeline.layout import write_slices
-from tb_npu_plugin.store.timeline.levels import save_levels
+from tb_npu_plugin.store.timeline.levels import SliceColumns, save_levels
 from tb_npu_plugin.store.timeline.meta import MAX_TRACKS, Origin, shown_tracks, write_meta
 from tb_npu_plugin.store.timeline.open import ARGS_BLOB
 from tb_npu_plugin.store.timeline.operators import read_operators, write_operators
@@ -233,7 +233,7 @@ class _Builder:
             flows,
             base_ns=base,
             end_ns=end,
-            levels=save_levels(self._out, rows),
+            levels=save_levels(self._out, SliceColumns.load(self._out), rows),
             arrows=save_arrows(self._out, flows, rows),
             curves=save_curves(self._out, time, counters.value, counters.ends),
             tracks=shown_tracks(events, tracks, counters, rows),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.texts import TextList
+
+#: Texts that are searched at once.
+_PIECE = 1 << 15
 
 
 def save(folder: Path, name: str, array: NDArray[Any]) -> None:
@@ -87,10 +90,6 @@ class Texts:
         with self._path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    @cached_property
-    def _folded(self) -> list[str]:
-        return [self[index].casefold() for index in range(len(self))]
-
     def with_match(self, patterns: Sequence[re.Pattern[bytes]]) -> NDArray[np.int64]:
         """Indices of the texts in which a match of one of the patterns begins. Decodes none of them."""
         found = [match.start() for pattern in patterns for match in pattern.finditer(self._blob)]
@@ -98,9 +97,12 @@ class Texts:
         return np.unique(np.searchsorted(self._ends, starts, side="right") - 1)
 
     def containing(self, part: str) -> NDArray[np.bool_]:
-        """Mask of the texts that contain `part`, ignoring case."""
-        wanted = part.casefold()
-        return np.fromiter((wanted in text for text in self._folded), dtype=np.bool_, count=len(self))
+        """Mask of the texts that contain `part`, ignoring case. Keeps no decoded text."""
+        wanted, mask = part.casefold(), np.zeros(len(self), dtype=np.bool_)
+        for first in range(0, len(self), _PIECE):
+            ends = self._ends[first : first + _PIECE + 1]
+            mask[first : first + _PIECE] = _containing(self._blob[ends[0] : ends[-1]], ends - ends[0], wanted)
+        return mask
 
     def equal(self, text: str) -> NDArray[np.bool_]:
         """Mask of the texts that equal `text`."""
@@ -110,3 +112,24 @@ class Texts:
             start = int(self._ends[index])
             mask[index] = self._blob[start : start + len(encoded)] == encoded
         return np.asarray(mask, dtype=np.bool_)
+
+
+def _containing(data: bytes, ends: NDArray[Any], wanted: str) -> NDArray[np.bool_]:
+    """Mask of texts, concatenated in `data`, that contain `wanted`, ignoring case."""
+    if not wanted or not data.isascii():
+        texts = (data[start:end].decode("utf-8").casefold() for start, end in zip(ends.tolist(), ends[1:].tolist()))
+        return np.array([wanted in text for text in texts], dtype=np.bool_)
+    mask = np.zeros(len(ends) - 1, dtype=np.bool_)
+    if wanted.isascii():
+        hits = np.array(list(_positions(data.lower(), wanted.encode())), dtype=np.int64)
+        text = np.searchsorted(ends, hits, side="right") - 1
+        mask[text[hits + len(wanted) <= ends[text + 1]]] = True  # others lie in two texts
+    return mask
+
+
+def _positions(data: bytes, part: bytes) -> Iterator[int]:
+    """Where `part` occurs."""
+    found = data.find(part)
+    while found >= 0:
+        yield found
+        found = data.find(part, found + 1)

@@ -63,15 +63,17 @@ def write_slices(
     used, place = compact(events.name[slices.event], len(events.names))
     save_texts(folder, "names", events.names.take(used))
     save_texts(folder, "categories", events.categories)
-    order = np.argsort(track, kind="stable")  # a radix sort, as there are few tracks
+    order = np.argsort(track, kind="stable").astype(slices.event.dtype)  # a radix sort, as there are few tracks
     bounds = np.searchsorted(track[order], np.arange(tracks + 1, dtype=track.dtype))
     with ExitStack() as stack:
         writer = _Writer(folder, events, load_packing(), stack)
         for first, last in _batches(bounds):
             chosen = order[bounds[first] : bounds[last]]
-            start, dur = slices.times(events, slices.event[chosen])
+            event = slices.event[chosen]
+            start, dur = slices.times(events, event)
+            start -= base
             ends = bounds[first + 1 : last + 1] - bounds[first]
-            writer.tracks(slices.event[chosen], start - base, dur, place[chosen], ends)
+            writer.tracks(event, start, dur, place[chosen], ends)
     save(folder, "row_first", np.array(writer.first, dtype=np.int64))
     save(folder, "track_row", np.array(writer.track_row, dtype=np.int64))
     return Rows(*(load(folder, name) for name in ROWS)), writer.hidden
@@ -153,7 +155,9 @@ class _Writer:
         self._busy = np.zeros(1, dtype=np.int64)  # ns of all slices written so far
         self._files["busy"].append(self._busy)
 
-    def tracks(self, event: Index, start: IntArray, dur: IntArray, name: NDArray[np.int32], of: IntArray) -> None:
+    def tracks(
+        self, event: NDArray[Any], start: IntArray, dur: IntArray, name: NDArray[np.int32], of: IntArray
+    ) -> None:
         """Append the slices of the next tracks. of: end of each track among these slices."""
         moved = _shift_tracks(start, dur, of)
         if moved is None:

@@ -283,4 +283,7 @@ class _Found:
         used, name = np.unique(timeline.name[longest], return_inverse=True)
         start, dur = timeline.rows.start, timeline.rows.dur
         end = start[last] + dur[last]
-        return WindowBars(longest, used, name, start[first], dur[longest], end, count, busy, parts, 1 << shift)
+        category = timeline.category[longest]
+        return WindowBars(
+            longest, used, name, category, start[first], dur[longest], end, count, busy, parts, 1 << shift
+        )

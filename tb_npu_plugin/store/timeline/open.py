@@ -20,7 +20,7 @@ from tb_npu_plugin.store.timeline.arrows import ArrowLevels
 from tb_npu_plugin.store.timeline.contract import FlowJson, SliceDetailJson, SliceJson
 from tb_npu_plugin.store.timeline.curves import Curves
 from tb_npu_plugin.store.timeline.files import Texts, load
-from tb_npu_plugin.store.timeline.levels import Levels
+from tb_npu_plugin.store.timeline.levels import Levels, SliceColumns
 from tb_npu_plugin.store.timeline.operators import count_operators, load_operators, load_operators_between
 from tb_npu_plugin.store.timeline.rows import ROWS, Rows
 from tb_npu_plugin.tables import Table
@@ -66,7 +66,7 @@ class Timeline:
         self.names, self._categories = Texts(folder, "names"), Texts(folder, "categories")
         #: Newest searches by text (store/timeline/matches.py).
         self.searched: dict[str, Any] = {}
-        self.levels = Levels(folder, meta["levels"])
+        self.levels = Levels(folder, meta["levels"], self.slice_columns)
         self.arrows, self.curves = ArrowLevels(folder, meta["arrows"]), Curves(folder, meta["curves"])
         self._args_offset, self._args_length = load(folder, "args_offset"), load(folder, "args_length")
         self._flow_source, self._flow_target = load(folder, "flow_source"), load(folder, "flow_target")
@@ -79,6 +79,11 @@ class Timeline:
         Raises OSError, ValueError or KeyError when the folder is damaged.
         """
         return Timeline(folder, trace, json.loads((folder / META).read_text(encoding="utf-8")))
+
+    @property
+    def slice_columns(self) -> SliceColumns:
+        """What is drawn of slices."""
+        return SliceColumns(self.rows.start, self.rows.dur, self.busy, self.name, self.category)
 
     @cached_property
     def flows_unmatched(self) -> dict[str, int]:

@@ -175,7 +175,8 @@ def repack(timeline: Timeline, packing: Packing) -> Repacked:
     out.busy = np.append(0, np.cumsum(out.rows.dur))
     out.name, out.category = timeline.name[ids], timeline.category[ids]
     with tempfile.TemporaryDirectory(prefix="tb-npu-rows-") as path:
-        out.levels = Levels(Path(path), save_levels(Path(path), out.rows))
+        slices = out.slice_columns
+        out.levels = Levels(Path(path), save_levels(Path(path), slices, out.rows), slices)
     out.first_track, out.slice_count, out.searched = packing.first_track, len(ids), {}
     out.trace_ids = ids.astype(np.int32)
     return Repacked(out, groups, out.trace_ids, np.argsort(ids, kind="stable").astype(np.int32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,16 @@ class Slices:
     """The events that are slices.
 
     Attributes:
-        event: Their rows in TraceEvents.
+        event: Their rows in TraceEvents, as int32 where they fit.
         odd, odd_dur: Rows, ascending, and durations in ns of the slices whose event does not hold their duration.
     """
 
-    event: NDArray[np.int64]
+    event: NDArray[Any]
     odd: NDArray[np.int64]
     odd_dur: IntArray
 
-    def times(self, events: TraceEvents, rows: NDArray[np.int64]) -> tuple[IntArray, IntArray]:
-        """(start in ns since the epoch, duration in ns) of some of these events."""
+    def times(self, events: TraceEvents, rows: NDArray[Any]) -> tuple[IntArray, IntArray]:
+        """(start in ns since the epoch, duration in ns) of some of these events, as new arrays."""
         dur = events.dur[rows]
         if len(self.odd):
             place = np.minimum(np.searchsorted(self.odd, rows), len(self.odd) - 1)
@@ -55,7 +56,8 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     odd = np.concatenate([begins, instants])
     odd_dur = np.concatenate([pair_dur, np.zeros(len(instants), dtype=np.int64)])
     order = np.argsort(odd)
-    return Slices(np.concatenate([complete, odd]), odd[order], odd_dur[order])
+    narrow = np.int32 if len(events) < 2**31 else np.int64
+    return Slices(np.concatenate([complete, odd], dtype=narrow), odd[order], odd_dur[order])
 
 
 def _pairs(

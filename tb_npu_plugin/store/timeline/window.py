@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.store.timeline.levels import EVERYTHING
+from tb_npu_plugin.store.timeline.levels import EVERYTHING, Spans
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import IntArray
 
@@ -27,7 +28,7 @@ class WindowBars:
     """Bars of a window, sorted by row, then start; all columns int64. Times are ns after the timeline's base.
 
     Attributes:
-        id, name, dur: Of the longest slice of the bar; name: index into `used`.
+        id, name, category, dur: Of the longest slice of the bar; name: index into `used`; category: as in the timeline.
         used: Distinct names, as indices into the timeline's names.
         start, end: Start of the first slice, end of the last.
         count, busy: Number of slices, and sum of their durations.
@@ -38,6 +39,7 @@ class WindowBars:
     id: Index
     used: Index
     name: Index
+    category: NDArray[Any]
     start: IntArray
     dur: IntArray
     end: IntArray
@@ -74,74 +76,49 @@ def bars(
     """
     rows, levels = timeline.rows, timeline.levels
     shift = shift_of(px)
-    overlapping = [(row, number, *rows.overlapping(row, t0, t1)) for row, number in requested]
+    row, numbers = np.array(requested, dtype=np.int64).reshape(-1, 2).T
+    overlapping = [rows.overlapping(one, t0, t1) for one in row.tolist()]
+    low, high = np.array(overlapping, dtype=np.int64).reshape(-1, 2).T
+    shown = len(row)  # number of rows of the answer
     if is_exact:
-        overlapping = _rows_in_budget(timeline, overlapping, shift, budget)
-        budget *= ONE_ROW_FACTOR if len(overlapping) == 1 else 1
+        shown = _rows_in_budget(timeline, row, low, high, shift, budget)
+        budget *= ONE_ROW_FACTOR if shown == 1 else 1
     most = budget // BAR_BYTES
     while True:
-        spans = [(row, low, high) for row, _, low, high in overlapping if low < high]
-        pieces = levels.pieces(rows, spans, shift)
-        if len(pieces) <= 2 * most or shift >= EVERYTHING:
-            found, span = levels.bars(rows, spans, pieces, shift)
-            used, name = np.unique(timeline.name[found.longest], return_inverse=True)
+        filled = np.flatnonzero(low[:shown] < high[:shown])
+        pieces = levels.pieces(rows, Spans(row[filled], low[filled], high[filled]), shift)
+        if len(pieces) <= (most if pieces.is_final else 2 * most) or shift >= EVERYTHING:
+            found = levels.bars(pieces, shift)
+            used, name = np.unique(found.level.of_longest("name", found.longest), return_inverse=True)
             size = BAR_BYTES * len(name) + NAME_SHARE * timeline.names.size_of(used)
             if size <= budget or shift >= EVERYTHING:
                 break
-        if is_exact and len(overlapping) > 1:  # long names
-            overlapping = overlapping[: len(overlapping) // 2]
+        if is_exact and shown > 1:  # long names
+            shown //= 2
             continue
         shift = levels.coarser(shift)
-    last = _next_bars(timeline, spans, span, found.first, shift) - 1
+    counts = np.zeros(shown, dtype=np.int64)
+    counts[filled] = np.bincount(found.span, minlength=len(filled))
+    level, first = found.level, found.level.first(found.head)
     return WindowBars(
-        found.longest,
+        level.longest(found.longest),
         used,
         name,
-        rows.start[found.first],
-        rows.dur[found.longest],
-        rows.start[last] + rows.dur[last],
-        last + 1 - found.first,
-        timeline.busy[last + 1] - timeline.busy[found.first],
-        _parts(overlapping, np.bincount(span, minlength=len(spans)).tolist()),
+        level.of_longest("category", found.longest),
+        level.start(found.head),
+        level.of_longest("dur", found.longest),
+        level.end(found.after - 1),
+        level.first(found.after) - first,
+        level.busy(found.after) - level.busy(found.head),
+        list(zip(numbers.tolist(), (np.cumsum(counts) - counts).tolist(), counts.tolist())),
         1 << shift,
     )
 
 
-def _parts(overlapping: Sequence[tuple[int, int, int, int]], counts: Sequence[int]) -> list[tuple[int, int, int]]:
-    """WindowBars.parts. counts: number of bars of each non-empty row."""
-    parts, total, left = [], 0, iter(counts)
-    for _, number, low, high in overlapping:
-        count = next(left) if low < high else 0
-        parts.append((number, total, count))
-        total += count
-    return parts
-
-
-def _rows_in_budget(
-    timeline: Timeline, overlapping: list[tuple[int, int, int, int]], shift: int, budget: int
-) -> list[tuple[int, int, int, int]]:
-    """The first rows, at least one, whose bars of 2^shift ns fit the budget."""
-    left = budget // BAR_BYTES
-    for place, (row, _, low, high) in enumerate(overlapping):
-        left -= len(timeline.levels.pieces(timeline.rows, [(row, low, high)], shift)) if low < high else 0
-        if left < 0:
-            return overlapping[: max(place, 1)]
-    return overlapping
-
-
-def _next_bars(
-    timeline: Timeline, spans: Sequence[tuple[int, int, int]], span: Index, first: Index, shift: int
-) -> Index:
-    """The first slice after each bar. span: index of the span of each bar."""
-    following = np.append(first[1:], 0)
-    lasts = np.flatnonzero(np.append(span[1:] != span[:-1], True)) if len(span) else span
-    for last, (row, *_) in zip(lasts.tolist(), spans):
-        following[last] = _bin_end(timeline, row, int(first[last]), shift)
-    return following[: len(first)]
-
-
-def _bin_end(timeline: Timeline, row: int, first: int, shift: int) -> int:
-    """Index after the last slice that starts in the same bin as slice `first`."""
-    begin, end = timeline.rows.bounds(row)
-    stop = ((int(timeline.rows.start[first]) >> shift) + 1) << shift
-    return begin + int(timeline.rows.start[begin:end].searchsorted(stop))
+def _rows_in_budget(timeline: Timeline, row: Index, low: Index, high: Index, shift: int, budget: int) -> int:
+    """Number of the first rows, at least one, whose bars of 2^shift ns fit the budget."""
+    counts = np.zeros(len(row), dtype=np.int64)
+    filled = np.flatnonzero(low < high)
+    pieces = timeline.levels.pieces(timeline.rows, Spans(row[filled], low[filled], high[filled]), shift)
+    counts[filled] = pieces.high - pieces.low
+    return max(1, int(np.count_nonzero(np.cumsum(counts) <= budget // BAR_BYTES)))
