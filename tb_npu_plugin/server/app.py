@@ -68,6 +68,7 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/collective": self._collective,
             "api/timeline/hits": self._hits,
             "api/timeline/ranks": lambda request: self._of_ranks(request, "ranks"),
             "api/timeline/rows": lambda request: self._of_ranks(request, "rows"),
@@ -215,6 +216,15 @@ class App:
         if isinstance(found, Mapping):
             return respond.json(request, found)
         return respond.download(request, found, "text/csv", "trace_hits.csv")
+
+    def _collective(self, request: Request) -> Response:
+        from tb_npu_plugin.server.collective_api import collective
+
+        self._watcher.wait(FIRST_SCAN)
+        found = collective(self.service, request.args, respond.is_gone(request))
+        if isinstance(found, Mapping):
+            return respond.json(request, found)
+        return respond.download(request, found, "text/csv", "collective.csv")
 
     def _searched(self, request: Request, handler: Callable[..., Any]) -> Any:
         from tb_npu_plugin.server.search_api import asked

@@ -309,3 +309,26 @@ def hits_are_sorted_by_rank(plugin: Plugin, counter: Locator) -> None:
     frame.get_by_role("button", name="None", exact=True).click()
     plugin.page.keyboard.press("Escape")
     expect(counter).not_to_contain_text("ranks")
+
+
+def test_tasks_of_a_collective_on_all_ranks(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place)
+    settled(plugin)
+    plugin.frame.get_by_placeholder("Search slices").fill("hcom_allReduce__587_1_1")
+    plugin.page.keyboard.press("Enter")
+    plugin.frame.get_by_role("tab", name="Matches").click()
+    plugin.frame.locator('[data-table="timeline.hits"] .data-row.body', has_text="Communication ·").first.click()
+    read = plugin.frame.get_by_role("button", name="Read them")
+    ready = plugin.frame.get_by_text("8 of 8 ranks")
+    ready.or_(read).first.wait_for()
+    if read.is_visible():  # the traces of a small run are read in the background
+        read.click()
+    ready.wait_for()
+    tasks = plugin.frame.locator('[data-table="timeline.collective"]')
+    expect(tasks).to_have_attribute("aria-rowcount", str(8 * 74 + 1))
+    tasks.locator(".data-row.body", has_text="rank 7").first.click()
+    ranks_settled(plugin)
+    expect(panel(plugin)).to_contain_text("rank 7 · Communication · Plane")
+    assert plugin.frame.get_by_role("button", name="Hide the rows of rank 7").is_visible()

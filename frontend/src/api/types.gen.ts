@@ -294,6 +294,26 @@ export interface CollectiveEndJson {
   end: number;
 }
 
+/** Answer of /api/timeline/collective. */
+export interface CollectiveJson {
+  /** In the order of `part`. */
+  ranks: CollectiveRankJson[];
+  /** Whether the tables of the ranks match the collective. If not, only the rank of the slice is "ready". */
+  is_matched: boolean;
+  /** Tasks of all ready ranks, by start on the common axis; `total` counts all. */
+  tasks: TableJson;
+}
+
+/** A rank of the request. */
+export interface CollectiveRankJson {
+  /** "unread": its trace or its tables are not read. "absent": it does not run the collective, or its trace lacks it. */
+  state: "ready" | "unread" | "stale" | "absent";
+  /** The collective on this rank; null unless ready. */
+  slice: number | null;
+  /** Number of its tasks. */
+  tasks: number;
+}
+
 /** One column of a table. */
 export interface ColumnJson {
   /** Key of the column in `TableJson.data`. */

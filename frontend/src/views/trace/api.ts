@@ -3,6 +3,7 @@
 import { ApiError, apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
 import type {
   ChainJson,
+  CollectiveJson,
   CountersJson,
   DerivedJson,
   DescentJson,
@@ -25,6 +26,7 @@ import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows } from "./ranks/row_source";
 import { partsOf, placeHits, placeSearch, type SearchAnswer, type SearchedRank } from "./search/rank_hits";
+import { type CollectiveTasks, placeCollective } from "./selection/collective";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row";
@@ -44,7 +46,7 @@ export class TimelineApi {
     private readonly onStale: () => void,
     /** Epoch time (ns) of time 0. */
     private readonly base = "0",
-    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload" | "beside"> | null = null,
+    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload" | "beside" | "peersOf"> | null = null,
     private readonly least: () => number = () => 0,
     /** The packings that are shown of a reading of a span. */
     private readonly packingsOf: (span: string, version: string) => string = () => "",
@@ -97,6 +99,30 @@ export class TimelineApi {
   async descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
     const lane = await this.laneOf(id);
     return placeDescent(await this.ofSlice("descent", id, lane, signal), lane.offset);
+  }
+
+  /** The tasks of collective `id` on all ranks of its run. */
+  async collective(id: number, signal?: AbortSignal): Promise<CollectiveTasks> {
+    const lane = await this.laneOf(id);
+    const ranks = this.ranksOf(lane, laneOfSlice(id));
+    const query = { part: partsOf(ranks) };
+    return placeCollective(await this.ofSlice<CollectiveJson>("collective", id, lane, signal, query), ranks);
+  }
+
+  /** The same tasks as CSV. */
+  collectiveCsvUrl(id: number): string {
+    const lane = this.timelineOf(laneOfSlice(id)) ?? this.open;
+    const { span, version, offset } = lane;
+    const part = partsOf(this.ranksOf(lane, laneOfSlice(id)));
+    return apiUrl("timeline/collective", { span, version, id: id - offset.slice, part, format: "csv" });
+  }
+
+  /** A rank, then the others of its run. */
+  private ranksOf({ span, version, base, offset }: LaneTimeline, lane: number): SearchedRank[] {
+    return [
+      { lane, span, version, zero: String(BigInt(base) - BigInt(offset.time)) },
+      ...(this.lanes?.peersOf(lane) ?? []),
+    ];
   }
 
   /** All tasks of a descent as CSV. */
@@ -200,10 +226,17 @@ export class TimelineApi {
     return found;
   }
 
-  private async ofSlice<T>(route: string, id: number, lane: LaneTimeline, signal?: AbortSignal): Promise<T> {
+  private async ofSlice<T>(
+    route: string,
+    id: number,
+    lane: LaneTimeline,
+    signal?: AbortSignal,
+    more: Query = {},
+  ): Promise<T> {
     const { span, version, offset } = lane;
     const repacked = this.packingsOf(span, version);
-    const answer = getJson<T>(`timeline/${route}`, { span, version, id: id - offset.slice, repacked }, signal);
+    const query = { span, version, id: id - offset.slice, repacked, ...more };
+    const answer = getJson<T>(`timeline/${route}`, query, signal);
     return this.current(answer, laneOfSlice(id));
   }
 

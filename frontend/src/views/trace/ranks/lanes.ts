@@ -170,12 +170,20 @@ export class Lanes {
 
   /** The shown ranks beside the open one, loaded or not, as a search asks for them. */
   beside(): SearchedRank[] {
+    return this.ranks.shown.value.filter(({ span }) => span !== this.ranks.span).map((place) => this.asked(place));
+  }
+
+  /** All other ranks of the run of a rank on the page, loaded or not, by its number. */
+  peersOf(number: number): SearchedRank[] {
+    const run = number === 0 ? this.ranks.run : this.placeOf(number)?.run;
+    const peers = this.ranks.all.value.filter((place) => place.run === run && this.numberOf(place.span) !== number);
+    return peers.map((place) => this.asked(place));
+  }
+
+  private asked({ span }: RankPlace): SearchedRank {
     const { ranks } = this;
-    const others = ranks.shown.value.filter(({ span }) => span !== ranks.span);
-    return others.map(({ span }) => {
-      const zero = BigInt(ranks.zeroOf(span, this.base())) - BigInt(ranks.shiftOf(span));
-      return { lane: this.numberOf(span), span, version: "", zero: ranks.isPlaced(span) ? String(zero) : null };
-    });
+    const zero = BigInt(ranks.zeroOf(span, this.base())) - BigInt(ranks.shiftOf(span));
+    return { lane: this.numberOf(span), span, version: "", zero: ranks.isPlaced(span) ? String(zero) : null };
   }
 
   private ownPlace(): RankPlace | undefined {
