@@ -69,6 +69,7 @@ class App:
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
             "api/timeline/collective": self._collective,
+            "api/timeline/export": self._export,
             "api/timeline/hits": self._hits,
             "api/timeline/ranks": lambda request: self._of_ranks(request, "ranks"),
             "api/timeline/rows": lambda request: self._of_ranks(request, "rows"),
@@ -225,6 +226,16 @@ class App:
         if isinstance(found, Mapping):
             return respond.json(request, found)
         return respond.download(request, found, "text/csv", "collective.csv")
+
+    def _export(self, request: Request) -> Response:
+        if not request.args.getlist("part"):
+            return self._timeline(request, "export")
+        from tb_npu_plugin.server.export_api import export_ranks
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.download(
+            request, export_ranks(self.service, request.args), "application/json", "trace_export.json"
+        )
 
     def _searched(self, request: Request, handler: Callable[..., Any]) -> Any:
         from tb_npu_plugin.server.search_api import asked

@@ -93,6 +93,17 @@ def test_tasks_of_a_collective_on_all_ranks(ranks: Browser) -> None:
     ]
     assert len({one["worker"] for one in lines}) == 2
 
+    parts = [f"{first}:{query['version']}:{base}", f"{second}::{base - SHIFT}"]
+    window = {"t0": "-10000000", "t1": "10000000000"}
+    one_file = ranks.ask("/api/timeline/export", part=parts, **window).get_json()
+    ends = {
+        one["ts"] + one["dur"]
+        for one in one_file["traceEvents"]
+        if one["name"] == ALL_REDUCE and one["ph"] == "X" and "connection_id" in one["args"]
+    }
+    assert len(ends) == 2 and len(one_file["otherData"]["ranks"]) == 2 and "metadata" not in one_file
+    assert ranks.ask("/api/timeline/export", part=f"{first}:old:{base}", **window).status_code == 404
+
     alone = collective(SEND).get_json()  # a send ends when its receiver is ready: other ranks have no such call
     assert [one["state"] for one in alone["ranks"]] == ["ready", "absent"] and not alone["is_matched"]
     assert set(alone["tasks"]["data"]["part"]) == {0}

@@ -184,13 +184,18 @@ export class TimelineApi {
     return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), by, format: "csv" });
   }
 
-  /** A range as a Chrome trace. */
-  chromeTrace({ start, end }: Range): Promise<ArrayBuffer> {
-    return this.current(getBinary("timeline/export", { ...this.own, t0: start, t1: end }));
+  /** A range as a Chrome trace: of the open rank, or of all ranks that the page shows. */
+  chromeTrace(range: Range, ofRanks: boolean): Promise<ArrayBuffer> {
+    return this.current(getBinary("timeline/export", this.exported(range, ofRanks)));
   }
 
-  chromeTraceUrl({ start, end }: Range): string {
-    return apiUrl("timeline/export", { ...this.own, t0: start, t1: end });
+  chromeTraceUrl(range: Range, ofRanks: boolean): string {
+    return apiUrl("timeline/export", this.exported(range, ofRanks));
+  }
+
+  private exported({ start, end }: Range, ofRanks: boolean): Query {
+    const ranks = ofRanks ? { part: partsOf(this.searched) } : this.own;
+    return { ...ranks, t0: start, t1: end };
   }
 
   /** The search for the slices that the rows show; "": all. */

@@ -148,6 +148,8 @@ export const en = {
   "trace.file.original": "Original trace",
   "trace.file.window": "Range as a Chrome trace ({time})",
   "trace.file.window.about": "The dragged range, else what is visible; all rows",
+  "trace.file.ranks": "Range of {count} ranks as a Chrome trace ({time})",
+  "trace.file.ranks.about": "The ranks that the page shows, each as processes with its name, aligned as on the page",
   "trace.file.perfetto": "Open the range in Perfetto ({time})",
   "trace.file.perfetto.about": "Loads ui.perfetto.dev in a new tab and passes the range to it in this browser",
   "trace.file.perfetto.failed":
@@ -327,6 +329,8 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.file.original": "原始 trace",
   "trace.file.window": "区间导出为 Chrome trace（{time}）",
   "trace.file.window.about": "框选的区间；未框选时为可见区间；包含全部泳道",
+  "trace.file.ranks": "将 {count} 个 rank 的区间导出为 Chrome trace（{time}）",
+  "trace.file.ranks.about": "页面上显示的 rank，各自成为带名称的进程，对齐方式与页面相同",
   "trace.file.perfetto": "在 Perfetto 中打开区间（{time}）",
   "trace.file.perfetto.about": "在新标签页加载 ui.perfetto.dev，并在本浏览器内将区间传给它",
   "trace.file.perfetto.failed":
