@@ -111,8 +111,13 @@ function commandOf({ span, base, lanes, ranks }: TraceSession, range: Range): st
   if (!place || logdirs.length !== 1 || beside.some((one) => ranks.isOther(one.span))) return "";
   const epoch = (time: number) => String(BigInt(base) + BigInt(time));
   const words = [logdirs[0] ?? "", "--run", place.run.label, "--worker", place.worker.id, "--span", place.span.id];
-  const workers = beside.map((one) => `${places.peek().get(one.span)?.worker.id}=${ranks.shiftOf(one.span)}`);
-  const shown = beside.length > 0 ? ["--ranks", [`${place.worker.id}=0`, ...workers].join(",")] : [];
+  const name = (of: string) => {
+    const worker = places.peek().get(of)?.worker;
+    const isOnly = place.run.workers.filter((one) => one.rank === worker?.rank).length === 1;
+    return isOnly && worker?.rank !== null ? worker?.rank : worker?.id;
+  };
+  const workers = [span, ...beside.map((one) => one.span)].map((of) => `${name(of)}=${ranks.shiftOf(of)}`);
+  const shown = beside.length > 0 ? ["--ranks", workers.join(",")] : [];
   const times = ["--start", epoch(range.start), "--end", epoch(range.end), "--out", "window.json"];
   return ["tb-npu export-trace", ...[...words, ...shown, ...times].map(shellWord)].join(" ");
 }
