@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -332,3 +333,27 @@ def test_tasks_of_a_collective_on_all_ranks(open_plugin: Open, demo_server: str)
     ranks_settled(plugin)
     expect(panel(plugin)).to_contain_text("rank 7 · Communication · Plane")
     assert plugin.frame.get_by_role("button", name="Hide the rows of rank 7").is_visible()
+
+
+def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1100)
+    place = plugin.span_of("transformer_slow_rank")
+    (run,) = (run for run in plugin.catalog()["runs"] if run["id"] == place["run"])
+    (five,) = (worker["spans"][0]["id"] for worker in run["workers"] if worker["rank"] == 5)
+    asked: list[str] = []
+    plugin.page.on("request", lambda request: asked.append(unquote(request.url)))
+    first = 6 * 2**32 + 2**31  # rank 5 is the sixth of the run: the first slice of its derived rows
+    plugin.open("trace", **place, **{"trace.slice": str(first)})
+    expect(panel(plugin)).to_contain_text("rank 5 · Derived · Idle, by cause")
+    ranks_settled(plugin)
+    rows = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
+    assert any(int(row.split("-")[0]) >= 2**19 * 4096 for url in rows for row in derived_rows(url, five))
+    panel(plugin).locator(".facts button.link").first.click()
+    settled(plugin)
+    expect(panel(plugin)).to_contain_text(re.compile("rank 5 · (Ascend Hardware|Python|CANN)"))
+
+
+def derived_rows(url: str, span: str) -> list[str]:
+    """Rows that a request asks of a span."""
+    parts = parse_qs(urlparse(url).query).get("slices", [])
+    return [row for part in parts if part.startswith(span) for row in part.split(":")[-1].split(",")]

@@ -70,9 +70,10 @@ export class TimelineApi {
     };
   }
 
-  /** Throws an ApiError with status 503 while the server reads what the rows need. */
-  derived(): Promise<DerivedJson> {
-    return this.json("derived", {});
+  /** The derived rows of a rank. Throws an ApiError with status 503 while the server reads what the rows need. */
+  async derived(lane: number): Promise<DerivedJson> {
+    const { span, version } = this.timelineOf(lane) ?? this.open;
+    return this.current(getJson<DerivedJson>("timeline/derived", { span, version }), lane);
   }
 
   /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
