@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.analysis.parts import PARTS
+from tb_npu_plugin.server.collective_api import CollectiveJson
 from tb_npu_plugin.server.strips_api import RankRangesJson
 from tb_npu_plugin.server.timeline_api import CountersJson, DescentJson, StatsJson
 from tb_npu_plugin.service.catalog import CatalogJson, ReadingJson
@@ -38,6 +39,7 @@ from tb_npu_plugin.views.registry import VIEWS
 ANSWERS: tuple[type, ...] = (
     CatalogJson,
     ChainJson,
+    CollectiveJson,
     CountersJson,
     DerivedJson,
     StepMarksJson,

@@ -42,6 +42,8 @@ HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communication", "Plane {0}"
 #: Task of a plane that waits for a peer; the arg with the peer's rank inside the group.
 NOTIFY_WAIT, SOURCE, PEER = "Notify_Wait", "src rank", "dst rank"
+#: Args of a task with its bytes and the transport of its link.
+SIZE, TRANSPORT = "size(Byte)", "transport type"
 #: Value of a rank that means none.
 NO_RANK = 2**32 - 1
 #: Name prefix of tasks that synchronise and move no data.
@@ -93,8 +95,8 @@ STEP_KEYS = (
     "task type",
     "src rank",
     PEER,
-    "transport type",
-    "size(Byte)",
+    TRANSPORT,
+    SIZE,
     "data type",
     "link type",
     "bandwidth(GB/s)",

@@ -68,6 +68,8 @@ class App:
             "api/progress": self._progress,
             "api/ranks": self._ranks,
             "api/trace/download": self._download,
+            "api/timeline/collective": self._collective,
+            "api/timeline/export": self._export,
             "api/timeline/hits": self._hits,
             "api/timeline/ranks": lambda request: self._of_ranks(request, "ranks"),
             "api/timeline/rows": lambda request: self._of_ranks(request, "rows"),
@@ -215,6 +217,25 @@ class App:
         if isinstance(found, Mapping):
             return respond.json(request, found)
         return respond.download(request, found, "text/csv", "trace_hits.csv")
+
+    def _collective(self, request: Request) -> Response:
+        from tb_npu_plugin.server.collective_api import collective
+
+        self._watcher.wait(FIRST_SCAN)
+        found = collective(self.service, request.args, respond.is_gone(request))
+        if isinstance(found, Mapping):
+            return respond.json(request, found)
+        return respond.download(request, found, "text/csv", "collective.csv")
+
+    def _export(self, request: Request) -> Response:
+        if not request.args.getlist("part"):
+            return self._timeline(request, "export")
+        from tb_npu_plugin.server.export_api import export_ranks
+
+        self._watcher.wait(FIRST_SCAN)
+        return respond.download(
+            request, export_ranks(self.service, request.args), "application/json", "trace_export.json"
+        )
 
     def _searched(self, request: Request, handler: Callable[..., Any]) -> Any:
         from tb_npu_plugin.server.search_api import asked

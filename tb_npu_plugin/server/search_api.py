@@ -37,9 +37,10 @@ _PLACE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Part:
-    """One rank of a search. placed: None unless `state` is "ready". See SearchedJson."""
+    """One rank of a request. placed: None unless `state` is "ready". See SearchedJson."""
 
     state: Literal["ready", "stale", "unread"]
+    span: str = ""
     version: str = ""
     placed: Placed | None = None
     run: str = ""
@@ -67,14 +68,14 @@ def _part(service: Service, text: str) -> Part:
         else:
             opened = service.read_trace(span)
             if opened is None or opened.timeline is None:
-                return Part("unread")
+                return Part("unread", span)
             timeline, version = opened.timeline, opened.trace_version
         place = service.library.place(span)
-        return Part("ready", version, Placed(timeline, int(zero)), place.run.label, place.worker.label)
+        return Part("ready", span, version, Placed(timeline, int(zero)), place.run.label, place.worker.label)
     except Stale:
-        return Part("stale")
+        return Part("stale", span)
     except (NotReady, NotFound):
-        return Part("unread")
+        return Part("unread", span)
 
 
 def search(parts: Sequence[Part], params: Params, is_gone: IsGone = lambda: False) -> SearchJson:
@@ -110,8 +111,8 @@ def hits(
     found = HitList(placed, _text(params), is_gone)
     if is_csv(params):
         ready = [one for one in parts if one.placed]
-        tables = (_with_place(ready[at], table) for at, table in found.tables())
-        return csv_of(_with_place(Part("ready"), found.page("start", False, 0, 0)[0]), tables)
+        tables = (with_place(ready[at], table) for at, table in found.tables())
+        return csv_of(with_place(Part("ready"), found.page("start", False, 0, 0)[0]), tables)
     query = parse_query(params.to_dict(flat=False))
     sort = query.sort or "start"
     check_choice("sort", sort, HIT_SORTS)
@@ -135,8 +136,8 @@ def _ready(parts: Sequence[Part]) -> tuple[list[Placed], list[int]]:
     return [placed for placed, _ in ready], [number for _, number in ready]
 
 
-def _with_place(part: Part, table: Table) -> Table:
-    """With the run and the worker, for a file."""
+def with_place(part: Part, table: Table) -> Table:
+    """The table with the run and the worker, for a file."""
     codes = np.zeros(len(table), dtype=np.int32)
     data = {**table.data, "run": StringColumn(codes, [part.run]), "worker": StringColumn(codes, [part.worker])}
     return Table((*_PLACE_COLUMNS, *(column for column in table.columns if column.key != "part")), data)

@@ -18,8 +18,8 @@ from tb_npu_plugin.store.timeline.chain import chain as trace_back
 from tb_npu_plugin.store.timeline.contract import FlowsJson, SliceJson
 from tb_npu_plugin.store.timeline.descent import descent as trace_down
 from tb_npu_plugin.store.timeline.descent import is_host, neighbours, nested_table, queue_position, task_table
-from tb_npu_plugin.store.timeline.export import chrome_trace
-from tb_npu_plugin.store.timeline.matches import matching_bars
+from tb_npu_plugin.store.timeline.export import ChromeTrace, ExportedRank
+from tb_npu_plugin.store.timeline.matches import Placed, matching_bars
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.repacked import Repacked
@@ -290,7 +290,7 @@ def export(timeline: Timeline, params: Params) -> Answer:
     """[t0, t1) as a Chrome trace: of some tracks, or of all."""
     t0, t1 = read.window(params)
     tracks = read.tracks(timeline, params, any_kind=True) if params.get("tracks") else None
-    return chrome_trace(timeline, t0, t1, tracks), JSON
+    return ChromeTrace([ExportedRank(Placed(timeline, timeline.base_ns))], t0, t1, tracks).pieces(), JSON
 
 
 def chain(timeline: Timeline, params: Params) -> Answer:

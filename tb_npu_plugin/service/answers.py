@@ -18,7 +18,7 @@ from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.catalog import job_progress
 from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.service.strips import RunStrips, StripCache
-from tb_npu_plugin.store.cache.memory import LruCache, table_bytes
+from tb_npu_plugin.store.cache.memory import LruCache, open_timelines, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES
@@ -35,8 +35,8 @@ logger = logging.getLogger(__name__)
 RESULT_BYTES = 1 << 29
 RESULT_COUNT = 16
 _BUSY = ("waiting", "reading")
-#: Number of spans whose derived rows are kept.
-DERIVED_COUNT = 4
+#: Number of slices and values of the derived rows that are kept, about 50 bytes each.
+DERIVED_SIZE = 1 << 24
 #: Number of slices whose other rows are kept, at 38 bytes each; and what other rows count at least, since they hold files open.
 REPACKED_SLICES = 1 << 23
 REPACKED_LEAST = 1 << 16
@@ -53,7 +53,8 @@ class Service:
         self.library = library
         self._for_page = for_page
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
-        self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_COUNT, lambda derived: 1)
+        least = DERIVED_SIZE // open_timelines()  # they hold files open
+        self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_SIZE, lambda found: max(found.size, least))
         self._deriving = threading.Lock()
         self._repacked: LruCache[tuple[str, str], Repacked] = LruCache(
             REPACKED_SLICES, lambda found: max(len(found.ids), REPACKED_LEAST)
@@ -191,8 +192,14 @@ class Service:
         """The derived rows of a span, computed once. Needs its trace, and its tables if it has any. Raises as `whole` does."""
         timeline, opened = self.whole(span, version)
         key = (opened.trace_version, opened.tables_version)
-        with self._deriving:  # several requests begin at once
-            return self._derived.get(key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns))
+
+        def derive() -> Derived:
+            with self._deriving:  # several requests begin at once; one of them derives
+                return self._derived.get(
+                    key, lambda: open_derived(derived_rows(opened), timeline.base_ns, timeline.end_ns)
+                )
+
+        return self._derived.get(key, derive)
 
     def repacked(self, span: str, packing: str, version: str = "") -> Repacked:
         """Other rows of a timeline (a name of PACKINGS), packed once. Raises as `timeline` does; NotReady also while the trace is

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tb_npu_plugin.analysis.intervals import Coverage
+from tb_npu_plugin.analysis.run.collective import starts_of_collective
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.strips import (
     DeviceTimes,
@@ -71,6 +72,10 @@ class RunStrips:
         """The kernels of a span with a strip in [start, end), ns since the epoch; None if it has none."""
         at = line_of(self._run, span)
         return None if at is None else kernel_figures(self._run.lines[at], start, end)
+
+    def starts_of(self, span: str, name: str, start: int) -> dict[str, int]:
+        """Start of a collective on each rank that runs it: see starts_of_collective."""
+        return starts_of_collective(self._run, span, name, start)
 
 
 class StripCache:

@@ -48,6 +48,11 @@ class Derived:
         """The parts by name of their slices."""
         return {name_of(row.id, one.id): one for row in self.rows if isinstance(row, SliceRow) for one in row.parts}
 
+    @property
+    def size(self) -> int:
+        """Number of slices and values."""
+        return self.timeline.slice_count + len(self.timeline.curves.time)
+
     def row_of(self, slice_id: int) -> tuple[SliceRow, int]:
         """(row, index in the row) of a slice of the timeline."""
         track, _ = self.timeline.place(slice_id)

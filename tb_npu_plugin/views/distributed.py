@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Optional, TypedDict, cast
 
+import numpy as np
+
 from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
@@ -14,6 +16,7 @@ from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, a
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.link_files import LINK_TABLES
@@ -22,6 +25,7 @@ from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
 from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
+from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 
 
 class LinkJson(TypedDict):
@@ -81,12 +85,15 @@ class DistributedJson(TypedDict):
     avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport,
     size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets,
     average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS).
+    Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole.
+    Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are
+    of whole steps or captures, are left out.
     """
 
     ranks: list[RankStateJson]
     """Ranks that are read, then the others with a reason."""
     steps: list[Optional[str]]
-    """Steps of all ranks; null: ranks without marked steps."""
+    """Steps of all ranks; null: ranks without marked steps. Empty for a time range."""
     budgets: list[RankBudget]
     """One for each rank, device and step."""
     groups: list[str]
@@ -114,10 +121,13 @@ def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
     spans = sorted(source.spans, key=_order)
     run = RunCommunication(spans)
-    budgets = budgets_of_ranks(run)
-    links = _links(spans, run.ranks)
-    steps = {budget.step for budget in budgets} | {link["step"] for link in links}
+    range_ns = time_range(source.params)
+    budgets = budgets_of_ranks(run) if range_ns is None else budgets_in(run, *range_ns)
+    links = _links(spans, run.ranks) if range_ns is None else []
+    steps = {one.step for one in budgets if range_ns is None} | {link["step"] for link in links}
     found, more = cluster(spans)
+    if found is not None:
+        check_no_range(source.params)
     data: DistributedJson = {
         "ranks": [_state(span) for span in spans],
         "steps": sorted(steps, key=lambda step: (step is None, natural_key(step or ""))),
@@ -126,12 +136,12 @@ def build(source: ViewInput) -> ViewResult:
         "links": links,
         "op_types": sorted({link["op_type"] for link in links if link["op_type"] is not None}),
         "world_size": run.world_size,
-        "late_peers": late_peers(run),
-        "arrivals": arrivals_of(run),
+        "late_peers": late_peers(run) if range_ns is None else [],
+        "arrivals": arrivals_of(run, range_ns),
         "clocks": clocks_of(run),
         "cluster": found,
     }
-    return ViewResult(data, {**_tables(run), **more}, min((span.base_ns for span in spans), default=0))
+    return ViewResult(data, {**_tables(run, range_ns), **more}, min((span.base_ns for span in spans), default=0))
 
 
 def _order(span: SpanData) -> tuple[bool, int, str, int]:
@@ -172,20 +182,25 @@ def _groups(spans: Sequence[SpanData]) -> list[str]:
     return sorted(group for group in found if group is not None)
 
 
-def _tables(run: RunCommunication) -> dict[str, ViewTable]:
+def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[str, ViewTable]:
     ops, transports = [], []
     for at, line in enumerate(run.lines):
-        if line.comm_ops is not None:
-            rank, bandwidth = line.span.capture.rank, line.span.table("comm_bandwidth")
-            waits, latest = run.waits_for_last[at].time, run.names_of_last(at)
-            ops.append(analysis.operators(line.comm_ops, bandwidth, rank, waits, latest))
-    for span in run.spans:
-        if (bandwidth := span.table("comm_bandwidth")) is not None:
-            transports.append(analysis.transports(bandwidth, span.capture.rank))
+        bandwidth, rank = line.span.table("comm_bandwidth"), line.span.capture.rank
+        if line.comm_ops is None:
+            continue
+        rows = np.arange(len(line.comm_ops)) if range_ns is None else run.rows_in(at, *range_ns)
+        waits, latest = run.waits_for_last[at].time[rows], run.names_of_last(at)
+        own = line.comm_ops.take(rows)
+        ops.append(analysis.operators(own, bandwidth, rank, waits, [latest[row] for row in rows.tolist()]))
+        if range_ns is not None and bandwidth is not None:
+            transports.append(analysis.transports(of_operators(bandwidth, own), rank))
+    if range_ns is None:
+        found = [(span.table("comm_bandwidth"), span.capture.rank) for span in run.spans]
+        transports = [analysis.transports(table, rank) for table, rank in found if table is not None]
     return {
         "ops": ViewTable(concat(analysis.OPS_COLUMNS, ops), "elapse_ns"),
         "transports": ViewTable(concat(analysis.TRANSPORT_COLUMNS, transports), "size_bytes"),
-        **_link_use(run.spans),
+        **(_link_use(run.spans) if range_ns is None else {}),
     }
 
 
@@ -204,4 +219,5 @@ VIEW = View(
     build=build,
     with_trace=True,
     contract=DistributedJson,
+    params=(WITHIN,),
 )

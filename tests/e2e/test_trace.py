@@ -253,6 +253,9 @@ def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
     inside_calls = sum("ProfilerStep#" not in s["name"] for s in calls)
     found = csv.DictReader(plugin.download(plugin.main.get_by_text("CSV ↓")).decode().splitlines())
     assert sum(int(row["calls"]) for row in found) == inside_calls
+    plugin.switch("distributed")
+    expect(plugin.card("Device by rank")).to_be_visible()
+    expect(plugin.card("Links")).to_contain_text("Unknown for a range")
     plugin.switch("kernel")
     plugin.frame.locator(".range-chip button").click()
     expect(table).to_have_attribute("aria-rowcount", str(len(rows) + 1))

@@ -8,10 +8,10 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator
+from playwright.sync_api import Locator, expect
 
 from tests.e2e.conftest import Open, Plugin
-from tests.e2e.timeline import drag_range, param, settled, slices, trace
+from tests.e2e.timeline import drag_range, param, ranks_settled, settled, slices, trace
 from tests.support.cli import run
 
 #: Answers PING as ui.perfetto.dev does, and shows what it got.
@@ -60,6 +60,21 @@ def test_the_range_is_a_file_and_opens_in_perfetto(open_plugin: Open, demo_serve
     assert json.loads(opened["text"])["traceEvents"] == saved["traceEvents"]
     assert "rank" in opened["title"] and opened["fileName"].endswith(".json")
     plugin.page.context.unroute_all()
+
+
+def test_the_range_of_several_ranks_is_one_file(open_plugin: Open, demo_server: str, tmp_path: Path) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place, **{"trace.ranks": "all"})
+    expect(plugin.frame.locator(".rank-strip-name.slow")).to_have_count(1)  # all traces are read
+    ranks_settled(plugin)
+    saved = json.loads(plugin.download(entry(plugin, "Range of 8 ranks as a Chrome trace")))
+    processes = {one["args"]["name"] for one in saved["traceEvents"] if one["name"] == "process_name"}
+    assert {name.split(" · ")[0] for name in processes} == {f"rank {rank}" for rank in range(8)}
+    assert "metadata" not in saved, "nothing is missing"
+    command = shlex.split(plugin.frame.locator(".trace-file code").inner_text())
+    assert run(*command[1:-1], tmp_path / "window.json").returncode == 0
+    assert json.loads((tmp_path / "window.json").read_text()) == saved
 
 
 def test_the_picture_has_the_pixels_of_the_timeline(open_plugin: Open, demo_server: str) -> None:

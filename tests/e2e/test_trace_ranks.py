@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
@@ -324,3 +325,50 @@ def hits_are_sorted_by_rank(plugin: Plugin, counter: Locator) -> None:
     frame.get_by_role("button", name="None", exact=True).click()
     plugin.page.keyboard.press("Escape")
     expect(counter).not_to_contain_text("ranks")
+
+
+def test_tasks_of_a_collective_on_all_ranks(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server)
+    place = plugin.span_of("transformer_slow_rank")
+    plugin.open("trace", **place)
+    settled(plugin)
+    plugin.frame.get_by_placeholder("Search slices").fill("hcom_allReduce__587_1_1")
+    plugin.page.keyboard.press("Enter")
+    plugin.frame.get_by_role("tab", name="Matches").click()
+    plugin.frame.locator('[data-table="timeline.hits"] .data-row.body', has_text="Communication ·").first.click()
+    read = plugin.frame.get_by_role("button", name="Read them")
+    ready = plugin.frame.get_by_text("8 of 8 ranks")
+    ready.or_(read).first.wait_for()
+    if read.is_visible():  # the traces of a small run are read in the background
+        read.click()
+    ready.wait_for()
+    tasks = plugin.frame.locator('[data-table="timeline.collective"]')
+    expect(tasks).to_have_attribute("aria-rowcount", str(8 * 74 + 1))
+    tasks.locator(".data-row.body", has_text="rank 7").first.click()
+    ranks_settled(plugin)
+    expect(panel(plugin)).to_contain_text("rank 7 · Communication · Plane")
+    assert plugin.frame.get_by_role("button", name="Hide the rows of rank 7").is_visible()
+
+
+def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> None:
+    plugin = open_plugin(demo_server, height=1100)
+    place = plugin.span_of("transformer_slow_rank")
+    (run,) = (run for run in plugin.catalog()["runs"] if run["id"] == place["run"])
+    (five,) = (worker["spans"][0]["id"] for worker in run["workers"] if worker["rank"] == 5)
+    asked: list[str] = []
+    plugin.page.on("request", lambda request: asked.append(unquote(request.url)))
+    first = 6 * 2**32 + 2**31  # rank 5 is the sixth of the run: the first slice of its derived rows
+    plugin.open("trace", **place, **{"trace.slice": str(first)})
+    expect(panel(plugin)).to_contain_text("rank 5 · Derived · Idle, by cause")
+    ranks_settled(plugin)
+    rows = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
+    assert any(int(row.split("-")[0]) >= 2**19 * 4096 for url in rows for row in derived_rows(url, five))
+    panel(plugin).locator(".facts button.link").first.click()
+    settled(plugin)
+    expect(panel(plugin)).to_contain_text(re.compile("rank 5 · (Ascend Hardware|Python|CANN)"))
+
+
+def derived_rows(url: str, span: str) -> list[str]:
+    """Rows that a request asks of a span."""
+    parts = parse_qs(urlparse(url).query).get("slices", [])
+    return [row for part in parts if part.startswith(span) for row in part.split(":")[-1].split(",")]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.raw import REAL_RUN, Raw, every_result, ms, raw, whole
+from tests.oracle.raw import REAL_RUN, Raw, every_result, ms, ns, raw, whole
 from tests.oracle.shown import show
 from tests.support.fixtures import FIXTURES
 
@@ -57,6 +57,39 @@ def test_bytes_and_bandwidth_count_each_link_once(folder: Path) -> None:
         assert found[key]["bandwidth"] == pytest.approx(size / time, abs=1e-4)
     assert sum(row["size_bytes"] for row in tables["ops"]) == sum(size for size, _ in sums.values())
     assert sum(row["calls"] for row in tables["ops"]) == len(_ops(folder))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_operators_of_a_range(folder: Path) -> None:
+    """Ranges from within the first operator of a third to within the last one of the next third."""
+    ops = []
+    for _, _, op in _ops(folder):
+        time = op["Communication Time Info"]
+        start, elapse = ns(str(time["Start Timestamp(us)"])), ms(time["Elapse Time(ms)"])
+        sizes = [
+            (transport, whole(figures["Transit Size(MB)"], 1_000_000) or 0)
+            for transport, figures in op["Communication Bandwidth Info"].items()
+            if transport != ROLLUP and figures["Transit Size(MB)"]
+        ]
+        ops.append((start, elapse, sizes))
+    starts = sorted(start + elapse // 2 for start, elapse, _ in ops)
+    begin, end = starts[len(starts) // 3], starts[2 * len(starts) // 3] + 1
+    own = [one for one in ops if one[0] < end and one[0] + one[1] > begin]
+    shown = show("distributed", folder, within=f"{begin},{end}")
+    assert sum(row["calls"] for row in shown.tables["ops"]) == len(own) > 0
+    assert sum(row["elapse_ns"] for row in shown.tables["ops"]) == sum(elapse for _, elapse, _ in own)
+    moved: dict[str, int] = defaultdict(int)
+    for transport, size in (one for _, _, sizes in own for one in sizes):
+        moved[transport] += size
+    found: dict[str, int] = defaultdict(int)
+    for row in shown.tables["transports"]:
+        found[row["transport"]] += row["size_bytes"]
+    assert found == moved
+    (budget,) = shown.data["budgets"]
+    assert budget["elapse"] == sum(elapse for _, elapse, _ in own)
+    times = {key: time for key, time in budget["parts"].items() if time is not None}
+    assert not times or sum(times.values()) <= end - begin
+    assert (shown.data["links"], shown.data["steps"], "link_use" in shown.tables) == ([], [], False)
 
 
 @pytest.mark.parametrize("folder", every_result("communication_matrix.json"))

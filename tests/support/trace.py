@@ -46,7 +46,7 @@ def open_trace(events: Any, folder: Path | None = None) -> tuple[Timeline, list[
 
 def search(timeline: Timeline, **params: str) -> Any:
     """Answer of /api/timeline/search for one timeline at its own times."""
-    return search_api.search([search_api.Part("ready", "", Placed(timeline, timeline.base_ns))], params)
+    return search_api.search([search_api.Part("ready", placed=Placed(timeline, timeline.base_ns))], params)
 
 
 def decode(data: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -262,6 +263,28 @@ def test_diff_says_what_changed_and_sets_the_exit_code() -> None:
     conditions = {"step>50%": 0, "idle>5%": 0, "gradient>5%": 2, "step": 2}
     assert {text: run("diff", *sides, "--fail-if", text).returncode for text in conditions} == conditions
     assert run("diff", *reversed(sides), "--fail-if", "step>0%").returncode == 0
+
+
+def test_ranks_are_exported_on_one_clock(tmp_path: Path) -> None:
+    """By hand; by estimated clocks, where the ends of shared collectives agree."""
+    logs, out = FIXTURES / "demo" / "transformer_slow_rank", tmp_path / "ranks.json"
+
+    def ends(ranks: str) -> dict[str, int]:
+        done = run("export-trace", logs, "--ranks", ranks, "--out", out)
+        assert done.returncode == 0, done.stderr
+        events = json.loads(out.read_text(), parse_float=Decimal)["traceEvents"]
+        names = {one["pid"]: one["args"]["name"].split(" · ") for one in events if one["name"] == "process_name"}
+        return {
+            names[one["pid"]][0]: int((one["ts"] + one["dur"]) * 1000)
+            for one in events
+            if one["name"] == "hcom_allReduce__587_1_1" and names[one["pid"]][-1] == "Communication"
+        }
+
+    aligned, recorded, moved = ends("0,5"), ends("0,5=0"), ends("0,5=-8120")
+    assert set(aligned) == {"rank 0", "rank 5"}
+    gaps = [found["rank 5"] - found["rank 0"] for found in (aligned, recorded, moved)]
+    assert abs(gaps[0]) < 10_000 < abs(gaps[1]) and gaps[2] == gaps[1] - 8120
+    assert run("export-trace", logs, "--ranks", "0,99", "--out", out).returncode == 2
 
 
 def test_a_range_of_the_trace_of_a_database_is_exported(tmp_path: Path) -> None:

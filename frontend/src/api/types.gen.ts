@@ -294,6 +294,26 @@ export interface CollectiveEndJson {
   end: number;
 }
 
+/** Answer of /api/timeline/collective. */
+export interface CollectiveJson {
+  /** In the order of `part`. */
+  ranks: CollectiveRankJson[];
+  /** Whether the tables of the ranks match the collective. If not, only the rank of the slice is "ready". */
+  is_matched: boolean;
+  /** Tasks of all ready ranks, by start on the common axis; `total` counts all. */
+  tasks: TableJson;
+}
+
+/** A rank of the request. */
+export interface CollectiveRankJson {
+  /** "unread": its trace or its tables are not read. "absent": it does not run the collective, or its trace lacks it. */
+  state: "ready" | "unread" | "stale" | "absent";
+  /** The collective on this rank; null unless ready. */
+  slice: number | null;
+  /** Number of its tasks. */
+  tasks: number;
+}
+
 /** One column of a table. */
 export interface ColumnJson {
   /** Key of the column in `TableJson.data`. */
@@ -586,11 +606,11 @@ export interface DiffStepJson {
   classes: ClassDifference[];
 }
 
-/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). */
+/** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
 export interface DistributedJson {
   /** Ranks that are read, then the others with a reason. */
   ranks: RankStateJson[];
-  /** Steps of all ranks; null: ranks without marked steps. */
+  /** Steps of all ranks; null: ranks without marked steps. Empty for a time range. */
   steps: (string | null)[];
   /** One for each rank, device and step. */
   budgets: RankBudget[];

@@ -21,6 +21,8 @@ export const en = {
   "table.unknown": "Not recorded",
   "range.chip": "Range: {length} from +{start}",
   "range.clear": "Show all times again",
+  "range.distributed":
+    "Communication operators that overlap it by the clock of their rank, each as a whole. The diagnosis is of the whole run, so it is not shown.",
   "range.kernels": "Kernels that overlap it, each as a whole.",
   "range.memory": "Allocations that were held at some time in it, and its part of the curves.",
   "range.operators": "Operators of the trace that overlap it on the host, each as a whole.",
@@ -57,6 +59,7 @@ export const zh: Record<keyof typeof en, string> = {
   "table.unknown": "未记录",
   "range.chip": "区间：{length}，起点 +{start}",
   "range.clear": "恢复显示全部时间",
+  "range.distributed": "按各 rank 的时钟与区间重叠的通信算子，均按完整耗时计。诊断针对整次运行，此处不显示。",
   "range.kernels": "与区间重叠的 kernel，均按完整耗时计。",
   "range.memory": "区间内任一时刻持有的内存分配，以及曲线的对应部分。",
   "range.operators": "trace 中 Host 侧与区间重叠的算子，均按完整耗时计。",

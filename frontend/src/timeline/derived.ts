@@ -5,8 +5,10 @@ import type { RowProcess } from "./rows";
 
 export const FIRST_DERIVED_TRACK = 2 ** 19;
 export const FIRST_DERIVED_SLICE = 2 ** 31;
-/** Process id of the derived rows. */
+/** Process id of the derived rows of the open rank; those of other ranks end with it. */
 export const DERIVED = "derived";
+
+export const isDerivedProcess = (pid: string): boolean => pid === DERIVED || pid.endsWith(`/${DERIVED}`);
 
 /** Text and colour (a CSS variable) of derived slices, by the name in answers. */
 export type SliceLabels = ReadonlyMap<string, { text: string; color: string }>;

@@ -173,7 +173,7 @@ export class Pointer {
   private clickItem(item: Item, x: number): void {
     const { layoutState } = this.scene;
     if (item.kind === "process") {
-      this.events.layout({ ...layoutState, collapsedProcesses: toggled(layoutState.collapsedProcesses, item.key) });
+      this.events.layout({ ...layoutState, collapsedProcesses: toggled(layoutState.collapsedProcesses, item.fold) });
     } else if (x > this.scene.gutter - PIN_WIDTH - 4) {
       this.events.layout({ ...layoutState, pinned: togglePinned(layoutState.pinned, item.thread) });
     } else {

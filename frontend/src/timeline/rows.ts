@@ -2,7 +2,7 @@
 
 import type { ProcessJson, ThreadJson } from "../api/types.gen";
 import { type Arrangement, inOrder } from "./arrangement";
-import { DERIVED } from "./derived";
+import { DERIVED, isDerivedProcess } from "./derived";
 import { ROWS_PER_TRACK } from "./lanes";
 
 export const HEADER_HEIGHT = 22;
@@ -45,6 +45,8 @@ export interface LayoutState {
 export interface ProcessItem {
   kind: "process";
   key: string;
+  /** See foldKey. */
+  fold: string;
   process: RowProcess;
   collapsed: boolean;
   /** Threads that pass the filter. */
@@ -82,8 +84,14 @@ export interface Bar {
   y: number;
 }
 
+/** Identifies a process; that of derived rows without its name, which depends on the language. */
 export function processKey(process: RowProcess): string {
-  return process.pid === DERIVED ? DERIVED : `${process.name}:${process.pid}`;
+  return isDerivedProcess(process.pid) ? process.pid : `${process.name}:${process.pid}`;
+}
+
+/** Identifies what folds as one: a process; the derived rows of all ranks. */
+export function foldKey(process: RowProcess): string {
+  return isDerivedProcess(process.pid) ? DERIVED : processKey(process);
 }
 
 /** The tracks of the trace that a thread shows. */
@@ -139,8 +147,9 @@ export function layOut(processes: readonly RowProcess[], state: LayoutState): La
       (thread) => !hiddenTracks.has(thread.track) && matches(state.filter, process, thread),
     );
     if (threads.length === 0) continue;
-    const collapsed = state.collapsedProcesses.has(key);
-    items.push({ kind: "process", key, process, collapsed, threads: threads.length, y, height: HEADER_HEIGHT });
+    const fold = foldKey(process);
+    const collapsed = state.collapsedProcesses.has(fold);
+    items.push({ kind: "process", key, fold, process, collapsed, threads: threads.length, y, height: HEADER_HEIGHT });
     y += HEADER_HEIGHT;
     if (collapsed) continue;
     for (const thread of threads) {

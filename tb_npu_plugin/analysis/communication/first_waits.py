@@ -17,7 +17,7 @@ _BETWEEN_TWO = COMM_KINDS[0]
 #: Number of longest waits per rank whose peer is looked up: each reads a part of the trace.
 _MAX_WAITS = 4096
 #: Largest distance of an operator's start in the trace and in the table, ns: files round it to 0.25 us.
-_SAME_START_NS = 1_000_000
+SAME_START_NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class _Rows:
         if len(found) == 1:
             return found[0][1]
         near = min(found, key=lambda one: abs(one[0] - start), default=None)
-        return None if near is None or near[0] == NULL_INT or abs(near[0] - start) > _SAME_START_NS else near[1]
+        return None if near is None or near[0] == NULL_INT or abs(near[0] - start) > SAME_START_NS else near[1]
 
 
 def communicators(timeline: Any) -> Iterator[list[int]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.first_waits import peer_waits
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.tables import IntArray
 
 #: Number of collectives, of ranks of one that are asked for their peers, and of members.
@@ -84,23 +85,24 @@ def clocks_of(run: RunCommunication) -> list[RankClock]:
     ]
 
 
-def arrivals_of(run: RunCommunication) -> list[CollectiveArrivals]:
+def arrivals_of(run: RunCommunication, range_ns: Optional[tuple[int, int]] = None) -> list[CollectiveArrivals]:
     """The collectives with the longest waits at which two arrivals or more are known, in order of time: of each step as many,
-    at most 64."""
-    found = [_arrivals(run, rows) for rows in longest_collectives(run)]
+    at most 64. range_ns: only those that overlap [start, end), ns since the epoch, by the clock of a rank."""
+    found = [_arrivals(run, rows) for rows in longest_collectives(run, range_ns)]
     return [one for one in found if sum(arrival.after is not None for arrival in one.arrivals) > 1]
 
 
-def longest_collectives(run: RunCommunication) -> Iterable[IntArray]:
+def longest_collectives(run: RunCommunication, range_ns: Optional[tuple[int, int]] = None) -> Iterable[IntArray]:
     """Rows of `run.matched` of each of the collectives with the longest waits, in order of time: of each step as many, at most
-    64."""
+    64. range_ns: as in `arrivals_of`."""
     found = run.matched
     waits = run.waits_for_last
     time = np.zeros(len(found.owner), dtype=np.int64)
     for owner, one in enumerate(waits):
         own = found.owner == owner
         time[own] = one.time[found.row[own]]
-    elapse, steps = found.rows.ints("elapse_ns"), found.rows.text("step")
+    start, elapse, steps = found.rows.ints("start_ns"), found.rows.ints("elapse_ns"), found.rows.text("step")
+    is_inside = np.ones(len(start), dtype=bool) if range_ns is None else overlaps(start, elapse, *range_ns)
     order = np.argsort(found.number, kind="stable")
     order = order[found.number[order] >= 0]
     bounds = np.flatnonzero(np.diff(found.number[order], prepend=-1))
@@ -108,12 +110,11 @@ def longest_collectives(run: RunCommunication) -> Iterable[IntArray]:
     by_step: dict[int, list[tuple[int, IntArray]]] = {}
     for rows in collectives:
         score = max(int(time[rows].max()), int(elapse[rows].max() - elapse[rows].min()))
-        if score > 0:
+        if score > 0 and is_inside[rows].any():
             by_step.setdefault(int(steps.codes[rows[0]]), []).append((score, rows))
     each = max(1, _MOST // max(1, len(by_step)))
     chosen = [one for many in by_step.values() for one in sorted(many, key=lambda one: -one[0])[:each]]
     chosen = sorted(chosen, key=lambda one: -one[0])[:_MOST]
-    start = found.rows.ints("start_ns")
     return [rows for _, rows in sorted(chosen, key=lambda one: int(start[one[1]].min()))]
 
 

@@ -13,11 +13,12 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives, align_clocks, match_collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, first_waits
 from tb_npu_plugin.analysis.communication.waiting import PARTS, Waits, split_of_rows, waits_of_ranks
-from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.grouping import Groups, known_sum
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size
 from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of
+from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
@@ -165,16 +166,35 @@ class RunCommunication:
         """By step."""
         return [self._of_line(at, line) for at, line in enumerate(self.lines)]
 
+    def rows_in(self, at: int, start: int, end: int) -> IntArray:
+        """Rows of the collectives of a line that overlap [start, end), ns since the epoch by its clock."""
+        table = self.collectives[at]
+        if table is None:
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(overlaps(table.ints("start_ns"), table.ints("elapse_ns"), start, end))
+
+    def waiting_in(self, at: int, rows: IntArray) -> StepWaiting:
+        """Communication of some collectives of a line."""
+        table, waits, line = self.collectives[at], self.waits_for_last[at], self.lines[at]
+        if table is None:
+            return NO_WAITING
+        sums = {key: known_sum(values[rows]) for key, values in self._parts(line, table, waits).items()}
+        late = self._late_ranks(table, waits, rows[waits.time[rows] > 0], computing_times(line))
+        return StepWaiting(**{key: sums[key] for key in PARTS if key in sums}, waiting_for=tuple(late))
+
+    def _parts(self, line: RankDevice, table: Table, waits: Waits) -> dict[str, IntArray]:
+        """Parts of each collective of a line, ns."""
+        if line.comm_ops is None:
+            return {"waiting": waits.time}
+        return split_of_rows(table, line.span.table("comm_packets"), waits)
+
     def _of_line(self, at: int, line: RankDevice) -> dict[Optional[str], StepWaiting]:
         table, waits = self.collectives[at], self.waits_for_last[at]
         if table is None:
             return {}
-        parts = {"waiting": waits.time}
-        if line.comm_ops is not None:
-            parts = split_of_rows(table, line.span.table("comm_packets"), waits)
         steps = Groups([table.text("step")], len(table))
         names = table.text("step").take(steps.first).tolist()
-        sums = {key: _optional(steps.sum(values)) for key, values in parts.items()}
+        sums = {key: _optional(steps.sum(values)) for key, values in self._parts(line, table, waits).items()}
         waiting = np.flatnonzero(waits.time > 0)
         busy = computing_times(line) if len(waiting) else None
         out = {}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.launches import launches_of, queue_at_launch
 from tb_npu_plugin.schema import trace as words
-from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, PEER, PLANE, SOURCE
+from tb_npu_plugin.schema.trace_events import GROUP, NO_RANK, PEER, PLANE, SIZE, SOURCE, TRANSPORT
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client
 from tb_npu_plugin.tables import NULL_INT, Column, IntArray, Kind, StringColumn, Table
@@ -57,6 +57,8 @@ COLLECTIVE_COLUMNS = (
     Column("source", Kind.INT, "From", "Number of the sending rank in the group, as recorded.", "identity"),
     Column("target", Kind.INT, "To", "Number of the receiving rank in the group, as recorded.", "identity"),
     *_TIMES,
+    Column("size_bytes", Kind.TRAFFIC, "Size", "Bytes of the task, as recorded.", ""),
+    Column("transport", Kind.TEXT, "Transport", "Transport of the task, as recorded.", "identity"),
 )
 
 
@@ -101,7 +103,7 @@ def descent(timeline: Timeline, slice_id: int, is_gone: Callable[[], bool] = lam
 def task_table(timeline: Timeline, found: Descent, limit: int | None = None) -> Table:
     """The first `limit` tasks, by start. Columns: COLLECTIVE_COLUMNS for a collective, else TASK_COLUMNS."""
     tasks = found.tasks[:limit]
-    return _collective_table(timeline, tasks) if found.is_collective else _task_table(timeline, tasks)
+    return collective_table(timeline, tasks) if found.is_collective else _task_table(timeline, tasks)
 
 
 def nested_table(timeline: Timeline, slice_id: int, found: Descent, limit: int) -> tuple[Table, int]:
@@ -267,19 +269,23 @@ def _task_table(timeline: Timeline, tasks: Index) -> Table:
     return Table(TASK_COLUMNS, {**_common(timeline, tasks), "delay": delay, "queue": queue})
 
 
-def _collective_table(timeline: Timeline, tasks: Index) -> Table:
+def collective_table(timeline: Timeline, tasks: Index) -> Table:
+    """Tasks of a collective. Columns: COLLECTIVE_COLUMNS; `start` is ns since the epoch."""
     common = _common(timeline, tasks)
     args = [timeline.args(task)[0] or {} for task in tasks.tolist()]
     planes = [timeline.tracks[track]["name"] for track in np.asarray(common["track"]).tolist()]
-    ranks = {column: np.array([_rank(one.get(key)) for one in args], dtype=np.int64) for column, key in _RANKS}
-    return Table(COLLECTIVE_COLUMNS, {**common, "plane": StringColumn.of(planes), **ranks})
+    numbers = {column: np.array([_number(one.get(key)) for one in args], dtype=np.int64) for column, key in _NUMBERS}
+    for column in ("source", "target"):
+        numbers[column] = np.where(numbers[column] == NO_RANK, NULL_INT, numbers[column])
+    transport = StringColumn.of(str(one[TRANSPORT]) if TRANSPORT in one else None for one in args)
+    return Table(COLLECTIVE_COLUMNS, {**common, "plane": StringColumn.of(planes), **numbers, "transport": transport})
 
 
-_RANKS: Sequence[tuple[str, str]] = (("source", SOURCE), ("target", PEER))
+_NUMBERS: Sequence[tuple[str, str]] = (("source", SOURCE), ("target", PEER), ("size_bytes", SIZE))
 
 
-def _rank(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value != NO_RANK else NULL_INT
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else NULL_INT
 
 
 def _nested_table(timeline: Timeline, selected_row: int, nested: Index, found: Descent) -> Table:

@@ -1,10 +1,11 @@
-"""A range of a timeline as a Chrome trace, which Perfetto and this plugin open."""
+"""A range of the timelines of one or several ranks as a Chrome trace, which Perfetto and this plugin open."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -12,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.scan.args import decode
-from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.matches import Placed
 
 Index = NDArray[np.int64]
 #: Slices, or points of a counter, per piece.
@@ -22,55 +22,100 @@ PIECE = 1 << 15
 _RAW = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def chrome_trace(timeline: Timeline, t0: int, t1: int, tracks: Sequence[int] | None = None) -> Iterator[bytes]:
-    """Pieces of a JSON file with everything that overlaps [t0, t1), each slice as a whole, with arguments, flows between
-    exported slices, and counters. Times in it count from the timeline's base: microseconds since 1970 would lose digits.
+@dataclass(frozen=True)
+class ExportedRank:
+    """A rank in an exported file. name: put before the names of its processes; "" for the only rank."""
 
-    tracks: None for all. Memory does not grow with the range.
+    placed: Placed
+    name: str = ""
+
+
+class ChromeTrace:
+    """A JSON file with everything that overlaps [t0, t1) of the common axis of some ranks: each slice as a whole, with arguments,
+    flows between exported slices, and counters. Its times count from the base of the earliest timeline: microseconds since 1970
+    would lose digits.
+
+    Args:
+        tracks: Of a single rank; None for all.
+        missing: What else the file should have, and why it does not.
     """
-    export = _Export(timeline, t0, t1, range(len(timeline.tracks)) if tracks is None else tracks)
-    yield f'{{"displayTimeUnit":"ns","otherData":{_text(export.about())},"traceEvents":[\n'.encode()
-    separator = ""
-    for events in export.events():
-        if events:
-            yield (separator + ",\n".join(events)).encode("utf-8", "replace")
-            separator = ",\n"
-    yield b"\n]}\n"
+
+    def __init__(
+        self,
+        ranks: Sequence[ExportedRank],
+        t0: int,
+        t1: int,
+        tracks: Sequence[int] | None = None,
+        missing: Sequence[str] = (),
+    ) -> None:
+        self._ranks, self._range, self._missing = ranks, (t0, t1), missing
+        self._origin = min(one.placed.offset for one in ranks)
+        self._exports: list[_Export] = []
+        for rank in ranks:
+            first_process = sum(len(one.processes) for one in self._exports) + 1
+            self._exports.append(_Export(rank, first_process, self._range, tracks, self._origin))
+
+    @property
+    def problems(self) -> list[str]:
+        """What the file lacks, and why. Complete once it is written."""
+        return [*self._missing, *(problem for one in self._exports for problem in one.problems)]
+
+    def pieces(self) -> Iterator[bytes]:
+        """The file. Memory does not grow with the range."""
+        yield f'{{"displayTimeUnit":"ns","otherData":{_text(self._about())},"traceEvents":[\n'.encode()
+        separator = ""
+        for events in (events for one in self._exports for events in one.events()):
+            if events:
+                yield (separator + ",\n".join(events)).encode("utf-8", "replace")
+                separator = ",\n"
+        metadata = f',"metadata":{_text({"problems": self.problems})}' if self.problems else ""
+        yield f"\n]{metadata}}}\n".encode("utf-8", "replace")
+
+    def _about(self) -> dict[str, object]:
+        """What the file is. base_ns: its time 0, ns since the epoch by the clock of the rank."""
+        base = [str(one.placed.zero + self._origin) for one in self._ranks]
+        sources = [one.placed.timeline.source for one in self._ranks]
+        found: dict[str, object] = {
+            "producer": f"tb-npu-plugin {__version__}",
+            "source": sources[0],
+            "base_ns": base[0],
+            "range_ns": ",".join(str(time - self._origin) for time in self._range),
+        }
+        if len(self._ranks) > 1:
+            rows = zip(self._ranks, sources, base)
+            found["ranks"] = [{"name": one.name, "source": source, "base_ns": at} for one, source, at in rows]
+        return found
 
 
 class _Export:
-    """Writes the events of some tracks that overlap [t0, t1)."""
+    """Writes the events of a rank that overlap a range of the common axis, which begins at `origin` in the file."""
 
-    def __init__(self, timeline: Timeline, t0: int, t1: int, tracks: Sequence[int]) -> None:
-        self._timeline, self._t0, self._t1, self._tracks = timeline, t0, t1, tracks
-        self._has_args = True
-        self._processes: dict[tuple[str, str], int] = {}
-        for track in tracks:
-            self._processes.setdefault(self._process_of(track), len(self._processes) + 1)
+    def __init__(
+        self,
+        rank: ExportedRank,
+        first_process: int,
+        window: tuple[int, int],
+        tracks: Sequence[int] | None,
+        origin: int,
+    ) -> None:
+        self._timeline, self._name, offset = rank.placed.timeline, rank.name, rank.placed.offset
+        self._t0, self._t1 = (time - offset for time in window)
+        self._to_file = offset - origin
+        self._tracks = range(len(self._timeline.tracks)) if tracks is None else tracks
+        #: Numbers of its processes in the file.
+        self.processes: dict[tuple[str, str], int] = {}
+        for track in self._tracks:
+            self.processes.setdefault(self._process_of(track), first_process + len(self.processes))
+        #: What could not be written, each once.
+        self.problems: dict[str, None] = {}
         #: (process, thread) of each exported row of the timeline.
         self._places: dict[int, tuple[int, int]] = {}
-
-    def about(self) -> dict[str, str]:
-        """What the file is. Must be called first."""
-        timeline = self._timeline
-        found = {
-            "producer": f"tb-npu-plugin {__version__}",
-            "source": timeline.source,
-            "base_ns": str(timeline.base_ns),
-            "range_ns": f"{self._t0},{self._t1}",
-        }
-        try:
-            with timeline.open_args():
-                return found
-        except (OSError, NotFound) as error:
-            self._has_args = False
-            return {**found, "args": f"not exported: {error}"}
 
     def events(self) -> Iterator[list[str]]:
         """Events as JSON, in pieces."""
         shown = {self._process_of(track): self._timeline.tracks[track] for track in self._tracks}
         for process, track in shown.items():
-            yield self._process(track, self._processes[process])
+            yield self._process(track, self.processes[process])
         for number in self._tracks:
             is_counter = self._timeline.tracks[number]["kind"] == "counter"
             yield from self._counter(number) if is_counter else self._track(number)
@@ -84,7 +129,7 @@ class _Export:
 
     def _process(self, track: dict[str, Any], pid: int) -> list[str]:
         fields = (
-            ("name", "name", track["process"]),
+            ("name", "name", self._named(track["process"])),
             ("labels", "labels", track["label"]),
             ("sort_index", "sort_index", pid),
         )
@@ -95,7 +140,7 @@ class _Export:
 
     def _track(self, track: int) -> Iterator[list[str]]:
         """Slices of a track. Viewers nest the slices of a thread: where they overlap partially, each row is a thread."""
-        rows, pid = self._timeline.rows, self._processes[self._process_of(track)]
+        rows, pid = self._timeline.rows, self.processes[self._process_of(track)]
         first = int(rows.track_row[track])
         own = range(first, int(rows.track_row[track + 1]))
         is_nested = all(self._is_nested(row) for row in own[1:])
@@ -131,7 +176,9 @@ class _Export:
         for one in np.unique(timeline.category[ids]).tolist():
             if one >= 0:
                 categories[one] = f',"cat":{_text(timeline.category_name(one))}'
-        args = timeline.args_bytes(ids) if self._has_args else [b""] * len(ids)
+        args, problem = timeline.args_bytes(ids)
+        if problem:
+            self.problems[self._named(f"arguments not exported: {problem}")] = None
         columns = zip(
             code.tolist(),
             timeline.rows.start[ids].tolist(),
@@ -140,14 +187,14 @@ class _Export:
             args,
         )
         return [
-            f'{{"ph":"X","name":{names[name]},"pid":{pid},"tid":{tid},"ts":{_us(start)},"dur":{_us(dur)}'
+            f'{{"ph":"X","name":{names[name]},"pid":{pid},"tid":{tid},"ts":{self._us(start)},"dur":{_us(dur)}'
             f"{categories[category]}{_args(data)}}}"
             for name, start, dur, category, data in columns
         ]
 
     def _counter(self, track: int) -> Iterator[list[str]]:
         shown, curves = self._timeline.tracks[track], self._timeline.curves
-        pid = self._processes[self._process_of(track)]
+        pid = self.processes[self._process_of(track)]
         event = f'{{"ph":"C","name":{_text(shown["name"])},"pid":{pid},"ts":'
         for name, _, begin, end in shown["series"]:
             time = curves.time[begin:end]
@@ -157,7 +204,11 @@ class _Export:
             for first in range(low, high, PIECE):
                 part = slice(first, min(first + PIECE, high))
                 points = zip(curves.time[part].tolist(), curves.value[part].tolist())
-                yield [f'{event}{_us(at)},"args":{{{key}:{value!r}}}}}' for at, value in points if math.isfinite(value)]
+                yield [
+                    f'{event}{self._us(at)},"args":{{{key}:{value!r}}}}}'
+                    for at, value in points
+                    if math.isfinite(value)
+                ]
 
     def _flows(self, row: int) -> Iterator[list[str]]:
         """Flows from the slices of a row to exported slices."""
@@ -180,12 +231,20 @@ class _Export:
                     place = self._places.get(target_row)
                     if place is None or start >= self._t1 or start + max(dur, 1) <= self._t0:
                         continue
-                    number = f'"id":"{one}-{to}"'
-                    events.append(f'{{"ph":"s",{fields},{number},"pid":{pid},"tid":{tid},"ts":{_us(at)}}}')
+                    number = f'"id":"{pid}-{one}-{to}"'
+                    events.append(f'{{"ph":"s",{fields},{number},"pid":{pid},"tid":{tid},"ts":{self._us(at)}}}')
                     events.append(
-                        f'{{"ph":"f","bp":"e",{fields},{number},"pid":{place[0]},"tid":{place[1]},"ts":{_us(start)}}}'
+                        f'{{"ph":"f","bp":"e",{fields},{number},"pid":{place[0]},"tid":{place[1]},"ts":{self._us(start)}}}'
                     )
                 yield events
+
+    def _named(self, text: str) -> str:
+        """With the name of the rank."""
+        return f"{self._name} · {text}" if self._name else text
+
+    def _us(self, time: int) -> str:
+        """A time of the timeline in the file."""
+        return _us(time + self._to_file)
 
 
 def _text(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -184,34 +184,48 @@ class Timeline:
         try:
             with self.open_args() as file:
                 found = decode(file.read(offset, length))
-        except NotFound as error:
-            return None, error.message
-        except OSError as error:
-            return None, Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
+        except (NotFound, OSError) as error:
+            return None, self._unreadable(error)
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
 
-    def args_bytes(self, ids: Index) -> list[bytes]:
-        """Args of slices as the file has them, read in file order; b"" where a slice has none, or the file cannot be read."""
+    def args_bytes(self, ids: Index) -> tuple[list[bytes], str]:
+        """(args of slices as the file has them, read in file order; "") or (b"" for each, why they cannot be read). b"" also where
+        a slice has none."""
         begin, length = self.args_bounds(ids)
         order = np.argsort(begin, kind="stable")
         found = [b""] * len(ids)
-        with suppress(NotFound, OSError), self.open_args() as file:
-            for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
-                found[place] = data
-        return found
+        try:
+            with self.open_args() as file:
+                for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
+                    found[place] = data
+        except (NotFound, OSError) as error:
+            return [b""] * len(ids), self._unreadable(error)
+        return found, ""
 
     def args_of(self, ids: Index) -> Iterator[dict[str, Any] | None]:
-        """Args of slices with plain numbers; {} where a slice has none, None where they are not an object."""
-        return (read_object(data) if data else {} for data in self.args_bytes(ids))
+        """Args of slices with plain numbers; {} where a slice has none, or the file cannot be read; None where they are not an
+        object."""
+        return (read_object(data) if data else {} for data in self.args_bytes(ids)[0])
+
+    def _unreadable(self, error: NotFound | OSError) -> str:
+        """Why args cannot be read."""
+        if isinstance(error, NotFound):
+            return error.message
+        return Message("error.file_unreadable", file=self.source, reason=error.strerror or str(error))
 
     @contextmanager
     def open_args(self) -> Iterator[ArgsFile]:
-        """The file that holds the args. Raises OSError; NotFound if the trace changed since it was read."""
+        """The file that holds the args. Raises OSError; NotFound if the trace changed since it was read, also if it changes within
+        the block."""
         blob = bool(self._meta["args_blob"])
         with ArgsFile(self._folder / ARGS_BLOB if blob else self._trace) as file:
-            if not blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
-                raise NotFound(Message("error.file_changed", file=self.source), Message("hint.file_changed"))
+            self._check_unchanged(file, blob)
             yield file
+            self._check_unchanged(file, blob)
+
+    def _check_unchanged(self, file: ArgsFile, is_blob: bool) -> None:
+        if not is_blob and file.stamp() != (self._meta["source_size"], self._meta["source_mtime_ns"]):
+            raise NotFound(Message("error.file_changed", file=self.source), Message("hint.file_changed"))
 
     def args_bounds(self, ids: Index) -> tuple[Index, Index]:
         """(offset, length) of the args of slices in that file; offset -1: no args."""

@@ -11,7 +11,10 @@ from tb_npu_plugin.analysis.communication.clocks import align_clocks, match_coll
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
 from tb_npu_plugin.analysis.communication.lateness import collectives_of
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows, waits_of_ranks
+from tb_npu_plugin.analysis.run.arrivals import arrivals_of
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
+from tb_npu_plugin.analysis.run.time_range import budgets_in
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.span import TestSpan, table_of
 
@@ -183,3 +186,22 @@ def test_clocks_come_from_kernels_where_communication_files_convert_the_clock_in
     assert RunCommunication(ranks).clocks[1].offset == 14_516
     del ranks[1].tables["kernels"]
     assert RunCommunication(ranks).clocks[1].offset == -20_350
+
+
+def test_a_range_counts_the_collectives_that_overlap_it_by_the_clock_of_each_rank() -> None:
+    """The second rank arrives 20 ms late at the first and the third collective; the fourth has no known time."""
+    spans = [
+        TestSpan({"comm_ops": ops([*times, None], clock)}, Capture(rank=rank))
+        for rank, times, clock in ((0, THREE, 0), (1, [20, 9, 10], 0))
+    ]
+    run = RunCommunication(spans)
+    third = 3 * END - 15 * MS, 3 * END - 11 * MS  # rank 1 begins 10 ms before the end, so only rank 0 is in it
+    first, second = budgets_in(run, *third)
+    assert (first.elapse, first.waiting, first.step, first.stage) == (30 * MS, 20 * MS, None, None)
+    assert [(one.rank, one.time) for one in first.waiting_for] == [(1, 20 * MS)]
+    assert (second.elapse, second.waiting, second.waiting_for) == (None, None, ())
+    (arrival,) = arrivals_of(run, third)
+    assert (arrival.operator, arrival.wait) == ("allReduce_2", 20 * MS)
+    assert arrivals_of(run, (3 * END, 4 * END)) == []
+    everything = budgets_in(run, 0, 9 * END)
+    assert [one.elapse for one in everything] == [79 * MS, 39 * MS]

@@ -11,6 +11,7 @@ import pytest
 
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline import export
+from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.support.trace import event, flow, metadata, open_trace
 
@@ -115,5 +116,48 @@ def test_a_trace_that_changed_is_exported_without_arguments(timeline: Timeline, 
     (path,) = tmp_path.rglob("trace_view.json")
     path.write_bytes(path.read_bytes() + b" ")
     found = exported(timeline)
-    assert "changed" in found["otherData"]["args"]
+    (problem,) = found["metadata"]["problems"]
+    assert "changed" in problem
     assert not [one for one in found["traceEvents"] if one["ph"] == "X" and "args" in one]
+
+
+def test_a_trace_that_changes_meanwhile_says_what_the_file_lacks(
+    timeline: Timeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "PIECE", 2)
+    (path,) = tmp_path.rglob("trace_view.json")
+    trace = export.ChromeTrace([export.ExportedRank(Placed(timeline, timeline.base_ns))], 0, 10**12)
+    pieces = trace.pieces()
+    begun = next(pieces)
+    while b'"outer"' not in begun:
+        begun += next(pieces)
+    path.write_bytes(path.read_bytes() + b" ")
+    found = json.loads(begun + b"".join(pieces))
+    (problem,) = found["metadata"]["problems"]
+    assert "arguments not exported" in problem and "changed" in problem
+    assert [one["args"]["n"] for one in found["traceEvents"] if one["name"] == "outer"] == [12345678901234567890]
+
+
+def test_ranks_of_one_file_are_processes_of_their_own_on_one_clock(timeline: Timeline, tmp_path: Path) -> None:
+    """700 ns are taken from the times of the second rank."""
+    ranks = [
+        export.ExportedRank(Placed(timeline, timeline.base_ns + added), name)
+        for name, added in (("rank 0", 0), ("rank 1", 700))
+    ]
+    found = json.loads(b"".join(export.ChromeTrace(ranks, -700, 10**9).pieces()))
+    assert [int(one["base_ns"]) - timeline.base_ns for one in found["otherData"]["ranks"]] == [-700, 0]
+    (tmp_path / "again").mkdir()
+    again = open_trace(found["traceEvents"], tmp_path / "again")[0]
+    own = slices(timeline)
+    moved = [(name, start + shift - timeline.base_ns, *rest) for name, start, *rest in own for shift in (700, 0)]
+    assert slices(again) == sorted(moved)
+    names = {track["process"] for track in timeline.tracks}
+    assert {track["process"] for track in again.tracks} == {
+        f"{rank} · {name}" for rank in ("rank 0", "rank 1") for name in names
+    }
+    ends = [(start + shift, name) for start, name in flow_ends(timeline) for shift in (0, 700)]
+    assert sorted(flow_ends(again)) == sorted(ends), "flows of one rank do not lead to another"
+    left_out = export.ChromeTrace(ranks, 60_000, 61_000, missing=["rank 2 · not exported"])
+    some = json.loads(b"".join(left_out.pieces()))
+    count = sum(one["name"] == "outer" for one in some["traceEvents"])
+    assert (count, some["metadata"]["problems"]) == (2, ["rank 2 · not exported"])

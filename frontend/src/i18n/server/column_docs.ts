@@ -252,6 +252,8 @@ export const COLUMN_DOCS = {
     "从 Host 侧下发开始到任务开始的时间；小于 0 按 0 计。未记录下发时未知。",
   "Name of the slice.": "slice 的名称。",
   "Number of the receiving rank in the group, as recorded.": "接收方 rank 在通信组内的编号，按记录原样给出。",
+  "Bytes of the task, as recorded.": "任务的字节数，按记录原样给出。",
+  "Transport of the task, as recorded.": "任务的传输方式，按记录原样给出。",
   "Number of the sending rank in the group, as recorded.": "发送方 rank 在通信组内的编号，按记录原样给出。",
   "Number of the slice.": "slice 的编号。",
   "Plane of the task.": "任务所在的 plane。",

@@ -9,6 +9,8 @@ interface Props {
   title: string;
   subtitle: string;
   help: string;
+  /** Why a rank has no figures, if not because of its files. */
+  none?: string | undefined;
   /** Name of the saved files. */
   name: string;
   lines: readonly RankLine[];
@@ -27,7 +29,7 @@ const CLOSE_FROM = 12;
 
 /** One bar per rank, all on the same scale. */
 export function RankBars(props: Props) {
-  const { title, subtitle, help, lines, chosen } = props;
+  const { title, subtitle, help, lines, chosen, none = t("distributed.none.figures") } = props;
   const bars = barsOf(lines, props.partsOf, props.isLongestFirst);
   const whole = Math.max(1, ...bars.map(({ parts }) => parts.reduce((sum, part) => sum + (part.value ?? 0), 0)));
   const totals = bars.map((bar) => bar.total);
@@ -36,7 +38,7 @@ export function RankBars(props: Props) {
   if (isRead && totals.every((total) => total === null)) {
     return (
       <Card title={title} help={help} class={props.isWide ? "" : "span-6"}>
-        <Empty text={t("distributed.none.figures")} />
+        <Empty text={none} />
       </Card>
     );
   }
@@ -63,7 +65,7 @@ export function RankBars(props: Props) {
             </span>
             {total === null ? (
               <span class="muted ellipsis" data-tip-cut>
-                {whyEmpty(line)}
+                {whyEmpty(line, none)}
               </span>
             ) : (
               <StackedBar thin whole={whole} parts={parts} />
@@ -90,8 +92,8 @@ function figure(total: number | null, unit: format.Unit): string {
 }
 
 /** The reason why a rank has no bar. */
-function whyEmpty({ state, figures }: RankLine): string {
-  if (state.state === "ready") return figures ? t("distributed.none.figures") : t("distributed.none.step");
+function whyEmpty({ state, figures }: RankLine, none: string): string {
+  if (state.state === "ready") return figures ? none : t("distributed.none.step");
   const text = t(`distributed.state.${state.state}`);
   return state.reason ? `${text}: ${textOf(state, "reason")}` : text;
 }

@@ -67,6 +67,13 @@ export const en = {
   "distributed.none.figures": "The files do not hold these figures.",
   "distributed.none.step": "nothing in this step",
   "distributed.none.links": "No links of this kind in this step.",
+  "distributed.none.range": "No communication operator of known time overlaps the range.",
+  "distributed.range": "in the range",
+  "distributed.range.budget": "Device by rank",
+  "distributed.range.budget.help":
+    "What the device of each rank did in the range, by the clock of the rank. The figure is the time from its first to its last task inside the range.",
+  "distributed.range.links":
+    "Unknown for a range: the files hold links as totals of a step, and the use of the links as that of the whole capture.",
 };
 
 export const zh: Record<keyof typeof en, string> = {
@@ -134,4 +141,10 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.none.figures": "文件中没有这些数值。",
   "distributed.none.step": "该 step 中没有数据",
   "distributed.none.links": "该 step 中没有这类链路。",
+  "distributed.none.range": "没有已知时间的通信算子与该区间重叠。",
+  "distributed.range": "区间内",
+  "distributed.range.budget": "各 rank 的 Device 耗时",
+  "distributed.range.budget.help":
+    "区间内各 rank 的 Device 在做什么，按该 rank 的时钟计。数值为该 rank 的首个任务到末个任务之间落在区间内的时间。",
+  "distributed.range.links": "区间内未知：文件中的链路数据为每个 step 的合计，链路使用率为整个采集的统计。",
 };

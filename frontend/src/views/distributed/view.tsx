@@ -1,8 +1,9 @@
+import type { Query } from "../../api/client";
 import type { DistributedJson, TableJson, ViewJson } from "../../api/types.gen";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { freshJobs } from "../../state/progress";
-import { useView } from "../../state/use_view";
+import { useAccepted, useView } from "../../state/use_view";
 import {
   budgetParts,
   Card,
@@ -10,11 +11,13 @@ import {
   DiagnosisCard,
   Empty,
   MissingList,
+  RangeChip,
   RunProgress,
   Segments,
   Select,
   ViewFrame,
   type Where,
+  WITHIN,
 } from "../../widgets";
 import type { ViewProps } from "../view";
 import { Arrivals, arrivalsOf } from "./arrivals";
@@ -26,30 +29,36 @@ import { Trajectory } from "./trajectory";
 
 /** All ranks of a run: steps, communication, links. */
 export function DistributedView({ selection }: ViewProps) {
-  const view = useView<DistributedJson>("distributed", { run: selection.run });
+  const view = useView<DistributedJson>("distributed", { run: selection.run, within: param(WITHIN) });
+  useAccepted(view, WITHIN);
   return (
-    <ViewFrame view={view}>
-      {(data, answer) => <Distributed data={data} answer={answer} run={selection.run} />}
-    </ViewFrame>
+    <>
+      <RangeChip view={view} about={t("range.distributed")} />
+      <ViewFrame view={view}>
+        {(data, answer) => <Distributed data={data} answer={answer} query={view.query} run={selection.run} />}
+      </ViewFrame>
+    </>
   );
 }
 
 interface Props {
   data: DistributedJson;
   answer: ViewJson;
+  query: Query;
   run: string;
 }
 
-function Distributed({ data, answer, run }: Props) {
-  const step = ranks.chosenStep(data, param("d.step"));
+function Distributed({ data, answer, query, run }: Props) {
+  const isRange = param(WITHIN) !== "";
+  const step = isRange ? ranks.ALL_STEPS : ranks.chosenStep(data, param("d.step"));
   const lines = ranks.rankLines(data, step);
   const isLongestFirst = param("d.order") === "time";
   const chosen = lines.find((line) => line.id === param("d.rank")) ?? null;
   const onChoose = (line: ranks.RankLine) => setParams({ "d.rank": line.id === chosen?.id ? null : line.id });
-  const stepText = stepName(step);
+  const stepText = isRange ? t("distributed.range") : stepName(step);
   const where = [...stepWhere(data, step), ...rankWhere(chosen)];
   const isSilent = !ranks.hasCommunication(data);
-  const shared = { answer, run, step, where, chosen, isSilent };
+  const shared = { answer, query, step, where, chosen, isSilent };
   const links = ranks.linksOf(data, step);
   // Results with a trajectory have no budget: the trajectory replaces it.
   const hasBudget = data.cluster === null || data.budgets.some((budget) => budget.stage !== null);
@@ -63,17 +72,17 @@ function Distributed({ data, answer, run }: Props) {
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
-      <DiagnosisCard run={run} />
+      {!isRange && <DiagnosisCard run={run} />}
       <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
       {data.cluster && answer.tables.trajectory && (
-        <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={{ run }} baseNs={answer.base_ns} />
+        <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={query} baseNs={answer.base_ns} />
       )}
       {isSilent && <NoCommunication data={data} />}
       {hasBudget && (
         <RankBars
-          title={t("distributed.budget")}
+          title={t(isRange ? "distributed.range.budget" : "distributed.budget")}
           subtitle={stepText}
-          help={t("distributed.budget.help")}
+          help={t(isRange ? "distributed.range.budget.help" : "distributed.budget.help")}
           name="step-by-rank"
           lines={lines}
           partsOf={budgetParts}
@@ -88,6 +97,7 @@ function Distributed({ data, answer, run }: Props) {
           title={t("distributed.split")}
           subtitle={stepText}
           help={t("distributed.split.help")}
+          none={isRange ? t("distributed.none.range") : undefined}
           name="communication-by-rank"
           lines={lines}
           partsOf={communicationParts}
@@ -99,6 +109,11 @@ function Distributed({ data, answer, run }: Props) {
       <Arrivals data={data} collectives={collectives} isWide={isMatrixWide && halves % 2 === 1} />
       {data.links.length > 0 && <LinkMatrix data={data} links={links} />}
       <RankTable name="transports" {...shared} columns={[...keys, ...TRANSPORTS]} isWide={isWide} />
+      {isRange && (
+        <Card title={t("distributed.links")}>
+          <Empty text={t("distributed.range.links")} />
+        </Card>
+      )}
       <RankTable name="link_use" {...shared} where={rankWhere(chosen)} columns={LINK_USE} isWide />
       <RankTable name="ops" {...shared} columns={[...keys, ...OPS]} bar="elapse_ns" />
     </div>
@@ -184,6 +199,7 @@ function stepName(step: string): string {
 function NoCommunication({ data }: { data: DistributedJson }) {
   const isRead = data.ranks.every((rank) => rank.state !== "reading");
   const text = data.ranks.length > 1 ? "distributed.none.communication" : "distributed.none.single";
+  if (param(WITHIN)) return <Card title={t("distributed.none.title")}>{t("distributed.none.range")}</Card>;
   return <Card title={t("distributed.none.title")}>{isRead ? t(text) : t("distributed.none.yet")}</Card>;
 }
 
@@ -193,7 +209,7 @@ const COMPARED = [["elapse_ns", "transit_ns", "wait_ns", "sync_ns", "idle_ns"]];
 interface TableProps {
   name: "ops" | "transports" | "link_use";
   answer: ViewJson;
-  run: string;
+  query: Query;
   step: string;
   where: readonly Where[];
   chosen: ranks.RankLine | null;
@@ -205,7 +221,7 @@ interface TableProps {
   isWide?: boolean;
 }
 
-function RankTable({ name, answer, run, step, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
+function RankTable({ name, answer, query, step, where, chosen, isSilent, columns, bar, isWide = false }: TableProps) {
   const table = answer.tables[name];
   if (!table) return null;
   const clear = () => setParams({ "d.rank": null });
@@ -230,7 +246,7 @@ function RankTable({ name, answer, run, step, where, chosen, isSilent, columns, 
       ) : (
         <DataTable
           table={table}
-          query={{ run }}
+          query={query}
           baseNs={answer.base_ns}
           where={where}
           filters={filters}

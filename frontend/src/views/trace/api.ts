@@ -3,6 +3,7 @@
 import { ApiError, apiUrl, getBinary, getJson, isStale, type Query } from "../../api/client";
 import type {
   ChainJson,
+  CollectiveJson,
   CountersJson,
   DerivedJson,
   DescentJson,
@@ -25,6 +26,7 @@ import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows } from "./ranks/row_source";
 import { partsOf, placeHits, placeSearch, type SearchAnswer, type SearchedRank } from "./search/rank_hits";
+import { type CollectiveTasks, placeCollective } from "./selection/collective";
 
 /** What the statistics of a range are grouped by. */
 export type Grouping = "name_row" | "name" | "row";
@@ -44,7 +46,7 @@ export class TimelineApi {
     private readonly onStale: () => void,
     /** Epoch time (ns) of time 0. */
     private readonly base = "0",
-    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload" | "beside"> | null = null,
+    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload" | "beside" | "peersOf"> | null = null,
     private readonly least: () => number = () => 0,
     /** The packings that are shown of a reading of a span. */
     private readonly packingsOf: (span: string, version: string) => string = () => "",
@@ -68,9 +70,10 @@ export class TimelineApi {
     };
   }
 
-  /** Throws an ApiError with status 503 while the server reads what the rows need. */
-  derived(): Promise<DerivedJson> {
-    return this.json("derived", {});
+  /** The derived rows of a rank. Throws an ApiError with status 503 while the server reads what the rows need. */
+  async derived(lane: number): Promise<DerivedJson> {
+    const { span, version } = this.timelineOf(lane) ?? this.open;
+    return this.current(getJson<DerivedJson>("timeline/derived", { span, version }), lane);
   }
 
   /** Steps on the device. Throws an ApiError with status 503 while the server reads what they need. */
@@ -97,6 +100,30 @@ export class TimelineApi {
   async descent(id: number, signal?: AbortSignal): Promise<DescentJson> {
     const lane = await this.laneOf(id);
     return placeDescent(await this.ofSlice("descent", id, lane, signal), lane.offset);
+  }
+
+  /** The tasks of collective `id` on all ranks of its run. */
+  async collective(id: number, signal?: AbortSignal): Promise<CollectiveTasks> {
+    const lane = await this.laneOf(id);
+    const ranks = this.ranksOf(lane, laneOfSlice(id));
+    const query = { part: partsOf(ranks) };
+    return placeCollective(await this.ofSlice<CollectiveJson>("collective", id, lane, signal, query), ranks);
+  }
+
+  /** The same tasks as CSV. */
+  collectiveCsvUrl(id: number): string {
+    const lane = this.timelineOf(laneOfSlice(id)) ?? this.open;
+    const { span, version, offset } = lane;
+    const part = partsOf(this.ranksOf(lane, laneOfSlice(id)));
+    return apiUrl("timeline/collective", { span, version, id: id - offset.slice, part, format: "csv" });
+  }
+
+  /** A rank, then the others of its run. */
+  private ranksOf({ span, version, base, offset }: LaneTimeline, lane: number): SearchedRank[] {
+    return [
+      { lane, span, version, zero: String(BigInt(base) - BigInt(offset.time)) },
+      ...(this.lanes?.peersOf(lane) ?? []),
+    ];
   }
 
   /** All tasks of a descent as CSV. */
@@ -158,13 +185,18 @@ export class TimelineApi {
     return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), by, format: "csv" });
   }
 
-  /** A range as a Chrome trace. */
-  chromeTrace({ start, end }: Range): Promise<ArrayBuffer> {
-    return this.current(getBinary("timeline/export", { ...this.own, t0: start, t1: end }));
+  /** A range as a Chrome trace: of the open rank, or of all ranks that the page shows. */
+  chromeTrace(range: Range, ofRanks: boolean): Promise<ArrayBuffer> {
+    return this.current(getBinary("timeline/export", this.exported(range, ofRanks)));
   }
 
-  chromeTraceUrl({ start, end }: Range): string {
-    return apiUrl("timeline/export", { ...this.own, t0: start, t1: end });
+  chromeTraceUrl(range: Range, ofRanks: boolean): string {
+    return apiUrl("timeline/export", this.exported(range, ofRanks));
+  }
+
+  private exported({ start, end }: Range, ofRanks: boolean): Query {
+    const ranks = ofRanks ? { part: partsOf(this.searched) } : this.own;
+    return { ...ranks, t0: start, t1: end };
   }
 
   /** The search for the slices that the rows show; "": all. */
@@ -200,10 +232,17 @@ export class TimelineApi {
     return found;
   }
 
-  private async ofSlice<T>(route: string, id: number, lane: LaneTimeline, signal?: AbortSignal): Promise<T> {
+  private async ofSlice<T>(
+    route: string,
+    id: number,
+    lane: LaneTimeline,
+    signal?: AbortSignal,
+    more: Query = {},
+  ): Promise<T> {
     const { span, version, offset } = lane;
     const repacked = this.packingsOf(span, version);
-    const answer = getJson<T>(`timeline/${route}`, { span, version, id: id - offset.slice, repacked }, signal);
+    const query = { span, version, id: id - offset.slice, repacked, ...more };
+    const answer = getJson<T>(`timeline/${route}`, query, signal);
     return this.current(answer, laneOfSlice(id));
   }
 

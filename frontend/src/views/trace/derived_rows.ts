@@ -1,71 +1,81 @@
-/** The derived rows of the timeline: loaded when their header is unfolded. */
+/** The derived rows of the ranks on the page: loaded when their header is unfolded. */
 
 import { signal } from "@preact/signals";
 import { ApiError } from "../../api/client";
 import type { DerivedJson, ProcessJson, ThreadJson, TraceJson } from "../../api/types.gen";
 import { t, textOf } from "../../i18n";
 import { DERIVED, FIRST_DERIVED_TRACK, insertDerived, type SliceLabels } from "../../timeline/derived";
-import type { TimelineApi } from "./api";
 
 /** Time (ms) until the next try while the server still reads what the rows need. */
 const RETRY_MS = 1000;
 /** Processes that show the work of an NPU. */
 const DEVICE = ["Ascend Hardware", "Overlap Analysis"];
 
+/** A reading of a span. */
+interface Source {
+  span: string;
+  version: string;
+}
+
 export class DerivedRows {
   readonly labels = signal<SliceLabels>(new Map());
-  private found: DerivedJson | null = null;
-  private request: { api: TimelineApi; done: Promise<void> } | null = null;
+  /** By reading. */
+  private readonly found = signal<ReadonlyMap<string, DerivedJson>>(new Map());
+  private readonly requests = new Map<string, Promise<void>>();
 
-  /** The reading with the derived process: a header, and its rows once they are loaded. */
-  addTo(data: TraceJson): TraceJson {
+  /** The reading of a span with the derived process: a header, and its rows once they are loaded. */
+  addTo(data: TraceJson, span: string): TraceJson {
     const hasDevice = data.processes.some((process) => DEVICE.includes(process.name));
     if (!hasDevice || data.partial !== null) return data;
     const recorded = data.processes.filter((process) => process.pid !== DERIVED);
-    return { ...data, processes: insertDerived(recorded, this.process()) };
+    const derived = this.found.value.get(keyOf({ span, version: data.version }));
+    return { ...data, processes: insertDerived(recorded, processOf(derived)) };
   }
 
-  /** Loads the rows, once for a reading. */
-  async load(api: TimelineApi): Promise<void> {
-    if (this.request?.api === api) return this.request.done;
-    const request = { api, done: this.fetch(api) };
-    this.request = request;
+  /** Loads the rows of a reading, once. */
+  async load(source: Source, ask: () => Promise<DerivedJson>): Promise<void> {
+    const key = keyOf(source);
+    const request = this.requests.get(key) ?? this.fetch(key, ask);
+    this.requests.set(key, request);
     try {
-      await request.done;
+      await request;
     } catch (error) {
-      if (this.request === request) this.request = null; // allow a retry
+      if (this.requests.get(key) === request) this.requests.delete(key); // allow a retry
       throw error;
     }
   }
 
-  /** Forgets the rows: they belong to another reading. */
-  clear(): void {
-    this.found = this.request = null;
-  }
-
   /** Sets the texts in the current language. */
   translate(): void {
-    const labels = this.found?.labels ?? [];
+    const labels = [...this.found.peek().values()].flatMap((one) => one.labels);
     this.labels.value = new Map(labels.map((one) => [one.name, { text: textOf(one, "text"), color: one.color }]));
   }
 
-  /** What a row shows; "" for rows of the trace. */
-  helpOf(track: number): string {
-    const row = this.found?.rows.find((one) => one.track === track);
+  /** What a row shows; "" for rows of the trace. `track`: in the reading. */
+  helpOf(source: Source, track: number): string {
+    const row = this.found
+      .peek()
+      .get(keyOf(source))
+      ?.rows.find((one) => one.track === track);
     return row ? textOf(row, "help") : "";
   }
 
-  private async fetch(api: TimelineApi): Promise<void> {
-    const found = await whenRead(() => api.derived());
-    if (this.request?.api === api) this.found = found;
+  private async fetch(key: string, ask: () => Promise<DerivedJson>): Promise<void> {
+    const derived = await whenRead(ask);
+    this.found.value = new Map([...this.found.peek(), [key, derived]]);
+    this.translate();
   }
+}
 
-  private process(): ProcessJson {
-    const rows = this.found?.rows.map((row) => ({ ...row, name: textOf(row, "name") })) ?? [];
-    const note = t(this.found ? "trace.derived.none" : "trace.derived.loading");
-    const label = this.found ? "" : t("trace.derived.rows");
-    return { name: t("trace.derived"), pid: DERIVED, label, threads: rows.length > 0 ? rows : [emptyRow(note)] };
-  }
+function keyOf({ span, version }: Source): string {
+  return `${span} ${version}`;
+}
+
+function processOf(derived: DerivedJson | undefined): ProcessJson {
+  const rows = derived?.rows.map((row) => ({ ...row, name: textOf(row, "name") })) ?? [];
+  const note = t(derived ? "trace.derived.none" : "trace.derived.loading");
+  const label = derived ? "" : t("trace.derived.rows");
+  return { name: t("trace.derived"), pid: DERIVED, label, threads: rows.length > 0 ? rows : [emptyRow(note)] };
 }
 
 /** A row that only shows its name. */

@@ -8,11 +8,11 @@ import { t, textOf } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import type { Arrangement } from "../../timeline/arrangement";
-import { DERIVED } from "../../timeline/derived";
+import { DERIVED, isDerivedTrack } from "../../timeline/derived";
 import { type Display, FRAME, PACKINGS, type Packing } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
-import { laneOffset } from "../../timeline/lanes";
-import { type LayoutState, processKey, type RowProcess } from "../../timeline/rows";
+import { laneOffset, laneOfTrack } from "../../timeline/lanes";
+import { foldKey, type LayoutState, type RowProcess } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
@@ -99,9 +99,9 @@ export class TraceSession {
     link: LinkState,
     private readonly onStale: () => void,
   ) {
-    this.reading = signal({ data: this.derived.addTo(data), base });
+    this.reading = signal({ data: this.derived.addTo(data, span), base });
     this.ranks = new RanksState(span);
-    this.lanes = new Lanes(this.ranks, () => this.base);
+    this.lanes = new Lanes(this.ranks, () => this.base, this.derived);
     const kept = this.pending.keep(link, data.partial !== null);
     const checked = checkLink(kept, data);
     this.link = checked.link;
@@ -195,8 +195,7 @@ export class TraceSession {
 
   /** Shows another reading: more of the trace, or all of it. Keeps the user's view and selection. */
   renew(data: TraceJson, base: string): void {
-    this.derived.clear();
-    const after = { data: this.derived.addTo(data), base };
+    const after = { data: this.derived.addTo(data, this.span), base };
     const migration = migrateSelection(this.reading.peek(), after);
     const api = this.apiOf(after);
     this.engine?.renew({
@@ -229,14 +228,22 @@ export class TraceSession {
 
   // Derived rows
 
-  /** Loads the derived rows if their header is unfolded. */
-  private async loadDerived(): Promise<void> {
-    const isOpen = !this.layout.peek().collapsedProcesses.has(DERIVED);
-    if (!isOpen || this.data.partial !== null || this.shownFor === this.api) return;
+  /** Loads the derived rows of a rank, by its number, if the page shows some of them. */
+  async loadDerived(lane = 0): Promise<void> {
+    const { collapsedProcesses, pinned } = this.layout.peek();
+    const isPinned = pinned.some((track) => isDerivedTrack(track) && laneOfTrack(track) === lane);
+    const isUnfolded = lane === 0 || this.lanes.isUnfolded(this.readingOf(lane)?.span ?? "");
+    if (isPinned || (isUnfolded && !collapsedProcesses.has(DERIVED))) await this.fetchDerived(lane);
+  }
+
+  /** Loads the derived rows of a loaded rank, by its number. */
+  async fetchDerived(lane: number): Promise<void> {
+    const reading = this.readingOf(lane);
+    if (!reading || reading.partial !== null) return;
     const { api } = this;
     try {
-      await this.derived.load(api);
-      if (api !== this.api || this.shownFor === api) return;
+      await this.derived.load(reading, () => api.derived(lane));
+      if (lane > 0 || api !== this.api || this.shownFor === api) return; // rows of other ranks follow by themselves
       this.shownFor = api;
       this.showDerived();
     } catch (error) {
@@ -266,18 +273,18 @@ export class TraceSession {
     this.engine?.update({ steps });
   }
 
-  /** Unfolds the derived rows, and waits until they are shown. */
-  async openDerived(): Promise<void> {
+  /** Unfolds the derived rows, and waits until those of a rank are shown. */
+  async openDerived(lane: number): Promise<void> {
     const collapsedProcesses = new Set(this.layout.peek().collapsedProcesses);
     if (collapsedProcesses.delete(DERIVED)) this.setLayout({ ...this.layout.peek(), collapsedProcesses });
-    await this.loadDerived();
+    await this.loadDerived(lane);
   }
 
   /** Shows what is loaded of the derived rows, in the current language. */
   showDerived(): void {
     this.derived.translate();
     const { data, base } = this.reading.peek();
-    this.reading.value = { data: this.derived.addTo(data), base };
+    this.reading.value = { data: this.derived.addTo(data, this.span), base };
   }
 
   /** Name of a slice as shown. */
@@ -304,6 +311,16 @@ export class TraceSession {
       return { span: place.span, version: data.version, partial: data.partial, first: laneOffset(number, 0).track };
     });
     return [{ span: this.span, version, partial, first: 0 }, ...others];
+  }
+
+  private readingOf(lane: number) {
+    return this.readings().find(({ first }) => laneOfTrack(first) === lane);
+  }
+
+  /** What a derived row shows; "" for rows of the trace. */
+  helpOf(track: number): string {
+    const reading = this.readingOf(laneOfTrack(track));
+    return reading ? this.derived.helpOf(reading, track - reading.first) : "";
   }
 
   private shownProcesses(): RowProcess[] {
@@ -475,7 +492,7 @@ export class TraceSession {
   }
 
   foldAll(fold: boolean): void {
-    const processes = fold ? this.processes.peek().map(processKey) : [];
+    const processes = fold ? this.processes.peek().map(foldKey) : [];
     this.setLayout({ ...this.layout.peek(), collapsedProcesses: new Set(processes), collapsedTracks: new Set() });
   }
 
@@ -517,7 +534,7 @@ export class TraceSession {
   private helpUnderPointer(): string {
     const { hoverItem, pointer, gutter } = this.engine?.scene ?? {};
     const isOnName = hoverItem && pointer && gutter && pointer.x < gutter;
-    return isOnName ? this.derived.helpOf(hoverItem.thread.track) : "";
+    return isOnName ? this.helpOf(hoverItem.thread.track) : "";
   }
 
   private remember(view: View): void {

@@ -3,7 +3,8 @@
 import { useMemo } from "preact/hooks";
 import type { Query } from "../../api/client";
 import type { ColumnJson, TableJson } from "../../api/types.gen";
-import { absoluteNs } from "../../base/format";
+import { absoluteNs, integer } from "../../base/format";
+import { t } from "../../i18n";
 import { laneOfTrack } from "../../timeline/lanes";
 import { findTrack, processLabel, trackLabel } from "../../timeline/rows";
 import { DataTable } from "../../widgets";
@@ -56,6 +57,12 @@ export function SliceList({ session, name, table, columns, compared = [], isTree
       onOpen={open}
     />
   );
+}
+
+/** Says that the server only sent some of the rows. */
+export function SomeRows({ table: { rows, total } }: { table: TableJson }) {
+  if (rows === total) return null;
+  return <span class="muted">{t("trace.descent.some", { shown: integer(rows), total: integer(total) })}</span>;
 }
 
 /** With names of rows and ranks, and times from the zero of all views. */

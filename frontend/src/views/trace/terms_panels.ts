@@ -65,6 +65,16 @@ export const en = {
   "trace.descent.failed": "What it led to could not be fetched: {message}",
   "trace.descent.event":
     "Waits for an event of another stream. The trace does not record which task recorded the event.",
+  "trace.collective.title": "Tasks of the collective on all ranks",
+  "trace.collective.ranks": "{ready} of {total} ranks",
+  "trace.collective.unread": "Not read: {ranks}.",
+  "trace.collective.read": "Read them",
+  "trace.collective.reading": "Reading: {ranks} …",
+  "trace.collective.failed": "Could not be read: {ranks}.",
+  "trace.collective.absent": "Without this collective: {ranks}.",
+  "trace.collective.unasked": "Not asked for, since the list covers at most 64 ranks: {ranks}.",
+  "trace.collective.unmatched":
+    "Only of this rank: sends and receives are not matched, nor collectives that the ranks recorded in different numbers.",
   "trace.walk.end": "No further task in the list.",
 
   "trace.area.title": "{duration} from {start}",
@@ -138,6 +148,8 @@ export const en = {
   "trace.file.original": "Original trace",
   "trace.file.window": "Range as a Chrome trace ({time})",
   "trace.file.window.about": "The dragged range, else what is visible; all rows",
+  "trace.file.ranks": "Range of {count} ranks as a Chrome trace ({time})",
+  "trace.file.ranks.about": "The ranks that the page shows, each as processes with its name, aligned as on the page",
   "trace.file.perfetto": "Open the range in Perfetto ({time})",
   "trace.file.perfetto.about": "Loads ui.perfetto.dev in a new tab and passes the range to it in this browser",
   "trace.file.perfetto.failed":
@@ -235,6 +247,15 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.descent.csv": "将全部任务导出为 CSV",
   "trace.descent.failed": "无法获取其引起的任务：{message}",
   "trace.descent.event": "等待其他 stream 的 event。trace 未记录该 event 由哪个任务记录。",
+  "trace.collective.title": "集合通信在各 rank 上的任务",
+  "trace.collective.ranks": "{ready} / {total} 个 rank",
+  "trace.collective.unread": "尚未读取：{ranks}。",
+  "trace.collective.read": "读取",
+  "trace.collective.reading": "正在读取：{ranks} …",
+  "trace.collective.failed": "无法读取：{ranks}。",
+  "trace.collective.absent": "没有该集合通信：{ranks}。",
+  "trace.collective.unasked": "未包含（列表最多 64 个 rank）：{ranks}。",
+  "trace.collective.unmatched": "仅本 rank 的任务：发送和接收不作匹配，各 rank 记录次数不同的集合通信也不作匹配。",
   "trace.walk.end": "列表中没有更多任务。",
 
   "trace.area.title": "{duration}，起点 {start}",
@@ -308,6 +329,8 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.file.original": "原始 trace",
   "trace.file.window": "区间导出为 Chrome trace（{time}）",
   "trace.file.window.about": "框选的区间；未框选时为可见区间；包含全部泳道",
+  "trace.file.ranks": "将 {count} 个 rank 的区间导出为 Chrome trace（{time}）",
+  "trace.file.ranks.about": "页面上显示的 rank，各自成为带名称的进程，对齐方式与页面相同",
   "trace.file.perfetto": "在 Perfetto 中打开区间（{time}）",
   "trace.file.perfetto.about": "在新标签页加载 ui.perfetto.dev，并在本浏览器内将区间传给它",
   "trace.file.perfetto.failed":

@@ -89,7 +89,8 @@ test("details of a slice of another rank have the numbers and times of the page"
     previous: null,
     next: 4,
     parent: { id: 1, name: "p" },
-  } as SliceDetailJson;
+    derived: { lines: [], related: [{ role: "r", slice: { id: 9, track: 1, start: 70 } }], late_rank: null, view: "" },
+  } as unknown as SliceDetailJson;
   expect(placeDetail(detail, lane)).toMatchObject({
     id: 3 + 2 * LANE_SLICES,
     track: 4 + 2 * LANE_TRACKS,
@@ -97,6 +98,7 @@ test("details of a slice of another rank have the numbers and times of the page"
     previous: null,
     next: 4 + 2 * LANE_SLICES,
     parent: { id: 1 + 2 * LANE_SLICES },
+    derived: { related: [{ slice: { id: 9 + 2 * LANE_SLICES, track: 1 + 2 * LANE_TRACKS, start: 20 } }] },
   });
   const table = { data: { id: [1, null], start: [60, 70], name: ["a", "b"] } };
   const descent = { nested: table, tasks: table, first: null, last: 60, previous: 2, next: null };
@@ -118,7 +120,7 @@ test("a rank of another run gives its number up when another run is compared", a
   });
   const place = (span: string) => ({ span, worker: span, name: span, run: span, rank: 0 });
   const all = signal([place("a"), place("b")]);
-  const lanes = new Lanes({ span: "a", all, isPlaced: () => true } as never, () => "0");
+  const lanes = new Lanes({ span: "a", all, isPlaced: () => true } as never, () => "0", {} as never);
   const loaded = () => [...lanes.loaded.value].map(([number, lane]) => [number, lane.data.version]);
   await lanes.load(2);
   expect(loaded()).toEqual([[2, "b"]]);

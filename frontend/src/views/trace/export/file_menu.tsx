@@ -25,11 +25,13 @@ export function FileMenu({ session }: { session: TraceSession }) {
 function Entries({ session, close }: { session: TraceSession; close: () => void }) {
   const range = exportedRange(session);
   const time = duration(range.end - range.start);
+  const count = session.lanes.beside().length + 1;
   const name = `trace_${range.start}_${range.end}`;
   const open = () => {
     close();
-    openInPerfetto(() => session.api.chromeTrace(range), titleOf(session), `${name}.json`).catch((error: unknown) =>
-      session.say(error instanceof PerfettoError ? t("trace.file.perfetto.failed") : messageOf(error), false),
+    openInPerfetto(() => session.api.chromeTrace(range, count > 1), titleOf(session), `${name}.json`).catch(
+      (error: unknown) =>
+        session.say(error instanceof PerfettoError ? t("trace.file.perfetto.failed") : messageOf(error), false),
     );
   };
   const savePicture = () => {
@@ -46,10 +48,16 @@ function Entries({ session, close }: { session: TraceSession; close: () => void 
           {session.data.source} · {t("trace.events", { count: integer(session.data.events) })}
         </span>
       </a>
-      <a class="option" href={session.api.chromeTraceUrl(range)} download>
+      <a class="option" href={session.api.chromeTraceUrl(range, false)} download>
         <span>{t("trace.file.window", { time })}</span>
         <span class="muted small">{t("trace.file.window.about")}</span>
       </a>
+      {count > 1 && (
+        <a class="option" href={session.api.chromeTraceUrl(range, true)} download>
+          <span>{t("trace.file.ranks", { time, count })}</span>
+          <span class="muted small">{t("trace.file.ranks.about")}</span>
+        </a>
+      )}
       <button type="button" class="option" onClick={open}>
         <span>{t("trace.file.perfetto", { time })}</span>
         <span class="muted small">{t("trace.file.perfetto.about")}</span>
@@ -76,14 +84,15 @@ function Entries({ session, close }: { session: TraceSession; close: () => void 
   );
 }
 
-/** The dragged range, else what is visible of the trace. */
-function exportedRange({ area, engine, data }: TraceSession): Range {
+/** The dragged range, else what is visible; of one rank, only up to where its trace begins and ends. */
+function exportedRange({ area, engine, data, lanes }: TraceSession): Range {
   const dragged = area.area.value;
   if (dragged) return { start: Math.floor(dragged.start), end: Math.ceil(dragged.end) };
   const view = engine?.scene.view ?? { start: data.start, scale: 0 };
-  const end = view.start + view.scale * (engine?.width ?? 0);
-  const start = Math.max(Math.floor(view.start), data.start);
-  return { start, end: Math.max(Math.min(Math.ceil(end), data.end + 1), start + 1) };
+  const shown = { start: Math.floor(view.start), end: Math.ceil(view.start + view.scale * (engine?.width ?? 0)) };
+  if (lanes.beside().length > 0) return { start: shown.start, end: Math.max(shown.end, shown.start + 1) };
+  const start = Math.max(shown.start, data.start);
+  return { start, end: Math.max(Math.min(shown.end, data.end + 1), start + 1) };
 }
 
 function titleOf({ span }: TraceSession): string {
@@ -91,13 +100,24 @@ function titleOf({ span }: TraceSession): string {
   return place ? `${place.run.label} · ${workerName(place.worker)} · ${place.span.label}` : "NPU";
 }
 
-/** The command that writes the same file; "" if the logdir is not known. Labels may change while the files are read. */
-function commandOf({ span, base }: TraceSession, range: Range): string {
+/**
+ * The command that writes the same file; "" if the logdir is not known, or ranks of several runs are shown. Labels may change
+ * while the files are read.
+ */
+function commandOf({ span, base, lanes, ranks }: TraceSession, range: Range): string {
   const place = places.peek().get(span);
   const logdirs = catalog.peek()?.logdirs ?? [];
-  if (!place || logdirs.length !== 1) return "";
+  const beside = lanes.beside();
+  if (!place || logdirs.length !== 1 || beside.some((one) => ranks.isOther(one.span))) return "";
   const epoch = (time: number) => String(BigInt(base) + BigInt(time));
   const words = [logdirs[0] ?? "", "--run", place.run.label, "--worker", place.worker.id, "--span", place.span.id];
+  const name = (of: string) => {
+    const worker = places.peek().get(of)?.worker;
+    const isOnly = place.run.workers.filter((one) => one.rank === worker?.rank).length === 1;
+    return isOnly && worker?.rank !== null ? worker?.rank : worker?.id;
+  };
+  const workers = [span, ...beside.map((one) => one.span)].map((of) => `${name(of)}=${ranks.shiftOf(of)}`);
+  const shown = beside.length > 0 ? ["--ranks", workers.join(",")] : [];
   const times = ["--start", epoch(range.start), "--end", epoch(range.end), "--out", "window.json"];
-  return ["tb-npu export-trace", ...[...words, ...times].map(shellWord)].join(" ");
+  return ["tb-npu export-trace", ...[...words, ...shown, ...times].map(shellWord)].join(" ");
 }

@@ -23,7 +23,7 @@ const COLUMNS: Record<Grouping, string[]> = {
   row: ["row", ...FIGURES],
 };
 /** Views that can show a range alone. */
-const VIEWS: readonly ViewId[] = ["kernel", "operator", "memory"];
+const VIEWS: readonly ViewId[] = ["kernel", "operator", "memory", "distributed"];
 const SHOWN = ["name_row", "name", "row", "counters", "ranks"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {

@@ -21,6 +21,14 @@ export function followLanes(session: TraceSession): () => void {
       for (const number of needed) if (number > 0) void lanes.load(number);
     }),
     effect(() => {
+      session.layout.value;
+      lanes.unfolded.value;
+      const loaded = [...lanes.loaded.value.keys()];
+      untracked(() => {
+        for (const number of loaded) void session.loadDerived(number);
+      });
+    }),
+    effect(() => {
       const labels = session.derived.labels.value;
       session.engine?.setRows({ processes: session.processes.value, labels });
     }),

@@ -9,6 +9,7 @@ import { originOf } from "../../../timeline/decode";
 import { laneOffset } from "../../../timeline/lanes";
 import { type RowProcess, trackLabel } from "../../../timeline/rows";
 import type { Range } from "../../../timeline/scene";
+import type { DerivedRows } from "../derived_rows";
 import { KEYS } from "../link/link";
 import type { SearchedRank } from "../search/rank_hits";
 import type { RankPlace } from "./choice";
@@ -47,6 +48,7 @@ export class Lanes {
   constructor(
     private readonly ranks: RanksState,
     private readonly base: () => string,
+    private readonly derived: DerivedRows,
   ) {}
 
   stop(): void {
@@ -129,7 +131,8 @@ export class Lanes {
     open: readonly ProcessJson[],
   ): Promise<number | null> {
     const number = this.numberOf(span);
-    const processes = number === 0 ? open : ((await this.load(number))?.data.processes ?? []);
+    const lane = number === 0 ? null : await this.load(number);
+    const processes = number === 0 ? open : lane ? this.derived.addTo(lane.data, span).processes : [];
     const found = processes
       .filter(({ name }) => name === process)
       .flatMap(({ threads }) => threads)
@@ -144,7 +147,7 @@ export class Lanes {
     const rankPlace = this.placeNumber(this.ranks.span);
     if (lanes.length === 0) return open.map((process) => ({ ...process, rankPlace }));
     const others = lanes.flatMap(({ number, place, data }) =>
-      data.processes.map((process) => ({
+      this.derived.addTo(data, place.span).processes.map((process) => ({
         ...placeProcess(process, place.span, laneOffset(number, 0)),
         rank: this.nameOf(place),
         rankPlace: this.placeNumber(place.span),
@@ -170,12 +173,20 @@ export class Lanes {
 
   /** The shown ranks beside the open one, loaded or not, as a search asks for them. */
   beside(): SearchedRank[] {
+    return this.ranks.shown.value.filter(({ span }) => span !== this.ranks.span).map((place) => this.asked(place));
+  }
+
+  /** All other ranks of the run of a rank on the page, loaded or not, by its number. */
+  peersOf(number: number): SearchedRank[] {
+    const run = number === 0 ? this.ranks.run : this.placeOf(number)?.run;
+    const peers = this.ranks.all.value.filter((place) => place.run === run && this.numberOf(place.span) !== number);
+    return peers.map((place) => this.asked(place));
+  }
+
+  private asked({ span }: RankPlace): SearchedRank {
     const { ranks } = this;
-    const others = ranks.shown.value.filter(({ span }) => span !== ranks.span);
-    return others.map(({ span }) => {
-      const zero = BigInt(ranks.zeroOf(span, this.base())) - BigInt(ranks.shiftOf(span));
-      return { lane: this.numberOf(span), span, version: "", zero: ranks.isPlaced(span) ? String(zero) : null };
-    });
+    const zero = BigInt(ranks.zeroOf(span, this.base())) - BigInt(ranks.shiftOf(span));
+    return { lane: this.numberOf(span), span, version: "", zero: ranks.isPlaced(span) ? String(zero) : null };
   }
 
   private ownPlace(): RankPlace | undefined {

@@ -24,12 +24,16 @@ function placeTime(time: number | null, lane: LaneOffset): number | null {
 }
 
 export function placeDetail(detail: SliceDetailJson, lane: LaneOffset): SliceDetailJson {
-  const { parent, previous, next } = detail;
+  const { parent, previous, next, derived } = detail;
   return {
     ...placeSlice(detail, lane),
     parent: parent && { ...parent, id: parent.id + lane.slice },
     previous: placeId(previous, lane),
     next: placeId(next, lane),
+    derived: derived && {
+      ...derived,
+      related: derived.related.map((one) => ({ ...one, slice: placeSlice(one.slice, lane) })),
+    },
   };
 }
 

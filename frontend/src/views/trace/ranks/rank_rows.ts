@@ -1,6 +1,7 @@
 /** What the user does with the rows of other ranks. */
 
 import { t } from "../../../i18n";
+import { isDerivedTrack } from "../../../timeline/derived";
 import { laneOfTrack } from "../../../timeline/lanes";
 import { findTrack, processKey, trackLabel } from "../../../timeline/rows";
 import type { TraceSession } from "../session";
@@ -32,6 +33,7 @@ export async function pinOnAllRanks(session: TraceSession, track: number): Promi
   if (!found) return;
   if (session.ranks.shown.peek().length < 2) session.ranks.show(session.ranks.all.peek().map(({ span }) => span));
   const { process, thread } = found;
+  if (isDerivedTrack(track)) await loadDerivedOfAll(session);
   const tracks = await Promise.all(
     session.ranks.shown
       .peek()
@@ -44,6 +46,16 @@ export async function pinOnAllRanks(session: TraceSession, track: number): Promi
   if (pinned.length < tracks.length) {
     session.say(t("trace.row.pinned_some", { name: trackLabel(thread), count: pinned.length, total: tracks.length }));
   }
+}
+
+/** Loads the derived rows of all shown ranks. */
+async function loadDerivedOfAll(session: TraceSession): Promise<void> {
+  const numbers = session.ranks.shown.peek().map(({ span }) => session.lanes.numberOf(span));
+  const load = async (number: number) => {
+    if (number > 0) await session.lanes.load(number);
+    await session.fetchDerived(number);
+  };
+  await Promise.all(numbers.map(load));
 }
 
 /** Unfolds a rank, unless it is the open one. */

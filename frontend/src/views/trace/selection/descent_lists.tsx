@@ -7,11 +7,12 @@ import { t } from "../../../i18n";
 import { CsvLink } from "../csv_link";
 import { duration, exactDuration, messageOf } from "../format";
 import type { TraceSession } from "../session";
-import { SliceList } from "../slice_list";
+import { SliceList, SomeRows } from "../slice_list";
+import { CollectiveList } from "./collective_tasks";
 import { idsOf } from "./walk";
 
 const TASKS = ["name", "row", "start", "dur", "delay", "queue"];
-const COLLECTIVE = ["name", "plane", "source", "target", "start", "dur"];
+const COLLECTIVE = ["name", "plane", "source", "target", "start", "dur", "size_bytes", "transport"];
 const NESTED = ["name", "start", "dur", "self", "tasks", "device"];
 
 interface Props {
@@ -24,14 +25,16 @@ export function DescentLists({ session, detail, descent }: Props) {
   const { tasks, nested, is_collective: isCollective } = descent;
   const [shownTasks, shownNested] = useMemo(() => [loaded(tasks), loaded(nested)], [descent]);
   const title = t(isCollective ? "trace.descent.collective" : "trace.descent.tasks");
+  const isOnAllRanks = isCollective && session.ranks.all.value.length > 1;
   return (
     <>
-      {tasks.total > 0 && (
+      {isOnAllRanks && <CollectiveList session={session} detail={detail} />}
+      {tasks.total > 0 && !isOnAllRanks && (
         <section>
           <h3 class="trace-sub trace-list-title">
             {title}
             <Sum session={session} descent={descent} />
-            <Some table={tasks} />
+            <SomeRows table={tasks} />
             <a class="link" href={session.api.descentCsvUrl(detail.id)} download data-tip={t("trace.descent.csv")}>
               CSV ↓
             </a>
@@ -50,7 +53,7 @@ export function DescentLists({ session, detail, descent }: Props) {
         <section>
           <h3 class="trace-sub trace-list-title">
             {t("trace.descent.nested")}
-            <Some table={nested} />
+            <SomeRows table={nested} />
             <CsvLink table={nested} name="nested" />
           </h3>
           <SliceList
@@ -83,12 +86,6 @@ function Sum({ session, descent }: Pick<Props, "session" | "descent">) {
 /** The loaded rows as a whole table: there is no route for further ones. */
 function loaded(table: TableJson): TableJson {
   return { ...table, total: table.rows };
-}
-
-/** Says that the server only sent some of the rows. */
-function Some({ table: { rows, total } }: { table: TableJson }) {
-  if (rows === total) return null;
-  return <span class="muted">{t("trace.descent.some", { shown: integer(rows), total: integer(total) })}</span>;
 }
 
 /** What the slice led to; null until it is loaded; a text if that fails. */

@@ -8,7 +8,7 @@ import { t } from "../../../i18n";
 import { isDerivedSlice } from "../../../timeline/derived";
 import { FRAME } from "../../../timeline/display";
 import { laneOfSlice } from "../../../timeline/lanes";
-import { findTrack, layOut, processKey } from "../../../timeline/rows";
+import { findTrack, foldKey, layOut, processKey } from "../../../timeline/rows";
 import type { FlowCurve, HoverBar, SliceMark } from "../../../timeline/scene";
 import type { TimelineApi } from "../api";
 import { messageOf } from "../format";
@@ -108,8 +108,8 @@ export class Selection {
         return;
       }
       this.selected.value = { id, merged, detail, flows, error: "" };
-      if (isDerivedSlice(id)) await session.openDerived();
       if (!session.layout.peek().pinned.includes(detail.track)) showRank(session, laneOfSlice(id));
+      if (isDerivedSlice(id)) await session.openDerived(laneOfSlice(id));
       if (this.selected.peek()?.id !== id) return;
       this.show(detail, follow);
     } catch (error) {
@@ -141,7 +141,7 @@ export class Selection {
     const collapsedProcesses = new Set(state.collapsedProcesses);
     const collapsedTracks = new Set(state.collapsedTracks);
     let { filter, arrangement } = state;
-    let changed = collapsedProcesses.delete(processKey(found.process));
+    let changed = collapsedProcesses.delete(foldKey(found.process));
     if (depth > 0 && collapsedTracks.delete(track)) changed = true;
     const key = processKey(found.process);
     if (arrangement.hiddenProcesses.has(key) || arrangement.hiddenTracks.has(track)) {

@@ -112,7 +112,7 @@ function KindBoxes({ session }: { session: TraceSession }) {
 function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSession }) {
   const state = session.layout.value;
   const { hiddenProcesses, processOrder } = state.arrangement;
-  const isFolded = state.collapsedProcesses.has(item.key);
+  const isFolded = state.collapsedProcesses.has(item.fold);
   const keys = inOrder(session.processes.value, processKey, processOrder).map(processKey);
   return (
     <RowTools
@@ -125,7 +125,9 @@ function ProcessRow({ item, session }: { item: ProcessItem; session: TraceSessio
         type="button"
         class="option trace-process"
         aria-expanded={!isFolded}
-        onClick={() => session.setLayout({ ...state, collapsedProcesses: toggled(state.collapsedProcesses, item.key) })}
+        onClick={() =>
+          session.setLayout({ ...state, collapsedProcesses: toggled(state.collapsedProcesses, item.fold) })
+        }
       >
         <span aria-hidden="true">{isFolded ? "▸" : "▾"}</span>
         <span class="ellipsis">{processLabel(item.process)}</span>
@@ -138,7 +140,7 @@ function ThreadRow({ item, session }: { item: TrackItem; session: TraceSession }
   const state = session.layout.value;
   const { hiddenTracks, trackOrder } = state.arrangement;
   const { track, name } = item.thread;
-  const tip = [t("trace.rows.pin", { name }), session.derived.helpOf(track)].filter(Boolean).join("\n");
+  const tip = [t("trace.rows.pin", { name }), session.helpOf(track)].filter(Boolean).join("\n");
   const pin = () => session.setLayout({ ...state, pinned: togglePinned(state.pinned, item.thread) });
   const move = (step: 1 | -1) => {
     const own = inOrder(item.process.threads, (thread) => thread.track, trackOrder).map((thread) => thread.track);

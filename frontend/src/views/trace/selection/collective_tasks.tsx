@@ -1,0 +1,105 @@
+/** The tasks of the selected collective on all ranks of its run. */
+
+import { useEffect, useState } from "preact/hooks";
+import type { SliceDetailJson } from "../../../api/types.gen";
+import { integer } from "../../../base/format";
+import { t } from "../../../i18n";
+import { Empty } from "../../../widgets";
+import { messageOf } from "../format";
+import { useRanks } from "../ranks/use_ranks";
+import type { TraceSession } from "../session";
+import { SliceList, SomeRows } from "../slice_list";
+import type { CollectiveRank, CollectiveTasks } from "./collective";
+
+const COLUMNS = ["rank", "name", "plane", "source", "target", "start", "dur", "size_bytes", "transport"];
+
+interface Props {
+  session: TraceSession;
+  detail: SliceDetailJson;
+}
+
+export function CollectiveList({ session, detail }: Props) {
+  useRanks(session); // the offsets of all ranks
+  const found = useCollective(session, detail);
+  if (found === null) return <Empty text={t("state.loading")} />;
+  if (typeof found === "string") return <Empty text={t("trace.descent.failed", { message: found })} />;
+  const { ranks, tasks } = found;
+  const title = t("trace.collective.title");
+  const ready = ranks.filter(({ state }) => state === "ready").length;
+  return (
+    <section>
+      <h3 class="trace-sub trace-list-title">
+        {title}
+        <span class="muted">
+          {t("trace.collective.ranks", { ready, total: ranks.length })} ·{" "}
+          {t("trace.descent.count", { count: integer(tasks.total) })}
+        </span>
+        <SomeRows table={tasks} />
+        <a class="link" href={session.api.collectiveCsvUrl(detail.id)} download data-tip={t("trace.descent.csv")}>
+          CSV ↓
+        </a>
+      </h3>
+      <OtherRanks session={session} found={found} />
+      <SliceList
+        session={session}
+        name={title}
+        table={{ ...tasks, total: tasks.rows }}
+        columns={COLUMNS}
+        onOpen={() => session.selection.walk.begin(detail.id, (tasks.data.id ?? []).map(Number))}
+      />
+    </section>
+  );
+}
+
+/** Why the list lacks ranks, and what reads them. */
+function OtherRanks({ session, found: { ranks, isMatched } }: { session: TraceSession; found: CollectiveTasks }) {
+  const { lanes } = session;
+  const [failed, setFailed] = useState<ReadonlySet<number>>(new Set());
+  if (!isMatched) return <p class="muted">{t("trace.collective.unmatched")}</p>;
+  const loading = new Set([...lanes.loading.value].map((span) => lanes.numberOf(span)));
+  const names = (chosen: readonly CollectiveRank[]) => chosen.map(({ lane }) => lanes.rankOf(lane)).join(", ");
+  const of = (...states: CollectiveRank["state"][]) => ranks.filter(({ state }) => states.includes(state));
+  const unread = of("unread", "stale").filter(({ lane }) => !failed.has(lane));
+  const waiting = unread.filter(({ lane }) => !loading.has(lane));
+  const read = async ({ lane }: CollectiveRank) => {
+    if (!(await lanes.load(lane))) setFailed((before) => new Set([...before, lane]));
+  };
+  const lines = [
+    { text: "trace.collective.unread", ranks: waiting },
+    { text: "trace.collective.reading", ranks: unread.filter(({ lane }) => loading.has(lane)) },
+    { text: "trace.collective.failed", ranks: ranks.filter(({ lane }) => failed.has(lane)) },
+    { text: "trace.collective.absent", ranks: of("absent") },
+    { text: "trace.collective.unasked", ranks: of("unasked") },
+  ] as const;
+  return (
+    <>
+      {lines.map(
+        (line) =>
+          line.ranks.length > 0 && (
+            <p key={line.text} class="muted">
+              {t(line.text, { ranks: names(line.ranks) })}{" "}
+              {line.ranks === waiting && (
+                <button type="button" class="link" onClick={() => void Promise.all(waiting.map(read))}>
+                  {t("trace.collective.read")}
+                </button>
+              )}
+            </p>
+          ),
+      )}
+    </>
+  );
+}
+
+/** The tasks, asked again when a rank is loaded or moved; null until they are loaded; a text if that fails. */
+function useCollective(session: TraceSession, detail: SliceDetailJson): CollectiveTasks | string | null {
+  const [found, setFound] = useState<{ of: number; answer: CollectiveTasks | string } | null>(null);
+  const { api } = session;
+  const asked = `${api.collectiveCsvUrl(detail.id)} ${[...session.lanes.loaded.value.keys()]}`;
+  useEffect(() => {
+    const abort = new AbortController();
+    const show = (answer: CollectiveTasks | string) => !abort.signal.aborted && setFound({ of: detail.id, answer });
+    api.collective(detail.id, abort.signal).then(show, (error) => show(messageOf(error)));
+    return () => abort.abort();
+  }, [asked]);
+  return found?.of === detail.id ? found.answer : null;
+}
