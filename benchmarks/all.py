@@ -27,7 +27,8 @@ RESULTS = HERE / "RESULTS.md"
 SCRIPTS = {
     "scan": "Scanner",
     "timeline": "Timeline: start to usable, reopening, viewport",
-    "frames": "Frames of the Trace view",
+    "frames": "Frames and memory of the Trace view",
+    "first_picture": "First picture of the Trace view",
     "tables": "Tables of 5 M kernels",
     "ranks": "Many ranks",
     "discovery": "List of runs",
