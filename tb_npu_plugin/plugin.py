@@ -1,4 +1,4 @@
-"""The TensorBoard entry point. Importing and constructing it is cheap: all work starts with the first request."""
+"""The TensorBoard entry point. Importing and constructing it is cheap: work starts when TensorBoard listens."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 CORE = "core"
 #: Timeout of is_active for the first scan, in seconds. Until then the tab is active. TensorBoard's list of plugins waits.
 FIRST_RESULT = 0.3
+#: When logdirs are scanned and the application is imported after TensorBoard made its plugins, in seconds: it listens by
+#: then, and the first page need not wait.
+PRELOAD_AFTER = 1.0
 #: Module of the application. Importing it takes about 0.4 s of CPU.
 APP = "tb_npu_plugin.server.app"
 
@@ -68,7 +71,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
 
     def is_active(self) -> bool:
         """True if the logdir holds profiles (parsed or not), the first scan still runs, or no other plugin is active.
-        Reads no result. Imports the application in a thread while the browser loads TensorBoard's page."""
+        Reads no result. Imports the application in a thread if the tab is active."""
         if self.watcher().has_profiles(FIRST_RESULT) is False and self._is_other_active():
             return False
         with suppress(RuntimeError):  # started before
@@ -87,7 +90,10 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         return any(with_data.intersection(plugin.data_plugin_names()) or _is_active(plugin) for plugin in others)
 
     def get_plugin_apps(self) -> Mapping[str, Wsgi]:
-        """Routes: the frontend and the API of docs/http_api.md."""
+        """Routes: the frontend and the API of docs/http_api.md. TensorBoard calls this once, before it listens."""
+        preload = threading.Timer(PRELOAD_AFTER, self.is_active)
+        preload.daemon = True
+        preload.start()
         return {"/index.js": self._serve, "/static/*": self._serve, "/api/*": self._serve}
 
     def _serve(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -67,6 +67,15 @@ def test_the_tab_is_active_where_it_can_help(
     assert plugin._app is None, "no store, no pool, no cache for this"
 
 
+def test_the_application_is_loaded_before_the_first_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.plugin.PRELOAD_AFTER", 0.0)
+    loaded = threading.Event()
+    monkeypatch.setattr("tb_npu_plugin.plugin.import_module", lambda name: loaded.set())
+    write_result(tmp_path / NAME)
+    NpuPlugin(context(str(tmp_path))).get_plugin_apps()
+    assert loaded.wait(60)
+
+
 def test_the_console_names_runs_and_loaded_spans(fresh: Browser, caplog: pytest.LogCaptureFixture) -> None:
     span = fresh.spans()[0]
     fresh.view("overview", span=span)

@@ -5,6 +5,9 @@ import { catalog, loadCatalog } from "./catalog";
 import { followEnded, isActive, isResumable, jobKey, refreshJobs } from "./reading";
 import { shown } from "./visibility";
 
+/** Time between two polls: in the first EAGER_FOR_MS of a waiting view, while a job is active, else. */
+const EAGER_MS = 100;
+const EAGER_FOR_MS = 3000;
 const BUSY_MS = 500;
 const IDLE_MS = 5000;
 /** Spans per cancel or resume request, which keeps the URL short. */
@@ -20,10 +23,12 @@ export const ticks = signal(0);
 export const controlError = signal<ApiError | null>(null);
 /** Number of visible views that wait for data. */
 const waiting = signal(0);
+let eagerUntil = 0;
 const busy = computed(() => waiting.value > 0 || jobs.value.some(isActive));
 
 /** Registers a waiting view; returns a function that removes it. */
 export function waitForData(): () => void {
+  eagerUntil = performance.now() + EAGER_FOR_MS;
   waiting.value = waiting.peek() + 1;
   return () => {
     waiting.value = waiting.peek() - 1;
@@ -71,7 +76,7 @@ async function poll(): Promise<void> {
   ticks.value = ticks.peek() + 1;
 }
 
-/** Polls every 0.5 s while a job is active, else every 5 s; never while the tab is hidden. */
+/** Polls while the tab is visible, more often while a job is active. */
 export function followProgress(): void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isRunning = false;
@@ -85,7 +90,8 @@ export function followProgress(): void {
   const schedule = () => {
     clearTimeout(timer);
     const isBusy = busy.peek() || catalog.peek()?.scanning === true;
-    if (shown.peek()) timer = setTimeout(round, isBusy ? BUSY_MS : IDLE_MS);
+    const busyWait = performance.now() < eagerUntil ? EAGER_MS : BUSY_MS;
+    if (shown.peek()) timer = setTimeout(round, isBusy ? busyWait : IDLE_MS);
   };
   effect(() => {
     void busy.value;

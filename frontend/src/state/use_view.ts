@@ -27,7 +27,7 @@ interface Held {
 
 /** Recent answers, shown without delay on return to a view. */
 const seen = new Lru<string, ViewJson>(24);
-/** Progress answers (0.5 s each) between two requests of a view that is being read; EAGER while it has no data. */
+/** Progress answers between two requests of a view that is being read; EAGER while it has no data. */
 const PATIENCE = 4;
 const EAGER = 1;
 /** Least time (ms) between two requests for a view of a run: each of its many ranks changes it. */

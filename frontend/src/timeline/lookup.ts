@@ -1,6 +1,16 @@
 /** Pixel colours by name or duration, computed once per answer and search state. */
 
-import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, rankColour, textOn } from "./colours";
+import {
+  type ColourIndex,
+  colourOf,
+  cssColour,
+  meaningOf,
+  mix,
+  pixelOf,
+  type Rgb,
+  rankColour,
+  textOn,
+} from "./colours";
 import type { SliceRow } from "./decode";
 import type { SliceLabels } from "./derived";
 import { type ColourMode, DURATION_SHARES, durationClass } from "./display";
@@ -22,6 +32,8 @@ export interface Lookup extends BarColours {
   textColours: string[];
 }
 
+type Pixels = Pick<Lookup, "fill" | "edge" | "textColours">;
+
 const DIM = 0.78;
 const EDGE = 0.45;
 
@@ -30,14 +42,21 @@ export class Lookups {
   private made = new WeakMap<readonly string[], Map<string, Lookup>>();
   private theme: Theme | null = null;
   private labels: SliceLabels | null = null;
+  /** Of the theme's slice colours, as they are and dimmed. */
+  private palettes: Record<"plain" | "dimmed", Pixels> | null = null;
 
   /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
   get(used: Used, owner: Owner, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
-    if (scene.theme !== this.theme || scene.labels !== this.labels) {
-      this.made = new WeakMap();
-      this.theme = scene.theme;
-      this.labels = scene.labels;
+    const { theme, labels } = scene;
+    if (!this.palettes || theme !== this.theme) {
+      this.palettes = { plain: pixelsOf(theme.slices, theme, false), dimmed: pixelsOf(theme.slices, theme, true) };
     }
+    if (theme !== this.theme || labels !== this.labels) {
+      this.made = new WeakMap();
+      this.theme = theme;
+      this.labels = labels;
+    }
+    const palette = this.palettes[isDimmed ? "dimmed" : "plain"];
     const { names } = used;
     const { name: process, rankPlace = 0 } = owner;
     const own = { name: process === "Overlap Analysis", category: process, rank: rankPlace, duration: "" }[mode];
@@ -49,8 +68,8 @@ export class Lookups {
     }
     let lookup = variants.get(variant);
     if (!lookup) {
-      lookup = makeLookup(used, process, scene, isDimmed, mode === "category");
-      if (mode === "rank") lookup = { ...lookup, ...rankColours(scene.theme, rankPlace, isDimmed) };
+      lookup = makeLookup(used, process, labels, palette, mode === "category");
+      if (mode === "rank") lookup = { ...lookup, ...pick(palette, [rankColour(rankPlace)]), numberOf: () => 0 };
       if (mode === "duration") lookup = { ...lookup, ...durationColours(scene.theme, isDimmed) };
       variants.set(variant, lookup);
     }
@@ -61,11 +80,10 @@ export class Lookups {
 function makeLookup(
   { names, categories }: Used,
   process: string,
-  scene: Scene,
-  isDimmed: boolean,
+  labels: SliceLabels,
+  palette: Pixels,
   byCategory: boolean,
 ): Lookup {
-  const { theme, labels } = scene;
   const found = names.map((name) => labels.get(name));
   const indices = names.map((name, at) => {
     const label = found[at];
@@ -74,23 +92,26 @@ function makeLookup(
       ? colourOf(categories[at] || process, "")
       : colourOf(name, process);
   });
-  const colours = indices.map((index) => theme.slices[index] ?? theme.surface);
-  return { ...pixelsOf(colours, theme, isDimmed), texts: names.map((name, at) => found[at]?.text ?? name) };
-}
-
-/** The one colour of a rank. */
-function rankColours(theme: Theme, place: number, isDimmed: boolean): Omit<Lookup, "texts"> {
-  return { ...pixelsOf([theme.slices[rankColour(place)] ?? theme.surface], theme, isDimmed), numberOf: () => 0 };
+  return { ...pick(palette, indices), texts: names.map((name, at) => found[at]?.text ?? name) };
 }
 
 /** Colours by class of duration. */
-function durationColours(theme: Theme, isDimmed: boolean): Omit<Lookup, "texts"> {
+function durationColours(theme: Theme, isDimmed: boolean): Pixels & Pick<BarColours, "numberOf"> {
   const full = theme.slices[0] ?? theme.textColour;
   const colours = DURATION_SHARES.map((share) => mix(theme.surface, full, share));
   return { ...pixelsOf(colours, theme, isDimmed), numberOf: durationClass };
 }
 
-function pixelsOf(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Omit<Lookup, "texts"> {
+/** The colours of a palette at `indices`. */
+function pick(palette: Pixels, indices: readonly ColourIndex[]): Pixels {
+  return {
+    fill: Uint32Array.from(indices, (index) => palette.fill[index] as number),
+    edge: Uint32Array.from(indices, (index) => palette.edge[index] as number),
+    textColours: indices.map((index) => palette.textColours[index] as string),
+  };
+}
+
+function pixelsOf(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Pixels {
   const shown = isDimmed ? colours.map((colour) => mix(colour, theme.surface, DIM)) : colours;
   return {
     fill: Uint32Array.from(shown, pixelOf),

@@ -26,6 +26,12 @@ export interface Line {
   /** Receives the indices of bars at least `wideFrom` pixels wide: they can have a label. */
   wide: number[];
   wideFrom: number;
+  /** The columns that may be drawn. */
+  from: number;
+  to: number;
+  /** Memory of heightsOf and of stampColumns. */
+  heights: Uint16Array;
+  next: Int32Array;
 }
 
 /** Slices at least this wide (device pixels) get straight ends and an edge that separates neighbours. */
@@ -43,12 +49,19 @@ export function newLine(start: number, scale: number, width: number, wideFrom: n
     longest: new Float32Array(width),
     wide: [],
     wideFrom,
+    from: 0,
+    to: width,
+    heights: new Uint16Array(width),
+    next: new Int32Array(width),
   };
   clearLine(line);
   return line;
 }
 
-export function clearLine(line: Line): void {
+/** Empties a line, for other times if they are given. */
+export function clearLine(line: Line, start = line.start, scale = line.scale): void {
+  line.start = start;
+  line.scale = scale;
   line.fill.fill(0);
   line.rounded.fill(-1);
   line.longest.fill(-1);
@@ -78,9 +91,11 @@ export interface BarColours {
 /** Draws the bars of `row` on the columns [from, to) of `line`. */
 export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0, to = line.fill.length): void {
   const { scale } = line;
-  const { numberOf } = colours;
+  const { numberOf, fill, edge } = colours;
   const stop = line.start + to * scale;
   const isFine = row.bin <= scale;
+  line.from = from;
+  line.to = to;
   for (let index = firstAfter(row, line.start + from * scale); index < row.start.length; index++) {
     const begin = startOf(row, index);
     if (begin >= stop) break;
@@ -90,90 +105,80 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
     const isTail = longest >= scale && (isFine || row.count[index] === 1);
     const tail = isTail ? Math.max(end - longest, begin) : end;
     const number = numberOf ? numberOf(row, index) : (row.name[index] as number);
-    const [colour, edge] = [colours.fill[number] as number, colours.edge[number] as number];
+    const colour = fill[number] as number;
     if (begin < tail || longest === 0) {
       const busy = busyOf(row, index) - (isTail ? longest : 0);
-      const part = { begin, end: tail, busy, longest: Math.min(longest, busy) };
-      addPart(line, part, colour, from, to);
+      if (longest === 0 || busy === 0) addInstant(line, begin, colour);
+      else addPart(line, begin, tail, busy, Math.min(longest, busy), colour);
     }
     if (!isTail) continue;
-    if (longest < WHOLE_FROM * scale) addPart(line, { begin: tail, end, busy: longest, longest }, colour, from, to);
-    else if (addWhole(line, tail, end, [colour, edge], from, to) >= line.wideFrom) line.wide.push(index);
+    if (longest < WHOLE_FROM * scale) addPart(line, tail, end, longest, longest, colour);
+    else if (addWhole(line, tail, end, colour, edge[number] as number) >= line.wideFrom) line.wide.push(index);
   }
 }
 
-/** Draws a narrow slice, or several: `busy` ns between `begin` and `end`. */
-interface Part {
-  begin: number;
-  end: number;
-  busy: number;
-  longest: number;
+/** Draws an event without duration, only where no slice is. */
+function addInstant({ start, scale, from, to, fill, longest, colours }: Line, time: number, colour: number): void {
+  const column = Math.floor((time - start) / scale);
+  if (column < from || column >= to || (longest[column] as number) >= 0) return;
+  fill[column] = 1;
+  longest[column] = 0;
+  colours[column] = colour;
 }
 
-function addPart(line: Line, part: Part, colour: number, from: number, to: number): void {
-  const { start, scale, fill, longest, colours } = line;
-  const [left, right] = [(part.begin - start) / scale, (part.end - start) / scale];
-  if (part.longest === 0) {
-    // An instant event has no duration: it is drawn only where no slice is.
-    const column = Math.floor(left);
-    if (column < from || column >= to || (longest[column] as number) >= 0) return;
-    [fill[column], longest[column], colours[column]] = [1, 0, colour];
-    return;
-  }
-  const density = Math.min(part.busy / (part.end - part.begin), 1);
-  const stop = Math.min(Math.ceil(right), to);
-  for (let column = Math.max(Math.floor(left), from); column < stop; column++) {
+/** Draws a narrow slice, or several: `busy` ns between `begin` and `end`, the longest of `longest` ns. */
+function addPart(line: Line, begin: number, end: number, busy: number, longest: number, colour: number): void {
+  const left = (begin - line.start) / line.scale;
+  const right = (end - line.start) / line.scale;
+  const density = Math.min(busy / (end - begin), 1);
+  const stop = Math.min(Math.ceil(right), line.to);
+  for (let column = Math.max(Math.floor(left), line.from); column < stop; column++) {
     const share = (Math.min(right, column + 1) - Math.max(left, column)) * density;
-    addShare(line, column, share, part.longest, colour);
+    addShare(line, column, share, longest, colour);
   }
 }
 
 /** Adds a slice's share to a column that other slices may share. */
-function addShare(
-  { fill, rounded, longest, colours }: Line,
-  column: number,
-  share: number,
-  dur: number,
-  colour: number,
-) {
+function addShare(line: Line, column: number, share: number, dur: number, colour: number): void {
+  const { fill, longest } = line;
   const now = longest[column] as number;
   fill[column] = share + (now === 0 ? 0 : (fill[column] as number));
-  rounded[column] = -1;
-  if (dur > now) [longest[column], colours[column]] = [dur, colour];
+  line.rounded[column] = -1;
+  if (dur <= now) return;
+  longest[column] = dur;
+  line.colours[column] = colour;
 }
 
 /**
  * Draws a wide slice; returns the number of columns. Both ends are rounded the same way for all slices, so adjacent
  * slices have neither gap nor overlap.
  */
-function addWhole(
-  line: Line,
-  begin: number,
-  end: number,
-  [colour, edge]: readonly [number, number],
-  from: number,
-  to: number,
-): number {
-  const { start, scale, fill, rounded, longest, colours } = line;
-  const [left, right] = [(begin - start) / scale, (end - start) / scale];
-  const addEnd = (column: number, share: number, isOwn: boolean) => {
-    if (share <= 0 || column < from || column >= to) return;
-    const isAlone = (longest[column] as number) <= 0;
-    addShare(line, column, share, Number.POSITIVE_INFINITY, colour);
-    if (isAlone) rounded[column] = Number(isOwn);
-  };
-  const [first, stop] = [Math.ceil(left), Math.floor(right)];
-  addEnd(first - 1, first - left, Math.round(left) < first);
-  addEnd(stop, right - stop, Math.round(right) > stop);
-  const [low, high] = [Math.max(first, from), Math.min(stop, to)];
+function addWhole(line: Line, begin: number, end: number, colour: number, edge: number): number {
+  const { start, scale, from, to, fill, longest, colours } = line;
+  const left = (begin - start) / scale;
+  const right = (end - start) / scale;
+  const first = Math.ceil(left);
+  const stop = Math.floor(right);
+  addEnd(line, first - 1, first - left, Math.round(left) < first, colour);
+  addEnd(line, stop, right - stop, Math.round(right) > stop, colour);
+  const low = Math.max(first, from);
+  const high = Math.min(stop, to);
   if (low < high) {
     colours.fill(colour, low, high);
     fill.fill(1, low, high);
     longest.fill(Number.POSITIVE_INFINITY, low, high);
   }
-  const [own, next] = [Math.round(left), Math.round(right)];
+  const own = Math.round(left);
   if (own >= from && own < to) colours[own] = edge;
-  return Math.min(next, to) - Math.max(own, from);
+  return Math.min(Math.round(right), to) - Math.max(own, from);
+}
+
+/** Draws the column of one end of a wide slice. `isOwn`: the column is full if no other slice is in it, else empty. */
+function addEnd(line: Line, column: number, share: number, isOwn: boolean, colour: number): void {
+  if (share <= 0 || column < line.from || column >= line.to) return;
+  const isAlone = (line.longest[column] as number) <= 0;
+  addShare(line, column, share, Number.POSITIVE_INFINITY, colour);
+  if (isAlone) line.rounded[column] = Number(isOwn);
 }
 
 /** How columns become heights. */
@@ -186,16 +191,17 @@ export interface Steps {
 
 /**
  * Heights of the columns of a row that is `height` pixels high. The rounding error of each column carries over to the
- * next one, so that the painted area of the row is correct.
+ * next one, so that the painted area of the row is correct. The array belongs to the line.
  */
 export function heightsOf(line: Line, height: number, { grain, least }: Steps = { grain: 1, least: 0 }): Uint16Array {
-  const { fill, rounded } = line;
-  const heights = new Uint16Array(fill.length);
+  const { fill, rounded, heights } = line;
   let owed = 0;
   let empty = LONELY;
   for (let column = 0; column < heights.length; column++) {
-    const share = (rounded[column] as number) < 0 ? (fill[column] as number) : (rounded[column] as number);
+    const end = rounded[column] as number;
+    const share = end < 0 ? (fill[column] as number) : end;
     if (share === 0) {
+      heights[column] = 0;
       empty += 1;
       if (empty >= LONELY) owed = 0;
       continue;
@@ -213,30 +219,76 @@ export function heightsOf(line: Line, height: number, { grain, least }: Steps = 
   return heights;
 }
 
-/** Draws the columns of `line` on rows [top, bottom) of an image, clipped to [clipTop, clipBottom). */
-export function stampColumns(
-  image: Uint32Array,
-  line: Line,
-  [top, bottom]: readonly [number, number],
-  [clipTop, clipBottom]: readonly [number, number],
-  steps?: Steps,
-): void {
-  const { colours } = line;
-  const width = colours.length;
-  const heights = heightsOf(line, bottom - top, steps);
-  const stop = Math.min(bottom, clipBottom, Math.floor(image.length / width));
-  for (let y = Math.max(top, clipTop, 0); y < stop; y++) {
-    const needed = bottom - y;
-    const offset = y * width;
-    for (let column = 0; column < width; column++) {
-      if ((heights[column] as number) >= needed) image[offset + column] = colours[column] as number;
-    }
-  }
+/** A line of columns and how they become heights. */
+export interface Layer {
+  line: Line;
+  steps?: Steps;
 }
 
-/** Copies a line of pixels to rows [top, bottom) of an image of the same width. Rows outside are skipped. */
-export function stampLine(image: Uint32Array, pixels: Uint32Array, top: number, bottom: number): void {
-  const width = pixels.length;
-  const height = Math.floor(image.length / width);
-  for (let y = Math.max(top, 0); y < Math.min(bottom, height); y++) image.set(pixels, y * width);
+/** The columns of a layer that others do not cover, by height: the first of each, and the next of the same; -1: none. */
+interface Columns {
+  first: Int32Array;
+  next: Int32Array;
+  colours: Uint32Array;
+}
+
+/** `covered`: heights of the columns of the layers above; those of this layer are added. */
+function visibleColumns({ line, steps }: Layer, height: number, covered: Uint16Array): Columns {
+  const { next, colours } = line;
+  const heights = heightsOf(line, height, steps);
+  const first = new Int32Array(height + 1).fill(-1);
+  for (let column = 0; column < heights.length; column++) {
+    const own = Math.min(heights[column] as number, height);
+    if (own <= (covered[column] as number)) continue;
+    covered[column] = own;
+    next[column] = first[own] as number;
+    first[own] = column;
+  }
+  return { first, next, colours };
+}
+
+/** Pixels of an image, row by row from the top. What lies outside is not drawn. */
+export class Picture {
+  readonly height: number;
+  private readonly row: Uint32Array;
+  private readonly covered: Uint16Array;
+
+  constructor(
+    readonly pixels: Uint32Array,
+    readonly width: number,
+  ) {
+    this.height = pixels.length / width;
+    this.row = new Uint32Array(width);
+    this.covered = new Uint16Array(width);
+  }
+
+  /** Copies a line of pixels to rows [top, bottom). */
+  stampLine(line: Uint32Array, top: number, bottom: number): void {
+    const stop = Math.min(bottom, this.height);
+    for (let y = Math.max(top, 0); y < stop; y++) this.pixels.set(line, y * this.width);
+  }
+
+  /**
+   * Draws columns over `background` on rows [top, bottom), clipped to [clipTop, clipBottom); the first layer is the top
+   * one. A row of pixels is the row above it, and the columns that begin in it.
+   */
+  stampColumns(
+    background: Uint32Array,
+    layers: readonly Layer[],
+    [top, bottom]: readonly [number, number],
+    [clipTop, clipBottom]: readonly [number, number],
+  ): void {
+    const { row, width } = this;
+    row.set(background);
+    this.covered.fill(0);
+    const shown = layers.map((layer) => visibleColumns(layer, bottom - top, this.covered));
+    const stop = Math.min(bottom, clipBottom, this.height);
+    for (let y = top; y < stop; y++) {
+      for (const { first, next, colours } of shown) {
+        const begin = first[bottom - y] as number;
+        for (let column = begin; column >= 0; column = next[column] as number) row[column] = colours[column] as number;
+      }
+      if (y >= clipTop && y >= 0) this.pixels.set(row, y * width);
+    }
+  }
 }

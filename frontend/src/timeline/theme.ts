@@ -16,9 +16,8 @@ export interface Theme {
   muted: string;
   accent: string;
   surfaceText: string;
-  /** Slice colours by ColourIndex, and the text colours that read on them. */
+  /** Slice colours by ColourIndex. */
   slices: Rgb[];
-  texts: string[];
   /** Colour of a mark, and the text colour that reads on it. */
   mark: (colour: MarkColour | undefined) => { fill: string; text: string };
   /** Colour of a kind of flow. */
@@ -49,7 +48,6 @@ export function readTheme(element: Element): Theme {
     accent: cssColour(parseColour(token("--accent"))),
     surfaceText: cssColour(surface),
     slices,
-    texts: slices.map((colour) => cssColour(textOn(colour))),
     mark: (colour) => {
       const fill = parseColour(token(markToken(colour)));
       return { fill: cssColour(fill), text: cssColour(textOn(fill)) };

@@ -52,7 +52,7 @@ async function pollsIn(ms: number): Promise<number> {
   return found;
 }
 
-test("the server is asked twice a second while it reads or a view waits, else every 5 s, never while hidden", async () => {
+test("the server is asked twice a second while it reads or a view waits, at first more often, else every 5 s", async () => {
   used.followProgress();
   expect(await pollsIn(0)).toBe(1);
   expect(await pollsIn(4900)).toBe(0);
@@ -64,7 +64,9 @@ test("the server is asked twice a second while it reads or a view waits, else ev
   await pollsIn(1000);
   expect(await pollsIn(4000)).toBe(0);
   const stop = used.waitForData();
-  expect(await pollsIn(1100)).toBe(3); // at once, then twice
+  expect(await pollsIn(1050)).toBe(11); // at once, then ten times a second
+  await pollsIn(2500);
+  expect(await pollsIn(2000)).toBe(4);
   stop();
   await pollsIn(1000);
   used.shown.value = false;

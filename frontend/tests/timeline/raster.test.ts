@@ -1,14 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  clearLine,
-  drawRow,
-  firstAfter,
-  heightsOf,
-  type Line,
-  newLine,
-  stampColumns,
-  stampLine,
-} from "../../src/timeline/raster";
+import { clearLine, drawRow, firstAfter, heightsOf, type Line, newLine, Picture } from "../../src/timeline/raster";
 import { type BarTuple, row } from "./build";
 
 const COLOURS = {
@@ -212,8 +203,9 @@ test("the search for the first bar skips those that ended", () => {
 
 test("a line is copied to the rows of the bar that are on the image", () => {
   const image = new Uint32Array(2 * 4);
-  stampLine(image, Uint32Array.from([7, 8]), -1, 1);
-  stampLine(image, Uint32Array.from([5, 6]), 3, 9);
+  const picture = new Picture(image, 2);
+  picture.stampLine(Uint32Array.from([7, 8]), -1, 1);
+  picture.stampLine(Uint32Array.from([5, 6]), 3, 9);
   expect([...image]).toEqual([7, 8, 0, 0, 0, 0, 5, 6]);
 });
 
@@ -228,6 +220,32 @@ test("columns stand on the bottom of their row, as far as it is in sight", () =>
     COLOURS,
   );
   const image = new Uint32Array(2 * 5);
-  stampColumns(image, drawn, [0, 4], [1, 5]);
+  new Picture(image, 2).stampColumns(Uint32Array.of(0, 0), [{ line: drawn }], [0, 4], [1, 5]);
   expect([...image]).toEqual([0, 0, 0, 2, 1, 2, 1, 2, 0, 0]);
+});
+
+test("the first layer is drawn over the next one, on a background", () => {
+  const bars = line(
+    [
+      [0, 10, 0],
+      [15, 20, 0],
+      [20, 23, 0],
+    ],
+    0,
+    10,
+    3,
+  );
+  const hits = line(
+    [
+      [8, 10, 1],
+      [25, 30, 1],
+    ],
+    0,
+    10,
+    3,
+  );
+  const image = new Uint32Array(3 * 4);
+  const layers = [{ line: hits, steps: { grain: 1, least: 2 } }, { line: bars }];
+  new Picture(image, 3).stampColumns(Uint32Array.of(7, 8, 9), layers, [0, 4], [0, 4]);
+  expect([...image]).toEqual([1, 8, 9, 1, 8, 9, 2, 1, 2, 2, 1, 2]);
 });

@@ -6,7 +6,7 @@ import type { SliceRow } from "../decode";
 import { endOf, startOf } from "../decode";
 import { isDerivedTrack } from "../derived";
 import { type Lookup, Lookups, labelColour } from "../lookup";
-import { clearLine, drawRow, type Line, newLine, stampColumns, stampLine } from "../raster";
+import { clearLine, drawRow, type Line, newLine, Picture } from "../raster";
 import { BAR, type Bar, barsIn, itemsIn } from "../rows";
 import { ticks } from "../ruler";
 import { type Scene, type Section, sections, shownRange, timeWidth } from "../scene";
@@ -31,8 +31,18 @@ interface Label {
   lookup: Lookup;
 }
 
+/** What a frame is drawn on. */
+interface Sheet {
+  image: ImageData;
+  picture: Picture;
+  ratio: number;
+  /** Of the bars of a row, and of the hits of a search among them. */
+  bars: Line;
+  hits: Line;
+}
+
 export class RowPainter {
-  private image: ImageData | null = null;
+  private sheet: Sheet | null = null;
   private readonly lookups = new Lookups();
   private readonly fitter: TextFitter;
 
@@ -44,13 +54,12 @@ export class RowPainter {
     const width = Math.round(timeWidth(scene) * scene.ratio);
     const height = Math.round(scene.height * scene.ratio);
     if (width <= 0 || height <= 0) return;
-    if (this.image?.width !== width || this.image.height !== height) this.image = new ImageData(width, height);
-    const pixels = new Uint32Array(this.image.data.buffer);
+    const sheet = this.sheetOf(width, height, scene.ratio);
     const blank = blankLine(scene, width);
-    for (let y = 0; y < height; y++) pixels.set(blank, y * width);
+    sheet.picture.stampLine(blank, 0, height);
     const labels: Label[] = [];
-    for (const section of sections(scene)) this.paintSection(scene, section, pixels, blank, labels);
-    this.context.putImageData(this.image, Math.round(scene.gutter * scene.ratio), 0);
+    for (const section of sections(scene)) this.paintSection(scene, section, sheet, blank, labels);
+    this.context.putImageData(sheet.image, Math.round(scene.gutter * scene.ratio), 0);
     this.context.setTransform(scene.ratio, 0, 0, scene.ratio, 0, 0);
     paintStepLines(this.context, scene);
     this.paintCounters(scene);
@@ -61,8 +70,19 @@ export class RowPainter {
     this.fitter.forget();
   }
 
-  private paintSection(scene: Scene, section: Section, pixels: Uint32Array, blank: Uint32Array, labels: Label[]): void {
-    const { ratio, theme, caches, view } = scene;
+  private sheetOf(width: number, height: number, ratio: number): Sheet {
+    const { sheet } = this;
+    if (sheet?.image.width === width && sheet.image.height === height && sheet.ratio === ratio) return sheet;
+    const image = new ImageData(width, height);
+    const line = () => newLine(0, 1, width, LABEL_FROM * ratio);
+    const picture = new Picture(new Uint32Array(image.data.buffer), width);
+    this.sheet = { image, picture, ratio, bars: line(), hits: line() };
+    return this.sheet;
+  }
+
+  private paintSection(scene: Scene, section: Section, sheet: Sheet, blank: Uint32Array, labels: Label[]): void {
+    const { ratio, theme, caches } = scene;
+    const { picture } = sheet;
     const from = section.top - section.shift;
     const to = section.bottom - section.shift;
     const clip = (y: number) => Math.round(Math.min(Math.max(y, section.top), section.bottom) * ratio);
@@ -70,27 +90,23 @@ export class RowPainter {
     for (const item of itemsIn(section.items, from, to)) {
       if (item.kind !== "process") continue;
       const y = item.y + section.shift;
-      stampLine(pixels, band, clip(y), clip(y + item.height));
+      picture.stampLine(band, clip(y), clip(y + item.height));
     }
     const pending = new Uint32Array(blank.length).fill(pixelOf(mix(theme.surface, theme.textColour, 0.03)));
-    const line = newLine(view.start, view.scale / ratio, blank.length, LABEL_FROM * ratio);
     const grain = Math.max(Math.round(ratio), 1);
+    const bars = { line: sheet.bars, steps: { grain, least: 0 } };
+    const hits = { line: sheet.hits, steps: { grain, least: HIT_LEAST * grain } };
     const edges: [number, number] = [clip(section.top), clip(section.bottom)];
     for (const bar of barsIn(section.items, from, to)) {
       const y = bar.y + section.shift;
       const place: [number, number] = [Math.round(y * ratio), Math.round((y + BAR) * ratio)];
       const isSearched = scene.needle !== "" && !isDerivedTrack(bar.item.thread.track);
-      const found = this.drawBars(scene, caches.slices, bar, line, isSearched);
-      if (!found) stampLine(pixels, pending, clip(y), clip(y + BAR));
-      stampColumns(pixels, line, place, edges, { grain, least: 0 });
-      let shown = found ?? [];
-      if (isSearched) {
-        const hits = this.drawBars(scene, caches.hits, bar, line, false) ?? [];
-        stampColumns(pixels, line, place, edges, { grain, least: HIT_LEAST * grain });
-        const lit = new Set(hits.map(({ row, index }) => row.id[index]));
-        shown = [...shown.filter(({ row, index }) => !lit.has(row.id[index])), ...hits];
-      }
-      for (const label of shown) labels.push({ ...label, y, section });
+      const found = this.drawBars(scene, caches.slices, bar, bars.line, isSearched);
+      const lit = isSearched ? (this.drawBars(scene, caches.hits, bar, hits.line, false) ?? []) : [];
+      picture.stampColumns(found ? blank : pending, isSearched ? [hits, bars] : [bars], place, edges);
+      const litIds = new Set(lit.map(({ row, index }) => row.id[index]));
+      const unlit = (found ?? []).filter(({ row, index }) => !litIds.has(row.id[index]));
+      for (const label of [...unlit, ...lit]) labels.push({ ...label, y, section });
     }
   }
 
@@ -103,7 +119,7 @@ export class RowPainter {
     isDimmed: boolean,
   ): Omit<Label, "y" | "section">[] | null {
     const { start, end } = shownRange(scene);
-    clearLine(line);
+    clearLine(line, scene.view.start, scene.view.scale / scene.ratio);
     const pieces = cache.pieces(bar.row, start, end, levelOf(line.scale));
     const labels: Omit<Label, "y" | "section">[] = [];
     const mode = isDerivedTrack(bar.item.thread.track) ? "name" : scene.colours;

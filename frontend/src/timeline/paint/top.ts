@@ -3,10 +3,11 @@
 import { duration } from "../../base/format";
 import { levelOf } from "../cache";
 import { pixelOf } from "../colours";
+import type { SliceRow } from "../decode";
 import { ROWS_PER_TRACK } from "../lanes";
 import { Lookups } from "../lookup";
-import { drawRow, newLine, stampColumns } from "../raster";
-import { findTrack } from "../rows";
+import { drawRow, newLine, Picture } from "../raster";
+import { findTrack, type RowProcess } from "../rows";
 import { niceStep, tickLabel, ticks } from "../ruler";
 import { type Scene, timeWidth } from "../scene";
 import { LABEL_FONT } from "../theme";
@@ -35,7 +36,21 @@ export function minimapView(scene: Scene): View {
   return fit(scene.limits, timeWidth(scene));
 }
 
+/** A row of the minimap. */
+interface Lane {
+  owner: Pick<RowProcess, "name" | "rankPlace">;
+  bars: SliceRow | undefined;
+}
+
+const NOBODY: Lane["owner"] = { name: "" };
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((one, index) => one === b[index]);
+}
+
 export class TopPainter {
+  /** The minimap, and what it was drawn from. */
+  private lanes: { content: readonly unknown[]; image: ImageData } | null = null;
   private readonly lookups = new Lookups();
   private readonly fitter: TextFitter;
 
@@ -63,27 +78,41 @@ export class TopPainter {
   }
 
   private paintLanes(scene: Scene): void {
-    const { ratio, theme, gutter } = scene;
+    const { ratio, gutter, limits, theme, labels } = scene;
     const width = Math.round(timeWidth(scene) * ratio);
-    const height = Math.round((MINIMAP_HEIGHT - 1) * ratio);
     if (width <= 0) return;
-    const image = new ImageData(width, height);
-    const pixels = new Uint32Array(image.data.buffer).fill(pixelOf(theme.surface));
     const view = minimapView(scene);
-    const lane = (MINIMAP_HEIGHT - 2 * LANE_TOP) / Math.max(scene.minimapRows.length, 1);
-    scene.minimapRows.forEach((row, index) => {
+    const lanes = scene.minimapRows.map((row) => {
+      const owner = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process ?? NOBODY;
+      const level = levelOf(view.scale / ratio);
+      return { owner, bars: scene.caches.slices.pieces(row, limits.start, limits.end, level)[0]?.data };
+    });
+    const shown = lanes.flatMap(({ owner, bars }) => [owner, bars]);
+    const content = [width, ratio, view.start, view.scale, theme, labels, scene.needle !== "", ...shown];
+    if (!this.lanes || !isSame(this.lanes.content, content)) {
+      this.lanes = { content, image: this.drawLanes(scene, lanes, width, view) };
+    }
+    this.context.putImageData(this.lanes.image, Math.round(gutter * ratio), 0);
+  }
+
+  private drawLanes(scene: Scene, lanes: readonly Lane[], width: number, view: View): ImageData {
+    const { ratio } = scene;
+    const height = Math.round((MINIMAP_HEIGHT - 1) * ratio);
+    const image = new ImageData(width, height);
+    const picture = new Picture(new Uint32Array(image.data.buffer), width);
+    const blank = new Uint32Array(width).fill(pixelOf(scene.theme.surface));
+    picture.stampLine(blank, 0, height);
+    const lane = (MINIMAP_HEIGHT - 2 * LANE_TOP) / Math.max(lanes.length, 1);
+    lanes.forEach(({ owner, bars }, index) => {
       const line = newLine(view.start, view.scale / ratio, width, Number.POSITIVE_INFINITY);
-      const owner = findTrack(scene.processes, Math.floor(row / ROWS_PER_TRACK))?.process ?? { name: "" };
-      const { start, end } = scene.limits;
-      const piece = scene.caches.slices.pieces(row, start, end, levelOf(line.scale))[0];
-      if (piece) {
-        const lookup = this.lookups.get(piece.data, owner, scene, scene.needle !== "");
-        drawRow(piece.data, line, { ...lookup, edge: lookup.fill });
+      if (bars) {
+        const lookup = this.lookups.get(bars, owner, scene, scene.needle !== "");
+        drawRow(bars, line, { ...lookup, edge: lookup.fill });
       }
       const [top, bottom] = [LANE_TOP + index * lane, LANE_TOP + (index + 1) * lane - (lane > 3 ? 1 : 0)];
-      stampColumns(pixels, line, [Math.round(top * ratio), Math.round(bottom * ratio)], [0, height]);
+      picture.stampColumns(blank, [{ line }], [Math.round(top * ratio), Math.round(bottom * ratio)], [0, height]);
     });
-    this.context.putImageData(image, Math.round(gutter * ratio), 0);
+    return image;
   }
 
   /** Draws the visible part, the hits of the search and the marks. */
