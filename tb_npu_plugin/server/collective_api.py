@@ -13,7 +13,7 @@ from tb_npu_plugin.server import timeline_params as read
 from tb_npu_plugin.server.search_api import Part, asked, with_place
 from tb_npu_plugin.server.timeline_api import MAX_DESCENT, IsGone, csv_of, is_csv
 from tb_npu_plugin.service.answers import Service
-from tb_npu_plugin.store.timeline.collective import collective_tasks, find_collective
+from tb_npu_plugin.service.collective import collective_tasks, find_collective
 from tb_npu_plugin.store.timeline.descent import COLLECTIVE_COLUMNS, Index, collective_table, descent
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.tables import empty
