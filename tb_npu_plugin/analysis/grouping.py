@@ -167,7 +167,7 @@ def _dense_codes(key: Key) -> tuple[IntArray, int]:
     if isinstance(key, StringColumn):
         return key.codes.astype(np.int64) + 1, len(key.values) + 1
     least, most = (int(key.min()), int(key.max())) if len(key) else (0, 0)
-    return (key - least, most - least + 1) if most - least < _DENSE else _unique(key)
+    return (key - least, most - least + 1) if most - least < len(key) else _unique(key)
 
 
 def _unique(values: IntArray) -> tuple[IntArray, int]:

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from tb_npu_plugin.tables import StringColumn
 from tb_npu_plugin.texts import TextList
 
 TEXTS = ["", "aten::add", "核函数", "a\nb", "aten::add"]
@@ -20,6 +21,19 @@ def test_reads_back_what_went_in() -> None:
     assert packed != TEXTS[:4] and TextList.of(["a"]) != ["b"] and TextList.of(["a"]) != 1
     with pytest.raises(IndexError):
         packed[5]
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 1 << 14])
+def test_reads_in_pieces(pieces: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb_npu_plugin.texts._PIECES", pieces)
+    packed = TextList.of(TEXTS)
+    assert list(packed) == TEXTS and list(TextList.of([])) == []
+    for cut in (slice(None), slice(1, 4), slice(3, 1), slice(7, 9), slice(None, None, 2), slice(None, None, -1)):
+        assert packed[cut] == TEXTS[cut]
+
+
+def test_a_few_rows_of_many_texts() -> None:
+    assert StringColumn(np.array([2, -1], dtype=np.int32), TextList.of(TEXTS)).tolist() == ["核函数", None]
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3, 1 << 14])
