@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlparse
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.e2e.conftest import Open, Plugin
+from tests.e2e.conftest import Open, Plugin, wait_until
 from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
 from tests.support.trace import decode
 
@@ -360,15 +360,18 @@ def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> No
     first = 6 * 2**32 + 2**31  # rank 5 is the sixth of the run: the first slice of its derived rows
     plugin.open("trace", **place, **{"trace.slice": str(first)})
     expect(panel(plugin)).to_contain_text("rank 5 · Derived · Idle, by cause")
-    ranks_settled(plugin)
-    rows = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
-    assert any(int(row.split("-")[0]) >= 2**19 * 4096 for url in rows for row in derived_rows(url, five))
+
+    def is_asked() -> bool:
+        urls = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
+        return any(int(row.split("-")[0]) >= 2**19 * 4096 for url in urls for row in derived_rows(url, five))
+
+    wait_until(plugin, is_asked)
     panel(plugin).locator(".facts button.link").first.click()
     settled(plugin)
     expect(panel(plugin)).to_contain_text(re.compile("rank 5 · (Ascend Hardware|Python|CANN)"))
 
 
-def derived_rows(url: str, span: str) -> list[str]:
+def rows_of(url: str, span: str) -> list[str]:
     """Rows that a request asks of a span."""
     parts = parse_qs(urlparse(url).query).get("slices", [])
     return [row for part in parts if part.startswith(span) for row in part.split(":")[-1].split(",")]

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.e2e.conftest import VIEWS, Open, Plugin
+from tests.e2e.timeline import settled
 
 #: A text that each view shows for the first rank of the demo.
 LANDMARK = {
@@ -107,6 +108,7 @@ def test_each_view_is_dark_and_chinese(open_plugin: Open, demo_server: str) -> N
         background = plugin.frame.locator("body").evaluate("body => getComputedStyle(body).backgroundColor")
         assert background == "rgb(20, 24, 29)"
         if view == "trace":
+            settled(plugin)
             assert plugin.frame.locator(".tl-base").evaluate(CORNER) == [29, 34, 40]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tb_npu_plugin.errors import BadRequest, ClientGone, NotFound
+from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline import matches
 from tb_npu_plugin.store.timeline.hit_list import HitList
 from tb_npu_plugin.store.timeline.members import Members
@@ -204,3 +205,20 @@ def test_the_list_of_two_ranks_is_sorted_over_both(
     assert set(table.text("process").tolist()) == {"Python"}
     recorded = [start for number, one in listed.tables() for start in one.ints("start").tolist()]
     assert sorted(recorded) == sorted(start + placed[rank].zero for start, _, rank, _ in expected)
+
+
+def test_a_trace_that_changes_during_a_search_for_an_argument_is_reported(
+    events: list[dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeline = open_trace([metadata("process_name", 1, name="Python"), *events], tmp_path)[0]
+    (path,) = tmp_path.rglob("trace_view.json")
+    read = ArgsFile.read
+
+    def changes(self: ArgsFile, offset: int, length: int) -> bytes:
+        found = read(self, offset, length)
+        path.write_bytes(path.read_bytes() + b" ")
+        return found
+
+    monkeypatch.setattr(ArgsFile, "read", changes)
+    with pytest.raises(NotFound, match="changed"):
+        around(timeline, "arg:stream=3", 10)

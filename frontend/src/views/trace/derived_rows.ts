@@ -32,13 +32,15 @@ export class DerivedRows {
     return { ...data, processes: insertDerived(recorded, processOf(derived)) };
   }
 
-  /** Loads the rows of a reading, once. */
-  async load(source: Source, ask: () => Promise<DerivedJson>): Promise<void> {
+  /** Loads the rows of a reading, once. False if they were loaded before. */
+  async load(source: Source, ask: () => Promise<DerivedJson>): Promise<boolean> {
     const key = keyOf(source);
+    if (this.found.peek().has(key)) return false;
     const request = this.requests.get(key) ?? this.fetch(key, ask);
     this.requests.set(key, request);
     try {
       await request;
+      return true;
     } catch (error) {
       if (this.requests.get(key) === request) this.requests.delete(key); // allow a retry
       throw error;
@@ -63,7 +65,6 @@ export class DerivedRows {
   private async fetch(key: string, ask: () => Promise<DerivedJson>): Promise<void> {
     const derived = await whenRead(ask);
     this.found.value = new Map([...this.found.peek(), [key, derived]]);
-    this.translate();
   }
 }
 

@@ -1,14 +1,13 @@
 /** State of one open timeline, between the engine, the server and the panels. */
 
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
-import { ApiError } from "../../api/client";
-import type { StepMarkJson, TraceJson } from "../../api/types.gen";
+import type { TraceJson } from "../../api/types.gen";
 import { Latest } from "../../base/async";
-import { t, textOf } from "../../i18n";
+import { t } from "../../i18n";
 import { places } from "../../state/catalog";
 import { params, setParams } from "../../state/params";
 import type { Arrangement } from "../../timeline/arrangement";
-import { DERIVED, isDerivedTrack } from "../../timeline/derived";
+import { DERIVED } from "../../timeline/derived";
 import { type Display, FRAME, PACKINGS, type Packing } from "../../timeline/display";
 import { TimelineEngine } from "../../timeline/engine";
 import { laneOffset, laneOfTrack } from "../../timeline/lanes";
@@ -16,7 +15,7 @@ import { foldKey, type LayoutState, type RowProcess } from "../../timeline/rows"
 import type { Area, HoverBar, Range } from "../../timeline/scene";
 import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
-import { DerivedRows, whenRead } from "./derived_rows";
+import { DerivedRows } from "./derived_rows";
 import { messageOf, offset } from "./format";
 import { formatArea, formatDisplay, formatLayout, formatRange, KEYS, type LinkState } from "./link/link";
 import { checkLink, type Note } from "./link/link_notice";
@@ -31,10 +30,13 @@ import { Lanes } from "./ranks/lanes";
 import { RanksState } from "./ranks/ranks_state";
 import type { OpenMenu } from "./ranks/row_menu";
 import { RepackedRows } from "./repacked_rows";
+import { Finder } from "./search/finder";
 import { followRanks } from "./search/follow_ranks";
 import { SearchState } from "./search/search_state";
 import { migrateSelection, type Reading, type SelectionMigration } from "./selection/migrate_selection";
 import { Selection } from "./selection/selection";
+import { loadDerived } from "./show_derived";
+import { StepMarks } from "./step_marks";
 import { homeRange, timelineData } from "./trace_data";
 
 export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
@@ -67,6 +69,8 @@ export class TraceSession {
   readonly marks: Marks;
   readonly area: AreaStats;
   readonly search: SearchState;
+  readonly finder: Finder;
+  readonly steps: StepMarks;
   readonly derived = new DerivedRows();
   readonly ranks: RanksState;
   /** Rows of other ranks. */
@@ -83,9 +87,6 @@ export class TraceSession {
   private stopFollowing = () => {};
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
-  /** The reading whose derived rows are shown. */
-  private shownFor: TimelineApi | null = null;
-  private steps: readonly StepMarkJson[] = [];
   private link: LinkState;
   /** The window taken over from the previous span; null once the user has moved it. */
   private inherited: Range | null = null;
@@ -119,6 +120,8 @@ export class TraceSession {
     this.api = this.apiOf(this.reading.peek());
     this.area = new AreaStats(() => this.api);
     this.search = new SearchState(() => this.api);
+    this.finder = new Finder(this);
+    this.steps = new StepMarks(this);
     this.selection = new Selection(this);
     this.marks = new Marks(this, this.link.marks);
   }
@@ -175,9 +178,9 @@ export class TraceSession {
       for (const stop of stops) stop();
     };
     this.open(this.link);
-    void this.loadDerived();
-    void this.loadSteps();
-    if (this.link.search) void this.find(this.link.search, false);
+    void loadDerived(this);
+    void this.steps.load();
+    if (this.link.search) void this.finder.find(this.link.search, false);
   }
 
   detach(): void {
@@ -219,66 +222,14 @@ export class TraceSession {
     if (area) void this.area.set(moved, moved !== null);
     if (area && !this.pending.link) this.save({ [KEYS.area]: moved && formatArea(moved) });
     void this.selection.renew(api, migration);
-    void this.search.renew(migration.shift).then(() => this.showHits());
+    void this.finder.renew(migration.shift);
     if (!this.pending.link) this.save(formatLayout(this.layout.peek()));
-    void this.loadDerived();
-    void this.loadSteps();
+    void loadDerived(this);
+    void this.steps.load();
     this.catchUp();
   }
 
   // Derived rows
-
-  /** Loads the derived rows of a rank, by its number, if the page shows some of them. */
-  async loadDerived(lane = 0): Promise<void> {
-    const { collapsedProcesses, pinned } = this.layout.peek();
-    const isPinned = pinned.some((track) => isDerivedTrack(track) && laneOfTrack(track) === lane);
-    const isUnfolded = lane === 0 || this.lanes.isUnfolded(this.readingOf(lane)?.span ?? "");
-    if (isPinned || (isUnfolded && !collapsedProcesses.has(DERIVED))) await this.fetchDerived(lane);
-  }
-
-  /** Loads the derived rows of a loaded rank, by its number. */
-  async fetchDerived(lane: number): Promise<void> {
-    const reading = this.readingOf(lane);
-    if (!reading || reading.partial !== null) return;
-    const { api } = this;
-    try {
-      await this.derived.load(reading, () => api.derived(lane));
-      if (lane > 0 || api !== this.api || this.shownFor === api) return; // rows of other ranks follow by themselves
-      this.shownFor = api;
-      this.showDerived();
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  /** Loads the steps of a complete reading. */
-  private async loadSteps(): Promise<void> {
-    if (this.data.partial !== null) return;
-    const { api } = this;
-    try {
-      const found = await whenRead(() => api.steps());
-      if (api !== this.api) return;
-      this.steps = found;
-      this.showSteps();
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  /** Shows the steps on the ruler, in the current language. */
-  showSteps(): void {
-    const steps = this.steps.map(({ step, device, start, end }) => {
-      return { name: t("trace.step", { step }), device: device === null ? "" : String(device), start, end };
-    });
-    this.engine?.update({ steps });
-  }
-
-  /** Unfolds the derived rows, and waits until those of a rank are shown. */
-  async openDerived(lane: number): Promise<void> {
-    const collapsedProcesses = new Set(this.layout.peek().collapsedProcesses);
-    if (collapsedProcesses.delete(DERIVED)) this.setLayout({ ...this.layout.peek(), collapsedProcesses });
-    await this.loadDerived(lane);
-  }
 
   /** Shows what is loaded of the derived rows, in the current language. */
   showDerived(): void {
@@ -313,7 +264,8 @@ export class TraceSession {
     return [{ span: this.span, version, partial, first: 0 }, ...others];
   }
 
-  private readingOf(lane: number) {
+  /** A reading on the page by the number of its rank; undefined until it is loaded. */
+  readingOf(lane: number) {
     return this.readings().find(({ first }) => laneOfTrack(first) === lane);
   }
 
@@ -379,44 +331,7 @@ export class TraceSession {
     }
   }
 
-  // Search
-
-  /** Searches; `go`: also shows the first hit after the left edge of the view. */
-  async find(text: string, go: boolean): Promise<void> {
-    this.save({ [KEYS.search]: text });
-    if (!(await this.search.run(text, this.engine?.scene.view.start))) return;
-    this.showHits();
-    if (text === "" && this.panel.peek() === "hits") this.panel.value = "slice";
-    if (this.search.error.peek()) this.failSearch(this.search.error.peek());
-    if (text !== "" && go) await this.stepHit(1);
-    if (text !== "") this.announcement.value = t("trace.said.hits", { total: this.search.total.value });
-  }
-
-  /** Repeats the search, if there is one, in the ranks that the page shows now. */
-  async searchAgain(): Promise<void> {
-    if (this.search.text.peek() === "") return;
-    await this.search.again();
-    this.showHits();
-  }
-
-  private showHits(): void {
-    const { text, total, marks } = this.search;
-    this.engine?.update({ needle: total.peek() > 0 ? text.peek() : "", hits: marks.peek() });
-  }
-
-  async stepHit(step: 1 | -1): Promise<void> {
-    const hit = await this.search.step(step, this.engine?.scene.view.start ?? 0);
-    this.showHits();
-    if (hit) await this.selection.select(hit[0], "sight");
-    else if (this.search.error.peek()) this.failSearch(this.search.error.peek());
-  }
-
-  /** A search with a mistake needs no retry. */
-  private failSearch(error: unknown): void {
-    const isMistake = error instanceof ApiError && error.code === "bad_request";
-    if (isMistake) this.say(`${messageOf(error)} · ${textOf(error, "hint")}`);
-    else this.fail(error);
-  }
+  // Names
 
   /** Shows a slice by name, for a link from another view: the one at `time` if known, else the first. */
   async goToName(name: string, time: number | null): Promise<void> {
@@ -482,7 +397,7 @@ export class TraceSession {
     this.layout.value = state;
     this.engine?.setLayout(state);
     this.save(formatLayout(state));
-    void this.loadDerived();
+    void loadDerived(this);
   }
 
   /** Hides, shows and moves rows. */

@@ -146,7 +146,7 @@ function useFollowLanguage(session: TraceSession): void {
   const language = lang.value;
   useEffect(() => {
     session.showDerived();
-    session.showSteps();
+    session.steps.show();
   }, [language, session]);
 }
 
@@ -170,6 +170,6 @@ function useDeepLinks(session: TraceSession): void {
   useEffect(() => {
     // The first effect may have started a search since `text` was read.
     const now = params.peek()[KEYS.search] ?? "";
-    if (now !== session.search.text.peek()) void session.find(now, true);
+    if (now !== session.search.text.peek()) void session.finder.find(now, true);
   }, [text]);
 }

@@ -14,7 +14,7 @@ function page() {
     lanes: { beside: () => beside.value, loaded },
     ranks: { lines: () => lines.value, all: signal([{ span: "s1" }]) },
     search: { ranks: found },
-    searchAgain: async () => void count.value++,
+    finder: { again: async () => void count.value++ },
   };
   const count = { value: 0 };
   const stop = followRanks(session as never);

@@ -72,8 +72,8 @@ function perform(session: TraceSession, action: Action, targets: KeyTargets): vo
     nextTask: () => void session.selection.walk.step("next"),
     previousTask: () => void session.selection.walk.step("previous"),
     search: targets.focusSearch,
-    nextHit: () => void session.stepHit(1),
-    previousHit: () => void session.stepHit(-1),
+    nextHit: () => void session.finder.step(1),
+    previousHit: () => void session.finder.step(-1),
     togglePanel: () => {
       session.panelOpen.value = !session.panelOpen.peek();
     },
@@ -114,5 +114,5 @@ function clear(session: TraceSession): void {
   if (session.note.peek()) session.note.value = null;
   else if (session.area.area.peek()) void session.setArea(null);
   else if (session.selection.selected.peek()) session.selection.clear();
-  else if (session.search.text.peek()) void session.find("", false);
+  else if (session.search.text.peek()) void session.finder.find("", false);
 }

@@ -44,7 +44,7 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
           </span>
         )}
         {of.name && (
-          <button type="button" class="link" onClick={() => void session.find(of.name, true)}>
+          <button type="button" class="link" onClick={() => void session.finder.find(of.name, true)}>
             {t("trace.slice.same")}
           </button>
         )}

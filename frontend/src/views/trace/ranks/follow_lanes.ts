@@ -4,6 +4,7 @@ import { effect, untracked } from "@preact/signals";
 import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import type { Range } from "../../../timeline/scene";
 import type { TraceSession } from "../session";
+import { loadDerived } from "../show_derived";
 import { closePair } from "./align_pair";
 
 /** Returns what stops it. */
@@ -25,7 +26,7 @@ export function followLanes(session: TraceSession): () => void {
       lanes.unfolded.value;
       const loaded = [...lanes.loaded.value.keys()];
       untracked(() => {
-        for (const number of loaded) void session.loadDerived(number);
+        for (const number of loaded) void loadDerived(session, number);
       });
     }),
     effect(() => {

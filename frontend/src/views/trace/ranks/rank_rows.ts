@@ -5,6 +5,7 @@ import { isDerivedTrack } from "../../../timeline/derived";
 import { laneOfTrack } from "../../../timeline/lanes";
 import { findTrack, processKey, trackLabel } from "../../../timeline/rows";
 import type { TraceSession } from "../session";
+import { fetchDerived } from "../show_derived";
 
 /** Shows the rows of a rank below those of the open one, those of its host folded; or hides them. */
 export async function toggleRank(session: TraceSession, span: string): Promise<void> {
@@ -53,7 +54,7 @@ async function loadDerivedOfAll(session: TraceSession): Promise<void> {
   const numbers = session.ranks.shown.peek().map(({ span }) => session.lanes.numberOf(span));
   const load = async (number: number) => {
     if (number > 0) await session.lanes.load(number);
-    await session.fetchDerived(number);
+    await fetchDerived(session, number);
   };
   await Promise.all(numbers.map(load));
 }

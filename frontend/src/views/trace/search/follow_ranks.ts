@@ -18,6 +18,6 @@ export function followRanks(session: TraceSession): () => void {
     });
     const isChanged = before !== null && before !== now;
     before = now;
-    if (isChanged || isOutdated) untracked(() => void session.searchAgain());
+    if (isChanged || isOutdated) untracked(() => void session.finder.again());
   });
 }

@@ -14,13 +14,13 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
   const { search } = session;
   const [typed, setTyped] = useState<string | null>(null);
   const find = useMemo(
-    () => debounce((text: string) => search.text.peek() !== text && void session.find(text, false), TYPING_MS),
+    () => debounce((text: string) => search.text.peek() !== text && void session.finder.find(text, false), TYPING_MS),
     [session],
   );
   const step = async (direction: 1 | -1) => {
     const text = (typed ?? search.text.peek()).trim();
-    if (text !== search.text.peek()) await session.find(text, true);
-    else await session.stepHit(direction);
+    if (text !== search.text.peek()) await session.finder.find(text, true);
+    else await session.finder.step(direction);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") void step(event.shiftKey ? -1 : 1);
@@ -64,11 +64,16 @@ export function SearchBox({ session, field }: { session: TraceSession; field: Re
           <Step
             tip={t("trace.search.previous")}
             disabled={!hasHits}
-            onClick={() => void session.stepHit(-1)}
+            onClick={() => void session.finder.step(-1)}
             face="‹"
           />
-          <Step tip={t("trace.search.next")} disabled={!hasHits} onClick={() => void session.stepHit(1)} face="›" />
-          <Step tip={t("trace.search.clear")} disabled={false} onClick={() => void session.find("", false)} face="✕" />
+          <Step tip={t("trace.search.next")} disabled={!hasHits} onClick={() => void session.finder.step(1)} face="›" />
+          <Step
+            tip={t("trace.search.clear")}
+            disabled={false}
+            onClick={() => void session.finder.find("", false)}
+            face="✕"
+          />
         </span>
       )}
     </search>

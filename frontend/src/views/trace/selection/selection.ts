@@ -15,6 +15,7 @@ import { messageOf } from "../format";
 import { KEYS } from "../link/link";
 import { showRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
+import { openDerived } from "../show_derived";
 import type { SelectionMigration } from "./migrate_selection";
 import { Walk } from "./walk";
 
@@ -109,7 +110,7 @@ export class Selection {
       }
       this.selected.value = { id, merged, detail, flows, error: "" };
       if (!session.layout.peek().pinned.includes(detail.track)) showRank(session, laneOfSlice(id));
-      if (isDerivedSlice(id)) await session.openDerived(laneOfSlice(id));
+      if (isDerivedSlice(id)) await openDerived(session, laneOfSlice(id));
       if (this.selected.peek()?.id !== id) return;
       this.show(detail, follow);
     } catch (error) {

@@ -103,7 +103,7 @@ function Actions({ session, detail }: { session: TraceSession; detail: SliceDeta
         {t(isCopied ? "trace.slice.copied" : "trace.slice.copy")}
       </button>
       {!detail.derived && (
-        <button type="button" class="link" onClick={() => void session.find(detail.name, false)}>
+        <button type="button" class="link" onClick={() => void session.finder.find(detail.name, false)}>
           {t("trace.slice.same")}
         </button>
       )}
