@@ -362,10 +362,11 @@ def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> No
     expect(panel(plugin)).to_contain_text("rank 5 · Derived · Idle, by cause")
 
     def is_asked() -> bool:
-        urls = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
-        return any(int(row.split("-")[0]) >= 2**19 * 4096 for url in urls for row in derived_rows(url, five))
+        rows = [url for url in asked if "/timeline/rows" in url and f"={five}:" in url]
+        return any(int(row.split("-")[0]) >= 2**19 * 4096 for url in rows for row in rows_of(url, five))
 
     wait_until(plugin, is_asked)
+    ranks_settled(plugin)
     panel(plugin).locator(".facts button.link").first.click()
     settled(plugin)
     expect(panel(plugin)).to_contain_text(re.compile("rank 5 · (Ascend Hardware|Python|CANN)"))
