@@ -42,7 +42,7 @@ interface Flight extends RowQuery {
   controller: AbortController;
 }
 
-const ROW_BYTES = 32 * 2 ** 20;
+const ROW_BYTES = 16 * 2 ** 20;
 const COUNTER_BYTES = 16 * 2 ** 20;
 const BYTES_PER_BAR = 28;
 /** Of a string without its characters, and of its place in an array. */
