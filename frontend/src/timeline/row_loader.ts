@@ -42,7 +42,8 @@ interface Flight extends RowQuery {
   controller: AbortController;
 }
 
-const ROW_BYTES = 16 * 2 ** 20;
+/** With half of it, rows of a large screen at two device pixels a CSS pixel evict each other and are loaded without end. */
+const ROW_BYTES = 32 * 2 ** 20;
 const COUNTER_BYTES = 16 * 2 ** 20;
 const BYTES_PER_BAR = 28;
 /** Of a string without its characters, and of its place in an array. */
