@@ -1,13 +1,16 @@
-"""CPU time of the page's main thread per frame, while the Trace view moves and zooms by keys, in a real browser.
+"""CPU time of the page's main thread per frame, while the Trace view moves and zooms by keys, in a real browser; and memory
+of the page's process in use.
 
 One rank of 5 M slices; 8 unfolded ranks; 64 folded ranks. Chromium's trace gives the CPU time of each task of the main
 thread, so other programs on the machine do not count: all tasks of some seconds, decoding of answers included, over the
-number of frames.
+number of frames. Memory: RssAnon of the process every 40 random actions (keys, wheel, zoom by wheel, fit), about ten a
+second; after a minute it no longer grows. `--actions 6000` for ten minutes.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -21,6 +24,7 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks import harness, ranks
 from benchmarks.harness import Bar
 from benchmarks.peer import CHROMIUM, FLAGS, TWO_FRAMES
+from benchmarks.process_memory import memory
 from benchmarks.server import Server, tensorboard
 from benchmarks.timeline import SLICES, asked, slices_logdir, view
 
@@ -82,6 +86,52 @@ def measure(server: Server, params: Mapping[str, str], folder: Path) -> tuple[fl
     return *frame_cpu(events), len(requests) / sum(ms for _, ms in MOVES) * 1000
 
 
+def page_memory(server: Server, actions: int) -> tuple[list[float], float]:
+    """MB of the page's process during `actions`, and after a garbage collection at their end."""
+    rng, found = random.Random(5), []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
+        page.set_default_timeout(LIMIT_MS)
+        opened(page, server, {})
+        box = page.frame_locator('iframe[src*="name=npu_profiler"]').locator(".tl").bounding_box()
+        assert box
+        processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        renderers = [int(one["id"]) for one in processes if one["type"] == "renderer"]
+        for number in range(actions):
+            x = box["x"] + rng.uniform(240, box["width"] - 20)
+            page.mouse.move(x, box["y"] + rng.uniform(80, box["height"] - 20))
+            act(page, rng)
+            page.wait_for_timeout(50)
+            if number % 40 == 39:
+                found.append(max(map(anonymous_megabytes, renderers)))
+        page.context.new_cdp_session(page).send("HeapProfiler.collectGarbage")
+        page.wait_for_timeout(1000)
+        collected = max(map(anonymous_megabytes, renderers))
+        browser.close()
+    return found, collected
+
+
+def act(page: Page, rng: random.Random) -> None:
+    """Zoom or move by a key, zoom by the wheel, scroll or show everything."""
+    kind = rng.random()
+    if kind < 0.35:
+        page.keyboard.press(rng.choice("wsad"))
+    elif kind < 0.6:
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, rng.choice([-240, 240, -240]))
+        page.keyboard.up("Control")
+    elif kind < 0.9:
+        page.mouse.wheel(0, rng.choice([-300, 300]))
+    else:
+        page.keyboard.press("f")
+
+
+def anonymous_megabytes(process: int) -> float:
+    """RssAnon; 0 if the process has ended."""
+    return (memory(process) or {}).get("RssAnon", 0) / 1e6
+
+
 def bar(name: str, limit: float, data: str, found: tuple[float, int, float], unjudged: str) -> Bar:
     cpu, frames, requests = found
     how = f"{frames} frames, {requests:.1f} requests a second"
@@ -90,7 +140,7 @@ def bar(name: str, limit: float, data: str, found: tuple[float, int, float], unj
 
 def main() -> int:
     """Run all; 1 when a bar falls short."""
-    options = harness.arguments(__doc__)
+    options = harness.arguments(__doc__, ("--actions", {"type": int, "default": 600, "help": "of the memory"}))
     if CHROMIUM is None:
         harness.remark("Not measured: no Chromium here (tools/ensure_chromium.sh installs one).")
         return 0
@@ -103,8 +153,16 @@ def main() -> int:
             (run,) = asked(server, "catalog", {})["runs"]
             view(server, run["workers"][0]["spans"][0]["id"])
             bars.append(
-                bar("frame of one rank, CPU", 8, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
+                bar("frame of one rank, CPU", 7.2, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
             )
+            actions = 80 if options.quick else options.actions
+            used, collected = page_memory(server, actions)
+            how = (
+                f"median of {len(used)} samples, most {max(used):.0f} MB, after a garbage collection {collected:.0f} MB"
+            )
+            median = harness.percentile(used, 0.5)
+            data = f"{slices} slices, {actions} actions"
+            bars.append(Bar("memory of the page", median, 300, "MB", how, data=data, unjudged=unjudged))
         run_folder = folder / f"ranks_{count}" / "run"
         run_folder.parent.mkdir(exist_ok=True)
         ranks.make(run_folder, count)

@@ -35,15 +35,21 @@ def rows(service: Service, params: MultiDict[str, str]) -> bytes:
     columns = {}
     for number, part in enumerate((*slices, *counters)):
         timeline = _timeline(service, part)
-        states.append(timeline if isinstance(timeline, str) else "ready")
         if isinstance(timeline, Timeline):
             query = {**common, **part}
-            if number < len(slices):
-                content = timeline_api.slices(timeline, query, budget=budget)[0]
+            try:
+                if number < len(slices):
+                    content = timeline_api.slices(timeline, query, budget=budget)[0]
+                else:
+                    content = timeline_api.counter(timeline, query)[0]
+            except OSError:  # the files of a preview were removed meanwhile: now its version is stale
+                timeline = _timeline(service, part)
+                if isinstance(timeline, Timeline):
+                    raise
             else:
-                content = timeline_api.counter(timeline, query)[0]
-            assert isinstance(content, bytes)
-            columns[str(number)] = ("u32", np.frombuffer(content, "<u4"))
+                assert isinstance(content, bytes)
+                columns[str(number)] = ("u32", np.frombuffer(content, "<u4"))
+        states.append(timeline if isinstance(timeline, str) else "ready")
     return encode({"parts": states}, columns)
 
 

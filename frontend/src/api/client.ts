@@ -73,8 +73,25 @@ export async function getJson<T>(route: string, query?: Query, signal?: AbortSig
   return (await (await get(route, query, signal)).json()) as T;
 }
 
+/** The body of an answer, read in pieces: response.arrayBuffer() keeps a second copy until a garbage collection. */
 export async function getBinary(route: string, query?: Query, signal?: AbortSignal): Promise<ArrayBuffer> {
-  return (await get(route, query, signal)).arrayBuffer();
+  const { body } = await get(route, query, signal);
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  const reader = body?.getReader();
+  for (let next = await reader?.read(); next?.value; next = await reader?.read()) chunks.push(next.value);
+  const bytes = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+    free(chunk.buffer);
+  }
+  return bytes.buffer;
+}
+
+/** Gives memory back at once instead of at the next garbage collection, where the browser can. */
+export function free(buffer: ArrayBuffer): void {
+  buffer.transfer?.(0);
 }
 
 export async function postJson<T>(route: string, query: Query = {}, signal?: AbortSignal): Promise<T> {

@@ -27,8 +27,11 @@ export type PartState = "ready" | "stale" | "reading" | "none";
 
 export interface Frame {
   header: FrameHeader;
+  /** Columns, as copies. */
   u32(name: string): Uint32Array;
   f64(name: string): Float64Array;
+  /** A column that holds an answer of its own, without copying. */
+  part(name: string): Uint32Array;
 }
 
 /** Bars of one row, by start. Times are `origin + value * unit`, in ns after the span's base. */
@@ -81,7 +84,7 @@ function fail(what: string): never {
   throw new Error(`timeline answer: ${what}`);
 }
 
-/** Checks the container and returns its columns, those that are not packed without copying. Throws an Error that describes the defect. */
+/** Checks the container and returns its columns. Throws an Error that describes the defect. */
 export function parseFrame(bytes: ArrayBufferLike | Uint32Array): Frame {
   const { buffer, byteOffset, byteLength } = bytes instanceof Uint32Array ? bytes : new Uint8Array(bytes);
   if (byteLength < 8) fail(`${byteLength} bytes, expected at least 8`);
@@ -129,16 +132,18 @@ export function parseFrame(bytes: ArrayBufferLike | Uint32Array): Frame {
     }
     return out;
   }
+  const copied = (values: Uint32Array) => (values.buffer === buffer ? values.slice() : values);
   const found = new Map<string, Uint32Array>();
   function u32(name: string): Uint32Array {
-    const values = found.get(name) ?? (column(name, "u32") as Uint32Array);
+    const values = found.get(name) ?? copied(column(name, "u32") as Uint32Array);
     found.set(name, values);
     return values;
   }
   return {
     header,
     u32,
-    f64: (name) => column(name, "f64") as Float64Array,
+    f64: (name) => (column(name, "f64") as Float64Array).slice(),
+    part: (name) => column(name, "u32") as Uint32Array,
   };
 }
 

@@ -42,6 +42,7 @@ interface Flight extends RowQuery {
   controller: AbortController;
 }
 
+/** With half of it, rows of a large screen at two device pixels a CSS pixel evict each other and are loaded without end. */
 const ROW_BYTES = 32 * 2 ** 20;
 const COUNTER_BYTES = 16 * 2 ** 20;
 const BYTES_PER_BAR = 28;

@@ -1,6 +1,6 @@
 /** Requests the rows of all ranks in sight: one request for all of them. */
 
-import { getBinary } from "../../../api/client";
+import { free, getBinary } from "../../../api/client";
 import { rowRanges } from "../../../timeline/cache";
 import {
   type CounterSeries,
@@ -67,9 +67,10 @@ export async function requestRows(
   for (const [at, part] of parts.entries()) {
     const state = frame.header.parts?.[at] ?? "none";
     if (state !== "ready") await lost(part.number, state);
-    else if (part.counter === null) answer.rows.push(...rowsOf(part, frame.u32(`${at}`), query.isExact));
-    else answer.counters.set(part.counter, decodeCounter(frame.u32(`${at}`), part.lane.base, part.lane.offset));
+    else if (part.counter === null) answer.rows.push(...rowsOf(part, frame.part(`${at}`), query.isExact));
+    else answer.counters.set(part.counter, decodeCounter(frame.part(`${at}`), part.lane.base, part.lane.offset));
   }
+  free(buffer); // the columns are copies
   return answer;
 }
 
