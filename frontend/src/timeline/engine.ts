@@ -134,7 +134,7 @@ export class TimelineEngine {
 
   setLayout(state: LayoutState): void {
     const { scene } = this;
-    const anchor = this.topItem();
+    const anchor = this.anchor();
     scene.layoutState = state;
     scene.layout = layOut(this.data.processes, state);
     scene.hover = null;
@@ -166,7 +166,7 @@ export class TimelineEngine {
   private swap({ change, loader }: Renewal): void {
     const { scene } = this;
     const view = this.viewIn(change);
-    const anchor = this.topItem();
+    const anchor = this.anchor();
     this.loader.stop();
     this.loader = loader;
     this.data = change.data;
@@ -180,13 +180,15 @@ export class TimelineEngine {
     this.draw(true);
   }
 
-  /** The item at the top edge. */
-  private topItem(): Item | undefined {
-    const { layout, scroll } = this.scene;
-    return itemsIn(layout.items, scroll, scroll + 1)[0];
+  /** What stays in place when rows change: the row of the selected slice if it is in sight, else the item at the top edge. */
+  private anchor(): Item | undefined {
+    const { layout, scroll, selected } = this.scene;
+    const section = sections(this.scene).at(-1);
+    const shown = itemsIn(layout.items, scroll, scroll + (section ? section.bottom - section.top : 1));
+    return shown.find((item) => item.kind === "track" && item.thread.track === selected?.track) ?? shown[0];
   }
 
-  /** Keeps the item at the top edge in place after the rows changed. */
+  /** Keeps an item in place after the rows changed. */
   private keepInPlace(anchor: Item | undefined): void {
     const { scene, surface } = this;
     surface.spacer.style.height = `${this.contentHeight()}px`;
@@ -228,6 +230,15 @@ export class TimelineEngine {
     if (!place || place.section.bottom !== this.scene.height) return;
     const middle = (place.section.top + place.section.bottom) / 2;
     this.surface.scroller.scrollTop = this.scene.scroll + place.y - middle;
+    this.scene.scroll = this.surface.scroller.scrollTop; // rows may change before the event
+  }
+
+  /** Keeps the selected slice in place on the screen, if it is in sight, when its times move by `shift` ns. */
+  keepSelected(shift: number): void {
+    const { selected, view } = this.scene;
+    const target = this.motion.target(view);
+    if (!selected || selected.end <= target.start || selected.start >= target.start + target.scale * this.width) return;
+    this.move(clamp({ ...target, start: target.start + shift }, this.bounds, this.width), false);
   }
 
   /** Shows the pinned rows, also where they scroll. */

@@ -62,14 +62,16 @@ function dropGone(session: TraceSession): void {
   session.engine?.reloadRows();
 }
 
-/** Loads rows again when the times of a rank that was on the page change. */
+/** Loads rows again when the times of a rank that was on the page change; the selected slice stays in place. */
 function followTimes(session: TraceSession): () => void {
   let before = new Map<number, number>();
   return effect(() => {
     const now = new Map([...session.lanes.loaded.value].map(([number, lane]) => [number, session.lanes.timeOf(lane)]));
-    const isMoved = [...now].some(([number, time]) => (before.get(number) ?? time) !== time);
+    const shifts = new Map([...now].map(([number, time]) => [number, time - (before.get(number) ?? time)]));
     before = now;
-    if (!isMoved) return;
+    if ([...shifts.values()].every((shift) => shift === 0)) return;
+    const selected = session.selection.selected.peek();
+    session.engine?.keepSelected((selected && shifts.get(laneOfSlice(selected.id))) ?? 0);
     session.engine?.reloadRows();
     void session.selection.reload();
   });
