@@ -153,7 +153,7 @@ def main() -> int:
             (run,) = asked(server, "catalog", {})["runs"]
             view(server, run["workers"][0]["spans"][0]["id"])
             bars.append(
-                bar("frame of one rank, CPU", 7.2, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
+                bar("frame of one rank, CPU", 8, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
             )
             actions = 80 if options.quick else options.actions
             used, collected = page_memory(server, actions)
