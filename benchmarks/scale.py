@@ -1,8 +1,8 @@
 """Routes of the Trace view at scale: one rank of 20 M and of 100 M slices, 64 ranks of 1 M slices each.
 
-The timelines are written directly (make_store.py) in place of those of small traces that were read. The routes are asked
-in a process of its own, without a network: CPU time from the request to the compressed answer, with all files in the page cache. For the time to stop, the
-client's end of a connection is closed while the answer is made.
+The timelines are written directly (make_store.py), in place of those of small traces that were read. A process of its own calls
+the routes, without a network. Windows are measured as CPU time from the request to the compressed answer; all files are in the
+page cache. The time to stop begins when the client closes its connection while the answer is made.
 """
 
 from __future__ import annotations

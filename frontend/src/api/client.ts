@@ -84,8 +84,8 @@ export async function getBinary(route: string, query?: Query, signal?: AbortSign
   for (const chunk of chunks) {
     bytes.set(chunk, offset);
     offset += chunk.length;
-    free(chunk.buffer);
   }
+  for (const { buffer } of chunks) free(buffer);
   return bytes.buffer;
 }
 

@@ -30,7 +30,7 @@ export interface Frame {
   /** Columns, as copies. */
   u32(name: string): Uint32Array;
   f64(name: string): Float64Array;
-  /** A column that holds an answer of its own, without copying. */
+  /** A column that is the whole answer about one span; not a copy. */
   part(name: string): Uint32Array;
 }
 

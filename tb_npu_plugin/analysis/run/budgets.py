@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication import statistics as communication
@@ -224,16 +223,17 @@ def _budgets(line: RankDevice, waiting: Mapping[Optional[str], StepWaiting]) -> 
     ops = line.comm_ops
     splits = {} if ops is None else {step: communication.split(rows) for step, rows in by_step(ops).items()}
     unknown = communication.UNKNOWN_SPLIT
-    out = [_budget(line, step.step, step, splits.pop(step.step, unknown)) for step in line.steps]
-    out += [_budget(line, step, None, split) for step, split in splits.items()]
-    for budget, step in zip_longest(out, line.steps):
-        for key, value in vars(waiting.get(budget.step, NO_WAITING)).items():
-            setattr(budget, key, value)
-        budget.parts = UNKNOWN_PARTS if step is None else parts_of(step, budget.exposed_waiting)
-    return out
+    out = [
+        rank_budget(line, step.step, step, splits.pop(step.step, unknown), waiting.get(step.step, NO_WAITING))
+        for step in line.steps
+    ]
+    return out + [rank_budget(line, step, None, split, waiting.get(step, NO_WAITING)) for step, split in splits.items()]
 
 
-def _budget(line: RankDevice, name: str | None, step: Step | None, split: communication.Split) -> RankBudget:
+def rank_budget(
+    line: RankDevice, name: str | None, step: Step | None, split: communication.Split, waiting: StepWaiting
+) -> RankBudget:
+    """What a rank did in the step `name`. step: None if only communication is known."""
     span = line.span
     times: dict[str, Any] = {key: getattr(step, key, None) for key in _STEP_TIMES}
     return RankBudget(
@@ -250,4 +250,6 @@ def _budget(line: RankDevice, name: str | None, step: Step | None, split: commun
         idle=split.idle,
         incomplete=split.incomplete,
         longest_communication=split.longest,
+        **vars(waiting),
+        parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting),
     )

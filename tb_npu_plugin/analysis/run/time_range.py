@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tb_npu_plugin.analysis.communication import statistics as communication
-from tb_npu_plugin.analysis.run.budgets import RankBudget
+from tb_npu_plugin.analysis.run.budgets import RankBudget, rank_budget
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.strips import PARTS, coverage_of, device_times, exposed_waits, part_times
 from tb_npu_plugin.analysis.steps.parts import UNKNOWN_PARTS, StepParts
@@ -26,31 +26,9 @@ def _budget(run: RunCommunication, at: int, start: int, end: int) -> RankBudget:
     line, rows = run.lines[at], run.rows_in(at, start, end)
     split = communication.UNKNOWN_SPLIT if line.comm_ops is None else communication.split(line.comm_ops.take(rows))
     waiting = run.waiting_in(at, rows)
-    return RankBudget(
-        line.span.token,
-        line.span.worker_label,
-        line.span.capture.rank,
-        line.device_id,
-        step=None,
-        computing=None,
-        overlapped=None,
-        communication_not_overlapped=None,
-        copying=None,
-        free=None,
-        stage=None,
-        bubble=None,
-        preparing=None,
-        exposed_preparing=None,
-        elapse=split.elapse,
-        transit=split.transit,
-        wait=split.wait,
-        synchronization=split.synchronization,
-        idle=split.idle,
-        incomplete=split.incomplete,
-        longest_communication=split.longest,
-        **vars(waiting),
-        parts=_parts(run, at, start, end, waiting.waiting is not None),
-    )
+    budget = rank_budget(line, None, None, split, waiting)
+    budget.parts = _parts(run, at, start, end, waiting.waiting is not None)
+    return budget
 
 
 def _parts(run: RunCommunication, at: int, start: int, end: int, has_waiting: bool) -> StepParts:

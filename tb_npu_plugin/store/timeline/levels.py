@@ -1,8 +1,8 @@
 """Levels of detail of slices: per row and power-of-two time bin one bar, with its first and longest slice.
 
 Bins of a level nest in those of coarser levels, so each level is built from the one below, and a query reads the
-coarsest level that is not coarser than requested. The bars of a row partition its slices. Coarse levels also hold what is
-drawn of their bars: of slices far apart, each value would be another page of a file.
+coarsest level that is not coarser than requested. The bars of a row partition its slices. Coarse levels also hold
+the times, names and categories of their bars. Otherwise each bar would read another page of the files of the slices.
 """
 
 from __future__ import annotations

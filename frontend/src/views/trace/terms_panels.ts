@@ -74,7 +74,7 @@ export const en = {
   "trace.collective.absent": "Without this collective: {ranks}.",
   "trace.collective.unasked": "Not asked for, since the list covers at most 64 ranks: {ranks}.",
   "trace.collective.unmatched":
-    "Only of this rank: sends and receives are not matched, nor collectives that the ranks recorded in different numbers.",
+    "Only of this rank. Sends and receives cannot be matched between ranks, nor can collectives that the ranks did not record equally often.",
   "trace.walk.end": "No further task in the list.",
 
   "trace.area.title": "{duration} from {start}",
