@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.e2e.conftest import Open, Plugin, wait_until
 from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
@@ -146,8 +146,14 @@ def test_rows_of_other_ranks_pinned_aligned_and_linked(open_plugin: Open, demo_s
     strips_settled(plugin)
     drawn = pictures(plugin)
     other = open_plugin(demo_server, height=1100)
+    held: list[Route] = []
+    other.page.route("**/view/trace_ranks?*", lambda route: held.append(route))
     other.go(page.url)
     other.ready("trace")
+    panel(other).get_by_text("Ascend Hardware · Stream 2").wait_for()
+    for route in held:
+        route.continue_()  # the clocks are known after the slice was shown
+    other.page.unroute("**/view/trace_ranks?*")
     strips_settled(other)
     panel(other).get_by_text("rank 5 · Ascend Hardware · Stream 2").wait_for()
     strips_settled(other)
@@ -365,9 +371,11 @@ def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> No
         return any(int(row.split("-")[0]) >= 2**19 * 4096 for url in rows for row in rows_of(url, five))
 
     wait_until(plugin, is_asked)
+    clocks = plugin.frame.locator(".trace-tools button", has_text="Align: estimated clocks ±")
+    clocks.wait_for()
     ranks_settled(plugin)
     start, end = shown(plugin)
-    plugin.frame.locator(".trace-tools button", has_text="Align: estimated clocks").click()
+    clocks.click()
     plugin.frame.get_by_role("radio", name="as recorded").check()
     plugin.page.keyboard.press("Escape")
     ranks_settled(plugin)

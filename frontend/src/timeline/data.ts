@@ -9,7 +9,7 @@ import { clamp, fit, type Limits, sameView, show, type View } from "./viewport";
 /** Callbacks from the engine to its view. */
 export interface TimelineEvents {
   /** The view has stopped moving. */
-  settled(view: View): void;
+  settled(): void;
   /** The rows were drawn: the view may have changed. */
   drawn(): void;
   /** A bar was clicked; null: empty space. */

@@ -88,6 +88,12 @@ export class TimelineEngine {
     return timeWidth(this.scene);
   }
 
+  /** Visible part of the time axis. */
+  get shown(): Range {
+    const { start, scale } = this.scene.view;
+    return { start, end: start + scale * this.width };
+  }
+
   /** Where the view may be: over the trace, and over what the view shows beside it. */
   private get bounds(): Limits {
     return boundsOf(this.data);
@@ -367,10 +373,10 @@ export class TimelineEngine {
 
   /** Reports that the view has stopped moving. Sets `data-ready` and `data-range` for tests. */
   private rest(): void {
-    const { view } = this.scene;
-    this.root.dataset.range = `${view.start},${view.start + view.scale * this.width}`;
+    const { start, end } = this.shown;
+    this.root.dataset.range = `${start},${end}`;
     if (!this.loader.loading && !this.motion.moving && !this.renewal) this.root.dataset.ready = "yes";
-    this.events.settled(view);
+    this.events.settled();
   }
 
   private paint(now: number): void {

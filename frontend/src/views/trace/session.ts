@@ -13,7 +13,6 @@ import { TimelineEngine } from "../../timeline/engine";
 import { laneOffset, laneOfTrack } from "../../timeline/lanes";
 import { foldKey, type LayoutState, type RowProcess } from "../../timeline/rows";
 import type { Area, HoverBar, Range } from "../../timeline/scene";
-import type { View } from "../../timeline/viewport";
 import { TimelineApi } from "./api";
 import { DerivedRows } from "./derived_rows";
 import { messageOf, offset } from "./format";
@@ -149,7 +148,7 @@ export class TraceSession {
       this.layout.peek(),
       this.link.range,
       {
-        settled: (view) => this.remember(view),
+        settled: () => this.remember(),
         drawn: () => {
           this.drawn.value += 1;
         },
@@ -288,6 +287,7 @@ export class TraceSession {
     if (slice) void this.goToName(slice.name, Number(slice.start - BigInt(this.base)));
     else if (link && this.data.partial === null) {
       this.pending.clear();
+      this.link = link;
       const { range, layout } = link;
       const { collapsedTracks, pinned, arrangement } = layout;
       this.setLayout({ ...this.layout.peek(), collapsedTracks, pinned, arrangement });
@@ -300,6 +300,12 @@ export class TraceSession {
   private open({ slice, range, area }: LinkState): void {
     if (slice !== null) void this.selection.select(slice, range ? "stay" : "fit");
     if (area) void this.setArea(area);
+  }
+
+  /** Whether the view is still that of the link. */
+  get isAsLinked(): boolean {
+    const { range } = this.link;
+    return range !== null && this.engine !== null && formatRange(this.engine.shown) === formatRange(range);
   }
 
   // Arrows
@@ -365,7 +371,7 @@ export class TraceSession {
   openRank({ span, worker }: RankPlace): void {
     const run = places.peek().get(span)?.run.id;
     if (!this.engine || !run || span === this.span) return;
-    this.remember(this.engine.scene.view);
+    this.remember();
     if (this.ranks.isOther(span)) {
       setParams({ run, worker, span, [KEYS.versus]: this.ranks.run }, true);
       return;
@@ -452,11 +458,11 @@ export class TraceSession {
     return isOnName ? this.helpOf(hoverItem.thread.track) : "";
   }
 
-  private remember(view: View): void {
+  private remember(): void {
     const { engine } = this;
-    if (!engine || (this.pending.link && engine.isHome(view))) return;
-    const isHome = engine.isHome(view);
-    const range = { start: view.start, end: view.start + view.scale * engine.width };
+    const isHome = engine?.isHome(engine.scene.view);
+    if (!engine || (this.pending.link && isHome)) return;
+    const range = engine.shown;
     const text = isHome ? "" : formatRange(range);
     this.inheritedText ||= text;
     if (text !== this.inheritedText) this.inherited = null;

@@ -100,10 +100,9 @@ export function focus(session: TraceSession): void {
     return;
   }
   const range = { start: detail.start, end: detail.start + detail.dur };
-  const view = engine.scene.view;
-  const right = view.start + view.scale * engine.width;
-  const inSight = range.end > view.start && range.start < right;
-  const readable = (range.end - range.start) / view.scale >= 40;
+  const { shown } = engine;
+  const inSight = range.end > shown.start && range.start < shown.end;
+  const readable = (range.end - range.start) / engine.scene.view.scale >= 40;
   engine.scrollTo(detail.track, detail.depth);
   if (inSight && readable) engine.goTo(range);
   else engine.goTo(range, 2);

@@ -1,8 +1,10 @@
 /** Keeps the rows on the page in step with the ranks: which are loaded, and where their times are. */
 
 import { effect, untracked } from "@preact/signals";
+import { param } from "../../../state/params";
 import { laneOfSlice, laneOfTrack } from "../../../timeline/lanes";
 import type { Range } from "../../../timeline/scene";
+import { KEYS } from "../link/link";
 import type { TraceSession } from "../session";
 import { loadDerived } from "../show_derived";
 import { closePair } from "./align_pair";
@@ -62,19 +64,30 @@ function dropGone(session: TraceSession): void {
   session.engine?.reloadRows();
 }
 
-/** Loads rows again when the times of a rank that was on the page change; the selected slice stays in place. */
+/**
+ * Loads rows again when the times of a rank that was on the page change. The selected slice stays in place, but the view of a
+ * link stays as it is until the user aligns anew: its times are those of the clocks as they are estimated in the end.
+ */
 function followTimes(session: TraceSession): () => void {
   let before = new Map<number, number>();
+  let aligned = alignmentParams();
   return effect(() => {
     const now = new Map([...session.lanes.loaded.value].map(([number, lane]) => [number, session.lanes.timeOf(lane)]));
     const shifts = new Map([...now].map(([number, time]) => [number, time - (before.get(number) ?? time)]));
     before = now;
+    const isAlignedAnew = aligned !== alignmentParams();
+    aligned = alignmentParams();
     if ([...shifts.values()].every((shift) => shift === 0)) return;
     const selected = session.selection.selected.peek();
-    session.engine?.keepSelected((selected && shifts.get(laneOfSlice(selected.id))) ?? 0);
+    const shift = (selected && shifts.get(laneOfSlice(selected.id))) ?? 0;
+    if (isAlignedAnew || !session.isAsLinked) session.engine?.keepSelected(shift);
     session.engine?.reloadRows();
     void session.selection.reload();
   });
+}
+
+function alignmentParams(): string {
+  return `${param(KEYS.align)} ${param(KEYS.offsets)}`;
 }
 
 /** Loads rows and the place of the selected slice again when other rows are shown. */

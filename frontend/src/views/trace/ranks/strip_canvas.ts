@@ -117,8 +117,8 @@ export class StripCanvas {
     const strip = answer?.strips.get(place.span);
     const { engine } = this.session;
     if (!answer || strip?.state !== "ready" || !engine) return null;
-    const { view } = engine.scene;
-    return timesIn(answer, strip, from ?? view.start, to ?? view.start + view.scale * engine.width);
+    const { start, end } = engine.shown;
+    return timesIn(answer, strip, from ?? start, to ?? end);
   }
 
   private placeAt(event: MouseEvent): RankPlace | null {
