@@ -44,6 +44,7 @@ export function TooltipLayer() {
       setShown(target && text ? { text, target, anchor: target.getBoundingClientRect() } : null);
     };
     const hide = () => setShown(null);
+    const hideMoved = () => setShown((before) => (before && isInPlace(before) ? before : null));
     const onDown = () => {
       isByKey = false;
       hide();
@@ -56,14 +57,14 @@ export function TooltipLayer() {
     document.addEventListener("focusin", show);
     document.addEventListener("pointerdown", onDown);
     document.addEventListener("input", hide);
-    document.addEventListener("scroll", hide, true);
+    document.addEventListener("scroll", hideMoved, true);
     document.addEventListener("keydown", onKey, true); // before the handler that moves the focus
     return () => {
       document.removeEventListener("pointerover", show);
       document.removeEventListener("focusin", show);
       document.removeEventListener("pointerdown", onDown);
       document.removeEventListener("input", hide);
-      document.removeEventListener("scroll", hide, true);
+      document.removeEventListener("scroll", hideMoved, true);
       document.removeEventListener("keydown", onKey, true);
     };
   }, []);
@@ -92,6 +93,12 @@ export function TooltipLayer() {
       {shown.text}
     </div>
   );
+}
+
+/** Whether a scroll left the element where it was. */
+function isInPlace({ target, anchor }: Shown): boolean {
+  const { x, y } = target.getBoundingClientRect();
+  return x === anchor.x && y === anchor.y;
 }
 
 function tipOf(element: HTMLElement): string {

@@ -203,9 +203,12 @@ class Timeline:
         return found, ""
 
     def args_of(self, ids: Index) -> Iterator[dict[str, Any] | None]:
-        """Args of slices with plain numbers; {} where a slice has none, or the file cannot be read; None where they are not an
-        object."""
-        return (read_object(data) if data else {} for data in self.args_bytes(ids)[0])
+        """Args of slices with plain numbers; {} where a slice has none, None where they are not an object. Raises NotFound if the
+        file cannot be read."""
+        found, error = self.args_bytes(ids)
+        if error:
+            raise NotFound(error)
+        return (read_object(data) if data else {} for data in found)
 
     def _unreadable(self, error: NotFound | OSError) -> str:
         """Why args cannot be read."""

@@ -16,6 +16,7 @@ from tb_npu_plugin.analysis.derived import communication, peers
 from tb_npu_plugin.analysis.derived.model import CounterRow, SliceRow
 from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.server.timeline_params import is_derived
@@ -165,6 +166,10 @@ def test_tasks_of_a_plane_belong_to_the_peer_that_they_name(tmp_path: Path) -> N
         ("Communication with rank 5", [("wait", 10, 30), ("move", 30, 70)]),
         ("Communication with local 7 of g", [("move", 80, 90)]),
     ]
+    (changed,) = tmp_path.glob("*/trace_view.json")
+    changed.write_text("[]")
+    with pytest.raises(NotFound, match="changed"):
+        peers.rows(source)
 
 
 def test_figures_of_derived_rows_and_steps_are_those_of_the_views(tmp_path: Path) -> None:

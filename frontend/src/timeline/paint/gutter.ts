@@ -86,7 +86,7 @@ export class GutterPainter {
     const owner = item.process.rank ?? item.process.name;
     const name = withProcess ? `${owner} · ${trackLabel(item.thread)}` : trackLabel(item.thread);
     const room = gutter - INDENT - 6 - (hovered || item.pinned ? PIN_WIDTH - 6 : 0);
-    context.fillText(this.fitter.fit(name, room), INDENT, middle);
+    context.fillText(this.fitter.fitEnds(name, room), INDENT, middle);
     if (item.thread.rows > 1 || item.thread.kind === "counter") {
       paintArrow(context, 12, middle, item.collapsed, theme.muted);
     }

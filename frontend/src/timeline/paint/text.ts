@@ -31,4 +31,16 @@ export class TextFitter {
     while (count >= 2 && this.width(text.slice(0, count)) + this.width(ELLIPSIS) > room) count -= 1;
     return count >= 2 ? text.slice(0, count) + ELLIPSIS : "";
   }
+
+  /** `text`, shortened in the middle to fit: names of rows often differ in their ends. "" if not even two letters fit. */
+  fitEnds(text: string, room: number): string {
+    const width = this.width(text);
+    if (width <= room) return text;
+    for (let count = Math.floor((room / width) * text.length); count >= 2; count -= 1) {
+      const tail = Math.floor(count / 2);
+      const cut = text.slice(0, count - tail) + ELLIPSIS + text.slice(text.length - tail);
+      if (this.width(cut) <= room) return cut;
+    }
+    return "";
+  }
 }
