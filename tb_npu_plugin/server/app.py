@@ -71,9 +71,11 @@ class App:
             "api/timeline/collective": self._collective,
             "api/timeline/export": self._export,
             "api/timeline/hits": self._hits,
+            "api/timeline/members": lambda request: self._of_range(request, "members"),
             "api/timeline/ranks": lambda request: self._of_ranks(request, "ranks"),
             "api/timeline/rows": lambda request: self._of_ranks(request, "rows"),
             "api/timeline/search": self._search,
+            "api/timeline/stats": lambda request: self._of_range(request, "stats"),
             "api/timeline/strips": lambda request: self._of_ranks(request, "strips"),
             "index.js": lambda request: self._static(request, "index.js"),
         }
@@ -217,6 +219,17 @@ class App:
         if isinstance(found, Mapping):
             return respond.json(request, found)
         return respond.download(request, found, "text/csv", "trace_hits.csv")
+
+    def _of_range(self, request: Request, name: str) -> Response:
+        if not request.args.getlist("part"):
+            return self._timeline(request, name)
+        from tb_npu_plugin.server import range_api
+
+        handlers: dict[str, Callable[..., Any]] = {"members": range_api.members, "stats": range_api.stats}
+        found = self._searched(request, handlers[name])
+        if isinstance(found, Mapping):
+            return respond.json(request, found)
+        return respond.download(request, found, "text/csv", f"trace_{name}.csv")
 
     def _collective(self, request: Request) -> Response:
         from tb_npu_plugin.server.collective_api import collective

@@ -63,8 +63,8 @@ def collective(
         if part.placed and one is not None
     ]
     if is_csv(params):
-        tables = (with_place(parts[number], collective_table(one.timeline, ids)) for number, one, ids in tasks)
-        return csv_of(with_place(Part("ready"), empty(COLLECTIVE_COLUMNS)), tables)
+        tables = (with_place([parts[number]], collective_table(one.timeline, ids)) for number, one, ids in tasks)
+        return csv_of(with_place([Part("ready")], empty(COLLECTIVE_COLUMNS)), tables)
     count = {number: len(ids) for number, _, ids in tasks}
     ranks: list[CollectiveRankJson] = [
         {

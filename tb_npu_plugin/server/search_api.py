@@ -17,17 +17,17 @@ from tb_npu_plugin.server.timeline_api import IsGone, csv_of, is_csv
 from tb_npu_plugin.server.timeline_params import Params
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.timeline.contract import SearchedJson, SearchJson
-from tb_npu_plugin.store.timeline.hit_list import HIT_SORTS, HitList
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.matches import search as search_slices
-from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
+from tb_npu_plugin.store.timeline.slice_list import LIST_SORTS, SliceList, list_hits
+from tb_npu_plugin.tables import Column, IntArray, Kind, StringColumn, Table
 from tb_npu_plugin.views.base import TableJson, ViewTable
 from tb_npu_plugin.views.table_query import TableQuery, parse_query
 from tb_npu_plugin.views.tables_json import table_json
 
 #: Maximum number of ranks of a search, and of hits in its answer.
 MAX_PARTS, MAX_HITS = 64, 10_000
-_PART = re.compile(r"([^:]+):([^:]*):(-?\d{1,19})")
+_PART = re.compile(r"([^:]+):([^:]*):(-?\d{1,19})(?::([\d,]*))?")
 #: Columns of the CSV before those of the slices.
 _PLACE_COLUMNS = (
     Column("run", Kind.TEXT, "Run", "Name of the run.", "identity"),
@@ -37,7 +37,7 @@ _PLACE_COLUMNS = (
 
 @dataclass(frozen=True)
 class Part:
-    """One rank of a request. placed: None unless `state` is "ready". See SearchedJson."""
+    """One rank of a request. placed: None unless `state` is "ready". tracks: of a range. See SearchedJson."""
 
     state: Literal["ready", "stale", "unread"]
     span: str = ""
@@ -45,10 +45,11 @@ class Part:
     placed: Placed | None = None
     run: str = ""
     worker: str = ""
+    tracks: str = ""
 
 
 def asked(service: Service, params: MultiDict[str, str]) -> list[Part]:
-    """The ranks of a request, `part` as "span:version:zero". Without a version, the trace must be read to its end; it is not
+    """The ranks of a request, `part` as "span:version:zero" or, of a range, "span:version:zero:tracks". Without a version, the trace must be read to its end; it is not
     queued. zero: ns since the epoch by the clock of the rank where the common time axis begins."""
     texts = params.getlist("part")
     if not 1 <= len(texts) <= MAX_PARTS:
@@ -61,7 +62,7 @@ def _part(service: Service, text: str) -> Part:
     if not match or abs(int(match[3])) >= 1 << 62:
         form = "span:version:zero"
         raise BadRequest(Message("error.part", value=repr(text[:80]), form=form), Message("hint.search_part"))
-    span, version, zero = match.groups()
+    span, version, zero, tracks = match.groups(default="")
     try:
         if version:
             timeline = service.timeline(span, version)
@@ -71,7 +72,7 @@ def _part(service: Service, text: str) -> Part:
                 return Part("unread", span)
             timeline, version = opened.timeline, opened.trace_version
         place = service.library.place(span)
-        return Part("ready", span, version, Placed(timeline, int(zero)), place.run.label, place.worker.label)
+        return Part("ready", span, version, Placed(timeline, int(zero)), place.run.label, place.worker.label, tracks)
     except Stale:
         return Part("stale", span)
     except (NotReady, NotFound):
@@ -83,9 +84,9 @@ def search(parts: Sequence[Part], params: Params, is_gone: IsGone = lambda: Fals
     text, limit = _text(params), read.integer(params, "limit", 200)
     if not 1 <= limit <= MAX_HITS:
         raise BadRequest(Message("error.limit", limit=limit), Message("hint.limit", most=MAX_HITS))
-    placed, number = _ready(parts)
+    placed = ready(parts)
     found = search_slices(placed, text, limit, read.integer(params, "near", 0), is_gone)
-    part = np.array(number, dtype=np.int64)[found.part]
+    part = in_request(parts, found.part)
     columns = (found.id, found.start, found.dur, found.track, found.depth, found.name, part)
     totals, marks = iter(found.totals), iter(found.marks)
     ranks: list[SearchedJson] = [
@@ -107,19 +108,23 @@ def hits(
     parts: Sequence[Part], params: MultiDict[str, str], is_gone: IsGone = lambda: False
 ) -> Union[TableJson, Iterator[bytes]]:
     """The hits of a search as a list: a page in the requested order, or all of them as CSV."""
-    placed, number = _ready(parts)
-    found = HitList(placed, _text(params), is_gone)
+    return listed(parts, list_hits(ready(parts), _text(params), is_gone), params, "timeline.hits")
+
+
+def listed(
+    parts: Sequence[Part], found: SliceList, params: MultiDict[str, str], table_id: str
+) -> Union[TableJson, Iterator[bytes]]:
+    """A list of the slices of the ranks that are ready: a page in the requested order, or all of them as CSV."""
     if is_csv(params):
-        ready = [one for one in parts if one.placed]
-        tables = (with_place(ready[at], table) for at, table in found.tables())
-        return csv_of(with_place(Part("ready"), found.page("start", False, 0, 0)[0]), tables)
+        ranks = [one for one in parts if one.placed]
+        tables = (with_place(ranks, table) for table in found.tables())
+        return csv_of(with_place([Part("ready")], found.page("start", False, 0, 0)[0]), tables)
     query = parse_query(params.to_dict(flat=False))
     sort = query.sort or "start"
-    check_choice("sort", sort, HIT_SORTS)
+    check_choice("sort", sort, LIST_SORTS)
     table, total = found.page(sort, query.desc, query.offset, query.limit)
-    in_request = np.array(number, dtype=np.int64)[table.ints("part")]
-    shown = Table(table.columns, {**table.data, "part": in_request})
-    page = table_json("timeline.hits", ViewTable(shown), 0, TableQuery(limit=len(shown)))
+    shown = Table(table.columns, {**table.data, "part": in_request(parts, table.ints("part"))})
+    page = table_json(table_id, ViewTable(shown), 0, TableQuery(limit=len(shown)))
     return {**page, "offset": query.offset, "total": total, "sort": sort, "desc": query.desc}
 
 
@@ -130,14 +135,22 @@ def _text(params: Params) -> str:
     return text
 
 
-def _ready(parts: Sequence[Part]) -> tuple[list[Placed], list[int]]:
-    """The timelines that can be searched, and the number of each in the request."""
-    ready = [(part.placed, number) for number, part in enumerate(parts) if part.placed]
-    return [placed for placed, _ in ready], [number for _, number in ready]
+def ready(parts: Sequence[Part]) -> list[Placed]:
+    """The timelines that are read."""
+    return [part.placed for part in parts if part.placed]
 
 
-def with_place(part: Part, table: Table) -> Table:
-    """The table with the run and the worker, for a file."""
-    codes = np.zeros(len(table), dtype=np.int32)
-    data = {**table.data, "run": StringColumn(codes, [part.run]), "worker": StringColumn(codes, [part.worker])}
-    return Table((*_PLACE_COLUMNS, *(column for column in table.columns if column.key != "part")), data)
+def in_request(parts: Sequence[Part], part: IntArray) -> IntArray:
+    """The numbers of ranks in the request, for numbers among those that are ready."""
+    return np.flatnonzero([one.placed is not None for one in parts])[part]
+
+
+def with_place(parts: Sequence[Part], table: Table) -> Table:
+    """The table with the run and the worker of each row, for a file. parts: what its column "part" numbers; a table without it is
+    of the only one."""
+    code = table.ints("part") if table.has("part") else np.zeros(len(table), dtype=np.int64)
+    runs, workers = [part.run for part in parts], [part.worker for part in parts]
+    place = {key: StringColumn(code.astype(np.int32), texts) for key, texts in (("run", runs), ("worker", workers))}
+    return Table(
+        (*_PLACE_COLUMNS, *(column for column in table.columns if column.key != "part")), {**table.data, **place}
+    )

@@ -23,7 +23,7 @@ from tb_npu_plugin.store.timeline.matches import Placed, matching_bars
 from tb_npu_plugin.store.timeline.members import MAX_ROW, SORTS, Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.repacked import Repacked
-from tb_npu_plugin.store.timeline.stats import GROUPINGS
+from tb_npu_plugin.store.timeline.stats import GROUPINGS, RangePart, Stats
 from tb_npu_plugin.store.timeline.stats import find as find_slice
 from tb_npu_plugin.store.timeline.stats import stats as statistics
 from tb_npu_plugin.store.timeline.window import BUDGET, WindowBars, bars, shift_of
@@ -65,6 +65,8 @@ class StatsJson(TypedDict):
     """Length of the range in ns."""
     slices: int
     """Number of slices that overlap the range."""
+    parts: list[str]
+    """Whether each `part` of the request is counted: "ready", "stale" (another version is read), "unread"; [] for a span."""
 
 
 class CounterRangeJson(TypedDict):
@@ -248,16 +250,27 @@ def stats(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -
     """Statistics of [t0, t1) by name and row (GROUPINGS): the MAX_STATS rows with the most self time in it, or all rows as CSV.
     is_gone: whether the client closed the connection."""
     t0, t1 = read.window(params)
-    tracks, by = read.tracks(timeline, params), params.get("by") or "name_row"
-    check_choice("by", by, tuple(GROUPINGS))
+    found = stats_of([RangePart(timeline, t0, t1, read.tracks(timeline, params))], params, is_gone)
+    columns = tuple(column for column in found.table.columns if column.key != "part")
+    found.table = Table(columns, found.table.data)
     if is_csv(params):
-        everything = ViewTable(statistics(timeline, t0, t1, tracks, None, is_gone, by).table, "")
-        return to_csv(everything, timeline.base_ns, TableQuery()), CSV
-    found = statistics(timeline, t0, t1, tracks, MAX_STATS, is_gone, by)
-    page = table_json("timeline.stats", ViewTable(found.table, ""), timeline.base_ns, TableQuery(limit=MAX_STATS))
+        return to_csv(ViewTable(found.table), timeline.base_ns, TableQuery()), CSV
+    return stats_json(found, params, []), JSON
+
+
+def stats_of(parts: Sequence[RangePart], params: Params, is_gone: IsGone) -> Stats:
+    """Statistics of a request: all rows for a CSV, else up to MAX_STATS."""
+    by = params.get("by") or "name_row"
+    check_choice("by", by, tuple(GROUPINGS))
+    return statistics(parts, None if is_csv(params) else MAX_STATS, is_gone, by)
+
+
+def stats_json(found: Stats, params: Params, parts: list[str]) -> StatsJson:
+    """See StatsJson."""
+    t0, t1 = read.window(params)
+    page = table_json("timeline.stats", ViewTable(found.table), 0, TableQuery(limit=MAX_STATS))
     page["total"], page["sort"], page["desc"] = found.total, "clipped_self", True
-    answer: StatsJson = {"table": page, "wall": t1 - t0, "slices": found.slices}
-    return answer, JSON
+    return {"table": page, "wall": t1 - t0, "slices": found.slices, "parts": parts}
 
 
 def members(timeline: Timeline, params: Params, is_gone: IsGone = lambda: False) -> Answer:

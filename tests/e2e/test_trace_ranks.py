@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlparse
@@ -9,6 +10,7 @@ from urllib.parse import parse_qs, unquote, urlparse
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
+from tests.conftest import FIXTURES
 from tests.e2e.conftest import Open, Plugin, wait_until
 from tests.e2e.timeline import box, copied_time, drag_range, find, panel, param, ranks_settled, settled, shown
 from tests.support.trace import decode
@@ -105,7 +107,7 @@ def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: O
 
     base = int(plugin.get(f"view/trace?span={place['span']}")["base_ns"])
     drag_range(plugin)
-    plugin.frame.get_by_role("tab", name="Ranks", exact=True).click()
+    plugin.frame.get_by_role("tab", name="Device time", exact=True).click()
     row = plugin.frame.locator('[data-table="trace.ranks"] [role=row]', has_text="rank 0").first
     expect(row).to_contain_text("rank 5")  # whom it waits for
     tail = (own[1] - base, last - base)
@@ -281,6 +283,38 @@ def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
         bins,
     )
     assert all(pixel == found[0] for pixel in found[1])
+
+
+def test_statistics_of_a_range_cover_unfolded_ranks(open_plugin: Open, demo_server: str) -> None:
+    """Of everything: each slice of both files. A band over rows of rank 5 counts those alone."""
+    plugin = open_plugin(demo_server, height=1100)
+    run = plugin.span_of("transformer_slow_rank")
+    (found,) = (one for one in plugin.catalog()["runs"] if one["id"] == run["run"])
+    (five,) = (worker["spans"][0]["id"] for worker in found["workers"] if worker["rank"] == 5)
+    plugin.open("trace", **run, **{"trace.ranks": "all", "trace.unfolded": five, "trace.area": f"-{10**9},{10**9}"})
+    strips_settled(plugin)
+    rows = panel(plugin).locator(".data-row.body")
+    plugin.frame.get_by_role("tab", name="Rank", exact=True).click()
+    expect(rows).to_have_count(2)
+    for row in rows.all():
+        rank, _, _, count = row.locator('[role="gridcell"]').all_inner_texts()[:4]
+        (info,) = FIXTURES.glob(f"demo/transformer_slow_rank/*/profiler_info_{rank.removeprefix('rank ')}.json")
+        events = json.loads((info.parent / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text("utf-8"))
+        assert int(re.sub(r"\D", "", count)) == sum(event["ph"] == "X" for event in events)
+
+    plugin.page.keyboard.press("Escape")
+    plugin.frame.get_by_role("button", name="Rows", exact=True).click()
+    plugin.frame.locator(".trace-thread", has_text="Stream 2").first.get_by_role("button", name="all ranks").click()
+    plugin.page.keyboard.press("Escape")
+    strips_settled(plugin)
+    area, y = box(plugin), 5 * 31 + 6
+    plugin.page.mouse.move(area["x"] + 400, area["y"] + y)
+    plugin.page.mouse.down()
+    plugin.page.mouse.move(area["x"] + 700, area["y"] + y + 4, steps=4)
+    plugin.page.mouse.up()
+    plugin.frame.get_by_role("tab", name="Row", exact=True).click()
+    expect(rows).to_have_count(1)
+    expect(rows).to_contain_text("rank 5 · Ascend Hardware · Stream 2")
 
 
 def test_a_search_walks_over_all_ranks_that_are_shown(open_plugin: Open, demo_server: str) -> None:

@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from werkzeug.datastructures import MultiDict
 
+from tb_npu_plugin.server import range_api
+from tb_npu_plugin.server.search_api import Part
 from tb_npu_plugin.server.timeline_api import counters, members, stats
 from tb_npu_plugin.store.timeline import curves as timeline_curves
 from tb_npu_plugin.store.timeline import stats as timeline_stats
+from tb_npu_plugin.store.timeline.matches import Placed
+from tb_npu_plugin.store.timeline.stats import GROUPINGS
 from tests.property.test_timeline_window import REGULAR, SLICES, build
 from tests.support.trace import event, open_trace
 
@@ -50,6 +55,42 @@ def test_statistics_by_name_or_row(items: Raw, tile: int, by: str, t0: int, widt
         for column in ("self", "clipped", "clipped_self"):
             assert data[column][row] == sum(each[column][one] for one in same)
     assert sum(data["clipped_self"]) == 0 or sum(data["share"]) == pytest.approx(1)
+
+
+@settings(max_examples=30)
+@given(
+    ranks=st.lists(st.tuples(SLICES, st.integers(-2000, 2000)), min_size=1, max_size=3),
+    tile=st.sampled_from([2, 1 << 17]),
+    by=st.sampled_from(["name", "row", "rank", "name_row"]),
+    **RANGE,
+)
+def test_statistics_and_slices_of_several_ranks(
+    ranks: list[tuple[Raw, int]], tile: int, by: str, t0: int, width: int, tmp_path: Path
+) -> None:
+    """Each rank has its offset on the common axis; one is not read."""
+    parts, wanted = [Part("unread")], dict[tuple[Any, ...], list[int]]()
+    for number, (items, offset) in enumerate(ranks, 1):
+        timeline = build(items, tmp_path)
+        parts.append(Part("ready", placed=Placed(timeline, timeline.base_ns - offset), worker=f"w{number}"))
+        for _, dur, thread, name in _overlapping(items, t0 - offset, t0 - offset + width):
+            keys = {"part": number, "name": name, "thread": f"tid {thread}"}
+            wanted.setdefault(tuple(keys[key] for key in keys if key in GROUPINGS[by]), []).append(dur)
+    params = MultiDict({"t0": str(t0), "t1": str(t0 + width), "by": by})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline_stats, "TILE", tile)
+        found: Any = range_api.stats(parts, params)
+        listed: Any = range_api.members(parts, MultiDict({**params.to_dict(), "sort": "dur", "limit": "9999"}))
+        text = b"".join(range_api.members(parts, MultiDict({**params.to_dict(), "format": "csv"}))).decode()  # type: ignore[arg-type]
+    data = found["table"]["data"]
+    groups = list(zip(*(data[key] for key in ("part", "name", "thread") if key in data)))
+    assert sorted(groups) == sorted(wanted) and found["parts"] == ["unread", *["ready"] * len(ranks)]
+    for row, group in enumerate(groups):
+        durs = sorted(wanted[group])
+        assert (data["count"][row], data["total"][row], data["max"][row]) == (len(durs), sum(durs), durs[-1])
+        assert [data["p50"][row], data["p95"][row]] == [durs[-(-len(durs) * p // 100) - 1] for p in (50, 95)]
+    everything = sorted(dur for durs in wanted.values() for dur in durs)
+    assert (found["slices"], listed["data"]["dur"]) == (len(everything), everything)
+    assert sorted(int(row["dur_ns"]) for row in csv.DictReader(text.splitlines())) == everything
 
 
 @settings(max_examples=30)

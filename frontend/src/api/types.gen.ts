@@ -1565,6 +1565,8 @@ export interface StatsJson {
   wall: number;
   /** Number of slices that overlap the range. */
   slices: number;
+  /** Whether each `part` of the request is counted: "ready", "stale" (another version is read), "unread"; [] for a span. */
+  parts: string[];
 }
 
 /** Times of a step on a device, in ns. Null: not recorded. computing + communication_not_overlapped + copying + free = stage + bubble, within the rounding of the files. */

@@ -3,7 +3,6 @@
 import type { SliceRow } from "./decode";
 import { endOf, startOf } from "./decode";
 import { isDerivedTrack } from "./derived";
-import { laneOfTrack } from "./lanes";
 import { type Item, itemsIn, PITCH, type TrackItem, tracksOf } from "./rows";
 import { type Section, type SectionScene, sections } from "./scene";
 
@@ -51,7 +50,7 @@ export function placeAt(scene: SectionScene, y: number): Place | null {
   return item ? { item, pinned: section === pinned, depth: depthAt(item, at) } : null;
 }
 
-/** Tracks of the open trace that the band between two heights touches, each once. */
+/** Tracks with recorded slices that the band between two heights touches, each once. */
 export function tracksBetween(scene: SectionScene, y0: number, y1: number): number[] {
   const [top, bottom] = y0 < y1 ? [y0, y1 + 1] : [y1, y0 + 1];
   const found = sections(scene).flatMap(({ items, shift, top: from, bottom: to }) =>
@@ -60,6 +59,6 @@ export function tracksBetween(scene: SectionScene, y0: number, y1: number): numb
   const tracks = found
     .filter((item): item is TrackItem => item.kind === "track" && item.thread.kind === "slices")
     .flatMap((item) => tracksOf(item.thread))
-    .filter((track) => !isDerivedTrack(track) && laneOfTrack(track) === 0);
+    .filter((track) => !isDerivedTrack(track));
   return [...new Set(tracks)];
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +14,14 @@ from tb_npu_plugin.errors import ClientGone
 from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.quantiles import percentiles
-from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
+from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table
 
 Index = NDArray[np.int64]
 #: Maximum number of slices in memory.
 TILE = 1 << 17
 
 STATS_COLUMNS = (
+    Column("part", Kind.INT, "Part", "Number of the rank in the request.", "identity"),
     Column("name", Kind.TEXT, "Name", "Name of the slices.", "identity"),
     Column("track", Kind.INT, "Track", "Number of the track.", "identity"),
     Column("process", Kind.TEXT, "Process", "Process of the track.", "identity"),
@@ -43,9 +46,10 @@ STATS_COLUMNS = (
 )
 #: What the statistics of a range are grouped by, and the columns that identify a group.
 GROUPINGS: dict[str, tuple[str, ...]] = {
-    "name_row": ("name", "track", "process", "thread"),
+    "name_row": ("part", "name", "track", "process", "thread"),
     "name": ("name",),
-    "row": ("track", "process", "thread"),
+    "row": ("part", "track", "process", "thread"),
+    "rank": ("part",),
 }
 PERCENTS = (50, 95)
 
@@ -63,6 +67,22 @@ def find(timeline: Timeline, name: str, time: int) -> int | None:
     return int(ids[np.lexsort((away, rank))[0]])
 
 
+@dataclass(frozen=True)
+class RangePart:
+    """The part of a range in one timeline. t0, t1: half open, ns after the base of the timeline. tracks: of slices."""
+
+    timeline: Timeline
+    t0: int
+    t1: int
+    tracks: Sequence[int]
+
+    @cached_property
+    def rows(self) -> list[int]:
+        """Numbers of the rows of the tracks."""
+        table = self.timeline.rows.track_row
+        return [row for track in self.tracks for row in range(int(table[track]), int(table[track + 1]))]
+
+
 @dataclass
 class Stats:
     """Statistics of a range. table: rows with the most self time in it; total: number of all rows; slices: number of
@@ -73,45 +93,15 @@ class Stats:
     slices: int
 
 
-@dataclass(frozen=True)
-class _Groups:
-    """Numbers the groups of slices: track * names + name, only the name, or only the track."""
-
-    timeline: Timeline
-    by: str
-
-    def key(self, track: Index, ids: Index) -> Index:
-        """Group of each slice. track: of each slice."""
-        name = self.timeline.name[ids].astype(np.int64)
-        return name if self.by == "name" else track if self.by == "row" else track * self._names + name
-
-    def parts(self, key: Index) -> tuple[Index, Index]:
-        """(track, name) of groups; 0 for what they are not grouped by."""
-        none = np.zeros(len(key), dtype=np.int64)
-        if self.by == "name":
-            return none, key
-        if self.by == "row":
-            return key, none
-        track, name = np.divmod(key, self._names)
-        return track, name
-
-    @property
-    def _names(self) -> int:
-        return max(len(self.timeline.names), 1)
-
-
 def stats(
-    timeline: Timeline,
-    t0: int,
-    t1: int,
-    tracks: Sequence[int],
+    parts: Sequence[RangePart],
     limit: int | None = None,
     is_gone: Callable[[], bool] = lambda: False,
     by: str = "name_row",
 ) -> Stats:
-    """Statistics of the slices that overlap [t0, t1), sorted by self time in the range. Columns: STATS_COLUMNS without
-    those that do not identify a group. Memory is bounded: the range is split into tiles of at most TILE slices, whose sums
-    are added; percentiles: store.timeline.quantiles.
+    """Statistics of the slices of all parts, sorted by self time in the range. Columns: STATS_COLUMNS without those that do not
+    identify a group. Memory is bounded: the range is split into tiles of at most TILE slices, whose sums are added;
+    percentiles: store.timeline.quantiles.
 
     Args:
         by: Key of GROUPINGS.
@@ -121,19 +111,79 @@ def stats(
     Raises:
         ClientGone: The client closed the connection.
     """
-    table = timeline.rows.track_row
-    rows = [row for track in tracks for row in range(int(table[track]), int(table[track + 1]))]
-    groups, sums = _Groups(timeline, by), _Sums()
-    for begin, end in _tiles(timeline, rows, t0, t1):
-        check_client(is_gone)
-        sums.add(*_tile(timeline, rows, begin, end, begin == t0, groups))
-    sums.join()
-    own, total = sums.columns["own"], sums.columns["total"]
+    groups = _Groups([_SummedPart(part, by, is_gone) for part in parts], by)
+    own, total = groups.sums.columns["own"], groups.sums.columns["total"]
     top = np.lexsort((-total, -own))[:limit]
-    at_percent = _percentiles(timeline, rows, t0, t1, groups, sums, np.sort(top), is_gone)
+    at_percent = _percentiles(groups, np.sort(top), is_gone)
     place = np.argsort(np.argsort(top))
-    found = _table(timeline, groups, sums, top, [values[place] for values in at_percent])
-    return Stats(found, len(sums.key), int(sums.columns["count"].sum()))
+    found = _table(groups, top, [values[place] for values in at_percent])
+    return Stats(found, len(own), int(groups.sums.columns["count"].sum()))
+
+
+class _SummedPart:
+    """Sums of one part by group. Key of a group: track * names + name, only the name, only the track, or 0."""
+
+    def __init__(self, part: RangePart, by: str, is_gone: Callable[[], bool]) -> None:
+        self.part, self._by, self.sums = part, by, _Sums()
+        for begin, end in _tiles(part.timeline, part.rows, part.t0, part.t1):
+            check_client(is_gone)
+            track, ids, columns = _tile(part.timeline, part.rows, begin, end, begin == part.t0)
+            self.sums.add(self.key(track, ids), columns)
+        self.sums.join()
+
+    def key(self, track: Index, ids: Index) -> Index:
+        """Key of the group of each slice. track: of each slice."""
+        if self._by == "rank":
+            return np.zeros(len(ids), dtype=np.int64)
+        if self._by == "row":
+            return track
+        name = self.part.timeline.name[ids].astype(np.int64)
+        return name if self._by == "name" else track * self._names + name
+
+    def split(self, key: Index) -> tuple[Index, Index]:
+        """(track, name) of groups; 0 for what they are not grouped by."""
+        none = np.zeros(len(key), dtype=np.int64)
+        if self._by == "rank":
+            return none, none
+        if self._by == "row":
+            return key, none
+        if self._by == "name":
+            return none, key
+        track, name = np.divmod(key, self._names)
+        return track, name
+
+    @property
+    def _names(self) -> int:
+        return max(len(self.part.timeline.names), 1)
+
+
+class _Groups:
+    """The groups of all parts. A name is one group in all of them; rows and ranks belong to one part.
+
+    Attributes:
+        number: For each part, the number of the group of each of its keys.
+        part, key: The first part that has the group, and its key there.
+        sums: By number.
+    """
+
+    def __init__(self, parts: Sequence[_SummedPart], by: str) -> None:
+        self.parts, self.by = parts, by
+        self.number = self._numbers()
+        self.sums = _Sums()
+        for part, number in zip(parts, self.number):
+            self.sums.add(number, part.sums.columns)
+        self.sums.join()
+        _, first = np.unique(_joined(self.number), return_index=True)
+        self.part = np.repeat(np.arange(len(parts)), [len(number) for number in self.number])[first]
+        self.key = _joined([part.sums.key for part in parts])[first]
+
+    def _numbers(self) -> list[Index]:
+        if self.by == "name":
+            known: dict[str, int] = {}
+            named = [part.part.timeline.names.take(part.sums.key) for part in self.parts]
+            return [np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64) for names in named]
+        ends = np.cumsum([len(part.sums.key) for part in self.parts]).tolist()
+        return [np.arange(end - len(part.sums.key), end) for part, end in zip(self.parts, ends)]
 
 
 def check_client(is_gone: Callable[[], bool]) -> None:
@@ -151,27 +201,20 @@ def slices_of_rows(timeline: Timeline, rows: Sequence[int], t0: int, t1: int) ->
             yield track, np.arange(first, min(first + TILE, high))
 
 
-def _percentiles(
-    timeline: Timeline,
-    rows: Sequence[int],
-    t0: int,
-    t1: int,
-    groups: _Groups,
-    sums: _Sums,
-    chosen: Index,
-    is_gone: Callable[[], bool],
-) -> list[Index]:
-    """For each of PERCENTS the percentile of the durations of the groups `chosen`, ascending indices in `sums`."""
-    keys = sums.key[chosen]
+def _percentiles(groups: _Groups, chosen: Index, is_gone: Callable[[], bool]) -> list[Index]:
+    """For each of PERCENTS the percentile of the durations of the groups `chosen`, ascending numbers."""
+    place = np.full(len(groups.sums.key), -1)
+    place[chosen] = np.arange(len(chosen))
 
     def pieces() -> Iterator[tuple[Index, Index]]:
-        for track, ids in slices_of_rows(timeline, rows, t0, t1):
-            check_client(is_gone)
-            key = groups.key(np.full(len(ids), track), ids)
-            group = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-            yield np.where(keys[group] == key, group, -1), timeline.rows.dur[ids]
+        for summed, number in zip(groups.parts, groups.number):
+            part, keys = summed.part, summed.sums.key
+            for track, ids in slices_of_rows(part.timeline, part.rows, part.t0, part.t1):
+                check_client(is_gone)
+                key = summed.key(np.full(len(ids), track), ids)
+                yield place[number[np.searchsorted(keys, key)]], part.timeline.rows.dur[ids]
 
-    count, least, most = (sums.columns[key][chosen] for key in ("count", "min", "max"))
+    count, least, most = (groups.sums.columns[key][chosen] for key in ("count", "min", "max"))
     return percentiles(pieces, count, least, most, PERCENTS)
 
 
@@ -225,9 +268,9 @@ class _Sums:
 
 
 def _tile(
-    timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool, groups: _Groups
-) -> tuple[Index, dict[str, Index]]:
-    """(group, columns of _Sums) of each slice in [begin, end). A slice counts in the tile of its start, or the first."""
+    timeline: Timeline, rows: Sequence[int], begin: int, end: int, is_first: bool
+) -> tuple[Index, Index, dict[str, Index]]:
+    """(track, slice, columns of _Sums) of each slice in [begin, end). A slice counts in the tile of its start, or the first."""
     spans = [timeline.rows.overlapping(row, begin, end) for row in rows]
     ids = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(low, high) for low, high in spans if low < high)])
     start, dur = timeline.rows.start[ids], timeline.rows.dur[ids]
@@ -237,32 +280,30 @@ def _tile(
     own = np.empty_like(dur)
     own[order] = load_packing().self_time(inside[order], clipped[order], _parents(timeline, ids, order))
     is_new = (start >= begin) | is_first
-    return groups.key(timeline.rows.track_of_row(timeline.rows.row_of(ids)), ids), {
-        "count": is_new.astype(np.int64),
-        "total": np.where(is_new, dur, 0),
-        "self": np.where(is_new, timeline.self_time[ids], 0),
-        "clipped": clipped,
-        "own": own,
-        "min": np.where(is_new, dur, np.iinfo(np.int64).max),
-        "max": np.where(is_new, dur, 0),
-    }
+    return (
+        timeline.rows.track_of_row(timeline.rows.row_of(ids)),
+        ids,
+        {
+            "count": is_new.astype(np.int64),
+            "total": np.where(is_new, dur, 0),
+            "self": np.where(is_new, timeline.self_time[ids], 0),
+            "clipped": clipped,
+            "own": own,
+            "min": np.where(is_new, dur, np.iinfo(np.int64).max),
+            "max": np.where(is_new, dur, 0),
+        },
+    )
 
 
-def _table(timeline: Timeline, groups: _Groups, sums: _Sums, top: Index, at_percent: Sequence[Index]) -> Table:
+def _table(groups: _Groups, top: Index, at_percent: Sequence[Index]) -> Table:
     """The groups `top`. at_percent: their percentiles."""
-    track, name = groups.parts(sums.key[top])
-    whole = int(sums.columns["own"].sum())
-    used, code = np.unique(name, return_inverse=True)
-    shown = timeline.tracks
-    chosen = {key: column[top] for key, column in sums.columns.items()}
+    whole = int(groups.sums.columns["own"].sum())
+    chosen = {key: column[top] for key, column in groups.sums.columns.items()}
     identity = GROUPINGS[groups.by]
     return Table(
         tuple(column for column in STATS_COLUMNS if column.group != "identity" or column.key in identity),
         {
-            "name": StringColumn(code.astype(np.int32), [timeline.names[index] for index in used.tolist()]),
-            "track": track,
-            "process": StringColumn(track.astype(np.int32), [one["process"] for one in shown]),
-            "thread": StringColumn(track.astype(np.int32), [one["name"] for one in shown]),
+            **_identity(groups, groups.part[top], groups.key[top]),
             "count": chosen["count"],
             "total": chosen["total"],
             "self": chosen["self"],
@@ -275,6 +316,34 @@ def _table(timeline: Timeline, groups: _Groups, sums: _Sums, top: Index, at_perc
             "share": chosen["own"] / whole if whole else np.full(len(top), np.nan),
         },
     )
+
+
+def _identity(groups: _Groups, part: Index, key: Index) -> dict[str, Data]:
+    """What identifies groups: their part, track and name. part, key: of each."""
+    track, name = np.zeros_like(key), np.zeros_like(key)
+    texts: dict[str, int] = {}
+    tracks: list[dict[str, Any]] = []
+    thread = np.zeros(len(key), dtype=np.int32)
+    for number, summed in enumerate(groups.parts):
+        own, timeline = np.flatnonzero(part == number), summed.part.timeline
+        track[own], codes = summed.split(key[own])
+        used, at = np.unique(codes, return_inverse=True)
+        of_text = [texts.setdefault(text, len(texts)) for text in timeline.names.take(used)]
+        name[own] = np.array(of_text, dtype=np.int64)[at]
+        thread[own] = len(tracks) + track[own]
+        tracks += timeline.tracks
+    found: dict[str, Data] = {
+        "part": part,
+        "name": StringColumn(name.astype(np.int32), list(texts)),
+        "track": track,
+        "process": StringColumn(thread, [one["process"] for one in tracks]),
+        "thread": StringColumn(thread, [one["name"] for one in tracks]),
+    }
+    return {key: found[key] for key in GROUPINGS[groups.by]}
+
+
+def _joined(parts: Sequence[Index]) -> Index:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
 
 def _parents(timeline: Timeline, ids: Index, order: Index) -> NDArray[np.int32]:

@@ -18,7 +18,7 @@ from tb_npu_plugin.server.timeline_api import ROUTES
 from tb_npu_plugin.store.timeline.levels import EVERYTHING
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
-from tb_npu_plugin.store.timeline.stats import stats
+from tb_npu_plugin.store.timeline.stats import RangePart, stats
 from tb_npu_plugin.tables import from_lists
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.trace import VIEW
@@ -231,7 +231,7 @@ def test_memory_of_statistics_does_not_grow_with_the_range(tmp_path: Path, monke
     peaks = []
     for slices in (count // 10, count):
         tracemalloc.start()
-        assert stats(timeline, 0, 2000 * slices, range(8)).slices == slices
+        assert stats([RangePart(timeline, 0, 2000 * slices, range(8))]).slices == slices
         assert Members(timeline, range(8), 0, 2000 * slices).page("dur", True, 0, 10)[1] == slices
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

@@ -14,9 +14,9 @@ import pytest
 from tb_npu_plugin.errors import BadRequest, ClientGone, NotFound
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline import matches
-from tb_npu_plugin.store.timeline.hit_list import HitList
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.store.timeline.slice_list import list_hits
 from tb_npu_plugin.store.timeline.slice_query import SliceQuery, parse_slice_query
 from tb_npu_plugin.texts import natural_key
 from tests.support.trace import event, metadata, open_trace, search
@@ -196,14 +196,14 @@ def test_the_list_of_two_ranks_is_sorted_over_both(
     expected.sort(key=lambda hit: (*key(hit), hit[3]))
     if desc:
         expected.sort(key=lambda hit: key(hit)[0], reverse=True)
-    listed = HitList(placed, "m")
+    listed = list_hits(placed, "m")
     table, total = listed.page(sort, desc, 40, 50)
     wanted = expected[40:90]
     rows = zip(table.ints("start").tolist(), table.text("name").tolist(), table.ints("part").tolist())
     assert (list(rows), total) == ([hit[:3] for hit in wanted], len(expected))
     assert table.ints("id").tolist() == [hit[3] for hit in wanted]
     assert set(table.text("process").tolist()) == {"Python"}
-    recorded = [start for number, one in listed.tables() for start in one.ints("start").tolist()]
+    recorded = [start for one in listed.tables() for start in one.ints("start").tolist()]
     assert sorted(recorded) == sorted(start + placed[rank].zero for start, _, rank, _ in expected)
 
 

@@ -19,17 +19,18 @@ import type {
 import { t } from "../../i18n";
 import type { Window } from "../../timeline/cache";
 import type { PartState } from "../../timeline/decode";
-import { laneOffset, laneOfSlice } from "../../timeline/lanes";
+import { laneOffset, laneOfSlice, laneOfTrack } from "../../timeline/lanes";
 import type { TimelineSource } from "../../timeline/loader";
 import type { Area, Range } from "../../timeline/scene";
+import { type AreaRank, areaParts, type MembersOf, placeStats, rowsOf } from "./range/area_rows";
 import type { Lanes } from "./ranks/lanes";
 import { placeChain, placeDescent, placeDetail, placeFlow } from "./ranks/placement";
 import { type LaneTimeline, requestRows } from "./ranks/row_source";
-import { partsOf, placeHits, placeSearch, type SearchAnswer, type SearchedRank } from "./search/rank_hits";
+import { MAX_RANKS, partsOf, placeHits, placeSearch, type SearchAnswer, type SearchedRank } from "./search/rank_hits";
 import { type CollectiveTasks, placeCollective } from "./selection/collective";
 
 /** What the statistics of a range are grouped by. */
-export type Grouping = "name_row" | "name" | "row";
+export type Grouping = "name_row" | "name" | "row" | "rank";
 
 /** Hits per answer; further ones are loaded when the user steps to them. */
 export const SEARCH_LIMIT = 10_000;
@@ -37,7 +38,7 @@ export const SEARCH_LIMIT = 10_000;
 /**
  * The timeline of one reading of a trace, and those of other ranks on the page. If the server has a newer reading,
  * `onStale` is called and the request never resolves: the caller asks again for the next reading. Numbers and times are
- * those of the page; statistics and arrows are of the open rank. `least`: shorter slices (ns) are left out of the rows.
+ * those of the page; arrows and counters are of the open rank. `least`: shorter slices (ns) are left out of the rows.
  */
 export class TimelineApi {
   constructor(
@@ -46,7 +47,10 @@ export class TimelineApi {
     private readonly onStale: () => void,
     /** Epoch time (ns) of time 0. */
     private readonly base = "0",
-    private readonly lanes: Pick<Lanes, "timelineOf" | "load" | "reload" | "beside" | "peersOf"> | null = null,
+    private readonly lanes: Pick<
+      Lanes,
+      "timelineOf" | "load" | "reload" | "beside" | "peersOf" | "below"
+    > | null = null,
     private readonly least: () => number = () => 0,
     /** The packings that are shown of a reading of a span. */
     private readonly packingsOf: (span: string, version: string) => string = () => "",
@@ -160,19 +164,45 @@ export class TimelineApi {
     return apiUrl("timeline/hits", { part: partsOf(this.searched), q: text, format: "csv" });
   }
 
-  /** Statistics of all slices of an area. */
-  stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
-    return this.json("stats", { ...areaQuery(area), by }, signal);
+  /** Statistics of all slices of an area, with the lane in the column "part". */
+  async stats(area: Area, by: Grouping, signal?: AbortSignal): Promise<StatsJson> {
+    const ranks = this.areaRanks(area);
+    const answer = await getJson<StatsJson>("timeline/stats", { ...statsQuery(area, ranks), by }, signal);
+    for (const [at, state] of answer.parts.entries())
+      if (state !== "ready") await this.lose(ranks[at]?.lane ?? 0, state as PartState);
+    return placeStats(answer, ranks);
   }
 
-  /** A page of the slices of an area; `name` "": of all names. */
-  members(area: Area, name: string, query: Query, signal?: AbortSignal): Promise<TableJson> {
-    return this.json("members", { ...query, ...areaQuery(area), name }, signal);
+  /** What the statistics of an area are asked by; "" until a rank of it is loaded. */
+  statsKey(area: Area): string {
+    const ranks = this.areaRanks(area);
+    return ranks.length > 0 ? areaParts(ranks).join(" ") : "";
   }
 
-  /** All slices of an area as CSV. */
-  membersCsvUrl(area: Area, name: string): string {
-    return apiUrl("timeline/members", { ...this.own, ...areaQuery(area), name, format: "csv" });
+  /** A page of the slices behind a row of the statistics. */
+  async members(area: Area, of: MembersOf, query: Query, signal?: AbortSignal): Promise<TableJson> {
+    const ranks = rowsOf(this.areaRanks(area), of);
+    const asked = { ...query, ...statsQuery(area, ranks), name: of.name };
+    return placeHits(await getJson("timeline/members", asked, signal), ranks);
+  }
+
+  /** All slices behind a row of the statistics as CSV. */
+  membersCsvUrl(area: Area, of: MembersOf): string {
+    const ranks = rowsOf(this.areaRanks(area), of);
+    return apiUrl("timeline/members", { ...statsQuery(area, ranks), name: of.name, format: "csv" });
+  }
+
+  /** The loaded ranks with rows in an area. Without tracks: the open one, and those whose rows are below it. */
+  private areaRanks({ tracks }: Area): AreaRank[] {
+    const lanes = tracks ? new Set(tracks.map(laneOfTrack)) : [0, ...(this.lanes?.below() ?? [])];
+    const ranks = [...lanes].flatMap((lane): AreaRank[] => {
+      const found = this.timelineOf(lane);
+      if (!found) return [];
+      const { span, version, base, offset } = found;
+      const own = tracks?.filter((track) => laneOfTrack(track) === lane).map((track) => track - offset.track) ?? null;
+      return [{ lane, span, version, zero: String(BigInt(base) - BigInt(offset.time)), tracks: own }];
+    });
+    return ranks.slice(0, MAX_RANKS);
   }
 
   /** Counters in the time of an area. */
@@ -182,7 +212,7 @@ export class TimelineApi {
 
   /** All rows of the statistics as CSV. */
   csvUrl(area: Area, by: Grouping): string {
-    return apiUrl("timeline/stats", { ...this.own, ...areaQuery(area), by, format: "csv" });
+    return apiUrl("timeline/stats", { ...statsQuery(area, this.areaRanks(area)), by, format: "csv" });
   }
 
   /** A range as a Chrome trace: of the open rank, or of all ranks that the page shows. */
@@ -276,9 +306,8 @@ export class TimelineApi {
   }
 }
 
-/** All tracks where `tracks` is null. */
-function areaQuery({ start, end, tracks }: Area): Query {
-  return { t0: start, t1: end, tracks: tracks?.join(",") ?? null };
+function statsQuery({ start, end }: Range, ranks: readonly AreaRank[]): Query {
+  return { t0: start, t1: end, part: areaParts(ranks) };
 }
 
 export function downloadUrl(span: string): string {

@@ -11,8 +11,8 @@ import { DataTable } from "../../widgets";
 import type { Row } from "../../widgets/table/columnar";
 import type { TraceSession } from "./session";
 
-const ROW: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
-const RANK: ColumnJson = { key: "rank", kind: "text", title: "Rank", doc: "", group: "" };
+export const ROW: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
+export const RANK: ColumnJson = { key: "rank", kind: "text", title: "Rank", doc: "", group: "" };
 
 interface Props {
   session: TraceSession;

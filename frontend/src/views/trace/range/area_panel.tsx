@@ -1,7 +1,7 @@
 /** Statistics of the dragged range, from the raw slices. */
 
 import { useMemo } from "preact/hooks";
-import type { ColumnJson, TableJson, ViewId } from "../../../api/types.gen";
+import type { TableJson, ViewId } from "../../../api/types.gen";
 import { absoluteNs, integer } from "../../../base/format";
 import { t, viewTitle } from "../../../i18n";
 import { openView } from "../../../state/selection";
@@ -11,7 +11,7 @@ import type { Grouping } from "../api";
 import { duration, exactDuration } from "../format";
 import { zoomToArea } from "../help/keyboard";
 import type { TraceSession } from "../session";
-import { rowNames } from "../slice_list";
+import { RANK, ROW, rowNames } from "../slice_list";
 import { CountersList } from "./counters_list";
 import { MembersList } from "./members_list";
 import { RanksList } from "./ranks_list";
@@ -21,10 +21,11 @@ const COLUMNS: Record<Grouping, string[]> = {
   name_row: ["name", ...FIGURES, "row"],
   name: ["name", ...FIGURES],
   row: ["row", ...FIGURES],
+  rank: ["rank", ...FIGURES],
 };
 /** Views that can show a range alone. */
 const VIEWS: readonly ViewId[] = ["kernel", "operator", "memory", "distributed"];
-const SHOWN = ["name_row", "name", "row", "counters", "ranks"] as const;
+const SHOWN = ["name_row", "name", "row", "rank", "counters", "ranks"] as const;
 
 export function AreaPanel({ session }: { session: TraceSession }) {
   const area = session.area.area.value;
@@ -38,6 +39,8 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   if (!area) return <Empty text={t("trace.panel.none")} />;
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
+  const counted = stats?.parts.length ?? 1;
+  const isOffered = { rank: counted > 1 || by === "rank", ranks: ranks.length > 0 };
   return (
     <div>
       <div class="trace-title wraps">
@@ -46,6 +49,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         </h2>
         <span class="muted ellipsis" data-tip-cut>
           {rows}
+          {counted > 1 && ` · ${t("trace.area.of_ranks", { count: counted })}`}
           {stats && ` · ${t("trace.area.slices", { count: integer(stats.slices) })}`}
           {stats && stats.table.rows < stats.table.total && ` · ${someNames(stats.table)}`}
         </span>
@@ -53,7 +57,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <Segments
           label={t("trace.area.by")}
           value={list === "slices" ? by : list}
-          options={SHOWN.filter((id) => id !== "ranks" || ranks.length > 0).map((id) => ({
+          options={SHOWN.filter((id) => isOffered[id as keyof typeof isOffered] !== false).map((id) => ({
             id,
             label: t(`trace.area.by.${id}`),
           }))}
@@ -104,10 +108,11 @@ export function AreaPanel({ session }: { session: TraceSession }) {
           columns={COLUMNS[by]}
           compared={[["avg", "min", "p50", "p95", "max"]]}
           onOpen={(row) => {
-            const [name, track] = [row.get("name"), row.get("track")];
+            const [name, track, lane] = [row.get("name"), row.get("track"), row.get("part")];
             session.area.members.value = {
               name: String(name ?? ""),
               track: typeof track === "number" ? track : null,
+              lane: typeof lane === "number" ? lane : null,
               count: Number(row.get("count")),
             };
           }}
@@ -129,14 +134,15 @@ function someNames({ rows, total }: TableJson): string {
   return t("trace.area.some", { shown: integer(rows), total: integer(total) });
 }
 
-/** With names of rows. */
+/** With names of rows and ranks. */
 function withRows(session: TraceSession, table: TableJson): TableJson {
-  const row: ColumnJson = { key: "row", kind: "text", title: "Row", doc: "", group: "" };
+  const { track = [], part = [] } = table.data;
+  const rank = part.map((lane) => session.lanes.rankOf(Number(lane)));
   return {
     ...table,
     id: "trace.range",
     total: table.rows, // only loaded rows can be paged; the title says if there are more
-    columns: table.data.track ? [...table.columns, row] : table.columns,
-    data: table.data.track ? { ...table.data, row: rowNames(session, table.data.track) } : table.data,
+    columns: [...table.columns, ROW, RANK],
+    data: { ...table.data, row: rowNames(session, track), rank },
   };
 }

@@ -6,16 +6,7 @@ import { Latest } from "../../../base/async";
 import type { Area } from "../../../timeline/scene";
 import type { Grouping, TimelineApi } from "../api";
 import { messageOf } from "../format";
-
-/** A row of the statistics: slices of one name, of one track, or of one name on one track. */
-export interface MembersOf {
-  /** "": all names. */
-  name: string;
-  /** null: all tracks of the area. */
-  track: number | null;
-  /** Number of the slices. */
-  count: number;
-}
+import type { MembersOf } from "./area_rows";
 
 /** What the panel lists of a range. */
 export type AreaList = "slices" | "counters" | "ranks";
@@ -29,6 +20,7 @@ export class AreaStats {
   /** The row whose slices are listed; null: the statistics. */
   readonly members = signal<MembersOf | null>(null);
   private readonly request = new Latest();
+  private asked = "";
 
   constructor(private readonly api: () => TimelineApi) {}
 
@@ -42,6 +34,8 @@ export class AreaStats {
       this.request.cancel();
       return;
     }
+    this.asked = this.api().statsKey(area);
+    if (this.asked === "") return; // its rank is still being loaded
     try {
       const stats = await this.request.run((signal) => this.api().stats(area, this.by.peek(), signal));
       if (stats) this.stats.value = stats;
@@ -49,6 +43,12 @@ export class AreaStats {
       this.stats.value = null;
       this.error.value = messageOf(error);
     }
+  }
+
+  /** Requests them again if the range has other rows or ranks now, or a rank other times. */
+  reload(): void {
+    const area = this.area.peek();
+    if (area && this.api().statsKey(area) !== this.asked) void this.set(area, true);
   }
 
   /** Shows the statistics of slices by another grouping, or those of counters or ranks. */

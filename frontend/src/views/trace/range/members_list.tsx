@@ -9,23 +9,25 @@ import { Empty } from "../../../widgets";
 import { messageOf } from "../format";
 import type { TraceSession } from "../session";
 import { rowNames, SliceList } from "../slice_list";
-import type { MembersOf } from "./area_stats";
+import type { MembersOf } from "./area_rows";
 
 const FIGURES = ["start", "dur", "self", "clipped"];
 const FIRST = { sort: "dur", desc: 1, limit: 200 };
 
 export function MembersList({ session, area, of }: { session: TraceSession; area: Area; of: MembersOf }) {
   const [found, setFound] = useState<TableJson | string | null>(null);
-  const ofArea = of.track === null ? area : { ...area, tracks: [of.track] };
+  const stats = session.area.stats.value;
+  const isOfOneRank = of.track !== null || of.lane !== null || (stats?.parts.length ?? 1) === 1;
   useEffect(() => {
     const abort = new AbortController();
     setFound(null);
-    session.api.members(ofArea, of.name, FIRST, abort.signal).then(setFound, (error) => {
+    session.api.members(area, of, FIRST, abort.signal).then(setFound, (error) => {
       if (!abort.signal.aborted) setFound(messageOf(error));
     });
     return () => abort.abort();
-  }, [area, of, session.reading.value]);
-  const name = [of.name, ...(of.track === null ? [] : rowNames(session, [of.track]))].filter(Boolean).join(" · ");
+  }, [area, of, stats]);
+  const rank = of.lane === null || of.track !== null ? "" : session.lanes.rankOf(of.lane);
+  const name = [of.name, rank, ...(of.track === null ? [] : rowNames(session, [of.track]))].filter(Boolean).join(" · ");
   const back = () => {
     session.area.members.value = null;
   };
@@ -48,12 +50,7 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
             {t("trace.slice.same")}
           </button>
         )}
-        <a
-          class="link"
-          href={session.api.membersCsvUrl(ofArea, of.name)}
-          download
-          data-tip={t("trace.area.members.csv")}
-        >
+        <a class="link" href={session.api.membersCsvUrl(area, of)} download data-tip={t("trace.area.members.csv")}>
           CSV ↓
         </a>
       </h3>
@@ -64,9 +61,14 @@ export function MembersList({ session, area, of }: { session: TraceSession; area
           session={session}
           name={name}
           table={found}
-          columns={of.track === null ? ["row", ...FIGURES] : ["name", ...FIGURES]}
+          columns={[
+            ...(of.name && of.track === null ? [] : ["name"]),
+            ...(of.track === null ? ["row"] : []),
+            ...(isOfOneRank ? [] : ["rank"]),
+            ...FIGURES,
+          ]}
           compared={[["dur", "self", "clipped"]]}
-          fetchRows={(query, signal) => session.api.members(ofArea, of.name, query, signal)}
+          fetchRows={(query, signal) => session.api.members(area, of, query, signal)}
         />
       )}
     </section>

@@ -37,6 +37,11 @@ export function followLanes(session: TraceSession): () => void {
     }),
     followTimes(session),
     effect(() => {
+      lanes.below();
+      for (const lane of lanes.loaded.value.values()) lanes.timeOf(lane);
+      untracked(() => session.area.reload());
+    }),
+    effect(() => {
       for (const reading of session.readings()) {
         void session.repacked.load(reading).catch((error: unknown) => session.fail(error));
       }

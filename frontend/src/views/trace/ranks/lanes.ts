@@ -171,6 +171,13 @@ export class Lanes {
     );
   }
 
+  /** Numbers of the loaded ranks whose rows are below those of the open one. */
+  below(): number[] {
+    return [...this.loaded.value.values()]
+      .filter(({ place }) => this.isUnfolded(place.span))
+      .map(({ number }) => number);
+  }
+
   /** The shown ranks beside the open one, loaded or not, as a search asks for them. */
   beside(): SearchedRank[] {
     return this.ranks.shown.value.filter(({ span }) => span !== this.ranks.span).map((place) => this.asked(place));

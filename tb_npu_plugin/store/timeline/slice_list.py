@@ -1,4 +1,4 @@
-"""The slices of several timelines that match a search, as one sorted list, a page at a time."""
+"""Slices of several timelines as one sorted list, a page at a time: the hits of a search, or what a range holds."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.store.timeline.matches import Placed
 from tb_npu_plugin.store.timeline.members import MAX_ROW, MEMBER_COLUMNS, SORTS, Members, name_ranks
+from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Column, Data, Kind, StringColumn, Table
 
 Index = NDArray[np.int64]
 
-HIT_COLUMNS = (
+LIST_COLUMNS = (
     Column("part", Kind.INT, "Part", "Number of the rank in the request.", "identity"),
     *MEMBER_COLUMNS,
     Column("process", Kind.TEXT, "Process", "Process of the track.", "identity"),
     Column("thread", Kind.TEXT, "Thread", "Name of the track, else its number.", "identity"),
 )
 #: What the list can be sorted by; "rank" is the order of the request, then the start.
-HIT_SORTS = (*SORTS, "rank")
+LIST_SORTS = (*SORTS, "rank")
 
 
-class HitList:
-    """The hits of `text` in all timelines. is_gone: see Members."""
+class SliceList:
+    """Slices of several timelines. members: those of each."""
 
-    def __init__(self, placed: Sequence[Placed], text: str, is_gone: Callable[[], bool] = lambda: False) -> None:
-        self._placed = placed
-        self._members = [_hits_of(one, text, is_gone) for one in placed]
+    def __init__(self, placed: Sequence[Placed], members: Sequence[Members]) -> None:
+        self._placed, self._members = placed, members
 
     def page(self, sort: str, desc: bool, offset: int, limit: int) -> tuple[Table, int]:
-        """(rows [offset, offset + limit) in an order of HIT_SORTS, then by timeline and id; number of all that a page can
-        show: up to MAX_ROW / timelines). Columns: HIT_COLUMNS; `start` is the time on the common axis, ns."""
+        """(rows [offset, offset + limit) in an order of LIST_SORTS, then by timeline and id; number of all that a page can
+        show: up to MAX_ROW / timelines). Columns: LIST_COLUMNS; `start` is the time on the common axis, ns."""
         last = MAX_ROW // max(len(self._placed), 1)
         most = min(offset + limit, last)
         local = ("start", False) if sort == "rank" else (sort, desc)
@@ -44,12 +44,12 @@ class HitList:
         order = np.lexsort((ids, key, -groups if desc else groups))[offset:most]
         return self._table(part[order], ids[order]), min(sum(total for _, total in found), last)
 
-    def tables(self) -> Iterator[tuple[int, Table]]:
-        """(number of the timeline, some of its hits), of one timeline after the other, in the order of their rows. Columns:
-        HIT_COLUMNS; `start` is that of the timeline's own clock, ns since the epoch."""
+    def tables(self) -> Iterator[Table]:
+        """All slices in pieces, of one timeline after the other, in the order of their rows. Columns:
+        LIST_COLUMNS; `start` is that of the timeline's own clock, ns since the epoch."""
         for number, members in enumerate(self._members):
             for table in members.tables():
-                yield number, self._extended(number, table)
+                yield self._extended(number, table)
 
     def _key(self, sort: str, found: Sequence[Index]) -> Index:
         """What the slices are sorted by, comparable between the timelines."""
@@ -77,8 +77,8 @@ class HitList:
             tables.append(Table(table.columns, {**table.data, "start": start}))
             places.append(own)
         order = np.argsort(_joined(places))
-        data = {column.key: _joined_column([table.data[column.key] for table in tables]) for column in HIT_COLUMNS}
-        return Table(HIT_COLUMNS, data).take(order)
+        data = {column.key: _joined_column([table.data[column.key] for table in tables]) for column in LIST_COLUMNS}
+        return Table(LIST_COLUMNS, data).take(order)
 
     def _extended(self, number: int, table: Table) -> Table:
         tracks, track = self._placed[number].timeline.tracks, table.ints("track").astype(np.int32)
@@ -87,11 +87,15 @@ class HitList:
             "process": StringColumn(track, [one["process"] for one in tracks]),
             "thread": StringColumn(track, [one["name"] or str(one["tid"]) for one in tracks]),
         }
-        return Table(HIT_COLUMNS, {**table.data, **more})
+        return Table(LIST_COLUMNS, {**table.data, **more})
 
 
-def _hits_of(placed: Placed, text: str, is_gone: Callable[[], bool]) -> Members:
-    timeline = placed.timeline
+def list_hits(placed: Sequence[Placed], text: str, is_gone: Callable[[], bool] = lambda: False) -> SliceList:
+    """The slices of all timelines that match the search `text`. is_gone: see Members."""
+    return SliceList(placed, [_hits_of(one.timeline, text, is_gone) for one in placed])
+
+
+def _hits_of(timeline: Timeline, text: str, is_gone: Callable[[], bool]) -> Members:
     start, end = timeline.slice_bounds or (0, 0)
     return Members(timeline, timeline.tracks_of("slices"), start, end + 1, search=text, is_gone=is_gone)
 
