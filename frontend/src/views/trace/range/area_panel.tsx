@@ -40,7 +40,8 @@ export function AreaPanel({ session }: { session: TraceSession }) {
   const length = area.end - area.start;
   const rows = area.tracks ? t("trace.area.rows", { count: area.tracks.length }) : t("trace.area.all");
   const counted = stats?.parts.length ?? 1;
-  const isOffered = { rank: counted > 1 || by === "rank", ranks: ranks.length > 0 };
+  const isOffered = (id: (typeof SHOWN)[number]) =>
+    id === "rank" ? counted > 1 || by === "rank" : id !== "ranks" || ranks.length > 0;
   return (
     <div>
       <div class="trace-title wraps">
@@ -57,7 +58,7 @@ export function AreaPanel({ session }: { session: TraceSession }) {
         <Segments
           label={t("trace.area.by")}
           value={list === "slices" ? by : list}
-          options={SHOWN.filter((id) => isOffered[id as keyof typeof isOffered] !== false).map((id) => ({
+          options={SHOWN.filter(isOffered).map((id) => ({
             id,
             label: t(`trace.area.by.${id}`),
           }))}
