@@ -40,7 +40,8 @@ MEMORY_FROM = 500
 TIMES_FROM = 100
 #: Elapsed time of a scan with two threads in times of one, where two cores are free; and in times of half of two scans at once.
 TWO_THREADS, TWO_THREADS_OF_BEST = 0.6, 1.2
-#: Two scans at once take less than this in times of one: each has a core.
+#: Two scans at once take less than this in times of one where each has a core; elapsed time in times of CPU time where no other
+#: programs run.
 FREE = 1.1
 #: Rounds of the comparison of threads.
 THREAD_ROUNDS = 8
@@ -70,10 +71,11 @@ class Scanning:
         assert self._process.stdin
         print(threads, file=self._process.stdin, flush=True)
 
-    def seconds(self) -> float:
-        """Elapsed time of the scan that was started."""
+    def seconds(self) -> tuple[float, float]:
+        """(elapsed, CPU) time of the scan that was started."""
         assert self._process.stdout
-        return float(self._process.stdout.readline())
+        elapsed, cpu = map(float, self._process.stdout.readline().split())
+        return elapsed, cpu
 
     def close(self) -> None:
         """End the process."""
@@ -81,9 +83,11 @@ class Scanning:
 
 
 def scan_when_asked(path: Path) -> None:
-    """Scan with as many threads as each line of the standard input says; print the elapsed seconds."""
+    """Scan with as many threads as each line of the standard input says; print the elapsed and the CPU seconds."""
     for line in sys.stdin:
-        print(scan(path, "c", int(line)), flush=True)
+        before = time.process_time()
+        elapsed = scan(path, "c", int(line))
+        print(elapsed, time.process_time() - before, flush=True)
 
 
 def thread_bars(path: Path, rounds: int, data: str, unjudged: str) -> list[Bar]:
@@ -94,17 +98,21 @@ def thread_bars(path: Path, rounds: int, data: str, unjudged: str) -> list[Bar]:
     one: list[float] = []
     both: list[float] = []
     two: list[float] = []
+    waiting = []  # elapsed time in times of CPU time
     for number in range(rounds + 1):
         for threads, scans, times in ((1, (first,), one), (1, (first, second), both), (2, (first,), two)):
             for each in scans:
                 each.start(threads)
-            seconds = max([each.seconds() for each in scans])
+            elapsed, cpu = max([each.seconds() for each in scans])
             if number:  # the first round is a warm-up
-                times.append(seconds)
+                times.append(elapsed)
+                waiting += [elapsed / cpu] if times is one else []
     for each in (first, second):
         each.close()
     copy.unlink()
     shared = min(both) / min(one)
+    if min(waiting) > FREE:
+        unjudged = unjudged or "not judged: other programs run"
     name = "scan C, 2 threads / 1, elapsed"
     taken = unjudged or ("" if shared < FREE else f"not judged: two scans at once take {shared:.2f} of one")
     best = [seconds / 2 for seconds in both]
