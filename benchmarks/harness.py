@@ -34,10 +34,6 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 LINES_VARIABLE = "NPU_BENCH_LINES"
 DATA_VARIABLE = "NPU_BENCH_DATA"
-#: Half a second of work for one core.
-_BURN = "x = 0\nfor number in range(5_000_000): x += number"
-#: Two processes at once take less than this in times of one: each has a core.
-_FREE = 1.25
 
 
 @dataclass(frozen=True)
@@ -132,20 +128,6 @@ def cpu_seconds(work: Callable[[], object], rounds: int) -> list[float]:
 def wall_seconds(work: Callable[[], object], rounds: int) -> list[float]:
     """Elapsed time of each round."""
     return [wall for _, wall in _measure(work, rounds)]
-
-
-def cores_are_free() -> bool:
-    """Whether two processes run at once nearly as fast as one alone."""
-
-    def seconds(processes: int) -> float:
-        start = time.perf_counter()
-        running = [subprocess.Popen([sys.executable, "-c", _BURN]) for _ in range(processes)]
-        for one in running:
-            one.wait()
-        return time.perf_counter() - start
-
-    alone = min(seconds(1) for _ in range(3))
-    return min(seconds(2) for _ in range(3)) < _FREE * alone
 
 
 def percentile(values: Sequence[float], share: float) -> float:

@@ -2,7 +2,9 @@
 
 The timelines are written directly (make_store.py), in place of those of small traces that were read. A process of its own calls
 the routes, without a network. Windows are measured as CPU time from the request to the compressed answer; all files are in the
-page cache. The time to stop begins when the client closes its connection while the answer is made.
+page cache. Each window is asked for ROUNDS times. The first time, the process maps the pages that it reads, and the machine may read
+them anew if it needed their memory; these times are a line without a bar. The bar is for the least of a window's times: some of a
+shared machine's are ten times as long as the next of the same window. The time to stop begins when the client closes its connection while the answer is made.
 """
 
 from __future__ import annotations
@@ -36,9 +38,9 @@ from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.stages import STAGES, TIMELINE_FOLDER
 
 #: Ranks and slices of each; limits of the viewport's p99 in ms of CPU time.
-SHAPES = ((1, 20_000_000, 12.0), (1, 100_000_000, 20.0), (64, 1_000_000, 45.0))
-QUICK = ((1, 200_000, 12.0), (4, 20_000, 45.0))
-QUERIES, WARM_UP, WIDTH_PX = 300, 30, 1500
+SHAPES = ((1, 20_000_000, 12.0), (1, 100_000_000, 12.0), (64, 1_000_000, 33.0))
+QUICK = ((1, 200_000, 12.0), (4, 20_000, 33.0))
+QUERIES, WARM_UP, ROUNDS, WIDTH_PX = 300, 30, 3, 1500
 #: Rows that a page with many ranks has in sight; each request is about that many in all.
 ROWS_IN_SIGHT = 72
 #: Limits: MB of memory that an answer takes; ms from the client's end to the end of the work.
@@ -165,17 +167,22 @@ def work(site: Site, route: str, params: Params) -> Work:
 def measured(folder: Path, logdir: Path, queries: int) -> dict[str, Any]:
     """All figures of a logdir."""
     site, rng = Site.open(folder, logdir), random.Random(3)
-    millis, sizes = [], []
-    for number in range(queries + WARM_UP):
-        params = site.window(rng, number)
-        start = time.process_time()
-        body = site.get("rows", params)
-        millis.append(1000 * (time.process_time() - start))
-        sizes.append(len(body))
+    for number in range(WARM_UP):
+        site.get("rows", site.window(rng, number))
+    windows = [site.window(rng, number) for number in range(queries)]
+    rounds: list[list[float]] = []
+    sizes = []
+    for _ in range(ROUNDS):
+        rounds.append([])
+        for params in windows:
+            start = time.process_time()
+            sizes.append(len(site.get("rows", params)))
+            rounds[-1].append(1000 * (time.process_time() - start))
     searched: Params = [("q", "op_1"), *(("part", f"{span}:{make_slices.BASE_NS}") for span in site.spans)]
     found = {"statistics": work(site, "stats", site.everything()), "search": work(site, "search", searched)}
     return {
-        "millis": millis[WARM_UP:],
+        "first": rounds[0],
+        "least": [min(times) for times in zip(*rounds)],
         "size": max(sizes),
         **{name: vars(one) for name, one in found.items()},
     }
@@ -183,11 +190,15 @@ def measured(folder: Path, logdir: Path, queries: int) -> dict[str, Any]:
 
 def bars(found: Mapping[str, Any], limit: float, data: str, unjudged: str) -> list[Bar]:
     """Bars of one logdir."""
-    p99 = harness.percentile(found["millis"], 0.99)
-    rounds = {"queries": found["millis"]}
+    least, first = found["least"], found["first"]
+    p99 = harness.percentile(least, 0.99)
+    how = f"any zoom, the least of {ROUNDS} rounds"
     out = [
-        Bar("viewport, p99 CPU", p99, limit, "ms", "any zoom", rounds, data, unjudged),
-        Bar("viewport, p50 CPU", harness.percentile(found["millis"], 0.5), None, "ms", data=data),
+        Bar("viewport, p99 CPU", p99, limit, "ms", how, {"queries": least}, data, unjudged),
+        Bar("viewport, p50 CPU", harness.percentile(least, 0.5), None, "ms", data=data),
+        Bar(
+            "viewport, first round, p99 CPU", harness.percentile(first, 0.99), None, "ms", "", {"queries": first}, data
+        ),
         Bar("viewport payload, largest", found["size"] / 1000, 300, "kB", "as sent", data=data),
     ]
     for name in MEMORY_MB:

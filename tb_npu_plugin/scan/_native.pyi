@@ -38,3 +38,6 @@ class Walker:
 
     def texts(self, column: int) -> tuple[bytes, bytes]:
         """(blob, int64 ends) of a texts.TextList in index order."""
+
+    def write_texts(self, column: int, blob_file: int, ends_file: int) -> None:
+        """Append what `texts` returns to two file descriptors. Raises OSError."""

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from threading import Lock
 
 from tb_npu_plugin.scan import source
 from tb_npu_plugin.scan._native import Walker
@@ -51,6 +53,27 @@ class Block:
         return os.pread(self.file, max(0, self.end - start), start)
 
 
+class _Task:
+    """The scan of one block, by the first thread that runs it."""
+
+    def __init__(self, scan: Callable[[], Block]) -> None:
+        self._scan = scan
+        self._started = Lock()
+        self._scanned: Future[Block] = Future()
+        self.done = self._scanned.done
+        self.result = self._scanned.result  #: waits for the block; raises what the scan raised
+
+    def run(self) -> bool:
+        """Scan the block, unless a thread has started to. Returns whether it did."""
+        if not self._started.acquire(blocking=False):
+            return False
+        try:
+            self._scanned.set_result(self._scan())
+        except Exception as error:
+            self._scanned.set_exception(error)
+        return True
+
+
 class Blocks:
     """The blocks of a file of `size` bytes. new_walker: creates the walker of a thread."""
 
@@ -63,23 +86,30 @@ class Blocks:
             yield self._load(walker, first)
 
     def ahead(self, threads: int) -> Generator[Block, None, None]:
-        """As one_by_one, but scanned ahead by one walker each, except for the first, as its start is unknown."""
-        free = [self._new_walker() for _ in range(threads + 1)]
+        """As one_by_one, but scanned ahead by one walker each, except for the first, as its start is unknown.
+
+        The caller is one of the threads: it scans blocks itself until the next one is ready. With a thread more than
+        cores, the system would suspend one in the middle of a block for which the others then wait.
+        """
+        free = [self._new_walker() for _ in range(threads + 2)]
         places = iter(range(0, self._size, source.CHUNK))
-        waiting: deque[Future[Block]] = deque()
-        with ThreadPoolExecutor(threads, thread_name_prefix="npu-scan") as pool:
-            try:
-                while True:
-                    while free and (first := next(places, None)) is not None:
-                        waiting.append(pool.submit(self._scan, free.pop(), first))
-                    if not waiting:
-                        return
-                    block = waiting.popleft().result()
-                    yield block
-                    free.append(block.walker)
-            finally:
-                for future in waiting:
-                    future.cancel()
+        waiting: deque[_Task] = deque()
+        pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="npu-scan")
+        try:
+            while True:
+                while free and (first := next(places, None)) is not None:
+                    waiting.append(_Task(partial(self._scan, free.pop(), first)))
+                    pool.submit(waiting[-1].run)
+                if not waiting:
+                    return
+                following = waiting.popleft()
+                while not following.done() and any(task.run() for task in (following, *waiting)):
+                    pass
+                block = following.result()
+                yield block
+                free.append(block.walker)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _scan(self, walker: Walker, first: int) -> Block:
         walker.clear()

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.scan.events import DTYPES
+from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS
 from tb_npu_plugin.texts import TextList
 
 Batch = dict[str, NDArray[Any]]
+_NUMBERS = {column: number for number, column in enumerate(TEXT_COLUMNS)}
 
 
 class RowSource(Protocol):
-    """Holds rows until they are taken: _native.Walker."""
+    """Holds rows until they are taken, and their texts: _native.Walker. Text columns are numbered as TEXT_COLUMNS."""
 
     def take_rows(self) -> tuple[bytes, ...]:
         """The bytes of each column of DTYPES."""
 
     def write_rows(self, files: tuple[int, ...]) -> int:
         """Append each column to a file. Returns the row count."""
+
+    def texts(self, column: int) -> tuple[bytes, bytes]:
+        """(blob, int64 ends) of the texts of a column."""
+
+    def write_texts(self, column: int, blob_file: int, ends_file: int) -> None:
+        """Append what `texts` returns to two files."""
+
+
+def texts_of(source: RowSource, column: str) -> TextList:
+    """A copy of the texts of one of TEXT_COLUMNS."""
+    blob, ends = source.texts(_NUMBERS[column])
+    return TextList(blob, np.frombuffer(ends, dtype=np.int64))
 
 
 class Columns(Protocol):
@@ -39,6 +54,9 @@ class Columns(Protocol):
 
     def texts(self, name: str, texts: TextList) -> TextList:
         """The same texts, stored like the rows. Call it once per name."""
+
+    def texts_from(self, column: str, source: RowSource) -> TextList:
+        """The texts of one of TEXT_COLUMNS, stored like the rows. Call it once per column."""
 
     def close(self) -> None:
         """Stop collecting. Returned arrays stay valid."""
@@ -69,6 +87,10 @@ class MemoryColumns:
     def texts(self, name: str, texts: TextList) -> TextList:
         """See Columns."""
         return texts
+
+    def texts_from(self, column: str, source: RowSource) -> TextList:
+        """See Columns."""
+        return texts_of(source, column)
 
     def close(self) -> None:
         """See Columns."""
@@ -104,15 +126,32 @@ class SpooledColumns:
         }
 
     def texts(self, name: str, texts: TextList) -> TextList:
-        """See Columns."""
-        path = self._folder / f"{name}.texts"
-        with path.open("wb") as file:
-            file.write(texts.blob)
-        texts.ends.tofile(self._folder / f"{name}.ends")
+        """See Columns. Raises OSError when the folder cannot be written."""
+        with self._text_files(name) as (blob_file, ends_file):
+            blob_file.write(texts.blob)
+            texts.ends.tofile(ends_file)
+        return self._mapped_texts(name)
+
+    def texts_from(self, column: str, source: RowSource) -> TextList:
+        """See Columns. Raises OSError when the folder cannot be written."""
+        name = TEXT_COLUMNS[column]
+        with self._text_files(name) as (blob_file, ends_file):
+            source.write_texts(_NUMBERS[column], blob_file.fileno(), ends_file.fileno())
+        return self._mapped_texts(name)
+
+    @contextmanager
+    def _text_files(self, name: str) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+        with (
+            (self._folder / f"{name}.texts").open("wb") as blob_file,
+            (self._folder / f"{name}.ends").open("wb") as ends_file,
+        ):
+            yield blob_file, ends_file
+
+    def _mapped_texts(self, name: str) -> TextList:
         ends = np.memmap(self._folder / f"{name}.ends", dtype=np.int64, mode="r")
-        if not len(texts.blob):
+        if not ends[-1]:  # an empty file cannot be mapped
             return TextList(b"", ends)
-        with path.open("rb") as file:
+        with (self._folder / f"{name}.texts").open("rb") as file:
             return TextList(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), ends)
 
     def close(self) -> None:

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.scan import _native, source
 from tb_npu_plugin.scan.blocks import Block, Blocks
-from tb_npu_plugin.scan.columns import Columns
+from tb_npu_plugin.scan.columns import Columns, texts_of
 from tb_npu_plugin.scan.events import TEXT_COLUMNS, TraceEvents
 from tb_npu_plugin.scan.msgspec_events import json_text
 from tb_npu_plugin.scan.msgspec_scanner import MAX_EVENT, Scanner
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
 from tb_npu_plugin.scan.threads import thread_count
-from tb_npu_plugin.texts import TextList
 
 # Stop and ArgsMode of native/walker.h.
 _WAIT, _ENDED, _ODD, _BROKEN, _FULL = range(5)
@@ -72,20 +71,15 @@ class NativeEvents:
     def so_far(self) -> dict[str, Any]:
         """See msgspec_events.Rows."""
         self.add_walked(self.walker)
-        return {**self._columns.arrays(), **{TEXT_COLUMNS[column]: self._texts(column) for column in _NUMBERS}}
+        texts = {name: texts_of(self.walker, column) for column, name in TEXT_COLUMNS.items()}
+        return {**self._columns.arrays(), **texts}
 
     def take(self) -> dict[str, Any]:
         """See msgspec_events.Rows."""
         self.add_walked(self.walker)
-        out: dict[str, Any] = {
-            name: self._columns.texts(name, self._texts(column)) for column, name in TEXT_COLUMNS.items()
-        }
+        texts = {name: self._columns.texts_from(column, self.walker) for column, name in TEXT_COLUMNS.items()}
         del self.walker
-        return {**out, **self._columns.arrays()}
-
-    def _texts(self, column: str) -> TextList:
-        blob, ends = self.walker.texts(_NUMBERS[column])
-        return TextList(blob, np.frombuffer(ends, dtype=np.int64))
+        return {**self._columns.arrays(), **texts}
 
 
 class NativeScanner(Scanner):

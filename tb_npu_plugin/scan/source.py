@@ -15,7 +15,7 @@ from tb_npu_plugin.scan.events import TraceEvents
 T = TypeVar("T")
 
 #: Bytes of JSON per piece.
-CHUNK = 4 << 20
+CHUNK = 2 << 20
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # zlib wbits: expect a gzip header and checksum

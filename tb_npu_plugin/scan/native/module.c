@@ -240,14 +240,34 @@ static PyObject *object_index(Object *self, PyObject *args) {
     return index < 0 ? PyErr_NoMemory() : PyLong_FromLong(index);
 }
 
+/* Where each text ends in the arena, after a 0. */
+static const uint64_t *ends_of(const Interner *interner) {
+    static const uint64_t NONE[] = {0};
+    return interner->count ? interner->ends : NONE;
+}
+
 static PyObject *object_texts(Object *self, PyObject *args) {
     int kind;
     if (!PyArg_ParseTuple(args, "i", &kind) || !check_kind(kind) || !usable(self)) return NULL;
     const Interner *interner = &self->walker.texts[kind];
-    static const uint64_t NONE[] = {0};
-    const uint64_t *ends = interner->count ? interner->ends : NONE;
+    const uint64_t *ends = ends_of(interner);
     return Py_BuildValue("(y#y#)", interner->arena ? (char *)interner->arena : "", (Py_ssize_t)ends[interner->count],
                          (const char *)ends, (Py_ssize_t)((interner->count + 1) * sizeof *ends));
+}
+
+static PyObject *object_write_texts(Object *self, PyObject *args) {
+    int kind, blob_file, ends_file, good;
+    if (!PyArg_ParseTuple(args, "iii", &kind, &blob_file, &ends_file) || !check_kind(kind) || !usable(self)) return NULL;
+    const Interner *interner = &self->walker.texts[kind];
+    const uint64_t *ends = ends_of(interner);
+    self->busy = 1;
+    Py_BEGIN_ALLOW_THREADS
+    good = write_all(blob_file, interner->arena, ends[interner->count])
+        && write_all(ends_file, (const uint8_t *)ends, (interner->count + 1) * sizeof *ends);
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    if (!good) return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
 }
 
 static PyMethodDef METHODS[] = {
@@ -268,6 +288,8 @@ static PyMethodDef METHODS[] = {
     {"index", (PyCFunction)(void (*)(void))object_index, METH_VARARGS, "index(text column, text in UTF-8) -> index"},
     {"texts", (PyCFunction)(void (*)(void))object_texts, METH_VARARGS,
      "texts(text column) -> their UTF-8 one after the other, and its int64 ends"},
+    {"write_texts", (PyCFunction)(void (*)(void))object_write_texts, METH_VARARGS,
+     "write_texts(text column, file number, file number): writes what texts() returns"},
     {NULL, NULL, 0, NULL},
 };
 

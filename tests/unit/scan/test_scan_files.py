@@ -6,8 +6,10 @@ import gzip
 import io
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,7 +18,10 @@ from tb_npu_plugin.errors import BadSetting
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import ScanSink, TraceEvents, scan_trace, source
 from tb_npu_plugin.scan.events import DTYPES, TEXT_COLUMNS
-from tests.support.scanners import both_scanners
+from tests.support.scanners import both_scanners, needs_native
+
+if TYPE_CHECKING:
+    from tb_npu_plugin.scan._native import Walker
 
 THREADS_VARIABLE = "TB_NPU_SCAN_THREADS"
 pytestmark = both_scanners
@@ -158,6 +163,50 @@ def test_an_error_of_the_spool_is_not_one_of_the_trace(trace: Path, tmp_path: Pa
     with pytest.raises(OSError, match="gone"):
         scan_trace(trace, log, lambda _: None, ScanSink(spool=tmp_path / "gone"))
     assert log.list() == []
+
+
+@needs_native
+def test_the_caller_is_one_of_the_threads(
+    trace: Path, scanner: str, threads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a thread more than cores, the system suspends one for whose block the others wait."""
+    if scanner == "python" or threads == "1":
+        return
+    from tb_npu_plugin.scan.blocks import Block, Blocks
+
+    load, caller, called, others = Blocks._load, threading.get_ident(), threading.Event(), set()
+
+    def noted(self: Blocks, walker: Walker, first: int) -> Block:
+        if threading.get_ident() == caller:
+            called.set()
+        else:
+            others.add(threading.get_ident())
+            assert called.wait(20)
+        return load(self, walker, first)
+
+    monkeypatch.setattr(Blocks, "_load", noted)
+    assert len(scan_trace(trace, ProblemLog(), lambda _: None)) == COUNT
+    assert len(others) <= int(threads) - 1
+
+
+@needs_native
+def test_an_error_in_a_block_ends_the_trace_there(trace: Path, scanner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if scanner == "python":
+        return
+    from tb_npu_plugin.scan.blocks import Block, Blocks
+
+    load = Blocks._load
+
+    def fail(self: Blocks, walker: Walker, first: int) -> Block:
+        if first >= 10 * source.CHUNK:
+            raise OSError("stale")
+        return load(self, walker, first)
+
+    monkeypatch.setattr(Blocks, "_load", fail)
+    log = ProblemLog()
+    events = scan_trace(trace, log, lambda _: None)
+    assert 0 < len(events) < COUNT and not events.complete
+    assert "unreadable_file" in {problem.code for problem in log.list()}
 
 
 @pytest.mark.parametrize("wanted", ["0", "-1", "many", "1.5"])
