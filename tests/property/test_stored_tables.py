@@ -202,6 +202,7 @@ def test_natural_key(texts: list[str], one: int, other: int) -> None:
     st.sampled_from(["", "12345678", 200 * "step"]),
 )
 @example([str(number % 30) for number in range(60)], 200 * "step")
+@example(["9", "01", "1", "001", "B", "a", "É", "é", 2000 * "1", 130 * "2"], "")
 def test_natural_order(scanner: str, texts: list[str], start: str) -> None:
     packed = TextList.of(start + text for text in texts)
     with mock.patch.dict("os.environ", {SCANNER_VARIABLE: scanner}):
