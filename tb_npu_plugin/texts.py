@@ -48,7 +48,9 @@ class TextList(Sequence[str]):
 
     @staticmethod
     def of(texts: Iterable[str]) -> TextList:
-        """Pack strings; lone surrogates become "?"."""
+        """Pack strings, or return those that are packed; lone surrogates become "?"."""
+        if isinstance(texts, TextList):
+            return texts
         parts = [text.encode("utf-8", "replace") for text in texts]
         ends = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)), out=ends[1:])
@@ -95,6 +97,11 @@ class TextList(Sequence[str]):
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
 
     __hash__ = None  # type: ignore[assignment]
+
+    def pick(self, indices: NDArray[Any]) -> list[str]:
+        """The strings at these indices, decoded."""
+        bounds = zip(self.ends[indices].tolist(), self.ends[indices + 1].tolist())
+        return [str(self.blob[start:stop], "utf-8") for start, stop in bounds]
 
     def take(self, indices: NDArray[Any]) -> TextList:
         """The strings at these indices, in the given order."""

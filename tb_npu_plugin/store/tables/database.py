@@ -127,11 +127,11 @@ def _fill(connection: duckdb.DuckDBPyConnection, how: str, source: dict[str, Any
 
 def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> NDArray[np.int32]:
     """Write texts in natural order. Returns the new code of each old code; index -1 (unknown) gives -1."""
-    texts = values if isinstance(values, TextList) else TextList.of(values)
+    texts = TextList.of(values)
     order = natural_order(texts)
     connection.execute(f"create table {name} (code integer, value varchar, is_plain boolean)")
     for start in range(0, len(order), _WORDS_AT_ONCE):
-        words = list(texts.take(order[start : start + _WORDS_AT_ONCE]))
+        words = texts.pick(order[start : start + _WORDS_AT_ONCE])
         part = {"code": np.arange(start, start + len(words), dtype=np.int32), "value": _objects(words)}
         is_plain = "bit_length(value::varchar) = 8 * length(value::varchar)"
         _fill(connection, f"insert into {name}", part, ["code", "value::varchar", is_plain])
