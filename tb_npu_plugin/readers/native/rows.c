@@ -111,7 +111,7 @@ static Span stripped(const uint8_t *start, const uint8_t *end) {
     while (start < end) {
         const uint8_t *last = end - 1;
         while (last > start && end - last < 3 && (*last & 0xC0) == 0x80) last--;
-        if (!space_length(last, end) || last + space_length(last, end) != end) break;
+        if (!space_length(last, end)) break;
         end = last;
     }
     return (Span){start, end};
