@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 60
 NEWEST ?= tests/newest.txt
 INSTALL := PIP_CONSTRAINT=$(NEWEST) $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 # What an install is made from: a change of these installs again.
-BUILT  := setup.py $(wildcard tb_npu_plugin/scan/native/*)
+BUILT  := setup.py $(wildcard tb_npu_plugin/*/native/*)
 
 # Each of the many programs that tests start would compile all modules again.
 unexport PYTHONDONTWRITEBYTECODE

@@ -57,6 +57,7 @@ SCANNER = native(
 ARGS = native("_args", "scan", ("args_module", "args", "json"), ("args", "json"))
 CSV = native("_csv", "readers", ("module", "rows"), ("rows",), scan=("decimal", "interner"))
 PACKING = native("_packing", "analysis", ("module", "packing"), ("packing",))
+NATURAL = native("_natural", "store", ("module", "natural"), ("natural",))
 
 
 class BuildNative(build_ext):
@@ -157,7 +158,7 @@ setup(
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": ["native/*", "site/*/*.py", "site/*/contrib/*.py", "site/*.dist-info/*"],
     },
-    ext_modules=[SCANNER, ARGS, CSV, PACKING],
+    ext_modules=[SCANNER, ARGS, CSV, PACKING, NATURAL],
     cmdclass={"build_ext": BuildNative, "bdist_wheel": TaggedWheel},
     options={"bdist_wheel": {"py_limited_api": "cp39"}},
     python_requires=">=3.9",

@@ -1,6 +1,7 @@
-"""Write a large synthetic kernel_details.csv with unique names: `make_kernels.py FILE ROWS`.
+"""Write a large synthetic kernel_details.csv: `make_kernels.py FILE ROWS [NAMES]`.
 
 46 columns as at level 2; row n is kernel n of make_trace. Nothing is repeated: names, shapes and figures differ by row.
+With NAMES, only so many names and shapes occur, as in a training step that repeats.
 """
 
 from __future__ import annotations
@@ -29,20 +30,22 @@ HEADER = (
 )
 
 
-def row(number: int) -> str:
-    """One line of the file, without its end."""
+def row(number: int, names: int = 0) -> str:
+    """One line of the file, without its end. names: distinct names and shapes; 0: each row has its own."""
     one = kernel(number)
+    named = number % names if names else number
+    size = named * 40_503 % 1_000_003
     mixed = number * 40_503 % 1_000_003
     us, ns = divmod(one.start, 1000)
     kind = TYPES[mixed % len(TYPES)]
     core = CORES[mixed % 4] if kind[0] != "h" else "HCCL"
     share, part = mixed % 997 / 1000, mixed % 613 / 1000
     busy = one.dur * 0.9 / 1000
-    shapes = f'"""{1 + mixed % 64},{1 + number % 8192};{1 + mixed % 4096},{1 + number % 511}"""'
+    shapes = f'"""{1 + size % 64},{1 + named % 8192};{1 + size % 4096},{1 + named % 511}"""'
     return (
-        f"{1 + number // STEP_KERNELS},4294967295,{number % 65536},{one.stream},{one.name},{kind},dynamic,{core},"
+        f"{1 + number // STEP_KERNELS},4294967295,{number % 65536},{one.stream},{kernel(named).name},{kind},dynamic,{core},"
         f"{BASE_US + us}.{ns:03d}\t,{one.dur / 1000},{mixed % 5000 / 1000},{1 + mixed % 40},0,NO,{shapes},"
-        f'FLOAT16;FLOAT16,ND;ND,"""{1 + mixed % 64},{1 + number % 511}""",FLOAT16,ND,N/A,'
+        f'FLOAT16;FLOAT16,ND;ND,"""{1 + size % 64},{1 + named % 511}""",FLOAT16,ND,N/A,'
         f"{busy:.3f},{mixed * 3},{busy * share:.3f},{share},{busy * part:.3f},{part},{busy / 7:.3f},0.142,"
         f"{busy / 3:.3f},0.333,{busy / 9:.3f},0.111,{mixed % 90 / 1000},"
         f"{busy / 2:.3f},{mixed * 2},{busy / 5:.3f},{share},{busy / 6:.3f},{part},{busy / 8:.3f},0.125,"
@@ -50,14 +53,14 @@ def row(number: int) -> str:
     )
 
 
-def write(path: Path, rows: int) -> None:
-    """Write the header and `rows` rows with the vendor's line ends."""
+def write(path: Path, rows: int, names: int = 0) -> None:
+    """Write the header and `rows` rows with the vendor's line ends. names: see row."""
     numbers = iter(range(rows))
     with path.open("w", newline="") as out:
         out.write(HEADER + "\r\n")
         while some := list(islice(numbers, ROWS_AT_ONCE)):
-            out.write("".join(f"{row(number)}\r\n" for number in some))
+            out.write("".join(f"{row(number, names)}\r\n" for number in some))
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), int(sys.argv[2]))
+    write(Path(sys.argv[1]), *map(int, sys.argv[2:]))

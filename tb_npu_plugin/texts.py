@@ -18,22 +18,15 @@ _END, _NUMBER, _LENGTHS = "\x01", "\x02", 3
 _LONGEST = 0xD000
 #: Pieces of a blob that are joined, or decoded, in one go: a memoryview takes more memory than most strings.
 _PIECES = 1 << 14
-#: Texts whose natural keys are made at once: their arrays stay in the CPU cache.
-_PIECE = 1 << 10
 #: Copying a gap of this many bytes costs less than a slice.
 _PASSED = 256
 
 
 def natural_key(text: str) -> str:
-    """Sort key that puts "step 9" before "step 10" and ignores case; equal only for equal strings. A string, so that
-    SQLite can sort by it."""
-    return _natural_part(text) + text
-
-
-def _natural_part(text: str) -> str:
+    """Sort key that puts "step 9" before "step 10" and ignores case; equal only for equal strings."""
     parts = _DIGITS.split(text.casefold())
     parts[1::2] = map(_number_key, parts[1::2])
-    return "".join((*parts, _END))
+    return "".join((*parts, _END, text))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -41,44 +34,6 @@ def _number_key(digits: str) -> str:
     """Sort key of a number: fewer digits first."""
     digits = digits.lstrip("0")
     return f"{_NUMBER}{chr(_LENGTHS + min(len(digits), _LONGEST))}{digits}"
-
-
-def natural_keys(texts: Sequence[str]) -> list[str]:
-    """`natural_key` of each text; several times quicker for ASCII texts."""
-    return list(map(str.__add__, natural_parts(texts), texts))
-
-
-def natural_parts(texts: Sequence[str]) -> list[str]:
-    """`natural_key` of each text without the text at its end: sorted by these, then by the texts, texts have their natural
-    order."""
-    pieces = (texts[start : start + _PIECE] for start in range(0, len(texts), _PIECE))
-    return [part for piece in pieces for part in _natural_parts(piece)]
-
-
-def _natural_parts(texts: Sequence[str]) -> list[str]:
-    joined = "\0".join(texts)
-    if not joined.isascii() or joined.count("\0") != len(texts) - 1:
-        return list(map(_natural_part, texts))
-    data = np.frombuffer(joined.lower().encode(), dtype=np.uint8)
-    is_digit = (data >= ord("0")) & (data <= ord("9"))
-    is_head = is_digit & ~np.append(False, is_digit[:-1])
-    heads, ends = np.flatnonzero(is_head), np.flatnonzero(is_digit & ~np.append(is_digit[1:], False)) + 1
-    counted = np.append(np.flatnonzero(is_digit & (data != ord("0"))), len(data))
-    firsts = np.minimum(counted[np.searchsorted(counted, heads)], ends)  # behind the leading zeros
-    lengths = _LENGTHS + ends - firsts
-    if lengths.max(initial=0) > 0x7F:
-        return list(map(_natural_part, texts))
-    # A number becomes _NUMBER, a character for its length, and its digits without leading zeros.
-    zeros = np.zeros(len(data) + 1, dtype=np.int8)
-    zeros[heads] = 1
-    zeros[firsts] -= 1
-    is_kept = np.cumsum(zeros[:-1], dtype=np.int8) == 0
-    before = np.cumsum(is_kept, dtype=np.int32) - is_kept
-    markers = before[heads] + 2 * np.arange(len(heads))
-    out = np.empty(np.count_nonzero(is_kept) + 2 * len(heads), dtype=np.uint8)
-    out[markers], out[markers + 1] = ord(_NUMBER), lengths
-    out[(before + 2 * np.cumsum(is_head, dtype=np.int32))[is_kept]] = data[is_kept]
-    return [f"{part}{_END}" for part in out.tobytes().decode().split("\0")]
 
 
 class TextList(Sequence[str]):
@@ -93,7 +48,9 @@ class TextList(Sequence[str]):
 
     @staticmethod
     def of(texts: Iterable[str]) -> TextList:
-        """Pack strings; lone surrogates become "?"."""
+        """Pack strings, or return those that are packed; lone surrogates become "?"."""
+        if isinstance(texts, TextList):
+            return texts
         parts = [text.encode("utf-8", "replace") for text in texts]
         ends = np.zeros(len(parts) + 1, dtype=np.int64)
         np.cumsum(np.fromiter(map(len, parts), dtype=np.int64, count=len(parts)), out=ends[1:])
@@ -140,6 +97,11 @@ class TextList(Sequence[str]):
         return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other))
 
     __hash__ = None  # type: ignore[assignment]
+
+    def pick(self, indices: NDArray[Any]) -> list[str]:
+        """The strings at these indices, decoded."""
+        bounds = zip(self.ends[indices].tolist(), self.ends[indices + 1].tolist())
+        return [str(self.blob[start:stop], "utf-8") for start, stop in bounds]
 
     def take(self, indices: NDArray[Any]) -> TextList:
         """The strings at these indices, in the given order."""

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tb_npu_plugin.installation import SCANNER_VARIABLE
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared import native_rows
+from tb_npu_plugin.readers.shared.csv_rows import RowReader
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import StringColumn, Table
@@ -164,3 +165,15 @@ def test_good_rows_are_left_to_c(end: str) -> None:
         tables, problems = read("kernel_details.csv", content, "c")
     assert taken == [5000] and not problems
     assert_same(tables, read("kernel_details.csv", content, "python")[0])
+
+
+def test_c_strips_the_white_space_that_python_strips() -> None:
+    spaces = [chr(code) for code in range(1, 0x10000) if chr(code).isspace()]
+    near = ["\u180e", "\u200b", "\u202e", "\u2060", "\u3001", "\xa1", "é", "算", "\U0001f600"]
+    cells = [form.replace("_", char) for char in [*spaces, *near] for form in ("_", "_N/A_", "_x_ _", '"_x"', "_x y")]
+    rows = [f'n{n},1,"{cell.replace(chr(34), 2 * chr(34))}"' for n, cell in enumerate(cells)]
+    content = "\n".join(["Name,Host Total Duration(us),Call Stack", *rows, ""]).encode()
+    with patch.object(RowReader, "chunks", lambda self: iter(())):
+        native, problems = read("operator_details.csv", content, "c")
+    assert not problems
+    assert_same(native, read("operator_details.csv", content, "python")[0])

@@ -46,3 +46,4 @@ def test_takes_pieces_one_by_one_or_together(pieces: int, passed: int, monkeypat
             for chosen in itertools.product(range(len(texts)), repeat=count):
                 taken = TextList.of(texts).take(np.array(chosen, dtype=np.int64))
                 assert taken == [texts[at] for at in chosen]
+                assert TextList.of(texts).pick(np.array(chosen, dtype=np.int64)) == taken

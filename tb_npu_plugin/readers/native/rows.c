@@ -7,7 +7,7 @@
 /* Python's decimals have 28 digits: larger products would be rounded twice there. */
 #define PRODUCT_DIGITS 28
 
-int rows_init(Rows *self, RowsColumn *columns, size_t width, size_t capacity, size_t max_bytes, uint64_t seed) {
+int rows_init(Rows *self, RowsColumn *columns, size_t width, size_t capacity, size_t max_bytes) {
     memset(self, 0, sizeof *self);
     self->columns = columns;
     self->width = width;
@@ -15,7 +15,6 @@ int rows_init(Rows *self, RowsColumn *columns, size_t width, size_t capacity, si
     self->max_bytes = max_bytes;
     int good = 1;
     for (size_t i = 0; i < width; i++) {
-        interner_init(&columns[i].texts, seed);
         if (columns[i].kind == CELL_SKIP) continue;
         columns[i].values = calloc(capacity, rows_value_size(&columns[i]));
         if (!columns[i].values) good = 0;
@@ -25,7 +24,6 @@ int rows_init(Rows *self, RowsColumn *columns, size_t width, size_t capacity, si
 
 void rows_free(Rows *self) {
     for (size_t i = 0; i < self->width; i++) {
-        interner_free(&self->columns[i].texts);
         free(self->columns[i].values);
         free(self->columns[i].header);
     }
@@ -94,28 +92,53 @@ static int put_figure(RowsColumn *column, size_t row, const uint8_t *start, cons
     return 1;
 }
 
-/* The text might be nothing but white space, or "N/A" with white space around it. */
-static int may_be_missing(const uint8_t *at, const uint8_t *end) {
-    for (; at < end; at++) {
-        if (*at <= ' ' || *at == 'N' || *at == '/' || *at == 'A') continue;
-        /* what the white space of Unicode consists of */
-        if ((*at >= 0x80 && *at < 0xC0) || *at == 0xC2 || (*at >= 0xE1 && *at <= 0xE3)) continue;
-        return 0;
+/* Bytes of the character of white space at `at`, as str.strip knows them; 0 for another character. */
+static int space_length(const uint8_t *at, const uint8_t *end) {
+    static const char WIDE[][4] = {"\xE1\x9A\x80", "\xE2\x80\xA8", "\xE2\x80\xA9",
+                                   "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80"};
+    if (*at <= ' ') return *at == ' ' || (*at >= '\t' && *at <= '\r') || (*at >= 0x1C && *at <= 0x1F);
+    if (*at < 0x80) return 0;
+    if (end - at >= 2 && *at == 0xC2) return at[1] == 0x85 || at[1] == 0xA0 ? 2 : 0;
+    if (end - at < 3) return 0;
+    if (*at == 0xE2 && at[1] == 0x80 && at[2] >= 0x80 && at[2] <= 0x8A) return 3;
+    for (size_t i = 0; i < sizeof WIDE / sizeof *WIDE; i++)
+        if (memcmp(at, WIDE[i], 3) == 0) return 3;
+    return 0;
+}
+
+static Span stripped(const uint8_t *start, const uint8_t *end) {
+    for (int length; start < end && (length = space_length(start, end)); start += length) {}
+    while (start < end) {
+        const uint8_t *last = end - 1;
+        while (last > start && end - last < 3 && (*last & 0xC0) == 0x80) last--;
+        if (!space_length(last, end)) break;
+        end = last;
     }
-    return 1;
+    return (Span){start, end};
+}
+
+int32_t texts_code(Texts *self, const uint8_t *text, size_t length) {
+    int32_t index = interner_recent(&self->interner, text, length);
+    if (index < 0)
+        index = interner_index(&self->interner, text, length, interner_hash(&self->interner, text, length));
+    return index < 0 || index > INT32_MAX - self->first ? -1 : self->first + index;
 }
 
 static RowsStatus put_cell(Rows *self, size_t at, const uint8_t *start, const uint8_t *end) {
     RowsColumn *column = &self->columns[at];
-    size_t length = (size_t)(end - start);
     if (column->kind == CELL_SKIP) return ROWS_FULL;
     if (column->kind != CELL_TEXT) return put_figure(column, self->count, start, end) ? ROWS_FULL : ROWS_ODD;
-    if (column->required && may_be_missing(start, end)) return ROWS_ODD;
-    int32_t index = interner_recent(&column->texts, start, length);
-    if (index < 0)
-        index = interner_index(&column->texts, start, length, interner_hash(&column->texts, start, length));
-    ((int32_t *)column->values)[self->count] = index;
-    return index < 0 ? ROWS_MEMORY : ROWS_FULL;
+    Span text = stripped(start, end);
+    size_t length = (size_t)(text.end - text.start);
+    int32_t *code = (int32_t *)column->values + self->count;
+    *code = -1;
+    if (!length || (length == 3 && memcmp(text.start, "N/A", 3) == 0)) return column->required ? ROWS_ODD : ROWS_FULL;
+    if (column->is_quoted && length > 1 && *text.start == '"' && text.end[-1] == '"') {
+        text.start++;
+        length -= 2;
+    }
+    *code = texts_code(column->texts, text.start, length);
+    return *code < 0 ? ROWS_MEMORY : ROWS_FULL;
 }
 
 static int is_header_cell(const RowsColumn *column, const uint8_t *start, const uint8_t *end) {

@@ -10,18 +10,25 @@
 
 typedef enum {
     CELL_SKIP,
-    CELL_TEXT,  /* int32: index of the raw text */
+    CELL_TEXT,  /* int32: code of the text without white space around it; -1: no value */
     CELL_WHOLE, /* int64; figures with a fraction are odd */
     CELL_INT,   /* int64 of the figure times the factor, rounded half to even */
     CELL_FLOAT, /* double of the figure times the factor */
 } CellKind;
 
+/* Distinct texts in order of first use; the first one has the code `first`. */
+typedef struct {
+    Interner interner;
+    int32_t first;
+} Texts;
+
 typedef struct {
     CellKind kind;
     int required; /* a cell that says that there is no value is odd */
     double factor;
-    void *values; /* of the rows read last */
-    Interner texts;
+    void *values;   /* of the rows read last */
+    Texts *texts;   /* of a CELL_TEXT; the caller's */
+    int is_quoted;  /* a pair of quotation marks around the text is left out */
     uint8_t *header; /* NULL where no cell can equal it */
     size_t header_length;
 } RowsColumn;
@@ -40,13 +47,15 @@ typedef struct {
 typedef enum {
     ROWS_FULL,  /* as many as are read at once */
     ROWS_SHORT, /* the data end first; *at is behind the last whole row */
-    ROWS_ODD,   /* something is not fully understood; nothing of these rows may be used */
+    ROWS_ODD,   /* something is not fully understood; nothing of these rows may be used, nor the texts they added */
     ROWS_MEMORY,
 } RowsStatus;
 
 /* The columns must be filled in, all else of them zero. 0 when memory does not suffice. */
-int rows_init(Rows *self, RowsColumn *columns, size_t width, size_t capacity, size_t max_bytes, uint64_t seed);
+int rows_init(Rows *self, RowsColumn *columns, size_t width, size_t capacity, size_t max_bytes);
 void rows_free(Rows *self);
+/* Code of a text, added if new; -1 if out of memory or of codes. */
+int32_t texts_code(Texts *self, const uint8_t *text, size_t length);
 /* Bytes of one value of a column. */
 size_t rows_value_size(const RowsColumn *column);
 /* Reads rows from *at on, and moves *at behind them. */

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import count as count_from
-from itertools import islice
 from typing import Any, Union
 
 import numpy as np
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.readers.shared.csv_header import Field
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
+from tb_npu_plugin.readers.shared.distinct_texts import DistinctTexts, distinct_texts
 from tb_npu_plugin.readers.shared.figures import TOO_LONG
 from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
@@ -27,7 +26,7 @@ from tb_npu_plugin.units import float_or_none, number_column, scaled_column
 MISSING = frozenset(("", "N/A"))
 #: float64 holds every whole number up to here.
 _FLOAT_WHOLE = 2.0**53
-#: Most distinct values of a text column that are kept as Python objects; twice as many raw cells may map to them.
+#: Distinct values of a text column that are searched for equal ones; those before them are packed.
 MAX_CODES = 1 << 17
 #: If the first _SAMPLE cells of a chunk repeat this often on average, only its distinct cells are converted.
 _REPEATED = 4
@@ -39,36 +38,17 @@ Mask = NDArray[np.bool_]
 
 
 class _Codes(dict[str, int]):
-    """Cell text -> code of its value. Codes start at `first`, in order of first occurrence."""
+    """Cell text -> code of its value."""
 
-    def __init__(self, unquote: bool, first: int = 0) -> None:
+    def __init__(self, texts: DistinctTexts, unquote: bool) -> None:
         super().__init__()
-        self.values_seen: dict[str, int] = {}
         self.damaged: set[str] = set()  # raw cells with invalid UTF-8 or NUL
+        self._texts = texts
         self._unquote = unquote
-        self._first = first
 
     def __missing__(self, cell: str) -> int:
         code = self[cell] = self._code(cell)
         return code
-
-    def add_sound(self, cells: Sequence[str]) -> NDArray[np.int32]:
-        """Return the codes of distinct cells without damage; the same as looking them up one by one, but faster."""
-        values = list(map(str.strip, cells))
-        if MISSING.isdisjoint(values):
-            if self._unquote:
-                values = [_unquoted(value) for value in values]
-            seen = self.values_seen
-            count = len(seen)
-            if values and values[0] not in seen:  # probably all are new; checking each first would double the cost
-                codes = range(self._first + count, self._first + count + len(values))
-                seen.update(zip(values, codes))
-                if len(seen) == count + len(values):
-                    return np.arange(codes.start, codes.stop, dtype=np.int32)
-                before = list(islice(seen, count))
-                seen.clear()
-                seen.update(zip(before, count_from(self._first)))
-        return np.fromiter(map(self.__getitem__, cells), np.int32, len(cells))
 
     def _code(self, cell: str) -> int:
         value = cell.strip()
@@ -77,9 +57,7 @@ class _Codes(dict[str, int]):
         if not value.isascii() and is_damaged(value):
             self.damaged.add(cell)
             value = repair(value)
-        if self._unquote:
-            value = _unquoted(value)
-        return self.values_seen.setdefault(value, self._first + len(self.values_seen))
+        return self._texts.code(_unquoted(value) if self._unquote else value)
 
 
 def _unquoted(value: str) -> str:
@@ -87,93 +65,65 @@ def _unquoted(value: str) -> str:
 
 
 class TextCells:
-    """A text column. In shape columns, the producer's pair of quotation marks is removed."""
+    """A text column. In shape columns, the producer's pair of quotation marks is removed.
+
+    texts      texts since the last time that there were more than MAX_CODES
+    is_quoted  whether each text stands in quotation marks of the producer
+    """
 
     def __init__(self, field: Field, spool: Spool) -> None:
         self.field = field
-        self._unquote = field.column.group == "shape"
-        self._codes = _Codes(self._unquote)
+        self.is_quoted = field.column.group == "shape"
+        self.texts = distinct_texts()
+        self._codes = _Codes(self.texts, self.is_quoted)
+        self._packed = PackedTexts(spool, field.guess is Guess.FIGURES)
         self._spool = spool
         self._column = spool.column(np.int32)
         self._last = np.zeros(0, dtype=np.int32)  # codes of the last chunk
-        self._packed: PackedTexts | None = None  # texts beyond MAX_CODES
-        self._by_index = np.zeros(1 << 10, dtype=np.int32)  # code of the text of each index; see add_indices
-        self.indexed = 0
 
     def add(self, cells: Sequence[str]) -> tuple[Mask, Mask]:
         """Add a chunk. Returns masks of the empty cells and of the cells with invalid UTF-8 or NUL."""
-        self._begin_chunk()
+        self.make_room()
         codes = np.fromiter(map(self._codes.__getitem__, cells), np.int32, len(cells))
-        self._last = codes
+        self.add_codes(codes)
         damaged = np.zeros(len(cells), dtype=np.bool_)
         if self._codes.damaged:
             damaged[:] = [cell in self._codes.damaged for cell in cells]
         return codes < 0, damaged
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the next chunk packs the texts, which invalidates their indices."""
-        return len(self._codes.values_seen) > MAX_CODES
+    def add_codes(self, codes: NDArray[np.int32]) -> None:
+        """Add a chunk of codes of `texts`; -1 is unknown."""
+        self._column.append(self._last)
+        self._last = codes
 
-    @property
-    def has_many_indices(self) -> bool:
-        """Whether there are so many indices that they should be forgotten."""
-        return self.indexed > 2 * MAX_CODES
-
-    def add_indices(self, indices: NDArray[np.int32], new: Sequence[str]) -> None:
-        """Add a chunk of undamaged cells as indices into the indexed texts followed by `new`."""
-        self._begin_chunk()
-        count = self.indexed + len(new)
-        if count > len(self._by_index):
-            self._by_index = np.resize(self._by_index, 2 * count)
-        self._by_index[self.indexed : count] = self._codes.add_sound(new)
-        self.indexed = count
-        self._last = self._by_index[indices]
-
-    def forget_indices(self) -> None:
-        """Start indices from 0 again."""
-        self.indexed = 0
+    def make_room(self) -> None:
+        """Pack the texts if there are more than MAX_CODES. To be called before each chunk."""
+        if len(self.texts) > MAX_CODES:
+            self._pack()
+        if len(self._codes) > 2 * MAX_CODES:
+            self._codes.clear()  # only a cache: the values keep their codes
 
     def drop(self, rows: Mask) -> None:
         """Leave rows of the last chunk out."""
         self._last = self._last[~rows]
 
-    def _begin_chunk(self) -> None:
-        self._column.append(self._last)
-        if self.is_full:
-            self._pack()
-        if len(self._codes) > 2 * MAX_CODES:
-            self._codes.clear()  # only a cache: the values keep their codes
-
     def result(self) -> tuple[Column, Data]:
         """Return the finished column; a guessed one becomes numeric if all its values are numbers."""
         self._column.append(self._last)
-        column = self.field.column
-        as_figures = self.field.guess is Guess.FIGURES
-        if self._packed is None:
-            values: Sequence[str] = list(self._codes.values_seen)
-            numbers, bad = number_column(values) if as_figures else (np.zeros(0), np.ones(1, dtype=np.bool_))
-            figures = None if bad.any() else numbers
-        else:
-            self._pack()
-            values, figures = self._packed.texts(), self._packed.figures()
-        codes = self._column.values()
-        if as_figures and figures is not None:
+        self._pack()
+        column, codes, figures = self.field.column, self._column.values(), self._packed.figures()
+        if figures is not None:
             by_code = np.append(figures, np.nan)  # code -1 is the last entry
             return column, _convert(codes, self._spool.column(np.float64), lambda part: by_code[part])
-        if self._packed is not None:
-            same = self._packed.same()
-            if same is not None:
-                by_code = np.append(same, np.int32(-1))
-                codes = _convert(codes, self._spool.column(np.int32), lambda part: by_code[part])
-        return replace(column, kind=Kind.TEXT), StringColumn(codes, values)
+        same = self._packed.same()
+        if same is not None:
+            first = np.append(same, np.int32(-1))
+            codes = _convert(codes, self._spool.column(np.int32), lambda part: first[part])
+        return replace(column, kind=Kind.TEXT), StringColumn(codes, self._packed.texts())
 
     def _pack(self) -> None:
-        """Move the texts seen so far to packed storage and start a new lookup table."""
-        if self._packed is None:
-            self._packed = PackedTexts(self._spool, self.field.guess is Guess.FIGURES)
-        self._packed.append(list(self._codes.values_seen))
-        self._codes = _Codes(self._unquote, len(self._packed))
+        self._packed.append(*self.texts.take())
+        self._codes.clear()
 
 
 class NumberCells:

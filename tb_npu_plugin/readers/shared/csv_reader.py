@@ -12,7 +12,7 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared import native_rows
 from tb_npu_plugin.readers.shared.byte_lines import ByteLines
-from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, TextCells, create_cells
+from tb_npu_plugin.readers.shared.cells import Cells, Mask, NumberCells, create_cells
 from tb_npu_plugin.readers.shared.csv_header import find_fields
 from tb_npu_plugin.readers.shared.csv_rows import Chunk, RowReader
 from tb_npu_plugin.readers.shared.numbered_steps import with_numbered_steps
@@ -86,9 +86,6 @@ class _TableBuilder:
     def _accept_header(self, header: list[str], report: FileReport) -> bool:
         """Create the columns, or check the header against them; False if the piece must be skipped."""
         if self._columns:
-            for column in self._columns:
-                if isinstance(column, TextCells):
-                    column.forget_indices()  # indices are per piece
             if list(map(normalise, header)) != self._header:
                 report.add("other_header", "line 1", expected=", ".join(self._header), found=", ".join(header))
                 return False

@@ -6,7 +6,6 @@ Otherwise Python reads that chunk. Chunks have the same bounds in both, and rows
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.shared import csv_rows, source
 from tb_npu_plugin.readers.shared.byte_lines import ByteLines
 from tb_npu_plugin.readers.shared.cells import Cells, NumberCells, TextCells
+from tb_npu_plugin.readers.shared.distinct_texts import NativeTexts
 from tb_npu_plugin.scan import native_or_python
 from tb_npu_plugin.tables import Kind
 
@@ -55,10 +55,11 @@ class NativeRows:
         self._lines = lines
         self._columns = columns
         self._limited = [column for column in columns if isinstance(column, NumberCells) and column.has_limits]
-        kinds = {column.field.index: _native_kind(column) for column in columns}
-        cells = tuple((*kinds.get(index, (_SKIP, 1.0, 0)), _encode(cell)) for index, cell in enumerate(header))
+        self._texts = [column for column in columns if isinstance(column, TextCells)]
+        by_index = {column.field.index: column for column in columns}
+        cells = tuple(_native_column(by_index.get(index), cell) for index, cell in enumerate(header))
         most = max(1, min(csv_rows.MAX_CELL, source.MAX_LINE - 1))
-        self._rows: _csv.Rows = _csv.Rows(secrets.randbits(64), csv_rows.CHUNK_ROWS, most, cells)
+        self._rows: _csv.Rows = _csv.Rows(csv_rows.CHUNK_ROWS, most, cells)
 
     def take(self, reader: csv_rows.RowReader) -> int:
         """Parse chunks up to the first one that Python must read. Returns the number of rows."""
@@ -76,9 +77,9 @@ class NativeRows:
 
     def _chunk(self) -> tuple[int, int]:
         """Parse a chunk. Returns its numbers of rows (0 if C refuses it) and lines."""
-        for column in self._columns:
-            if isinstance(column, TextCells) and (column.is_full or column.has_many_indices):
-                self._forget_texts(column)
+        for column in self._texts:
+            column.make_room()
+        counts = [len(column.texts) for column in self._texts]
         lines = self._lines
         while True:
             status, end, rows, count = self._rows.read(lines.data, lines.at)
@@ -87,16 +88,14 @@ class NativeRows:
             if (status == _FULL or (status == _SHORT and end == len(lines.data))) and self._is_sound():
                 lines.at = end
                 return rows, count
-            for column in self._columns:
-                self._forget_texts(column)
+            for column, before in zip(self._texts, counts):
+                _native(column).truncate(before)
             return 0, 0
 
     def _add(self, column: Cells) -> None:
         """Append the values of the chunk to a column."""
-        index = column.field.index
         if isinstance(column, TextCells):
-            indices = np.frombuffer(self._rows.values(index), np.int32)
-            column.add_indices(indices, self._rows.texts(index, column.indexed))
+            column.add_codes(np.frombuffer(self._rows.values(column.field.index), np.int32))
         else:
             column.add_values(self._values(column))
 
@@ -106,12 +105,6 @@ class NativeRows:
     def _is_sound(self) -> bool:
         """Whether no value of the chunk must be reported."""
         return all(column.accepts(self._values(column)) for column in self._limited)
-
-    def _forget_texts(self, column: Cells) -> None:
-        """Start the text indices of a column from 0 again, here and in C."""
-        if isinstance(column, TextCells):
-            column.forget_indices()
-            self._rows.clear(column.field.index)
 
 
 def can_parse(columns: Sequence[Cells]) -> bool:
@@ -124,13 +117,23 @@ def can_parse(columns: Sequence[Cells]) -> bool:
     )
 
 
-def _native_kind(column: Cells) -> tuple[int, float, int]:
+def _native_column(column: Cells | None, header: str) -> tuple[int, float, int, bytes | None, _csv.Texts | None, bool]:
+    """The column as `_csv.Rows` takes it; None is skipped."""
+    cell = _encode(header)
+    if column is None:
+        return _SKIP, 1.0, 0, cell, None, False
     field = column.field
     if isinstance(column, TextCells):
-        return _TEXT, 1.0, field.column.required
+        return _TEXT, 1.0, field.column.required, cell, _native(column), column.is_quoted
     if column.dtype == np.float64:
-        return _FLOAT, field.factor, field.column.required
-    return _WHOLE if field.column.kind is Kind.INT else _INT, int(field.factor), field.column.required
+        return _FLOAT, field.factor, field.column.required, cell, None, False
+    kind = _WHOLE if field.column.kind is Kind.INT else _INT
+    return kind, int(field.factor), field.column.required, cell, None, False
+
+
+def _native(column: TextCells) -> _csv.Texts:
+    assert isinstance(column.texts, NativeTexts)
+    return column.texts.native
 
 
 def _encode(cell: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Compact storage for the texts of a column with too many distinct values for Python objects."""
+"""Compact storage for the distinct texts of a column."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ class PackedTexts:
     def __init__(self, spool: Spool, as_figures: bool) -> None:
         self._blob = spool.column(np.uint8)
         self._lengths = spool.column(np.int64)
-        self._hashes = spool.column(np.int64)
+        self._hashes = spool.column(np.uint32)
         self._figures = spool.column(np.float64)
         self._are_figures = as_figures
         self._count = 0
+        self._batches = 0
         self._texts: TextList | None = None
 
     def __len__(self) -> int:
         return self._count
 
-    def append(self, texts: list[str]) -> None:
-        """Add distinct texts; their numbers follow the last one."""
-        packed = TextList.of(texts)
-        self._blob.append(np.frombuffer(packed.blob, np.uint8))
-        self._lengths.append(np.diff(packed.ends))
-        self._hashes.append(np.fromiter(map(hash, texts), np.int64, len(texts)))
+    def append(self, texts: TextList, hashes: NDArray[np.uint32]) -> None:
+        """Add distinct texts; their numbers follow the last one. hashes: equal for equal texts."""
+        self._blob.append(np.asarray(texts.blob))
+        self._lengths.append(np.diff(texts.ends))
+        self._hashes.append(hashes)
         if self._are_figures:
-            numbers, bad = number_column(texts)
+            numbers, bad = number_column(list(texts))
             self._figures.append(numbers)
             self._are_figures = not bad.any()
         self._count += len(texts)
+        self._batches += 1
 
     def texts(self) -> TextList:
         """Return all texts. No text can be appended afterwards."""
@@ -51,6 +52,8 @@ class PackedTexts:
 
     def same(self) -> NDArray[np.int32] | None:
         """Return, for each text, the number of the first equal text; None if all differ."""
+        if self._batches < 2:
+            return None
         hashes = self._hashes.values()
         order = np.argsort(hashes, kind="stable")
         again = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]]) + 1
@@ -59,9 +62,11 @@ class PackedTexts:
         texts = self.texts()
         same = np.arange(self._count, dtype=np.int32)
         seen: dict[str, int] = {}  # texts with the current hash
+        last = -1
         for place in again.tolist():
             before, number = int(order[place - 1]), int(order[place])
-            if hashes[before] not in {hash(text) for text in seen}:
+            if last != place - 1:
                 seen = {texts[before]: before}
+            last = place
             same[number] = seen.setdefault(texts[number], number)
         return same

@@ -13,7 +13,7 @@
 void interner_init(Interner *self, uint64_t seed) {
     memset(self, 0, sizeof *self);
     self->seed = seed;
-    interner_clear(self);
+    interner_truncate(self, 0);
 }
 
 void interner_free(Interner *self) {
@@ -21,12 +21,6 @@ void interner_free(Interner *self) {
     free(self->ends);
     free(self->slots);
     interner_init(self, self->seed);
-}
-
-void interner_clear(Interner *self) {
-    if (self->slot_count) memset(self->slots, 0, self->slot_count * sizeof *self->slots);
-    self->count = 0;
-    for (int i = 0; i < RECENT; i++) self->recent[i].index = -1;
 }
 
 static inline uint64_t load8(const uint8_t *at) {
@@ -118,6 +112,19 @@ static int grow_slots(Interner *self) {
     self->slots = slots;
     self->slot_count = count;
     return 1;
+}
+
+void interner_truncate(Interner *self, size_t count) {
+    size_t mask = self->slot_count - 1;
+    if (self->slot_count) memset(self->slots, 0, self->slot_count * sizeof *self->slots);
+    self->count = count;
+    for (int i = 0; i < RECENT; i++) self->recent[i].index = -1;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t hash = interner_hash(self, self->arena + self->ends[i], self->ends[i + 1] - self->ends[i]);
+        size_t slot = hash & mask;
+        while (self->slots[slot]) slot = (slot + 1) & mask;
+        self->slots[slot] = (uint64_t)hash << 32 | (i + 1);
+    }
 }
 
 /* Room for one more text of this length. realloc of large blocks moves pages and copies nothing. */

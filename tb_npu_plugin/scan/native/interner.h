@@ -27,8 +27,8 @@ typedef struct {
 
 void interner_init(Interner *self, uint64_t seed);
 void interner_free(Interner *self);
-/* Removes the texts and keeps the memory. */
-void interner_clear(Interner *self);
+/* Removes all texts but the first `count`, and keeps the memory. */
+void interner_truncate(Interner *self, size_t count);
 
 /* Index of a text if it is in the cache of recent short texts, else -1. */
 int32_t interner_recent(const Interner *self, const uint8_t *text, size_t length);

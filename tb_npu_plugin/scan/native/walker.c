@@ -41,7 +41,7 @@ void walker_free(Walker *self) {
 }
 
 void walker_clear(Walker *self) {
-    for (int kind = 0; kind < TEXTS; kind++) interner_clear(&self->texts[kind]);
+    for (int kind = 0; kind < TEXTS; kind++) interner_truncate(&self->texts[kind], 0);
     self->columns.count = 0;
 }
 

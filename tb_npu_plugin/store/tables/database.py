@@ -7,8 +7,7 @@ Unknown values are NULL in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.store.cache.memory import MemoryCache
+from tb_npu_plugin.store.natural_order import natural_order
 from tb_npu_plugin.store.tables.sql import SETTINGS, Settings, dictionary_name, quote, stored_sql
 from tb_npu_plugin.store.tables.stored import FileColumns, run_query
 from tb_npu_plugin.tables import Column, Kind, StringColumn, Table
-from tb_npu_plugin.texts import natural_parts
+from tb_npu_plugin.texts import TextList
 
 #: Block sizes. Every table takes at least one block: small blocks make the file of a usual rank 13 times smaller (1.4
 #: instead of 17 MB), while large blocks compress long tables better.
@@ -127,37 +127,17 @@ def _fill(connection: duckdb.DuckDBPyConnection, how: str, source: dict[str, Any
 
 def _write_dictionary(connection: duckdb.DuckDBPyConnection, name: str, values: Sequence[str]) -> NDArray[np.int32]:
     """Write texts in natural order. Returns the new code of each old code; index -1 (unknown) gives -1."""
-    connection.execute("create temp table words (old integer, value varchar, key varchar)")
-    start = 0
-    for words in _word_batches(values):
-        part = {
-            "old": np.arange(start, start + len(words), dtype=np.int32),
-            "value": _objects(words),
-            "key": _objects(natural_parts(words)),
-        }
-        _fill(connection, "insert into words", part, ["old", "value::varchar", "key::varchar"])
-        start += len(words)
-    connection.execute("create temp table sorted as select old, value from words order by key, value, old")
-    connection.execute(
-        f"create table {name} as select (row_number() over () - 1)::integer as code, value,"
-        " bit_length(value) = 8 * length(value) as is_plain from sorted"
-    )
-    old = connection.execute("select old from sorted").fetchnumpy()["old"]
-    connection.execute("drop table words; drop table sorted")
-    codes = np.full(len(values) + 1, -1, dtype=np.int32)
-    codes[old] = np.arange(len(values), dtype=np.int32)
+    texts = TextList.of(values)
+    order = natural_order(texts)
+    connection.execute(f"create table {name} (code integer, value varchar, is_plain boolean)")
+    for start in range(0, len(order), _WORDS_AT_ONCE):
+        words = texts.pick(order[start : start + _WORDS_AT_ONCE])
+        part = {"code": np.arange(start, start + len(words), dtype=np.int32), "value": _objects(words)}
+        is_plain = "bit_length(value::varchar) = 8 * length(value::varchar)"
+        _fill(connection, f"insert into {name}", part, ["code", "value::varchar", is_plain])
+    codes = np.full(len(texts) + 1, -1, dtype=np.int32)
+    codes[order] = np.arange(len(texts), dtype=np.int32)
     return codes
-
-
-def _word_batches(values: Sequence[str]) -> Iterator[list[str]]:
-    """Batches of texts, with lone surrogates replaced, as DuckDB rejects them."""
-    rest = iter(values)
-    while words := list(islice(rest, _WORDS_AT_ONCE)):
-        try:
-            "".join(words).encode()
-        except UnicodeEncodeError:
-            words = [word.encode("utf-8", "replace").decode() for word in words]
-        yield words
 
 
 def _objects(words: Sequence[str]) -> NDArray[np.object_]:

@@ -35,7 +35,7 @@ def load(folder: Path, name: str) -> NDArray[Any]:
 
 def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
     """Write a list of texts."""
-    packed = texts if isinstance(texts, TextList) else TextList.of(texts)
+    packed = TextList.of(texts)
     save(folder, f"{name}_ends", packed.ends)
     texts_path(folder, name).write_bytes(packed.blob)
 
