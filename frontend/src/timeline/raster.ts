@@ -207,11 +207,13 @@ export function heightsOf(line: Line, height: number, { grain, least }: Steps = 
       continue;
     }
     if (share * height >= height - 0.5) heights[column] = height;
-    else if (least > 0) heights[column] = Math.max(Math.round(share * height), least);
+    else if (least > 0) heights[column] = Math.min(Math.max(Math.round(share * height), least), height);
     else {
       owed += share * height;
-      const pixels = Math.max(Math.floor(owed / grain) * grain, empty >= LONELY ? grain : 0);
-      heights[column] = pixels;
+      const whole = owed > 0 ? owed | 0 : 0;
+      const steps = grain === 1 ? whole : whole - (whole % grain);
+      const pixels = Math.max(steps, empty >= LONELY ? grain : 0);
+      heights[column] = pixels < height ? pixels : height;
       owed -= pixels;
     }
     empty = 0;
@@ -238,7 +240,7 @@ function visibleColumns({ line, steps }: Layer, height: number, covered: Uint16A
   const heights = heightsOf(line, height, steps);
   const first = new Int32Array(height + 1).fill(-1);
   for (let column = 0; column < heights.length; column++) {
-    const own = Math.min(heights[column] as number, height);
+    const own = heights[column] as number;
     if (own <= (covered[column] as number)) continue;
     covered[column] = own;
     next[column] = first[own] as number;
