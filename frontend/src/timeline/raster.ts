@@ -84,14 +84,19 @@ export function firstAfter(row: SliceRow, time: number): number {
 export interface BarColours {
   fill: Uint32Array;
   edge: Uint32Array;
-  /** Colour number of a bar; without it, the index of its name. */
-  numberOf?: (row: SliceRow, index: number) => number;
+  /** Colour numbers by name index, or what gives that of a bar. */
+  numbers: Uint8Array | ((row: SliceRow, index: number) => number);
+}
+
+/** Colour number of a bar. */
+export function numberOf(numbers: BarColours["numbers"], row: SliceRow, index: number): number {
+  return typeof numbers === "function" ? numbers(row, index) : (numbers[row.name[index] as number] as number);
 }
 
 /** Draws the bars of `row` on the columns [from, to) of `line`. */
 export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0, to = line.fill.length): void {
   const { scale } = line;
-  const { numberOf, fill, edge } = colours;
+  const { numbers, fill, edge } = colours;
   const stop = line.start + to * scale;
   const isFine = row.bin <= scale;
   line.from = from;
@@ -104,7 +109,7 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
     // Of the slices that start within one pixel, only the last can be longer than a pixel.
     const isTail = longest >= scale && (isFine || row.count[index] === 1);
     const tail = isTail ? Math.max(end - longest, begin) : end;
-    const number = numberOf ? numberOf(row, index) : (row.name[index] as number);
+    const number = numberOf(numbers, row, index);
     const colour = fill[number] as number;
     if (begin < tail || longest === 0) {
       const busy = busyOf(row, index) - (isTail ? longest : 0);

@@ -5,6 +5,7 @@ import { type BarTuple, row } from "./build";
 const COLOURS = {
   fill: Uint32Array.from([1, 2, 3]),
   edge: Uint32Array.from([11, 12, 13]),
+  numbers: Uint8Array.from([0, 1, 2]),
 };
 
 function line(bars: BarTuple[], start: number, scale: number, width: number, bin = 1): Line {
