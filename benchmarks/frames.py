@@ -164,7 +164,7 @@ def main() -> int:
             (run,) = asked(server, "catalog", {})["runs"]
             view(server, run["workers"][0]["spans"][0]["id"])
             bars.append(
-                bar("frame of one rank, CPU", 8, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
+                bar("frame of one rank, CPU", 7, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
             )
             actions = 80 if options.quick else options.actions
             used, collected, empty = page_memory(server, actions)
@@ -174,7 +174,7 @@ def main() -> int:
             )
             median = harness.percentile(used, 0.5)
             data = f"{slices} slices, {actions} actions"
-            bars.append(Bar("memory of the page", median, 300, "MB", how, data=data, unjudged=unjudged))
+            bars.append(Bar("memory of the page", median, 250, "MB", how, data=data, unjudged=unjudged))
         run_folder = folder / f"ranks_{count}" / "run"
         run_folder.parent.mkdir(exist_ok=True)
         ranks.make(run_folder, count)
