@@ -3,8 +3,9 @@ of the page's process in use.
 
 One rank of 5 M slices; 8 unfolded ranks; 64 folded ranks. Chromium's trace gives the CPU time of each task of the main
 thread, so other programs on the machine do not count: all tasks of some seconds, decoding of answers included, over the
-number of frames. Memory: RssAnon of the process every 40 random actions (keys, wheel, zoom by wheel, fit), about ten a
-second; after a minute it no longer grows. `--actions 6000` for ten minutes.
+number of frames. Memory: RssAnon of the page's process every 40 random actions (keys, wheel, zoom by wheel, fit), about
+ten a second, in a Chromium that nothing but DevTools' input drives (benchmarks/devtools.py says why); an empty page's
+process is told, too. `--actions 6000` for ten minutes.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -22,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks import harness, ranks
+from benchmarks.devtools import CONTROL, Chromium, chromium
 from benchmarks.harness import Bar
 from benchmarks.peer import CHROMIUM, FLAGS, TWO_FRAMES
 from benchmarks.process_memory import memory
@@ -33,6 +36,17 @@ SIZE = {"width": 1400, "height": 1000}
 #: Keys that are held down, with the time in ms: in, right, left, out.
 MOVES = (("w", 1500), ("d", 2000), ("a", 2000), ("s", 1500))
 LIMIT_MS = 300_000
+#: Between two actions.
+ACTION_S = 0.05
+#: Left, top, width and height of the timeline when it is drawn; it gets the focus.
+PLACE = """(() => {
+  const frame = document.querySelector('iframe[src*="name=npu_profiler"]');
+  const timeline = frame?.contentDocument.querySelector(".view-frame[data-state=ready] .tl[data-ready=yes]");
+  if (!timeline) return null;
+  timeline.focus();
+  const [outer, inner] = [frame.getBoundingClientRect(), timeline.getBoundingClientRect()];
+  return [outer.x + inner.x, outer.y + inner.y, inner.width, inner.height];
+})()"""
 
 
 def frame_cpu(events: Iterable[Mapping[str, Any]]) -> tuple[float, int]:
@@ -86,45 +100,42 @@ def measure(server: Server, params: Mapping[str, str], folder: Path) -> tuple[fl
     return *frame_cpu(events), len(requests) / sum(ms for _, ms in MOVES) * 1000
 
 
-def page_memory(server: Server, actions: int) -> tuple[list[float], float]:
-    """MB of the page's process during `actions`, and after a garbage collection at their end."""
+def page_memory(server: Server, actions: int) -> tuple[list[float], float, float]:
+    """MB of the page's process during `actions`, after a garbage collection at their end, and of an empty page."""
     rng, found = random.Random(5), []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
-        page.set_default_timeout(LIMIT_MS)
-        opened(page, server, {})
-        box = page.frame_locator('iframe[src*="name=npu_profiler"]').locator(".tl").bounding_box()
-        assert box
-        processes = browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
-        renderers = [int(one["id"]) for one in processes if one["type"] == "renderer"]
+    assert CHROMIUM
+    with chromium(CHROMIUM, FLAGS) as browser:
+        browser.open_page(SIZE)
+        time.sleep(1)
+        empty = {one: anonymous_megabytes(one) for one in browser.renderers()}
+        browser.send("Page.navigate", url=f"{server.url}#npu_profiler&p.npu_profiler.view=trace")
+        left, top, width, height = browser.wait_for(PLACE, LIMIT_MS / 1000)
+        process = max(browser.renderers(), key=anonymous_megabytes)
         for number in range(actions):
-            x = box["x"] + rng.uniform(240, box["width"] - 20)
-            page.mouse.move(x, box["y"] + rng.uniform(80, box["height"] - 20))
-            act(page, rng)
-            page.wait_for_timeout(50)
+            x = left + rng.uniform(240, width - 20)
+            y = top + rng.uniform(80, height - 20)
+            browser.move(x, y)
+            act(browser, rng, x, y)
+            time.sleep(ACTION_S)
             if number % 40 == 39:
-                found.append(max(map(anonymous_megabytes, renderers)))
-        page.context.new_cdp_session(page).send("HeapProfiler.collectGarbage")
-        page.wait_for_timeout(1000)
-        collected = max(map(anonymous_megabytes, renderers))
-        browser.close()
-    return found, collected
+                found.append(anonymous_megabytes(process))
+        browser.send("HeapProfiler.collectGarbage")
+        time.sleep(1)
+        collected = anonymous_megabytes(process)
+    return found, collected, empty.get(process, 0.0)
 
 
-def act(page: Page, rng: random.Random) -> None:
+def act(browser: Chromium, rng: random.Random, x: float, y: float) -> None:
     """Zoom or move by a key, zoom by the wheel, scroll or show everything."""
     kind = rng.random()
     if kind < 0.35:
-        page.keyboard.press(rng.choice("wsad"))
+        browser.press(rng.choice("wsad"))
     elif kind < 0.6:
-        page.keyboard.down("Control")
-        page.mouse.wheel(0, rng.choice([-240, 240, -240]))
-        page.keyboard.up("Control")
+        browser.wheel(x, y, rng.choice([-240, 240, -240]), CONTROL)
     elif kind < 0.9:
-        page.mouse.wheel(0, rng.choice([-300, 300]))
+        browser.wheel(x, y, rng.choice([-300, 300]))
     else:
-        page.keyboard.press("f")
+        browser.press("f")
 
 
 def anonymous_megabytes(process: int) -> float:
@@ -153,16 +164,17 @@ def main() -> int:
             (run,) = asked(server, "catalog", {})["runs"]
             view(server, run["workers"][0]["spans"][0]["id"])
             bars.append(
-                bar("frame of one rank, CPU", 8, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
+                bar("frame of one rank, CPU", 7, f"{slices} slices, 72 rows", measure(server, {}, folder), unjudged)
             )
             actions = 80 if options.quick else options.actions
-            used, collected = page_memory(server, actions)
+            used, collected, empty = page_memory(server, actions)
             how = (
-                f"median of {len(used)} samples, most {max(used):.0f} MB, after a garbage collection {collected:.0f} MB"
+                f"median of {len(used)} samples, most {max(used):.0f} MB, last {used[-1]:.0f} MB, "
+                f"after a garbage collection {collected:.0f} MB, an empty page {empty:.0f} MB"
             )
             median = harness.percentile(used, 0.5)
             data = f"{slices} slices, {actions} actions"
-            bars.append(Bar("memory of the page", median, 300, "MB", how, data=data, unjudged=unjudged))
+            bars.append(Bar("memory of the page", median, 250, "MB", how, data=data, unjudged=unjudged))
         run_folder = folder / f"ranks_{count}" / "run"
         run_folder.parent.mkdir(exist_ok=True)
         ranks.make(run_folder, count)

@@ -22,6 +22,9 @@ export interface Piece<T> {
 
 interface Batch<T> {
   pieces: Map<number, Piece<T>>;
+  /** What the windows of the pieces cover together: most batches are beside the view. */
+  start: number;
+  end: number;
   bytes: number;
   used: number;
   keep: boolean;
@@ -43,7 +46,7 @@ export function windowOf(view: View, width: number, nsPerPixel: number): Window 
   };
 }
 
-function isCovering(window: Window, start: number, end: number): boolean {
+function isCovering(window: Pick<Window, "start" | "end">, start: number, end: number): boolean {
   return window.start <= start && window.end >= end;
 }
 
@@ -60,7 +63,10 @@ export class PieceCache<T> {
 
   /** `keep`: protects batches that cover the full range; they are evicted only if they exceed half of the limit. */
   add(pieces: Map<number, Piece<T>>, bytes: number, keep = false): void {
-    this.batches.push({ pieces, bytes, used: ++this.clock, keep });
+    const windows = [...pieces.values()].map((piece) => piece.window);
+    const start = Math.min(...windows.map((window) => window.start));
+    const end = Math.max(...windows.map((window) => window.end));
+    this.batches.push({ pieces, start, end, bytes, used: ++this.clock, keep });
     this.bytes += bytes;
     this.evict();
   }
@@ -82,6 +88,7 @@ export class PieceCache<T> {
   /** True if `row` was requested over [start, end) at `level`; its bins may be wider. */
   wasAsked(row: number, start: number, end: number, level: number): boolean {
     return this.batches.some((batch) => {
+      if (!isCovering(batch, start, end)) return false;
       const piece = batch.pieces.get(row);
       return piece !== undefined && isCovering(piece.window, start, end) && (piece.asked <= level || piece.exact);
     });
@@ -97,6 +104,7 @@ export class PieceCache<T> {
     let under: Piece<T> | null = null;
     let over: Piece<T> | null = null;
     for (const batch of this.batches) {
+      if (batch.end <= start || batch.start >= end) continue;
       const piece = batch.pieces.get(row);
       if (!piece || piece.window.end <= start || piece.window.start >= end) continue;
       if (isCovering(piece.window, start, end)) {
@@ -111,6 +119,7 @@ export class PieceCache<T> {
   private full(row: number, start: number, end: number, level: number): Piece<T> | null {
     let best: Piece<T> | null = null;
     for (const batch of this.batches) {
+      if (!isCovering(batch, start, end)) continue;
       const piece = batch.pieces.get(row);
       if (!piece || !isCovering(piece.window, start, end)) continue;
       if (piece.window.level > level && !piece.exact) continue;

@@ -28,20 +28,23 @@ const OVERLAP_NAMES: Record<string, (typeof MEANINGS)[number]> = {
   free: "--c-free",
 };
 
+/** Codes of the digits. */
+const [ZERO, NINE] = [48, 57];
+
 /** Names of waits, on any row. */
 const WAITS = /^(EVENT|NOTIFY)[ _]WAIT/i;
 
-function hash(text: string): number {
+/** Hash of a name. Digits that only number an instance ("hcom_allReduce__586_0_1") do not change it: each number counts as 0. */
+function familyHash(name: string): number {
   let value = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  let isInNumber = false;
+  for (let index = 0; index < name.length; index++) {
+    const code = name.charCodeAt(index);
+    const isDigit = code >= ZERO && code <= NINE;
+    if (!isDigit || !isInNumber) value = Math.imul(value ^ (isDigit ? ZERO : code), 0x01000193);
+    isInNumber = isDigit;
   }
   return (value ^ (value >>> 15)) >>> 0;
-}
-
-/** Digits that only number an instance ("hcom_allReduce__586_0_1") do not change the colour. */
-function family(name: string): string {
-  return name.replace(/\d+/g, "0");
 }
 
 /** Colour of a CSS variable of MEANINGS; that of idle for any other. */
@@ -57,7 +60,7 @@ export function colourOf(name: string, process: string): ColourIndex {
     if (meaning) return MEANINGS.indexOf(meaning);
   }
   if (WAITS.test(name)) return MEANINGS.indexOf("--c-free");
-  return MEANINGS.length + (hash(family(name)) % (HUES.length * TONES));
+  return MEANINGS.length + (familyHash(name) % (HUES.length * TONES));
 }
 
 /** Colour of a rank by its place among the ranks of the page; they repeat after 24. */

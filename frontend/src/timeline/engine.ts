@@ -34,6 +34,7 @@ export class TimelineEngine {
   private frame = 0;
   private baseDirty = true;
   private settle: ReturnType<typeof setTimeout> | undefined;
+  private lastPaint = 0;
   private wantedView: View | null;
 
   /** `start`: the initial view; null: all slices. */
@@ -371,8 +372,11 @@ export class TimelineEngine {
     this.draw(true);
   }
 
-  /** Reports that the view has stopped moving. Sets `data-ready` and `data-range` for tests. */
+  /** Reports that the view has stopped moving, when nothing was painted for a while. Sets `data-ready` and `data-range` for tests. */
   private rest(): void {
+    const wait = this.lastPaint + SETTLE_MS - performance.now();
+    this.settle = wait > 0 ? setTimeout(() => this.rest(), wait) : undefined;
+    if (wait > 0) return;
     const { start, end } = this.shown;
     this.root.dataset.range = `${start},${end}`;
     if (!this.loader.loading && !this.motion.moving && !this.renewal) this.root.dataset.ready = "yes";
@@ -392,8 +396,8 @@ export class TimelineEngine {
       this.baseDirty = false;
       this.root.dataset.arrows = String(this.painters.base(scene));
       this.loader.want(visibleRequest(scene));
-      clearTimeout(this.settle);
-      this.settle = setTimeout(() => this.rest(), SETTLE_MS);
+      this.lastPaint = now;
+      this.settle ??= setTimeout(() => this.rest(), SETTLE_MS);
       this.pointer.look();
       this.events.drawn();
     }

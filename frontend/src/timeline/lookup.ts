@@ -1,20 +1,10 @@
-/** Pixel colours by name or duration, computed once per answer and search state. */
+/** Colours of bars: pixels by colour number, and the colour numbers of an answer's names, computed once. */
 
-import {
-  type ColourIndex,
-  colourOf,
-  cssColour,
-  meaningOf,
-  mix,
-  pixelOf,
-  type Rgb,
-  rankColour,
-  textOn,
-} from "./colours";
+import { colourOf, cssColour, meaningOf, mix, pixelOf, type Rgb, rankColour, textOn } from "./colours";
 import type { SliceRow } from "./decode";
 import type { SliceLabels } from "./derived";
 import { type ColourMode, DURATION_SHARES, durationClass } from "./display";
-import type { BarColours } from "./raster";
+import { type BarColours, numberOf } from "./raster";
 import type { RowProcess } from "./rows";
 import type { Scene } from "./scene";
 import type { Theme } from "./theme";
@@ -25,93 +15,85 @@ type Used = Pick<SliceRow, "names" | "categories">;
 /** What the colours need of the process of a row. */
 type Owner = Pick<RowProcess, "name" | "rankPlace">;
 
+/** What the colours of a row say. "label": what the server says about derived slices. */
+export type Colouring = ColourMode | "label";
+
 export interface Lookup extends BarColours {
-  /** Texts on the bars, by name index. */
-  texts: string[];
-  /** Colours of the texts, by colour number. */
-  textColours: string[];
+  /** Colours of the texts on the bars, by colour number. */
+  textColours: readonly string[];
 }
 
-type Pixels = Pick<Lookup, "fill" | "edge" | "textColours">;
+type Pixels = Omit<Lookup, "numbers">;
 
 const DIM = 0.78;
 const EDGE = 0.45;
+const OVERLAP = "Overlap Analysis";
 
-/** Creates lookups and caches them until the colours change. */
+/** Creates lookups. Caches pixels until the theme changes, and numbers until the labels change. */
 export class Lookups {
-  private made = new WeakMap<readonly string[], Map<string, Lookup>>();
   private theme: Theme | null = null;
   private labels: SliceLabels | null = null;
-  /** Of the theme's slice colours, as they are and dimmed. */
-  private palettes: Record<"plain" | "dimmed", Pixels> | null = null;
+  private readonly pixels = new Map<string, Pixels>();
+  private numbers = new WeakMap<readonly string[], Map<string, Uint8Array>>();
 
   /** `isDimmed`: for bars behind the hits of a search, which the server determines. */
-  get(used: Used, owner: Owner, scene: Scene, isDimmed: boolean, mode: ColourMode = "name"): Lookup {
+  get(used: Used, owner: Owner, scene: Scene, isDimmed: boolean, colouring: Colouring = "name"): Lookup {
     const { theme, labels } = scene;
-    if (!this.palettes || theme !== this.theme) {
-      this.palettes = { plain: pixelsOf(theme.slices, theme, false), dimmed: pixelsOf(theme.slices, theme, true) };
+    if (theme !== this.theme) this.pixels.clear();
+    if (labels !== this.labels) this.numbers = new WeakMap();
+    this.theme = theme;
+    this.labels = labels;
+    const pixels = this.pixelsOf(theme, colouring === "duration", isDimmed);
+    if (colouring === "duration") return { ...pixels, numbers: durationClass };
+    if (colouring === "rank") {
+      const number = rankColour(owner.rankPlace ?? 0);
+      return { ...pixels, numbers: () => number };
     }
-    if (theme !== this.theme || labels !== this.labels) {
-      this.made = new WeakMap();
-      this.theme = theme;
-      this.labels = labels;
+    return { ...pixels, numbers: this.numbersOf(used, owner.name, labels, colouring) };
+  }
+
+  private pixelsOf(theme: Theme, isByDuration: boolean, isDimmed: boolean): Pixels {
+    const key = `${isByDuration} ${isDimmed}`;
+    let pixels = this.pixels.get(key);
+    if (!pixels) {
+      pixels = makePixels(isByDuration ? durationColours(theme) : theme.slices, theme, isDimmed);
+      this.pixels.set(key, pixels);
     }
-    const palette = this.palettes[isDimmed ? "dimmed" : "plain"];
-    const { names } = used;
-    const { name: process, rankPlace = 0 } = owner;
-    const own = { name: process === "Overlap Analysis", category: process, rank: rankPlace, duration: "" }[mode];
-    const variant = `${mode} ${own} ${isDimmed}`;
-    let variants = this.made.get(names);
-    if (!variants) {
-      variants = new Map();
-      this.made.set(names, variants);
+    return pixels;
+  }
+
+  private numbersOf(used: Used, process: string, labels: SliceLabels, colouring: Colouring): Uint8Array {
+    const variant = colouring === "category" || process === OVERLAP ? `${colouring} ${process}` : colouring;
+    const known = this.numbers.get(used.names) ?? new Map<string, Uint8Array>();
+    this.numbers.set(used.names, known);
+    let numbers = known.get(variant);
+    if (!numbers) {
+      numbers = makeNumbers(used, process, labels, colouring);
+      known.set(variant, numbers);
     }
-    let lookup = variants.get(variant);
-    if (!lookup) {
-      lookup = makeLookup(used, process, labels, palette, mode === "category");
-      if (mode === "rank") lookup = { ...lookup, ...pick(palette, [rankColour(rankPlace)]), numberOf: () => 0 };
-      if (mode === "duration") lookup = { ...lookup, ...durationColours(scene.theme, isDimmed) };
-      variants.set(variant, lookup);
-    }
-    return lookup;
+    return numbers;
   }
 }
 
-function makeLookup(
-  { names, categories }: Used,
-  process: string,
-  labels: SliceLabels,
-  palette: Pixels,
-  byCategory: boolean,
-): Lookup {
-  const found = names.map((name) => labels.get(name));
-  const indices = names.map((name, at) => {
-    const label = found[at];
-    if (label) return meaningOf(label.color);
-    return byCategory && process !== "Overlap Analysis"
-      ? colourOf(categories[at] || process, "")
-      : colourOf(name, process);
-  });
-  return { ...pick(palette, indices), texts: names.map((name, at) => found[at]?.text ?? name) };
+/** Colour numbers by name index. */
+function makeNumbers({ names, categories }: Used, process: string, labels: SliceLabels, colouring: Colouring) {
+  const numbers = new Uint8Array(names.length);
+  for (const [at, name] of names.entries()) {
+    const label = colouring === "label" ? labels.get(name) : undefined;
+    if (label) numbers[at] = meaningOf(label.color);
+    else if (colouring === "category" && process !== OVERLAP) numbers[at] = colourOf(categories[at] || process, "");
+    else numbers[at] = colourOf(name, process);
+  }
+  return numbers;
 }
 
 /** Colours by class of duration. */
-function durationColours(theme: Theme, isDimmed: boolean): Pixels & Pick<BarColours, "numberOf"> {
+function durationColours(theme: Theme): Rgb[] {
   const full = theme.slices[0] ?? theme.textColour;
-  const colours = DURATION_SHARES.map((share) => mix(theme.surface, full, share));
-  return { ...pixelsOf(colours, theme, isDimmed), numberOf: durationClass };
+  return DURATION_SHARES.map((share) => mix(theme.surface, full, share));
 }
 
-/** The colours of a palette at `indices`. */
-function pick(palette: Pixels, indices: readonly ColourIndex[]): Pixels {
-  return {
-    fill: Uint32Array.from(indices, (index) => palette.fill[index] as number),
-    edge: Uint32Array.from(indices, (index) => palette.edge[index] as number),
-    textColours: indices.map((index) => palette.textColours[index] as string),
-  };
-}
-
-function pixelsOf(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Pixels {
+function makePixels(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Pixels {
   const shown = isDimmed ? colours.map((colour) => mix(colour, theme.surface, DIM)) : colours;
   return {
     fill: Uint32Array.from(shown, pixelOf),
@@ -121,10 +103,6 @@ function pixelsOf(colours: readonly Rgb[], theme: Theme, isDimmed: boolean): Pix
 }
 
 /** Text colour of a label. */
-export function labelColour({ numberOf, textColours }: Lookup, row: SliceRow, index: number): string {
-  return textColours[numberOf ? numberOf(row, index) : (row.name[index] as number)] as string;
-}
-
-export function sliceCss(name: string, process: string, theme: Theme): string {
-  return cssColour(theme.slices[colourOf(name, process)] ?? theme.surface);
+export function labelColour(lookup: Lookup, row: SliceRow, index: number): string {
+  return lookup.textColours[numberOf(lookup.numbers, row, index)] as string;
 }

@@ -84,14 +84,19 @@ export function firstAfter(row: SliceRow, time: number): number {
 export interface BarColours {
   fill: Uint32Array;
   edge: Uint32Array;
-  /** Colour number of a bar; without it, the index of its name. */
-  numberOf?: (row: SliceRow, index: number) => number;
+  /** Colour numbers by name index, or what gives that of a bar. */
+  numbers: Uint8Array | ((row: SliceRow, index: number) => number);
+}
+
+/** Colour number of a bar. */
+export function numberOf(numbers: BarColours["numbers"], row: SliceRow, index: number): number {
+  return typeof numbers === "function" ? numbers(row, index) : (numbers[row.name[index] as number] as number);
 }
 
 /** Draws the bars of `row` on the columns [from, to) of `line`. */
 export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0, to = line.fill.length): void {
   const { scale } = line;
-  const { numberOf, fill, edge } = colours;
+  const { numbers, fill, edge } = colours;
   const stop = line.start + to * scale;
   const isFine = row.bin <= scale;
   line.from = from;
@@ -104,7 +109,7 @@ export function drawRow(row: SliceRow, line: Line, colours: BarColours, from = 0
     // Of the slices that start within one pixel, only the last can be longer than a pixel.
     const isTail = longest >= scale && (isFine || row.count[index] === 1);
     const tail = isTail ? Math.max(end - longest, begin) : end;
-    const number = numberOf ? numberOf(row, index) : (row.name[index] as number);
+    const number = numberOf(numbers, row, index);
     const colour = fill[number] as number;
     if (begin < tail || longest === 0) {
       const busy = busyOf(row, index) - (isTail ? longest : 0);
@@ -207,11 +212,13 @@ export function heightsOf(line: Line, height: number, { grain, least }: Steps = 
       continue;
     }
     if (share * height >= height - 0.5) heights[column] = height;
-    else if (least > 0) heights[column] = Math.max(Math.round(share * height), least);
+    else if (least > 0) heights[column] = Math.min(Math.max(Math.round(share * height), least), height);
     else {
       owed += share * height;
-      const pixels = Math.max(Math.floor(owed / grain) * grain, empty >= LONELY ? grain : 0);
-      heights[column] = pixels;
+      const whole = owed > 0 ? owed | 0 : 0;
+      const steps = grain === 1 ? whole : whole - (whole % grain);
+      const pixels = Math.max(steps, empty >= LONELY ? grain : 0);
+      heights[column] = pixels < height ? pixels : height;
       owed -= pixels;
     }
     empty = 0;
@@ -238,7 +245,7 @@ function visibleColumns({ line, steps }: Layer, height: number, covered: Uint16A
   const heights = heightsOf(line, height, steps);
   const first = new Int32Array(height + 1).fill(-1);
   for (let column = 0; column < heights.length; column++) {
-    const own = Math.min(heights[column] as number, height);
+    const own = heights[column] as number;
     if (own <= (covered[column] as number)) continue;
     covered[column] = own;
     next[column] = first[own] as number;

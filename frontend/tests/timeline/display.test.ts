@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { type ColourMode, DURATION_LIMITS, DURATION_SHARES, durationClass } from "../../src/timeline/display";
-import { Lookups } from "../../src/timeline/lookup";
-import { drawRow, newLine } from "../../src/timeline/raster";
+import { type Colouring, Lookups } from "../../src/timeline/lookup";
+import { drawRow, newLine, numberOf } from "../../src/timeline/raster";
 import type { Scene } from "../../src/timeline/scene";
 import type { Theme } from "../../src/timeline/theme";
 import { row } from "./build";
@@ -19,7 +19,7 @@ test("a row is drawn in the colours of the numbers of its bars", () => {
     [1_000, 3_000, 2],
   ]);
   const line = newLine(0, 100, 30, 99);
-  drawRow(bars, line, { fill: Uint32Array.of(7, 8), edge: Uint32Array.of(7, 8), numberOf: durationClass });
+  drawRow(bars, line, { fill: Uint32Array.of(7, 8), edge: Uint32Array.of(7, 8), numbers: durationClass });
   expect([line.colours[2], line.colours[15]]).toEqual([7, 8]);
 });
 
@@ -29,9 +29,10 @@ test("by category, slices have the colour of their category, else of their proce
   const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
   const scene = { theme, labels: new Map() } as unknown as Scene;
   const lookups = new Lookups();
-  const colours = (process: string, mode: ColourMode) => [
-    ...lookups.get(used, { name: process }, scene, false, mode).fill,
-  ];
+  const colours = (process: string, mode: ColourMode) => {
+    const { numbers } = lookups.get(used, { name: process }, scene, false, mode);
+    return [...(numbers as Uint8Array)];
+  };
   const [a, b, none] = colours("Python", "category");
   expect(a).toBe(b);
   expect(none).not.toBe(a);
@@ -48,11 +49,24 @@ test("by rank, all slices of a rank have one colour, that of another rank differ
   const bars = { ...row([[0, 1_000, 1]]), names: ["a", "b"], categories: ["", ""] };
   const lookups = new Lookups();
   const pixel = (rankPlace: number, name: number) => {
-    const { fill, numberOf } = lookups.get(bars, { name: "Python", rankPlace }, scene, false, "rank");
+    const { fill, numbers } = lookups.get(bars, { name: "Python", rankPlace }, scene, false, "rank");
     bars.name.fill(name);
-    return fill[numberOf?.(bars, 0) ?? -1];
+    return fill[numberOf(numbers, bars, 0)];
   };
   expect(pixel(0, 0)).toBe(pixel(0, 1));
   expect(pixel(1, 0)).not.toBe(pixel(0, 0));
   expect(pixel(24, 0)).toBe(pixel(0, 0));
+});
+
+test("derived slices have the colours of their labels, slices of the trace with the same name do not", () => {
+  const slices = Array.from({ length: 64 }, (_, index): [number, number, number] => [index, 2 * index, 3 * index]);
+  const theme = { surface: [0, 0, 0], slices, muted: "" } as unknown as Theme;
+  const used = { names: ["a"], categories: [""] };
+  const lookups = new Lookups();
+  const number = (color: string, colouring: Colouring) => {
+    const scene = { theme, labels: new Map([["a", { text: "A", color }]]) } as unknown as Scene;
+    return (lookups.get(used, { name: "" }, scene, false, colouring).numbers as Uint8Array)[0];
+  };
+  expect([number("--c-comm", "label"), number("--c-wait", "label")]).toEqual([2, 3]);
+  expect(number("--c-comm", "name")).toBe(number("--c-wait", "name"));
 });

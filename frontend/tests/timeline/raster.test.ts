@@ -5,6 +5,7 @@ import { type BarTuple, row } from "./build";
 const COLOURS = {
   fill: Uint32Array.from([1, 2, 3]),
   edge: Uint32Array.from([11, 12, 13]),
+  numbers: Uint8Array.from([0, 1, 2]),
 };
 
 function line(bars: BarTuple[], start: number, scale: number, width: number, bin = 1): Line {
@@ -141,6 +142,8 @@ test("hits are lit in each column, other columns rise in steps", () => {
   const drawn = line(bars, 0, 100, 4);
   expect([...heightsOf(drawn, 20, { grain: 1, least: 4 })]).toEqual([4, 4, 19, 0]);
   expect([...heightsOf(drawn, 20, { grain: 2, least: 0 })]).toEqual([2, 4, 18, 0]);
+  expect([...heightsOf(drawn, 3, { grain: 1, least: 4 })]).toEqual([3, 3, 3, 0]); // never above the row
+  expect([...heightsOf(line(bars, 0, 100, 1), 1, { grain: 2, least: 0 })]).toEqual([1]);
 });
 
 test("wide bars get an edge on the left, but not where the view cuts them, and straight ends", () => {

@@ -10,10 +10,15 @@ import { counterColour, counterSeries, valueAt } from "./counter";
 import { paintFlow } from "./flow";
 
 export class OverlayPainter {
+  private isClear = false;
+
   constructor(private readonly context: CanvasRenderingContext2D) {}
 
   paint(scene: Scene): void {
     const { context } = this;
+    const isEmpty = !hasContent(scene);
+    if (isEmpty && this.isClear) return; // a canvas that is not drawn on is not sent to the screen again
+    this.isClear = isEmpty;
     const { gutter, width, height, ratio } = scene;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, width, height);
@@ -138,6 +143,10 @@ export class OverlayPainter {
       context.fillText(line.text, left + 19, y);
     });
   }
+}
+
+function hasContent({ marks, area, pointer, hover, flows, selected, second }: Scene): boolean {
+  return marks.length + flows.length > 0 || [area, pointer, hover, selected, second].some((one) => one !== null);
 }
 
 function valueLines(scene: Scene, item: TrackItem, time: number): { text: string; colour: string }[] {

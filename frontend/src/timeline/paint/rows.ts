@@ -122,9 +122,9 @@ export class RowPainter {
     clearLine(line, scene.view.start, scene.view.scale / scene.ratio);
     const pieces = cache.pieces(bar.row, start, end, levelOf(line.scale));
     const labels: Omit<Label, "y" | "section">[] = [];
-    const mode = isDerivedTrack(bar.item.thread.track) ? "name" : scene.colours;
+    const colouring = isDerivedTrack(bar.item.thread.track) ? "label" : scene.colours;
     for (const [{ data: row }, begin, stop] of partsOf(pieces, start, end)) {
-      const lookup = this.lookups.get(row, bar.item.process, scene, isDimmed, mode);
+      const lookup = this.lookups.get(row, bar.item.process, scene, isDimmed, colouring);
       const column = (time: number) =>
         Math.min(Math.max(Math.ceil((time - line.start) / line.scale), 0), line.fill.length);
       line.wide = [];
@@ -158,8 +158,8 @@ export class RowPainter {
         if (own.top !== section.top) continue;
         const left = Math.max(xAt(view, startOf(row, index)), 0);
         const right = Math.min(xAt(view, endOf(row, index)), timeWidth(scene));
-        const name = row.name[index] as number;
-        const text = this.fitter.fit(lookup.texts[name] ?? "", right - left - 2 * LABEL_PAD);
+        const name = row.names[row.name[index] as number] ?? "";
+        const text = this.fitter.fit(scene.labels.get(name)?.text ?? name, right - left - 2 * LABEL_PAD);
         if (!text) continue;
         context.fillStyle = labelColour(lookup, row, index);
         context.fillText(text, gutter + left + LABEL_PAD, y + BAR / 2 + 0.5);

@@ -163,11 +163,11 @@ export class TopPainter {
       const x = Math.round(gutter + tick.x);
       context.fillStyle = theme.line;
       context.fillRect(x, tick.label ? MINIMAP_HEIGHT : TOP_HEIGHT - 5, 1, tick.label ? RULER_HEIGHT : 5);
+      if (!tick.label) continue;
       context.fillStyle = theme.muted;
       const end = x + 6 + context.measureText(tick.label).width;
       const hidden = [...steps, ...labels].some((label) => x < label.right && end > label.left);
-      if (tick.label && !hidden && end <= scene.width)
-        context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
+      if (!hidden && end <= scene.width) context.fillText(tick.label, x + 4, MINIMAP_HEIGHT + RULER_HEIGHT / 2);
     }
     for (const label of labels) this.paintLabel(label);
     context.restore();

@@ -38,6 +38,9 @@ import { loadDerived } from "./show_derived";
 import { StepMarks } from "./step_marks";
 import { homeRange, timelineData } from "./trace_data";
 
+/** Loading that lasts longer than this (ms) is shown. */
+const LOADING_MS = 200;
+
 export type PanelId = "slice" | "area" | "hits" | "marks" | "steps";
 
 /** A bar under the pointer, or the name of a row with a help. */
@@ -84,6 +87,7 @@ export class TraceSession {
   engine: TimelineEngine | null = null;
   api: TimelineApi;
   private stopFollowing = () => {};
+  private loadingTimer: ReturnType<typeof setTimeout> | undefined;
   private readonly lookup = new Latest();
   private readonly pending = new PendingLink();
   private link: LinkState;
@@ -165,9 +169,7 @@ export class TraceSession {
         },
         layout: (state) => this.setLayout(state),
         failed: (error) => this.fail(error),
-        loading: (busy) => {
-          if (this.busy.peek() !== busy) this.busy.value = busy;
-        },
+        loading: (isLoading) => this.showLoading(isLoading),
       },
     );
     const { colours } = this.display.peek();
@@ -183,6 +185,7 @@ export class TraceSession {
   }
 
   detach(): void {
+    this.showLoading(false);
     this.lookup.cancel();
     this.selection.stop();
     this.area.stop();
@@ -444,6 +447,18 @@ export class TraceSession {
     const version = data.partial === null || this.pending.link ? null : data.version;
     setParams({ ...given, ...changes, [KEYS.of]: this.span, [KEYS.version]: version });
     keepSpan(this.span, params.peek(), this.inherited === null);
+  }
+
+  private showLoading(isLoading: boolean): void {
+    if (isLoading) {
+      this.loadingTimer ??= setTimeout(() => {
+        this.busy.value = true;
+      }, LOADING_MS);
+      return;
+    }
+    clearTimeout(this.loadingTimer);
+    this.loadingTimer = undefined;
+    this.busy.value = false;
   }
 
   private hover(bar: HoverBar | null, x: number, y: number): void {
