@@ -342,3 +342,41 @@ def test_budget_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for wrong in ("0", "much", "-5"):
         monkeypatch.setenv("TB_NPU_MEMORY_MB", wrong)
         assert memory_budget(root) == 2 << 30
+
+
+def test_each_change_that_a_page_shows_is_told(make: Any, workers: Workers) -> None:
+    pool = make()
+    waited = job("wait")
+    seen: list[tuple[int, str]] = []
+    listener = threading.Thread(target=lambda: _listen(pool, waited, seen), daemon=True)
+    listener.start()
+    pool.submit(waited)
+    assert until(lambda: "reading" in [state for _, state in seen])
+    workers.let("wait")
+    listener.join(60)
+    assert seen[-1][1] == "ready" and [count for count, _ in seen] == sorted({count for count, _ in seen})
+    before = pool.changes
+    pool.wait(before, 0.01)
+    assert pool.changes == before
+    pool.wait(before - 1, 60)  # told already
+
+
+def _listen(pool: Pool, waited: Job, seen: list[tuple[int, str]]) -> None:
+    while not seen or seen[-1][1] != "ready":
+        count, state = pool.changes, waited.state
+        if not seen or seen[-1][0] != count:
+            seen.append((count, state))
+        pool.wait(count, 60)
+
+
+def test_a_process_that_is_started_ahead_serves_the_first_job(make: Any, seen: list[Job], workers: Workers) -> None:
+    pool = make(size=2)
+    pool.start_ahead()
+    pool.start_ahead()
+    assert until(lambda: pool._idle == 1)
+    pool.submit(job("good"))
+    assert until(lambda: len(seen) == 1)
+    pool.start_ahead()
+    pool.close()
+    pool.start_ahead()
+    assert len(workers.made) == 1
