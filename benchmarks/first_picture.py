@@ -4,8 +4,9 @@ A fresh TensorBoard with an empty cache and a fresh Chromium for each round. Tim
 to the first frame that draws a slice; it is elapsed time, so the machine must be quiet. The trace itself is in the page
 cache. `--sizes 10000` for 10 GB.
 
-Two bars: the whole, and the plugin's share of it. TensorBoard first loads its own page, asks for the list of plugins and
-then makes a frame for the plugin that is shown. The share begins when that frame does; what comes before is TensorBoard's.
+Of that time, TensorBoard takes the first part: it loads its own page, asks for the list of plugins and makes a frame for
+the plugin that is shown. The plugin's share begins when that frame does. Both are mostly CPU time of the same browser and
+server, so their ratio holds on a busy machine, too.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from benchmarks.server import tensorboard
 SIZES = (20, 100, 400, 1000)
 ROUNDS = 3
 LIMIT_S = 1.5
-#: Of the plugin's share.
-SHARE_S = 0.6
+#: The plugin's share / what TensorBoard's page takes before.
+SHARE = 0.75
 #: In every frame of the page: `firstSlices`, the ms from the page's navigation to the first rows of bars that are drawn
 #: with a slice. Slices are coloured; everything else in that picture is nearly grey.
 WATCH = """
@@ -53,7 +54,7 @@ WATCH = """
 
 
 def first_slices(logdir: Path, cache: Path) -> tuple[float, float]:
-    """Seconds from the navigation to the first slices, and from the start of the plugin's frame."""
+    """Seconds from the navigation to the start of the plugin's frame, and from there to the first slices."""
     with tensorboard(logdir, {"TB_NPU_CACHE_DIR": str(cache)}) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport=SIZE)  # type: ignore[arg-type]
@@ -67,11 +68,11 @@ def first_slices(logdir: Path, cache: Path) -> tuple[float, float]:
             " performance.timeOrigin - window.top.performance.timeOrigin]); look(); })"
         )
         browser.close()
-    return whole / 1000, (whole - start) / 1000
+    return start / 1000, (whole - start) / 1000
 
 
 def of_size(data: Path, megabytes: float, rounds: int, unjudged: str) -> list[Bar]:
-    """The medians of the rounds."""
+    """The whole and the plugin's share of it."""
     with tempfile.TemporaryDirectory(dir=data) as name:
         folder = Path(name)
         output = folder / "logs" / "run" / "host_1_20260101000000000_ascend_pt" / "ASCEND_PROFILER_OUTPUT"
@@ -87,15 +88,12 @@ def of_size(data: Path, megabytes: float, rounds: int, unjudged: str) -> list[Ba
             shutil.rmtree(cache)
     if not os.environ.get(harness.DATA_VARIABLE):
         trace.unlink()  # the largest ones do not fit beside each other everywhere
-    wholes, shares = [list(each) for each in zip(*found)]
+    pages, ours = [list(each) for each in zip(*found)]
+    wholes = [page + own for page, own in found]
+    on = f"{megabytes:g} MB trace"
     return [
-        Bar(
-            name, harness.percentile(times, 0.5), limit, "s", "", {"rounds": times}, f"{megabytes:g} MB trace", unjudged
-        )
-        for name, times, limit in (
-            ("first slices", wholes, LIMIT_S),
-            ("first slices, the plugin's share", shares, SHARE_S),
-        )
+        Bar("first slices", harness.percentile(wholes, 0.5), LIMIT_S, "s", "", {"rounds": wholes}, on, unjudged),
+        Bar.of_times("the plugin's share", ours, pages, SHARE, "TensorBoard's page", data=on, unjudged=unjudged),
     ]
 
 
