@@ -77,7 +77,7 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         return True
 
     def _prepare(self) -> None:
-        """Load the application, and start a worker process if there is something to read."""
+        """Load the application, and start worker processes if there is something to read."""
         import_module(APP)  # without the lock, which other requests need
         from tb_npu_plugin.errors import BadSetting
 

@@ -20,7 +20,7 @@ from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKilled, WorkerProcess, WorkerStopped
 from tb_npu_plugin.store.pool.watchdog import StopReason
-from tb_npu_plugin.store.stages import Request, is_settled
+from tb_npu_plugin.store.stages import STAGES, Request, is_settled
 
 logger = logging.getLogger(__name__)
 
@@ -89,9 +89,9 @@ class Pool:
             self._told.wait_for(lambda: self.changes != seen, timeout)
 
     def start_ahead(self) -> None:
-        """Start a worker process before there is a job, unless there is one."""
+        """Start worker processes before there is a job: one for each stage of a span."""
         with self._changed:
-            if not self._threads and not self._closed:
+            while len(self._threads) < min(self._size, len(STAGES)) and not self._closed:
                 self._add_thread()
 
     def submit(self, job: Job) -> Job:

@@ -369,14 +369,15 @@ def _listen(pool: Pool, waited: Job, seen: list[tuple[int, str]]) -> None:
         pool.wait(count, 60)
 
 
-def test_a_process_that_is_started_ahead_serves_the_first_job(make: Any, seen: list[Job], workers: Workers) -> None:
-    pool = make(size=2)
+def test_processes_that_are_started_ahead_serve_the_first_jobs(make: Any, seen: list[Job], workers: Workers) -> None:
+    pool = make(size=3)
     pool.start_ahead()
     pool.start_ahead()
-    assert until(lambda: pool._idle == 1)
-    pool.submit(job("good"))
-    assert until(lambda: len(seen) == 1)
+    assert until(lambda: pool._idle == 2)
+    for name in ("good", "better"):
+        pool.submit(job(name))
+    assert until(lambda: len(seen) == 2)
     pool.start_ahead()
     pool.close()
     pool.start_ahead()
-    assert len(workers.made) == 1
+    assert len(workers.made) == 2
