@@ -381,3 +381,13 @@ def test_processes_that_are_started_ahead_serve_the_first_jobs(make: Any, seen: 
     pool.close()
     pool.start_ahead()
     assert len(workers.made) == 2
+
+
+def test_a_preview_is_told(tmp_path: Path, make: Any, workers: Workers) -> None:
+    pool, waited = make(), job("wait")
+    pool.submit(waited)
+    assert until(lambda: workers.begun == ["wait"])
+    before = pool.changes
+    pool._show(waited, Cache(tmp_path).new_folder())
+    assert waited.preview is not None and pool.changes == before + 1
+    workers.let("wait")
