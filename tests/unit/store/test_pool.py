@@ -346,27 +346,15 @@ def test_budget_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_each_change_that_a_page_shows_is_told(make: Any, workers: Workers) -> None:
     pool = make()
-    waited = job("wait")
-    seen: list[tuple[int, str]] = []
-    listener = threading.Thread(target=lambda: _listen(pool, waited, seen), daemon=True)
-    listener.start()
-    pool.submit(waited)
-    assert until(lambda: "reading" in [state for _, state in seen])
-    workers.let("wait")
-    listener.join(60)
-    assert seen[-1][1] == "ready" and [count for count, _ in seen] == sorted({count for count, _ in seen})
-    before = pool.changes
-    pool.wait(before, 0.01)
-    assert pool.changes == before
-    pool.wait(before - 1, 60)  # told already
-
-
-def _listen(pool: Pool, waited: Job, seen: list[tuple[int, str]]) -> None:
-    while not seen or seen[-1][1] != "ready":
-        count, state = pool.changes, waited.state
-        if not seen or seen[-1][0] != count:
-            seen.append((count, state))
-        pool.wait(count, 60)
+    pool.submit(job("wait"))
+    assert until(lambda: workers.begun == ["wait"])
+    assert pool.changes == 2  # queued, begun
+    pool.wait(1, 60)  # told already
+    pool.wait(2, 0.01)
+    assert pool.changes == 2
+    threading.Timer(0.01, workers.let, ("wait",)).start()
+    pool.wait(2, 60)
+    assert pool.changes == 3
 
 
 def test_processes_that_are_started_ahead_serve_the_first_jobs(make: Any, seen: list[Job], workers: Workers) -> None:
