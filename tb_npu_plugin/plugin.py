@@ -21,9 +21,9 @@ Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 CORE = "core"
 #: Timeout of is_active for the first scan, in seconds. Until then the tab is active. TensorBoard's list of plugins waits.
 FIRST_RESULT = 0.3
-#: When logdirs are scanned and the application is imported after TensorBoard made its plugins, in seconds: it listens by
+#: When logdirs are scanned and the application is loaded after TensorBoard made its plugins, in seconds: it listens by
 #: then, and the first page need not wait.
-PRELOAD_AFTER = 1.0
+PRELOAD_AFTER = 0.1
 #: Module of the application. Importing it takes about 0.4 s of CPU.
 APP = "tb_npu_plugin.server.app"
 
@@ -46,7 +46,6 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         self._lock = threading.Lock()
         self._watcher: Watcher | None = None
         self._app: App | None = None
-        self._preload = threading.Thread(target=import_module, args=(APP,), name="npu-preload", daemon=True)
 
     def watcher(self) -> Watcher:
         """The watcher of the logdirs, created on first use."""
@@ -71,12 +70,19 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
 
     def is_active(self) -> bool:
         """True if the logdir holds profiles (parsed or not), the first scan still runs, or no other plugin is active.
-        Reads no result. Imports the application in a thread if the tab is active."""
+        Reads no result. If the tab is active, a thread makes what its page needs: TensorBoard asks before it shows one."""
         if self.watcher().has_profiles(FIRST_RESULT) is False and self._is_other_active():
             return False
-        with suppress(RuntimeError):  # started before
-            self._preload.start()
+        threading.Thread(target=self._prepare, name="npu-preload", daemon=True).start()
         return True
+
+    def _prepare(self) -> None:
+        """Load the application, and start worker processes if there is something to read."""
+        import_module(APP)  # without the lock, which other requests need
+        from tb_npu_plugin.errors import BadSetting
+
+        with suppress(BadSetting):  # the requests report it
+            self.app().library.prepare()
 
     def _is_other_active(self) -> bool:
         """Whether another plugin is active, by TensorBoard's rules."""

@@ -7,6 +7,7 @@ import { loadCatalog } from "./state/catalog";
 import { followUrl } from "./state/params";
 import { followProgress } from "./state/progress";
 import { followReload } from "./state/reload";
+import { selection } from "./state/selection";
 import { followTheme } from "./state/theme";
 import { followVisibility } from "./state/visibility";
 import base from "./styles/base.css?inline";
@@ -17,6 +18,7 @@ import shell from "./styles/shell.css?inline";
 import table from "./styles/table.css?inline";
 import tokens from "./styles/tokens.css?inline";
 import widgets from "./styles/widgets.css?inline";
+import { VIEWS } from "./views/registry";
 
 /** Called by TensorBoard once the module is loaded. */
 export function render(): void {
@@ -28,6 +30,7 @@ export function render(): void {
   followVisibility();
   followReload(() => void loadCatalog(true));
   followProgress();
+  VIEWS[selection.peek().view]().catch(() => {}); // loaded while the catalog is; ViewHost shows the error
   const root = document.createElement("div");
   root.id = "app";
   document.body.replaceChildren(root);

@@ -13,13 +13,20 @@ from werkzeug.wrappers import Request, Response
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.server import respond, static
+from tb_npu_plugin.server import respond, rows_api, static, strips_api
+from tb_npu_plugin.server.collective_api import collective
+from tb_npu_plugin.server.export_api import export_ranks
 from tb_npu_plugin.server.kernel_facts import kernel_facts
+from tb_npu_plugin.server.search_api import asked, hits, search
+from tb_npu_plugin.server.timeline_api import CANCELLABLE, PLACING, ROUTES
+from tb_npu_plugin.server.timeline_params import is_derived, packing_of, packings
 from tb_npu_plugin.service import catalog, ranks
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.timeline.contract import KernelFactsJson
 from tb_npu_plugin.store.timeline.open import Timeline
+from tb_npu_plugin.views.derived import derived_json, facts_json
+from tb_npu_plugin.views.device_steps import step_marks
 from tb_npu_plugin.views.table_query import parse_query
 from tb_npu_plugin.views.tables_json import table_json, to_csv
 
@@ -45,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 #: How long the first request for the catalog may wait for the first scan, in seconds.
 FIRST_SCAN = 1.0
+#: How long an answer about progress waits for a change, in seconds.
+PROGRESS_WAIT = 0.5
 #: Bytes per block of a download.
 CHUNK = 1 << 20
 _MOUNT = "/npu_profiler/"
@@ -137,14 +146,15 @@ class App:
 
     def _progress(self, request: Request) -> Response:
         self._watcher.ask()
-        jobs = catalog.progress(self.library, request.args.getlist("span"))
-        return respond.json(request, {"generation": self.library.generation, "jobs": jobs})
+        seen = request.args.get("seen", "")
+        if seen.isdecimal():
+            self.library.pool.wait(int(seen), PROGRESS_WAIT)
+        return respond.json(request, catalog.reading(self.library, request.args.getlist("span")))
 
     def _reading(self, request: Request) -> Response:
         run, stage, do = (request.args.get(name, "") for name in ("run", "stage", "do"))
         places = self.service.control_reading(request.args.getlist("span"), run, stage, do)
-        jobs = [item for place in places for item in catalog.span_progress(self.library, place)]
-        return respond.json(request, {"generation": self.library.generation, "jobs": jobs})
+        return respond.json(request, catalog.reading(self.library, [place.span.token for place in places]))
 
     def _view(self, request: Request, view: str) -> Response:
         self._watcher.wait(FIRST_SCAN)
@@ -187,8 +197,6 @@ class App:
 
     def _of_ranks(self, request: Request, name: str) -> Response:
         """Routes below /api/timeline that answer for several ranks."""
-        from tb_npu_plugin.server import rows_api, strips_api
-
         handlers: dict[str, Callable[..., Any]] = {
             "ranks": strips_api.rank_ranges,
             "rows": rows_api.rows,
@@ -200,21 +208,15 @@ class App:
 
     def _recorded(self, request: Request, token: str, version: str) -> Timeline:
         """The timeline of the slices of a trace, in the rows that a request names."""
-        from tb_npu_plugin.server.timeline_params import packing_of
-
         packing = packing_of(request.args)
         if packing:
             return self.service.repacked(token, packing, version).timeline
         return self.service.timeline(token, version)
 
     def _search(self, request: Request) -> Response:
-        from tb_npu_plugin.server.search_api import search
-
         return respond.json(request, self._searched(request, search))
 
     def _hits(self, request: Request) -> Response:
-        from tb_npu_plugin.server.search_api import hits
-
         found = self._searched(request, hits)
         if isinstance(found, Mapping):
             return respond.json(request, found)
@@ -232,8 +234,6 @@ class App:
         return respond.download(request, found, "text/csv", f"trace_{name}.csv")
 
     def _collective(self, request: Request) -> Response:
-        from tb_npu_plugin.server.collective_api import collective
-
         self._watcher.wait(FIRST_SCAN)
         found = collective(self.service, request.args, respond.is_gone(request))
         if isinstance(found, Mapping):
@@ -243,16 +243,12 @@ class App:
     def _export(self, request: Request) -> Response:
         if not request.args.getlist("part"):
             return self._timeline(request, "export")
-        from tb_npu_plugin.server.export_api import export_ranks
-
         self._watcher.wait(FIRST_SCAN)
         return respond.download(
             request, export_ranks(self.service, request.args), "application/json", "trace_export.json"
         )
 
     def _searched(self, request: Request, handler: Callable[..., Any]) -> Any:
-        from tb_npu_plugin.server.search_api import asked
-
         self._watcher.wait(FIRST_SCAN)
         is_gone = respond.is_gone(request)
         try:
@@ -261,11 +257,6 @@ class App:
             return handler(asked(self.service, request.args), request.args, is_gone)
 
     def _timeline(self, request: Request, name: str) -> Response:
-        from tb_npu_plugin.server.timeline_api import CANCELLABLE, PLACING, ROUTES
-        from tb_npu_plugin.server.timeline_params import is_derived, packings
-        from tb_npu_plugin.views.derived import derived_json, facts_json
-        from tb_npu_plugin.views.device_steps import step_marks
-
         handler = dict(ROUTES).get(name)
         if handler is None and name not in ("derived", "repacked", "steps"):
             raise NotFound(Message("error.route"), Message("hint.routes"))

@@ -131,6 +131,8 @@ class ReadingJson(TypedDict):
 
     generation: int
     """As in CatalogJson."""
+    changes: int
+    """Grows with each change of a job's state and with each preview."""
     jobs: list[ProgressJson]
     """Stages that wait, are being read, were cancelled or have failed."""
 
@@ -177,12 +179,15 @@ def _summaries(watcher: Watcher, scan: Scan) -> list[SummariesJson]:
     ]
 
 
-def progress(library: Library, spans: Sequence[str]) -> list[ProgressJson]:
+def reading(library: Library, spans: Sequence[str]) -> ReadingJson:
     """Progress of these spans; without any, all jobs of the library. Skips unknown spans."""
-    if not spans:
-        return [job_progress(job) for job in library.jobs()]
-    found = [place for place in map(library.watcher.place, spans) if place is not None]
-    return [item for place in found for item in span_progress(library, place)]
+    generation, changes = library.generation, library.pool.changes  # first: what changes meanwhile counts as new
+    if spans:
+        found = [place for place in map(library.watcher.place, spans) if place is not None]
+        jobs = [item for place in found for item in span_progress(library, place)]
+    else:
+        jobs = [job_progress(job) for job in library.jobs()]
+    return {"generation": generation, "changes": changes, "jobs": jobs}
 
 
 def span_progress(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> list[ProgressJson]:

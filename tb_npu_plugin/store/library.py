@@ -155,6 +155,12 @@ class Library:
             statuses.append(status)
         return statuses
 
+    def prepare(self) -> None:
+        """Start worker processes if a stage is not read yet: the next request may ask for it."""
+        places = self.scan().places()
+        if any(self.status(place, stage).state == "new" for place in places for stage in stages_of(place.span)):
+            self.pool.start_ahead()
+
     def _submit(self, place: Place, status: StageStatus, urgent: bool, preview: Preview | None = None) -> StageStatus:
         """Queue the job of a stage and return the new status."""
         span, stage = place.span, status.stage

@@ -12,6 +12,7 @@ import pytest
 from tensorboard.plugins import base_plugin
 
 from tb_npu_plugin.plugin import NpuPlugin
+from tb_npu_plugin.store.library import Library
 from tests.http.conftest import Browser, context
 from tests.unit.store.results import NAME, write_result
 
@@ -52,8 +53,15 @@ class OtherTab(base_plugin.TBPlugin):
     ],
 )
 def test_the_tab_is_active_where_it_can_help(
-    tmp_path: Path, made: str, is_other_active: bool, with_data: tuple[str, ...], is_active: bool
+    tmp_path: Path,
+    made: str,
+    is_other_active: bool,
+    with_data: tuple[str, ...],
+    is_active: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    prepared = threading.Event()
+    monkeypatch.setattr(NpuPlugin, "_prepare", lambda plugin: prepared.set())
     if made == "parsed":
         write_result(tmp_path / NAME)
     elif made == "never parsed":
@@ -64,16 +72,18 @@ def test_the_tab_is_active_where_it_can_help(
     core = SimpleNamespace(plugin_name="core", is_active=lambda: True, data_plugin_names=lambda: ())
     asked.plugin_name_to_instance = {"core": core, "npu_profiler": plugin, "scalars": OtherTab(is_other_active)}
     assert plugin.is_active() is is_active
-    assert plugin._app is None, "no store, no pool, no cache for this"
+    assert prepared.wait(60) if is_active else not prepared.wait(0.05), "no store, no pool, no cache for nothing"
 
 
 def test_the_application_is_loaded_before_the_first_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tb_npu_plugin.plugin.PRELOAD_AFTER", 0.0)
-    loaded = threading.Event()
-    monkeypatch.setattr("tb_npu_plugin.plugin.import_module", lambda name: loaded.set())
+    prepared = threading.Event()
+    monkeypatch.setattr(Library, "prepare", lambda library: prepared.set())
     write_result(tmp_path / NAME)
-    NpuPlugin(context(str(tmp_path))).get_plugin_apps()
-    assert loaded.wait(60)
+    plugin = NpuPlugin(context(str(tmp_path)))
+    plugin.get_plugin_apps()
+    assert prepared.wait(60) and plugin._app is not None
+    plugin.app().library.close()
 
 
 def test_the_console_names_runs_and_loaded_spans(fresh: Browser, caplog: pytest.LogCaptureFixture) -> None:

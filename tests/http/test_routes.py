@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import threading
 import typing
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,16 @@ def test_progress_of_a_span_and_of_everything(fresh: Browser) -> None:
     assert (job["stage"], job["state"]) == ("tables", "ready") and job["bytes_done"] == job["bytes_total"] > 0
     assert until(lambda: fresh.json("/api/progress")["jobs"] == [])
     assert fresh.json("/api/progress", span="nonsense")["jobs"] == []
+
+
+def test_progress_waits_for_a_change(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = fresh.json("/api/progress")["changes"]
+    monkeypatch.setattr("tb_npu_plugin.server.app.PROGRESS_WAIT", 0.01)
+    assert fresh.json("/api/progress", seen=changes)["changes"] == changes
+    monkeypatch.setattr("tb_npu_plugin.server.app.PROGRESS_WAIT", 600.0)
+    threading.Timer(0.05, fresh.json, ("/api/view/overview",), {"span": fresh.spans()[0]}).start()
+    found = fresh.json("/api/progress", seen=changes)
+    assert found["changes"] > changes and found["jobs"]
 
 
 def test_operators_come_from_the_trace_without_their_own_file(fresh: Browser, logs: Path) -> None:

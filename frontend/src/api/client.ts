@@ -103,7 +103,8 @@ export const getCatalog = (signal?: AbortSignal) => getJson<CatalogJson>("catalo
 /** The catalog after a new scan of the logdir. */
 export const rescan = (signal?: AbortSignal) => postJson<CatalogJson>("rescan", {}, signal);
 
-export const getProgress = (signal?: AbortSignal) => getJson<ReadingJson>("progress", {}, signal);
+/** Progress of all jobs. `seen`: wait for other `changes` than these, at most half a second. */
+export const getProgress = (seen: number | null) => getJson<ReadingJson>("progress", { seen });
 
 /** Cancels or resumes reading a stage of some spans, or queues it. */
 export const setReading = (

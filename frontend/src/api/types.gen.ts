@@ -1331,6 +1331,8 @@ export interface RanksJson {
 export interface ReadingJson {
   /** As in CatalogJson. */
   generation: number;
+  /** Grows with each change of a job's state and with each preview. */
+  changes: number;
   /** Stages that wait, are being read, were cancelled or have failed. */
   jobs: ProgressJson[];
 }

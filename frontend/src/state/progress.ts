@@ -5,11 +5,12 @@ import { catalog, loadCatalog } from "./catalog";
 import { followEnded, isActive, isResumable, jobKey, refreshJobs } from "./reading";
 import { shown } from "./visibility";
 
-/** Time between two polls: in the first EAGER_FOR_MS of a waiting view, while a job is active, else. */
-const EAGER_MS = 100;
-const EAGER_FOR_MS = 3000;
+/** Time between two polls: while the server answers only when a job changes, while a job is active, else. */
+const EAGER_MS = 20;
 const BUSY_MS = 500;
 const IDLE_MS = 5000;
+/** How long after a view begins to wait the server tells each change at once. */
+const EAGER_FOR_MS = 3000;
 /** Spans per cancel or resume request, which keeps the URL short. */
 const TOGETHER = 50;
 
@@ -24,6 +25,8 @@ export const controlError = signal<ApiError | null>(null);
 /** Number of visible views that wait for data. */
 const waiting = signal(0);
 let eagerUntil = 0;
+/** `changes` of the last answer; null without one. */
+let seen: number | null = null;
 const busy = computed(() => waiting.value > 0 || jobs.value.some(isActive));
 
 /** Registers a waiting view; returns a function that removes it. */
@@ -63,17 +66,22 @@ function replaceJobs(news: readonly ProgressJson[]): void {
   jobs.value = jobs.peek().map((job) => by.get(jobKey(job)) ?? job);
 }
 
+const isEager = () => seen !== null && performance.now() < eagerUntil;
+
 async function poll(): Promise<void> {
+  let isOutdated = false;
   try {
-    const answer = await getProgress();
+    const [answer] = await Promise.all([getProgress(isEager() ? seen : null), catalog.peek() ?? loadCatalog()]);
+    seen = answer.changes;
     ended.value = followEnded(ended.peek(), jobs.peek(), answer.jobs);
     if (JSON.stringify(answer.jobs) !== JSON.stringify(jobs.peek())) jobs.value = answer.jobs;
     const known = catalog.peek();
-    if (known === null || known.scanning || answer.generation !== known.generation) await loadCatalog();
+    isOutdated = known !== null && (known.scanning || answer.generation !== known.generation);
   } catch {
-    // The next poll retries; views show their own errors.
+    seen = null; // The next poll retries; views show their own errors.
   }
   ticks.value = ticks.peek() + 1;
+  if (isOutdated) await loadCatalog();
 }
 
 /** Polls while the tab is visible, more often while a job is active. */
@@ -90,7 +98,7 @@ export function followProgress(): void {
   const schedule = () => {
     clearTimeout(timer);
     const isBusy = busy.peek() || catalog.peek()?.scanning === true;
-    const busyWait = performance.now() < eagerUntil ? EAGER_MS : BUSY_MS;
+    const busyWait = isEager() ? EAGER_MS : BUSY_MS;
     if (shown.peek()) timer = setTimeout(round, isBusy ? busyWait : IDLE_MS);
   };
   effect(() => {

@@ -10,7 +10,9 @@ const load = async () => ({
 
 /** Requests so far, "GET progress"; what the server answers. */
 const asked: string[] = [];
-let server: { generation: number; jobs: ProgressJson[]; isDown: boolean };
+let server: { generation: number; jobs: ProgressJson[]; isDown: boolean; changes: number };
+/** What the server does when an answer waits for another number of changes than this. */
+const HOLD_MS = 500;
 let used: Awaited<ReturnType<typeof load>>;
 
 const count = (request: string) => asked.filter((one) => one.startsWith(request)).length;
@@ -24,14 +26,17 @@ function job(span: string, state: ProgressJson["state"], stage: ProgressJson["st
 beforeEach(async () => {
   vi.useFakeTimers();
   asked.length = before = 0;
-  server = { generation: 1, jobs: [], isDown: false };
+  server = { generation: 1, jobs: [], isDown: false, changes: 0 };
   vi.stubGlobal("fetch", async (url: string, options: RequestInit) => {
     const { pathname, search } = new URL(url);
     asked.push(`${options.method} ${pathname.split("/").pop()}${search}`);
     if (server.isDown) throw new TypeError("network");
-    return new Response(
-      JSON.stringify({ generation: server.generation, jobs: server.jobs, runs: [], scanning: false }),
-    );
+    const seen = new URLSearchParams(search).get("seen");
+    for (let ms = 0; seen === `${server.changes}` && ms < HOLD_MS; ms += 10) {
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    const { generation, jobs, changes } = server;
+    return new Response(JSON.stringify({ generation, changes, jobs, runs: [], scanning: false }));
   });
   used = await within(load);
 });
@@ -52,7 +57,7 @@ async function pollsIn(ms: number): Promise<number> {
   return found;
 }
 
-test("the server is asked twice a second while it reads or a view waits, at first more often, else every 5 s", async () => {
+test("the server is asked twice a second while it reads or a view waits, else every 5 s", async () => {
   used.followProgress();
   expect(await pollsIn(0)).toBe(1);
   expect(await pollsIn(4900)).toBe(0);
@@ -64,8 +69,7 @@ test("the server is asked twice a second while it reads or a view waits, at firs
   await pollsIn(1000);
   expect(await pollsIn(4000)).toBe(0);
   const stop = used.waitForData();
-  expect(await pollsIn(1050)).toBe(11); // at once, then ten times a second
-  await pollsIn(2500);
+  expect(await pollsIn(4000)).toBe(7); // each holds for half a second
   expect(await pollsIn(2000)).toBe(4);
   stop();
   await pollsIn(1000);
@@ -73,6 +77,33 @@ test("the server is asked twice a second while it reads or a view waits, at firs
   expect(await pollsIn(60_000)).toBe(0);
   used.shown.value = true;
   expect(await pollsIn(100)).toBe(1);
+});
+
+test("in the first seconds of a waiting view the server tells a change at once, and the catalog does not hold it up", async () => {
+  server.jobs = [job("a", "reading")];
+  used.followProgress();
+  await pollsIn(0);
+  expect(asked).toEqual(["GET progress", "GET catalog"]);
+  const stop = used.waitForData();
+  await pollsIn(800);
+  const { value } = used.ticks;
+  server.changes += 1;
+  server.jobs = [];
+  await pollsIn(10);
+  expect([used.ticks.value, used.jobs.value]).toEqual([value + 1, []]);
+  expect(await pollsIn(100)).toBe(1); // the next one waits
+  stop();
+});
+
+test("a server that is gone is asked twice a second, also by a waiting view", async () => {
+  used.followProgress();
+  await pollsIn(0);
+  const stop = used.waitForData();
+  await pollsIn(600);
+  server.isDown = true;
+  await pollsIn(600);
+  expect(await pollsIn(1000)).toBe(2);
+  stop();
 });
 
 test("a scan that runs is followed twice a second, also one that began since", async () => {

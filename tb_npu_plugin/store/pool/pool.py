@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKilled, WorkerProcess, WorkerStopped
 from tb_npu_plugin.store.pool.watchdog import StopReason
-from tb_npu_plugin.store.stages import Request, is_settled
+from tb_npu_plugin.store.stages import STAGES, Request, is_settled
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,9 @@ class Pool:
         self._read_budget = budget
         self._budget = 0
         self._changed = threading.Condition()
+        #: Number of changes that a page shows: a state of a job or a preview; `wait` waits for more.
+        self.changes = 0
+        self._told = threading.Condition()
         self._queue: list[tuple[tuple[bool, int, int], int, Job]] = []
         self._jobs: dict[str, Job] = {}
         #: Running jobs, and the process of each once it has started.
@@ -79,6 +83,17 @@ class Pool:
         with self._changed:
             return list(self._jobs.values())
 
+    def wait(self, seen: int, timeout: float) -> None:
+        """Wait until `changes` differs from `seen`, at most `timeout` seconds."""
+        with self._told:
+            self._told.wait_for(lambda: self.changes != seen, timeout)
+
+    def start_ahead(self) -> None:
+        """Start worker processes before there is a job: one for each stage of a span."""
+        with self._changed:
+            while len(self._threads) < min(self._size, len(STAGES)) and not self._closed:
+                self._add_thread()
+
     def submit(self, job: Job) -> Job:
         """Queue a job and return it. An existing job with the same key is returned instead, made urgent if this one is.
         A failed job is not repeated unless `forget` was called: its key changes with its files."""
@@ -94,7 +109,8 @@ class Pool:
             self._jobs[job.key] = job
             self._push(job)
             self._start_thread()
-            return job
+        self._tell()
+        return job
 
     def cancel(self, key: str) -> Job | None:
         """Cancel a waiting or running job and return it; None without one. Only its preview is kept. A later job of the
@@ -110,6 +126,7 @@ class Pool:
             self._start_thread()  # idle threads may have ended meanwhile
             if process is not None:
                 process.kill()  # within the lock, before it can get another job
+        self._tell()
         return job
 
     def forget(self, key: str) -> None:
@@ -152,9 +169,18 @@ class Pool:
         # calls this takes the next job itself.
         free = self._idle + (threading.current_thread() in self._threads)
         if len(self._queue) > free and len(self._threads) < self._size and not self._closed:
-            thread = threading.Thread(target=self._serve, name="npu-pool", daemon=True)
-            self._threads.add(thread)
-            thread.start()
+            self._add_thread()
+
+    def _add_thread(self) -> None:
+        thread = threading.Thread(target=self._serve, name="npu-pool", daemon=True)
+        self._threads.add(thread)
+        thread.start()
+
+    def _tell(self) -> None:
+        """Wake those who `wait`."""
+        with self._told:
+            self.changes += 1
+            self._told.notify_all()
 
     def _next_job(self) -> Job | None:
         """The next job. Waits up to IDLE seconds; None then, and the thread ends."""
@@ -193,10 +219,13 @@ class Pool:
     def _serve(self) -> None:
         """Body of a thread: runs jobs in one worker process."""
         process: Process | None = None
+        with suppress(OSError):  # the first job tries again, and reports it
+            process = self._start()  # it loads its modules while the thread looks for a job
         while True:
             job = self._next_job()
             if job is None:
                 break
+            self._tell()
             for attempt in range(1, TRIES + 1):
                 try:
                     process = process or self._start()
@@ -318,6 +347,7 @@ class Pool:
         doomed = before if is_longer else found
         if doomed is not None:
             self._cache.discard(doomed.folder)
+        self._tell()
 
     def _fail(self, job: Job, error: Exception) -> None:
         log_failure(error, job)
@@ -340,3 +370,4 @@ class Pool:
         if job.state != "cancelled":
             self.drop_preview(job)
         self._done(job)
+        self._tell()

@@ -1,6 +1,7 @@
 """Worker process that reads one stage of one span at a time: `python -m tb_npu_plugin.store.pool.worker`.
 
-Separate processes use all cores, and a crash, a lack of memory or a kill affects only one stage.
+Separate processes use all cores, and a crash, a lack of memory or a kill affects only one stage. A process may be started
+before its first request: it loads what both stages need at once, so that nothing is left to load when that arrives.
 Protocol: see store/stages.py.
 """
 
@@ -22,14 +23,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.spool import Spool
+from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
+from tb_npu_plugin.store.tables.short import write_short
+from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.open import Timeline
 
 if TYPE_CHECKING:
     from tb_npu_plugin.tables import IntArray, Table
@@ -119,10 +130,6 @@ class _Tables:
     """State of the tables stage: the tables read so far."""
 
     def __init__(self, request: Request, log: ProblemLog, progress: Progress) -> None:
-        from tb_npu_plugin.model import Capture
-        from tb_npu_plugin.readers.formats import READERS
-        from tb_npu_plugin.readers.shared.spool import Spool
-
         self._request, self._log, self._progress = request, log, progress
         self._reader = READERS[request.format]
         self._spool = Spool(request.out / COLUMNS_FOLDER)
@@ -139,7 +146,6 @@ class _Tables:
 
     def read(self, relative: str, left: Sequence[int]) -> None:
         """Read the tables of one file. left: size of this file and of the files after it."""
-        from tb_npu_plugin.readers.shared.reading import Reading
 
         def show(make: Callable[[], dict[str, Table]]) -> None:
             if self._has_first_look:
@@ -159,8 +165,6 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """Build the tables that need several files, and select the part of this span."""
-        from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows
-
         self.tables = drop_stray_rows(self.tables, self._files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
         if self._request.part and self._reader.select is not None:
@@ -180,10 +184,6 @@ class _Tables:
 
     def facts(self) -> dict[str, Any]:
         """Facts that lists need without the tables."""
-        import msgspec
-
-        from tb_npu_plugin.readers.shared.stray_rows import times_within
-
         parts = self._parts()
         first = {name: next(iter(files)) for name, files in parts.items()}
         sources = {name: _name(file) for name, file in self._files.items() if name in self.tables}
@@ -230,8 +230,6 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
 
 def _write(out: Path, tables: dict[str, Table]) -> None:
     """Write the tables of a cache entry."""
-    from tb_npu_plugin.store.tables.short import write_short
-
     long = {name: table for name, table in tables.items() if len(table) > SHORT_ROWS}
     write_short(out / SHORT_FILE, {name: table for name, table in tables.items() if name not in long})
     if long:
@@ -255,10 +253,6 @@ def _earliest_time(columns: Iterable[IntArray]) -> int | None:
 
 def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
     """Read the trace and write the timeline."""
-    from tb_npu_plugin.readers.formats import READERS
-    from tb_npu_plugin.store.timeline.build import build_timeline
-    from tb_npu_plugin.store.timeline.open import Timeline
-
     file = request.files[0]
     out = request.out / TIMELINE_FOLDER
     out.mkdir()

@@ -48,11 +48,16 @@ def only(library: Library) -> Place:
     return place
 
 
-def test_a_span_is_read_and_opened(tmp_path: Path, library: Library) -> None:
+def test_a_span_is_read_and_opened(tmp_path: Path, library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     write_result(tmp_path / "logs" / "run" / NAME, rank=3, trace=None)
     place = only(library)
+    ahead: list[str] = []
+    monkeypatch.setattr(library.pool, "start_ahead", lambda: ahead.append(library.status(place, "tables").state))
+    library.prepare()
     assert library.status(place, "tables").state == "new" and library.open(place).table("kernels") is None
     library.read([place], ["tables"])
+    library.prepare()
+    assert ahead == ["new"]
     span = library.open(place)
     assert library.status(place, "tables").state == "ready"
     assert (span.run_label, span.worker_label, span.label) == (

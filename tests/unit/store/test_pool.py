@@ -342,3 +342,40 @@ def test_budget_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     for wrong in ("0", "much", "-5"):
         monkeypatch.setenv("TB_NPU_MEMORY_MB", wrong)
         assert memory_budget(root) == 2 << 30
+
+
+def test_each_change_that_a_page_shows_is_told(make: Any, workers: Workers) -> None:
+    pool = make()
+    pool.submit(job("wait"))
+    assert until(lambda: workers.begun == ["wait"])
+    assert pool.changes == 2  # queued, begun
+    pool.wait(1, 60)  # told already
+    pool.wait(2, 0.01)
+    assert pool.changes == 2
+    threading.Timer(0.01, workers.let, ("wait",)).start()
+    pool.wait(2, 60)
+    assert pool.changes == 3
+
+
+def test_processes_that_are_started_ahead_serve_the_first_jobs(make: Any, seen: list[Job], workers: Workers) -> None:
+    pool = make(size=3)
+    pool.start_ahead()
+    pool.start_ahead()
+    assert until(lambda: pool._idle == 2)
+    for name in ("good", "better"):
+        pool.submit(job(name))
+    assert until(lambda: len(seen) == 2)
+    pool.start_ahead()
+    pool.close()
+    pool.start_ahead()
+    assert len(workers.made) == 2
+
+
+def test_a_preview_is_told(tmp_path: Path, make: Any, workers: Workers) -> None:
+    pool, waited = make(), job("wait")
+    pool.submit(waited)
+    assert until(lambda: workers.begun == ["wait"])
+    before = pool.changes
+    pool._show(waited, Cache(tmp_path).new_folder())
+    assert waited.preview is not None and pool.changes == before + 1
+    workers.let("wait")
