@@ -13,7 +13,7 @@ from werkzeug.wrappers import Request, Response
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.server import respond, rows_api, static, strips_api
+from tb_npu_plugin.server import range_api, respond, rows_api, static, strips_api
 from tb_npu_plugin.server.collective_api import collective
 from tb_npu_plugin.server.export_api import export_ranks
 from tb_npu_plugin.server.kernel_facts import kernel_facts
@@ -225,8 +225,6 @@ class App:
     def _of_range(self, request: Request, name: str) -> Response:
         if not request.args.getlist("part"):
             return self._timeline(request, name)
-        from tb_npu_plugin.server import range_api
-
         handlers: dict[str, Callable[..., Any]] = {"members": range_api.members, "stats": range_api.stats}
         found = self._searched(request, handlers[name])
         if isinstance(found, Mapping):
