@@ -157,7 +157,13 @@ setup(
         "tb_npu_plugin.store": ["*.pyi"],
         "tb_npu_plugin.capture.simulation": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
-        "tb_npu_plugin.capture.device": ["native/*", "site/*.py", "site/*/*.py", "site/*/contrib/*.py", "site/*.dist-info/*"],
+        "tb_npu_plugin.capture.device": [
+            "native/*",
+            "site/*.py",
+            "site/*/*.py",
+            "site/*/contrib/*.py",
+            "site/*.dist-info/*",
+        ],
     },
     ext_modules=[SCANNER, ARGS, CSV, PACKING, NATURAL],
     cmdclass={"build_ext": BuildNative, "bdist_wheel": TaggedWheel},
