@@ -208,11 +208,15 @@ def _percentiles(groups: _Groups, chosen: Index, is_gone: Callable[[], bool]) ->
 
     def pieces() -> Iterator[tuple[Index, Index]]:
         for summed, number in zip(groups.parts, groups.number):
-            part, keys = summed.part, summed.sums.key
+            part, is_chosen = summed.part, place[number] >= 0
+            keys, at = summed.sums.key[is_chosen], place[number[is_chosen]]
+            if not len(keys):
+                continue
             for track, ids in slices_of_rows(part.timeline, part.rows, part.t0, part.t1):
                 check_client(is_gone)
                 key = summed.key(np.full(len(ids), track), ids)
-                yield place[number[np.searchsorted(keys, key)]], part.timeline.rows.dur[ids]
+                found = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+                yield np.where(keys[found] == key, at[found], -1), part.timeline.rows.dur[ids]
 
     count, least, most = (groups.sums.columns[key][chosen] for key in ("count", "min", "max"))
     return percentiles(pieces, count, least, most, PERCENTS)
