@@ -32,7 +32,7 @@ SIZES = (20, 100, 400, 1000)
 ROUNDS = 3
 LIMIT_S = 1.5
 #: The plugin's share / what TensorBoard's page takes before.
-SHARE = 0.75
+SHARE = 0.55
 #: In every frame of the page: `firstSlices`, the ms from the page's navigation to the first rows of bars that are drawn
 #: with a slice. Slices are coloured; everything else in that picture is nearly grey.
 WATCH = """

@@ -3,9 +3,9 @@ of the page's process in use.
 
 One rank of 5 M slices; 8 unfolded ranks; 64 folded ranks. Chromium's trace gives the CPU time of each task of the main
 thread, so other programs on the machine do not count: all tasks of some seconds, decoding of answers included, over the
-number of frames. Memory: RssAnon of the page's process every 40 random actions (keys, wheel, zoom by wheel, fit), about
-ten a second, in a Chromium that nothing but DevTools' input drives (benchmarks/devtools.py says why); an empty page's
-process is told, too. `--actions 6000` for ten minutes.
+number of frames. Memory is RssAnon of the page's process, every 40 random actions (keys, wheel, zoom by wheel, fit). There
+are about ten actions a second, sent as DevTools' input alone (benchmarks/devtools.py says why). The memory of an empty page
+is printed beside it. `--actions 6000` takes ten minutes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Routes of the Trace view at scale: one rank of 20 M and of 100 M slices, 64 ranks of 1 M slices each.
 
-The timelines are written directly (make_store.py), in place of those of small traces that were read. A process of its own calls
-the routes, without a network. Windows are measured as CPU time from the request to the compressed answer; all files are in the
+make_store.py writes the timelines. They replace those of small traces that were read before. A separate process calls the
+routes, without a network. Windows are measured as CPU time from the request to the compressed answer; all files are in the
 page cache. Each window is asked for ROUNDS times. The first time, the process maps the pages that it reads, and the machine may read
 them anew if it needed their memory; these times are a line without a bar. The bar is for the least of a window's times: some of a
 shared machine's are ten times as long as the next of the same window. The time to stop begins when the client closes its connection while the answer is made.

@@ -307,14 +307,17 @@ def test_statistics_of_a_range_cover_unfolded_ranks(open_plugin: Open, demo_serv
     plugin.frame.locator(".trace-thread", has_text="Stream 2").first.get_by_role("button", name="all ranks").click()
     plugin.page.keyboard.press("Escape")
     strips_settled(plugin)
-    area, y = box(plugin), 5 * 31 + 6
-    plugin.page.mouse.move(area["x"] + 400, area["y"] + y)
+    canvas, y = box(plugin), 5 * 31 + 6
+    plugin.page.mouse.move(canvas["x"] + 400, canvas["y"] + y)
     plugin.page.mouse.down()
-    plugin.page.mouse.move(area["x"] + 700, area["y"] + y + 4, steps=4)
+    plugin.page.mouse.move(canvas["x"] + 700, canvas["y"] + y + 4, steps=4)
     plugin.page.mouse.up()
     plugin.frame.get_by_role("tab", name="Row", exact=True).click()
     expect(rows).to_have_count(1)
     expect(rows).to_contain_text("rank 5 · Ascend Hardware · Stream 2")
+    area = param(plugin, "area")
+    plugin.open("trace", **run, **{"trace.ranks": "all", "trace.area": area})  # rank 5 is folded
+    expect(rows.first).to_contain_text("rank 5 · Ascend Hardware · Stream 2")
 
 
 def test_a_search_walks_over_all_ranks_that_are_shown(open_plugin: Open, demo_server: str) -> None:

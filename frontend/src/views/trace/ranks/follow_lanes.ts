@@ -20,7 +20,8 @@ export function followLanes(session: TraceSession): () => void {
     effect(() => {
       const unfolded = ranks.shown.value.filter(({ span }) => lanes.unfolded.value.has(span));
       const pinned = session.layout.value.pinned.map(laneOfTrack);
-      const needed = new Set([...unfolded.map(({ span }) => lanes.numberOf(span)), ...pinned]);
+      const counted = (session.area.area.value?.tracks ?? []).map(laneOfTrack);
+      const needed = new Set([...unfolded.map(({ span }) => lanes.numberOf(span)), ...pinned, ...counted]);
       for (const number of needed) if (number > 0) void lanes.load(number);
     }),
     effect(() => {
