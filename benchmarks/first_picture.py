@@ -34,13 +34,14 @@ LIMIT_S = 1.5
 #: The plugin's share / what TensorBoard's page takes before.
 SHARE = 0.55
 #: In every frame of the page: `firstSlices`, the ms from the page's navigation to the first rows of bars that are drawn
-#: with a slice. Slices are coloured; everything else in that picture is nearly grey.
+#: with a slice. Slices are coloured; everything else in that picture is nearly grey. Each 13th pixel is looked at: all of
+#: them would take 30 ms of the page's time.
 WATCH = """
 (() => {
   const put = CanvasRenderingContext2D.prototype.putImageData;
   CanvasRenderingContext2D.prototype.putImageData = function (image, ...rest) {
     if (this.canvas.className === "tl-base" && window.firstSlices === undefined) {
-      for (let at = 0; at < image.data.length; at += 4) {
+      for (let at = 0; at < image.data.length; at += 4 * 13) {
         const [red, green, blue] = [image.data[at], image.data[at + 1], image.data[at + 2]];
         if (Math.max(red, green, blue) - Math.min(red, green, blue) < 40) continue;
         window.firstSlices = performance.timeOrigin + performance.now() - window.top.performance.timeOrigin;

@@ -36,8 +36,9 @@ function chunkName(moduleId: string | null, fallback: string): string {
   return view?.[1] ?? fallback;
 }
 
-// App mode with one entry that keeps its export `render`: library mode would not minify. TensorBoard imports index.js
-// from a page of its own, so all URLs are relative and nothing is preloaded. File names carry no hash: the bundle is
+// App mode with one entry that exports `render`, and what the views import from it: library mode would not minify.
+// TensorBoard imports index.js from a page of its own, so all URLs are relative and nothing is preloaded. File names carry
+// no hash: the bundle is
 // committed, and a rebuild of the same sources must give the same files.
 export default defineConfig({
   base: "./",
@@ -55,17 +56,17 @@ export default defineConfig({
     chunkSizeWarningLimit: 700,
     rolldownOptions: {
       input: "src/index.tsx",
-      preserveEntrySignatures: "strict",
+      preserveEntrySignatures: "allow-extension",
       output: {
         format: "es",
         entryFileNames: "index.js",
         chunkFileNames: (chunk) => `${chunkName(chunk.facadeModuleId, chunk.name)}.js`,
-        // What several views share is one chunk.
+        // What several views share is in the entry, index.js: the page loads one file before that of its view.
         codeSplitting: {
           groups: [
             {
               name: "core",
-              test: /node_modules|messages\.json|src\/(?!index\.tsx|views\/|timeline\/)|views\/[^/]+\/terms\w*\.ts/,
+              test: /node_modules|messages\.json|src\/(?!views\/|timeline\/)|views\/[^/]+\/terms\w*\.ts/,
             },
           ],
         },

@@ -77,12 +77,14 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         return True
 
     def _prepare(self) -> None:
-        """Load the application, and start worker processes if there is something to read."""
+        """Load the application and the frontend's files, and start a worker process if there is something to read."""
         import_module(APP)  # without the lock, which other requests need
         from tb_npu_plugin.errors import BadSetting
+        from tb_npu_plugin.server.static import pack_all
 
         with suppress(BadSetting):  # the requests report it
             self.app().library.prepare()
+        pack_all()
 
     def _is_other_active(self) -> bool:
         """Whether another plugin is active, by TensorBoard's rules."""

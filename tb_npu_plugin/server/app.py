@@ -54,6 +54,8 @@ logger = logging.getLogger(__name__)
 FIRST_SCAN = 1.0
 #: How long an answer about progress waits for a change, in seconds.
 PROGRESS_WAIT = 0.5
+#: How long an answer of a view waits for its first data, in seconds.
+VIEW_WAIT = 0.25
 #: Bytes per block of a download.
 CHUNK = 1 << 20
 _MOUNT = "/npu_profiler/"
@@ -131,8 +133,8 @@ class App:
         raise NotFound(Message("error.route"), Message("hint.routes"))
 
     def _static(self, request: Request, name: str) -> Response:
-        content, mime = static.read_static(name)
-        return respond.static(request, content, mime, static.is_versioned(name) or bool(request.args.get("v")))
+        packed, mime = static.packed_static(name)
+        return respond.static(request, packed, mime)
 
     def _catalog(self, request: Request) -> Response:
         self._watcher.ask()
@@ -158,7 +160,9 @@ class App:
 
     def _view(self, request: Request, view: str) -> Response:
         self._watcher.wait(FIRST_SCAN)
-        return respond.json(request, self.service.view(view, request.args.to_dict()))
+        params = request.args.to_dict()
+        patience = VIEW_WAIT if params.pop("wait", "") else 0.0
+        return respond.json(request, self.service.view(view, params, patience))
 
     def _table(self, request: Request, name: str) -> Response:
         self._watcher.wait(FIRST_SCAN)

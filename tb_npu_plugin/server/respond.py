@@ -6,6 +6,7 @@ import gzip
 import logging
 import selectors
 import socket
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,8 +22,6 @@ logger = logging.getLogger(__name__)
 
 #: Binary responses of at least this size are compressed. On a local network, smaller ones would only be slower.
 GZIP_FROM = 64 * 1024
-#: How long a browser keeps a static file whose URL names its version, in seconds.
-VERSIONED_AGE = 365 * 24 * 3600
 
 
 def json(request: Request, content: Any, status: int = 200) -> Response:
@@ -60,9 +59,11 @@ def download(
     return response
 
 
-def static(request: Request, content: bytes, mime: str, versioned: bool) -> Response:
-    """A file of the frontend; browsers may cache it if its URL changes with its content."""
-    return _respond(request, content, mime, expires=VERSIONED_AGE if versioned else 0)
+def static(request: Request, packed: bytes, mime: str) -> Response:
+    """A file of the frontend, compressed with gzip. A browser asks each time whether its copy is still right."""
+    response = _respond(request, packed, mime, content_encoding="gzip")
+    response.set_etag(f"{zlib.crc32(packed):08x}", weak=True)  # the same for all encodings
+    return response.make_conditional(request)
 
 
 def error(request: Request, problem: Exception) -> Response:

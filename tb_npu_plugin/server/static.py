@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
 import mimetypes
-import re
 from pathlib import Path
 
 import tb_npu_plugin
@@ -20,22 +21,31 @@ TYPES = {
     ".woff2": "font/woff2",
     ".map": "application/json",
 }
-#: A file name with a hash of the content.
-HASHED = re.compile(r"-[A-Za-z0-9_-]{8,}\.\w+$")
 
 
-def read_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
-    """(content, MIME type) of a frontend file by its path. Raises NotFound for any other name."""
+def packed_static(name: str, root: Path = ROOT) -> tuple[bytes, str]:
+    """(content compressed with gzip, MIME type) of a frontend file by its path. Raises NotFound for any other name."""
     # The name is looked up in a list of files, so it cannot lead out of the folder.
-    files = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+    files = _files(root)
     path = files.get(name)
     if path is None:
         is_built = "index.js" in files
         hint = Message("hint.reload_page") if is_built else Message("hint.build_frontend")
         raise NotFound(Message("error.no_static_file"), hint)
-    return path.read_bytes(), TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    mime = TYPES.get(path.suffix) or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return _packed(path, path.stat().st_mtime_ns), mime
 
 
-def is_versioned(name: str) -> bool:
-    """Whether the name changes with the content, so that a browser may cache the file."""
-    return HASHED.search(name) is not None
+def pack_all(root: Path = ROOT) -> None:
+    """Compress all files of the frontend, so that no page waits for it."""
+    for path in _files(root).values():
+        _packed(path, path.stat().st_mtime_ns)
+
+
+def _files(root: Path) -> dict[str, Path]:
+    return {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+
+
+@functools.lru_cache(maxsize=64)
+def _packed(path: Path, changed: int) -> bytes:
+    return gzip.compress(path.read_bytes(), mtime=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -66,9 +67,18 @@ class Service:
         """See service.resolve.resolve."""
         return resolve(self.library, view_id, params, self._for_page)
 
-    def view(self, view_id: str, params: Mapping[str, str]) -> ViewJson:
-        """Answer of /api/view. `state` and `problems` say why a view could not be built."""
-        return self.answer(view_id, params)[0]
+    def view(self, view_id: str, params: Mapping[str, str], patience: float = 0.0) -> ViewJson:
+        """Answer of /api/view. `state` and `problems` say why a view could not be built. patience: how long it may wait for
+        the first data of what is being read, in seconds."""
+        limit = time.monotonic() + patience
+        while True:
+            seen = self.library.pool.changes
+            found = self.answer(view_id, params)[0]
+            left = limit - time.monotonic()
+            is_coming = found["data"] is None and any(item["state"] in _BUSY for item in found["progress"])
+            if left <= 0 or not is_coming:
+                return found
+            self.library.pool.wait(seen, left)
 
     def answer(self, view_id: str, params: Mapping[str, str]) -> tuple[ViewJson, ViewResult | None]:
         """Answer of /api/view, and the built view; None where there is nothing to show yet."""

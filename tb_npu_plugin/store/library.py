@@ -156,7 +156,7 @@ class Library:
         return statuses
 
     def prepare(self) -> None:
-        """Start worker processes if a stage is not read yet: the next request may ask for it."""
+        """Start a worker process if a stage is not read yet: the next request may ask for it."""
         places = self.scan().places()
         if any(self.status(place, stage).state == "new" for place in places for stage in stages_of(place.span)):
             self.pool.start_ahead()

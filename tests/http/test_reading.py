@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.plugin import NpuPlugin
+from tb_npu_plugin.server import app as app_module
 from tb_npu_plugin.server.app import App
 from tb_npu_plugin.store import library as store_library
 from tb_npu_plugin.store.cache.disk import Cache
@@ -42,14 +43,17 @@ def jobs(answer: Any) -> dict[str, str]:
     return {job["stage"]: job["state"] for job in answer["jobs"]}
 
 
-def test_a_cancelled_view_waits_until_it_is_resumed(slow: Browser, holding: Holding) -> None:
+def test_a_cancelled_view_waits_until_it_is_resumed(
+    slow: Browser, holding: Holding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "VIEW_WAIT", 60.0)  # no answer waits for what is cancelled
     span = slow.spans()[0]
     slow.json("/api/view/overview", span=span)
     assert until(lambda: "kernel_details" in holding.at())
     cancelled = {"tables": "cancelled", "trace": "cancelled"}
     assert jobs(slow.json("/api/reading", method="POST", span=span, stage="all", do="cancel")) == cancelled
     for view in ("overview", "kernel", "trace"):
-        found = slow.json(f"/api/view/{view}", span=span)
+        found = slow.json(f"/api/view/{view}", span=span, wait="1")
         assert found["state"] == "reading" and found["data"] is None and jobs({"jobs": found["progress"]}) == cancelled
     assert jobs(slow.json("/api/progress")) == cancelled
     assert slow.ask("/api/timeline/slice", span=span, id="0").status_code == 503
@@ -112,13 +116,14 @@ def test_what_is_no_such_work_is_refused(browser: Browser, query: dict[str, str]
     assert response.status_code == status, response.text
 
 
-def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(slow: Browser, holding: Holding, logs: Path) -> None:
+def test_the_beginning_of_a_trace_is_shown_while_the_rest_is_read(
+    slow: Browser, holding: Holding, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app_module, "VIEW_WAIT", 60.0)
     write_result(logs / "run" / NAME, trace=LONG_TRACE)
     span = slow.spans()[0]
     holding.hold("preview-1")
-    slow.json("/api/view/trace", span=span)
-    assert until(lambda: slow.json("/api/view/trace", span=span)["data"] is not None)
-    found = slow.json("/api/view/trace", span=span)
+    found = slow.json("/api/view/trace", span=span, wait="1")
     assert found["state"] == "reading" and [job["state"] for job in found["progress"]][-1] == "reading"
     first, few = found["data"]["version"], found["data"]["slices"]
     assert first and 0 < few < COUNT and found["fingerprint"] == first

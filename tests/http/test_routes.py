@@ -276,20 +276,22 @@ def test_headers(browser: Browser) -> None:
 def test_static_files_are_those_of_the_package(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.js").write_text("one")
-    (tmp_path / "assets" / "chart-Ab3_dE9x.js").write_text("two")
-    assert static.read_static("index.js", tmp_path) == (b"one", "text/javascript")
-    assert static.read_static("assets/chart-Ab3_dE9x.js", tmp_path) == (b"two", "text/javascript")
+    (tmp_path / "assets" / "chart.js").write_text("two")
+    static.pack_all(tmp_path)
+    for name, content in {"index.js": b"one", "assets/chart.js": b"two"}.items():
+        packed, mime = static.packed_static(name, tmp_path)
+        assert (gzip.decompress(packed), mime) == (content, "text/javascript")
     for name in ("", "..", "../x", "assets", "assets/../index.js", "/index.js", "index.js\0"):
         with pytest.raises(static.NotFound):
-            static.read_static(name, tmp_path)
-    assert static.is_versioned("assets/chart-Ab3_dE9x.js") and not static.is_versioned("index.js")
+            static.packed_static(name, tmp_path)
 
 
-def test_versioned_static_files_are_kept_and_the_others_are_not(browser: Browser) -> None:
-    if not (static.ROOT / "index.js").exists():
-        pytest.skip("the frontend is not built")
-    assert "no-cache" in browser.ask("/static/index.js").headers["Cache-Control"]
-    assert "max-age=31536000" in browser.ask("/static/index.js", v="1").headers["Cache-Control"]
+def test_a_browser_keeps_a_static_file_until_it_changes(browser: Browser) -> None:
+    first = browser.ask("/static/index.js", headers={"Accept-Encoding": "gzip"})
+    assert "no-cache" in first.headers["Cache-Control"]
+    assert gzip.decompress(first.data) == browser.ask("/static/index.js").data
+    again = browser.ask("/static/index.js", headers={"Accept-Encoding": "gzip", "If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
 
 
 def test_encodings_of_answers() -> None:

@@ -1,3 +1,5 @@
+import type { ReadonlySignal } from "@preact/signals";
+
 /** Runs the newest task only: starting another aborts the previous one. */
 export class Latest {
   private controller: AbortController | null = null;
@@ -31,4 +33,15 @@ export function debounce<A extends unknown[]>(task: (...args: A) => void, delayM
     clearTimeout(timer);
     timer = setTimeout(() => task(...args), delayMs);
   };
+}
+
+/** The first value of a signal that is not null. */
+export function firstValue<T>(signal: ReadonlySignal<T | null>): Promise<T> {
+  return new Promise((resolve) => {
+    const stop = signal.subscribe((value) => {
+      if (value === null) return;
+      resolve(value);
+      queueMicrotask(() => stop());
+    });
+  });
 }

@@ -19,7 +19,8 @@ export function shareFonts(): void {
 }
 
 function isRobotoFace(rule: CSSRule): boolean {
-  return rule.cssText.startsWith("@font-face") && /font-family:\s*"?Roboto"?;/.test(rule.cssText);
+  // Its constructor is that of the other page. The text of all rules would take 10 ms.
+  return rule.constructor.name === "CSSFontFaceRule" && /font-family:\s*"?Roboto"?;/.test(rule.cssText);
 }
 
 /** TensorBoard writes /font-roboto/… without its --path_prefix; resolve it against its page. */

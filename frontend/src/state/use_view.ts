@@ -25,6 +25,10 @@ interface Held {
   error: ApiError | null;
 }
 
+/** The server answers a request for a view that has no data yet as soon as it has the first ones, or soon. */
+const WAIT = { wait: 1 };
+/** A request for a view whose code is being loaded. */
+let ahead: { key: string; answer: Promise<ViewJson> } | null = null;
 /** Recent answers, shown without delay on return to a view. */
 const seen = new Lru<string, ViewJson>(24);
 /** Progress answers between two requests of a view that is being read; EAGER while it has no data. */
@@ -33,12 +37,30 @@ const EAGER = 1;
 /** Least time (ms) between two requests for a view of a run: each of its many ranks changes it. */
 const RUN_REFRESH_MS = 2000;
 
+/** Requests the first answer of a view whose code is being loaded: the server begins to read. */
+export function requestAhead(id: ViewId, query: Query): void {
+  const key = keyOf(id, query);
+  const answer = getView(id, { ...query, ...WAIT });
+  ahead = { key, answer };
+  answer.then(
+    (found) => seen.set(key, found),
+    () => {}, // the view shows the error
+  );
+}
+
+/** The answer that was requested ahead; null if there is none. */
+function takeAhead(key: string): Promise<ViewJson> | null {
+  const found = ahead?.key === key ? ahead.answer : null;
+  ahead = null;
+  return found;
+}
+
 /**
  * The answer of a view, requested again when its data change: files (fingerprint), jobs that start or end,
  * TensorBoard's reload. The last answer for the same query stays until the next one arrives.
  */
 export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Query): ViewState<T> {
-  const key = `${id}?${JSON.stringify(query)}`;
+  const key = keyOf(id, query);
   const [held, setHeld] = useState<Held>({ key: "", answer: null, error: null });
   const current: Held = held.key === key ? held : { key, answer: seen.get(key) ?? null, error: null };
   const [tries, setTries] = useState(0);
@@ -48,7 +70,8 @@ export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Quer
 
   useEffect(() => {
     const controller = new AbortController();
-    getView(id, query, controller.signal).then(
+    const asked = current.answer?.data ? query : { ...query, ...WAIT };
+    (takeAhead(key) ?? getView(id, asked, controller.signal)).then(
       (found) => {
         const before = seen.get(key);
         const answer = before && isSame(before, found) ? before : found;
@@ -70,6 +93,10 @@ export function useView<T>(id: ViewId | "diagnosis" | "trace_ranks", query: Quer
   const hasData = current.answer?.state === "ready" || current.answer?.state === "reading";
   const data = hasData ? ((current.answer?.data ?? null) as T | null) : null;
   return { answer: current.answer, data, error: current.error, query, retry: () => setTries(tries + 1) };
+}
+
+function keyOf(id: string, query: Query): string {
+  return `${id}?${JSON.stringify(query)}`;
 }
 
 /** Removes parameters that the server refuses: they belong to a span chosen before. */

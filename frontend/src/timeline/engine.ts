@@ -19,6 +19,8 @@ import { visibleRequest } from "./visible_request";
 const GUTTER_NARROW = 130;
 const NARROW = 760;
 const SETTLE_MS = 200;
+/** How long (ms) the first frame waits for bars: a frame without them delays them by 50 ms. */
+const PATIENCE_MS = 100;
 
 export class TimelineEngine {
   readonly scene: Scene;
@@ -32,6 +34,8 @@ export class TimelineEngine {
   private readonly reduced = window.matchMedia("(prefers-reduced-motion: reduce)");
   private readonly pointer: Pointer;
   private frame = 0;
+  /** Ends the wait of the first frame; undefined once it is over. */
+  private patience: ReturnType<typeof setTimeout> | undefined;
   private baseDirty = true;
   private settle: ReturnType<typeof setTimeout> | undefined;
   private lastPaint = 0;
@@ -51,9 +55,10 @@ export class TimelineEngine {
       data.source,
       data.base,
       boundsOf(data),
-      () => this.draw(true),
+      () => this.loaded(),
       (error) => events.failed(error),
     );
+    this.patience = setTimeout(() => this.loaded(), PATIENCE_MS);
     this.wantedView = start && { start: start.start, scale: start.end - start.start };
     this.scene = newScene(
       { processes, limits: boundsOf(data), zero, labels, flowKinds, caches: this.loader.caches },
@@ -80,6 +85,7 @@ export class TimelineEngine {
     this.renewal?.stop();
     this.loader.stop();
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.patience);
     clearTimeout(this.settle);
     this.root.replaceChildren();
   }
@@ -323,7 +329,15 @@ export class TimelineEngine {
   draw(all: boolean): void {
     this.baseDirty ||= all;
     if (all) this.root.dataset.ready = "no";
-    if (this.frame === 0 && this.scene.height > 0) this.frame = requestAnimationFrame((now) => this.paint(now));
+    const isReady = this.patience === undefined && this.scene.height > 0;
+    if (this.frame === 0 && isReady) this.frame = requestAnimationFrame((now) => this.paint(now));
+  }
+
+  /** Data arrived, or the first frame waits no longer. */
+  private loaded(): void {
+    clearTimeout(this.patience);
+    this.patience = undefined;
+    this.draw(true);
   }
 
   private readonly fontsLoaded = () => {
@@ -369,6 +383,7 @@ export class TimelineEngine {
     else if (before !== this.width) scene.view = { ...scene.view, scale: (scene.view.scale * before) / this.width };
     scene.view = clamp(scene.view, this.bounds, this.width);
     this.loader.overview(scene.minimapRows, this.width, scene.ratio);
+    this.loader.want(visibleRequest(scene)); // before the frame without bars is drawn
     this.draw(true);
   }
 

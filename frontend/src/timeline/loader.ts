@@ -29,6 +29,12 @@ export interface VisibleRequest {
   needle: string;
 }
 
+/** Rows of the minimap, and the level of its bins. */
+interface Overview {
+  rows: readonly number[];
+  level: number;
+}
+
 /** A request for one kind of arrows. */
 interface SingleFlight {
   window: Window;
@@ -46,12 +52,12 @@ export class Loader {
   private readonly slices: RowLoader;
   private readonly hits: RowLoader;
   private needle = "";
+  private wantedOverview: Overview | null = null;
   private overviewFlight: AbortController | null = null;
-  private isOverviewPending = false;
   private readonly singleFlights = new Map<string, SingleFlight>();
   private readonly failed = new Set<string>();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private lastStart = 0;
+  private lastStart = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly source: TimelineSource,
@@ -60,7 +66,11 @@ export class Loader {
     private readonly onData: () => void,
     private readonly onError: (error: unknown) => void,
   ) {
-    const rest = [() => this.limits, onData, onError] as const;
+    const rowsLoaded = () => {
+      this.askOverview();
+      onData();
+    };
+    const rest = [() => this.limits, rowsLoaded, onError] as const;
     this.slices = new RowLoader((query, signal) => source.rows(query, "", signal), ...rest);
     this.hits = new RowLoader((query, signal) => source.rows(query, this.needle, signal), ...rest);
     this.caches = {
@@ -75,7 +85,11 @@ export class Loader {
   want(request: VisibleRequest): void {
     this.request = request;
     if (this.timer !== undefined) return;
-    const wait = Math.max(0, this.lastStart + PACE_MS - performance.now());
+    const wait = this.lastStart + PACE_MS - performance.now();
+    if (wait <= 0) {
+      this.start();
+      return;
+    }
     this.timer = setTimeout(() => {
       this.timer = undefined;
       this.start();
@@ -89,7 +103,7 @@ export class Loader {
 
   /** True if no request is active or scheduled. */
   get idle(): boolean {
-    return !this.loading && this.timer === undefined && !this.isOverviewPending;
+    return !this.loading && this.timer === undefined && !this.wantedOverview;
   }
 
   /** Requests cover times in `limits`. */
@@ -97,6 +111,7 @@ export class Loader {
     this.limits = limits;
     this.overviewFlight?.abort();
     this.overviewFlight = null;
+    this.wantedOverview = null;
   }
 
   /** Forgets all bars, curves and arrows: the times of some rows changed, or which slices they hold. */
@@ -124,25 +139,36 @@ export class Loader {
     this.singleFlights.clear();
   }
 
-  /** Loads rows over the full range and keeps them, for the minimap. */
-  overview(rows: number[], width: number, ratio: number): void {
+  /** Loads rows over the full range and keeps them, for the minimap: once, after the next rows in sight. */
+  overview(rows: readonly number[], width: number, ratio: number): void {
+    if (rows.length === 0 || this.wantedOverview || this.overviewFlight) return;
     const { start, end } = this.limits;
-    const level = levelOf(Math.max(end - start, 1) / (width * ratio));
+    this.wantedOverview = { rows, level: levelOf(Math.max(end - start, 1) / (width * ratio)) };
+  }
+
+  private askOverview(): void {
+    const { wantedOverview, limits } = this;
+    if (!wantedOverview || this.overviewFlight) return;
+    const { rows, level } = wantedOverview;
+    const { start, end } = limits;
+    if (rows.every((row) => this.slices.cache.has(row, start, end, level))) {
+      this.wantedOverview = null;
+      return;
+    }
+    const flight = new AbortController();
+    this.overviewFlight = flight;
     const window = this.clampWindow({ level, start, end: end + 1 });
-    if (rows.length === 0 || this.overviewFlight) return;
-    this.overviewFlight = new AbortController();
-    const { signal } = this.overviewFlight;
-    this.isOverviewPending = true;
     this.slices
-      .fetch({ rows, counters: [], window, isExact: false }, signal)
+      .fetch({ rows, counters: [], window, isExact: false }, flight.signal)
       .catch((error: unknown) => {
-        if (signal.aborted) return;
+        if (flight.signal.aborted) return;
         this.overviewFlight = null; // allow a retry
         this.onError(error);
       })
       .finally(() => {
-        this.isOverviewPending = false;
-        if (!signal.aborted) this.onData();
+        if (flight.signal.aborted) return;
+        this.wantedOverview = null;
+        this.onData();
       });
   }
 
@@ -152,11 +178,15 @@ export class Loader {
     const window = this.clampWindow(windowOf(request.view, request.width, request.view.scale / request.ratio));
     const start = Math.max(request.view.start, this.limits.start);
     const end = Math.min(request.view.start + request.view.scale * request.width, this.limits.end);
-    if (end < start) return; // the view is beside the trace
+    if (end < start) {
+      this.askOverview(); // the view is beside the trace
+      return;
+    }
     const { around, counters } = request;
     const rows: RowRequest = { inSight: request.rows, around, counters, window, start, end };
     const hasAsked = this.slices.want(rows);
     if (hasAsked || this.wantHits(request.needle, rows)) this.lastStart = performance.now();
+    if (!this.slices.loading) this.askOverview();
     for (const kind of request.arrows) {
       if (!this.caches.arrows.has(kind, start, end, window.level)) this.askArrows(kind, window);
     }

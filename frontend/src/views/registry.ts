@@ -15,3 +15,6 @@ export const VIEWS: Readonly<Record<ViewId, () => Promise<ViewModule>>> = {
   data_pipeline: () => import("./data_pipeline").then((module) => module.view),
   doctor: () => import("./doctor").then((module) => module.view),
 };
+
+/** Views whose first request is `{ span }`. */
+export const VIEWS_OF_SPAN: ReadonlySet<ViewId> = new Set(["overview", "trace", "doctor", "data_pipeline"]);

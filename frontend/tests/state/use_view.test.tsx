@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it, test, vi } from "vitest";
 import type { ProgressJson, ViewJson } from "../../src/api/types.gen";
 import { params, setParams } from "../../src/state/params";
 import { jobs, ticks } from "../../src/state/progress";
-import { isSame, useAccepted, useView } from "../../src/state/use_view";
+import { isSame, requestAhead, useAccepted, useView } from "../../src/state/use_view";
 import { waitFor } from "../wait";
 
 /** What the server answers, by the span asked for, and how often it was asked. */
@@ -73,6 +73,18 @@ test("the data of one span never stand for another; a return shows the last answ
   show("one");
   expect(seen.data?.n).toBe(1);
   await waitFor(() => expect(seen.data?.n).toBe(3));
+});
+
+test("a request that was sent ahead is that of the view", async () => {
+  answers.ahead = ready(7);
+  requestAhead("kernel", { span: "ahead" });
+  await show("ahead");
+  await waitFor(() => expect(shown().n).toBe(7));
+  expect(asked).toEqual(["ahead"]);
+  act(() => render(null, root));
+  answers.ahead = ready(8);
+  await show("ahead");
+  await waitFor(() => expect(shown().n).toBe(8));
 });
 
 test("an error has no data of before; Retry asks again", async () => {

@@ -155,15 +155,32 @@ test("a failure is told once and asked again only on demand", async () => {
   expect(asked).toHaveLength(2);
 });
 
-test("the overview is asked for once, and again after a failure", async () => {
-  const { asked, errors, loader } = setUp();
-  loader.overview([7], 1000, 1);
-  loader.overview([7], 1000, 1);
-  expect(asked.map((one) => one.rows)).toEqual(["7"]);
-  asked[0]?.fail(new Error("gone"));
+test("the overview is asked for once, after the rows in sight, and again after a failure", async () => {
+  const { asked, errors, loader, want } = setUp();
+  for (let call = 0; call < 2; call++) loader.overview([7], 1000, 1);
+  want(400_000, 100);
+  expect(asked.map((one) => one.rows)).toEqual(["1-2"]);
+  asked[0]?.answer("none");
+  await vi.advanceTimersByTimeAsync(10);
+  expect(asked.map((one) => one.rows)).toEqual(["1-2", "7"]);
+  asked[1]?.fail(new Error("gone"));
   await vi.advanceTimersByTimeAsync(10);
   loader.overview([7], 1000, 1);
-  expect([asked.length, errors.length]).toEqual([2, 1]);
+  want(400_000, 100);
+  await vi.advanceTimersByTimeAsync(100);
+  expect([asked.length, errors.length, loader.idle]).toEqual([3, 1, false]);
+  asked[2]?.answer("none");
+  await vi.advanceTimersByTimeAsync(10);
+  expect(loader.idle).toBe(true);
+});
+
+test("the overview is not asked for if the rows in sight hold it", async () => {
+  const { asked, loader, want } = setUp();
+  loader.overview([7], 1000, 1);
+  want(0, 1000, [7, 8]);
+  asked[0]?.answer("none");
+  await vi.advanceTimersByTimeAsync(100);
+  expect([asked.length, loader.idle]).toEqual([1, true]);
 });
 
 test("many moves in a row make few requests", async () => {

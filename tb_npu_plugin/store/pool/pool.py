@@ -20,12 +20,15 @@ from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem
 from tb_npu_plugin.store.pool.job import Job, Preview
 from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKilled, WorkerProcess, WorkerStopped
 from tb_npu_plugin.store.pool.watchdog import StopReason
-from tb_npu_plugin.store.stages import STAGES, Request, is_settled
+from tb_npu_plugin.store.stages import Request, is_settled
 
 logger = logging.getLogger(__name__)
 
-#: An idle worker process is ended after this, in seconds.
-IDLE = 20.0
+#: An idle worker process is ended after this, in seconds: one that has read, which holds memory, and one that has not.
+IDLE_USED, IDLE_NEW = 20.0, 1800.0
+#: A process for a job that no page shows starts this much later, in seconds, while a page waits for another job: loading
+#: its modules takes 0.4 s of the CPU that the page needs.
+YIELD = 1.0
 #: Number of attempts at a job whose worker is killed.
 TRIES = 2
 #: How long `close` waits for the pool's threads, in seconds.
@@ -57,7 +60,7 @@ class Pool:
         self._read_budget = budget
         self._budget = 0
         self._changed = threading.Condition()
-        #: Number of changes that a page shows: a state of a job or a preview; `wait` waits for more.
+        #: Number of jobs that ended and of previews; `wait` waits for more.
         self.changes = 0
         self._told = threading.Condition()
         self._queue: list[tuple[tuple[bool, int, int], int, Job]] = []
@@ -68,6 +71,8 @@ class Pool:
         self._threads: set[threading.Thread] = set()
         self._idle = 0
         self._processes: set[Process] = set()
+        #: Starts the processes that make way for a page; None: there are none.
+        self._yielding: threading.Timer | None = None
         self._closed = False
 
     def job(self, key: str) -> Job | None:
@@ -89,9 +94,9 @@ class Pool:
             self._told.wait_for(lambda: self.changes != seen, timeout)
 
     def start_ahead(self) -> None:
-        """Start worker processes before there is a job: one for each stage of a span."""
+        """Start a worker process before there is a job. One: more would take time from a browser that opens now."""
         with self._changed:
-            while len(self._threads) < min(self._size, len(STAGES)) and not self._closed:
+            if not self._threads and not self._closed:
                 self._add_thread()
 
     def submit(self, job: Job) -> Job:
@@ -103,13 +108,18 @@ class Pool:
                 if job.urgent and present.state == "waiting" and not present.urgent:
                     present.urgent = True
                     self._push(present)  # `_take_job` skips its older place in the queue
+                    self._start_thread()
                 return present
             if self._closed:
                 return job
             self._jobs[job.key] = job
             self._push(job)
-            self._start_thread()
-        self._tell()
+            if job.urgent or not self._is_watched():
+                self._start_thread()
+            elif self._yielding is None:
+                self._yielding = threading.Timer(YIELD, self._start_threads)
+                self._yielding.daemon = True
+                self._yielding.start()
         return job
 
     def cancel(self, key: str) -> Job | None:
@@ -140,6 +150,8 @@ class Pool:
         """Clear the queue, kill all worker processes and remove their unfinished output."""
         with self._changed:
             self._closed = True
+            if self._yielding is not None:
+                self._yielding.cancel()
             self._queue.clear()
             processes, threads = list(self._processes), list(self._threads)
             self._changed.notify_all()
@@ -163,6 +175,17 @@ class Pool:
         heapq.heappush(self._queue, (job.order(), next(self._sequence), job))
         self._changed.notify()
 
+    def _is_watched(self) -> bool:
+        """Whether a page waits for a job that is running or the next one."""
+        return any(job.urgent for job in (self._queue[0][2], *self._running))
+
+    def _start_threads(self) -> None:
+        """Start the threads that made way for a page."""
+        with self._changed:
+            self._yielding = None
+            for _ in range(self._size - len(self._threads)):
+                self._start_thread()
+
     def _start_thread(self) -> None:
         """Start a thread if the queue has more jobs than idle threads."""
         # A notified thread counts as idle until it wakes, so it may be counted for several jobs. A pool thread that
@@ -182,10 +205,10 @@ class Pool:
             self.changes += 1
             self._told.notify_all()
 
-    def _next_job(self) -> Job | None:
-        """The next job. Waits up to IDLE seconds; None then, and the thread ends."""
+    def _next_job(self, patience: float) -> Job | None:
+        """The next job. Waits up to `patience` seconds; None then, and the thread ends."""
         with self._changed:
-            limit = time.monotonic() + IDLE
+            limit = time.monotonic() + patience
             while not self._closed:
                 job = self._take_job()
                 if job is not None:
@@ -221,11 +244,9 @@ class Pool:
         process: Process | None = None
         with suppress(OSError):  # the first job tries again, and reports it
             process = self._start()  # it loads its modules while the thread looks for a job
-        while True:
-            job = self._next_job()
-            if job is None:
-                break
-            self._tell()
+        patience = IDLE_NEW
+        while (job := self._next_job(patience)) is not None:
+            patience = IDLE_USED
             for attempt in range(1, TRIES + 1):
                 try:
                     process = process or self._start()
@@ -241,6 +262,8 @@ class Pool:
                 break
             self._finish(job)
         self._close_process(process)
+        if patience == IDLE_USED:
+            self.start_ahead()
 
     def _read_without_skipped(self, process: Process, job: Job) -> Process:
         """Run a job; if the watchdog stops it at a file, repeat it without that file. Returns the last process."""

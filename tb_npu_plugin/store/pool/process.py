@@ -25,6 +25,8 @@ from tb_npu_plugin.store.stages import Request
 EXIT_TIMEOUT = 5.0
 #: How often a silent worker is checked for its deadline, in seconds.
 CHECK_INTERVAL = 1.0
+#: Added to the niceness of this process: the server and the browser come first.
+NICENESS = 5
 
 
 class RequestFailed(Exception):
@@ -76,6 +78,8 @@ class WorkerProcess:
             env={**os.environ, "PYTHONPATH": path},
             encoding="utf-8",
         )
+        with suppress(OSError):  # not by itself: loading its modules takes longer than a browser should wait
+            os.setpriority(os.PRIO_PROCESS, self._child.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
         self._deadline = math.inf  # of a killed process, by time.monotonic
 
     def run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

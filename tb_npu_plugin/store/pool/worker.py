@@ -97,8 +97,6 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A terminal sends ^C to all processes of the server. This one exits at the end of its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with suppress(OSError):
-        os.nice(5)  # lower priority than the server
 
     def send(message: dict[str, Any]) -> None:
         protocol.write(json.dumps(message) + "\n")

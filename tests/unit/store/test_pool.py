@@ -200,12 +200,22 @@ def test_closing_ends_workers_and_drops_waiting_jobs(make: Any, seen: list[Job],
 
 
 def test_idle_worker_is_ended_and_replaced(make: Any, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool_module, "IDLE", 0.05)
-    pool = make()
+    """One that has read holds memory. The new one is ready before a job needs it."""
+    monkeypatch.setattr(pool_module, "IDLE_USED", 0.05)
+    pool = make(size=1)
     pool.submit(job("good"))
     assert until(lambda: bool(workers.made) and workers.made[0].ended.is_set())
+    assert until(lambda: len(workers.made) == 2)
     pool.submit(job("another"))
-    assert until(lambda: len(workers.done) == 2)
+    assert until(lambda: len(workers.done) == 2) and not workers.made[1].ended.is_set()
+
+
+def test_a_worker_without_a_job_is_ended(make: Any, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "IDLE_NEW", 0.05)
+    pool = make(size=1)
+    pool.start_ahead()
+    assert until(lambda: bool(workers.made) and workers.made[0].ended.is_set())
+    assert until(lambda: not pool._threads) and len(workers.made) == 1
 
 
 def test_worker_that_cannot_be_started_is_reported(tmp_path: Path, seen: list[Job]) -> None:
@@ -257,7 +267,7 @@ def test_large_job_runs_alone_before_small_ones(make: Any, seen: list[Job], work
 
 def test_cancelled_job_makes_room(make: Any, workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     """The threads that waited with it have ended: others are started."""
-    monkeypatch.setattr(pool_module, "IDLE", 0.01)
+    monkeypatch.setattr(pool_module, "IDLE_NEW", 0.01)
     pool = make(size=4, megabytes=500)
     pool.submit(job("wait"))
     assert until(lambda: workers.begun == ["wait"])
@@ -344,31 +354,40 @@ def test_budget_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert memory_budget(root) == 2 << 30
 
 
-def test_each_change_that_a_page_shows_is_told(make: Any, workers: Workers) -> None:
+def test_the_end_of_a_job_is_told(make: Any, workers: Workers) -> None:
     pool = make()
     pool.submit(job("wait"))
     assert until(lambda: workers.begun == ["wait"])
-    assert pool.changes == 2  # queued, begun
-    pool.wait(1, 60)  # told already
-    pool.wait(2, 0.01)
-    assert pool.changes == 2
+    pool.wait(0, 0.01)
+    assert pool.changes == 0
     threading.Timer(0.01, workers.let, ("wait",)).start()
-    pool.wait(2, 60)
-    assert pool.changes == 3
+    pool.wait(0, 60)
+    assert pool.changes == 1
+    pool.wait(0, 60)  # told already
 
 
-def test_processes_that_are_started_ahead_serve_the_first_jobs(make: Any, seen: list[Job], workers: Workers) -> None:
+def test_a_process_that_is_started_ahead_serves_the_first_job(make: Any, seen: list[Job], workers: Workers) -> None:
     pool = make(size=3)
     pool.start_ahead()
     pool.start_ahead()
-    assert until(lambda: pool._idle == 2)
-    for name in ("good", "better"):
-        pool.submit(job(name))
-    assert until(lambda: len(seen) == 2)
+    assert until(lambda: pool._idle == 1)
+    pool.submit(job("good"))
+    assert until(lambda: len(seen) == 1)
     pool.start_ahead()
     pool.close()
     pool.start_ahead()
-    assert len(workers.made) == 2
+    assert len(workers.made) == 1
+
+
+def test_a_job_in_the_background_starts_no_process_while_a_page_waits(make: Any, workers: Workers) -> None:
+    pool = make(size=2)
+    pool.submit(job("wait", urgent=True))
+    pool.submit(job("background"))
+    assert until(lambda: workers.begun == ["wait"])
+    assert len(workers.made) == 1
+    assert until(lambda: workers.begun == ["wait", "background"])
+    pool.submit(job("wait too", urgent=True))
+    workers.let("wait", "wait too")
 
 
 def test_a_preview_is_told(tmp_path: Path, make: Any, workers: Workers) -> None:
