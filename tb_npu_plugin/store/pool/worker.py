@@ -35,11 +35,13 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
+from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 from tb_npu_plugin.store.tables.short import write_short
 from tb_npu_plugin.store.timeline.build import build_timeline
+from tb_npu_plugin.store.timeline.layout import load_packing
 from tb_npu_plugin.store.timeline.open import Timeline
 
 if TYPE_CHECKING:
@@ -90,6 +92,15 @@ class Progress:
         self._send_message({"file": self._file, "bytes": self._done})
 
 
+def load_ahead() -> None:
+    """Load what the first trace would load: the scanner, the packing and what numpy.unique needs."""
+    import numpy.ma  # noqa: F401
+
+    with suppress(BadSetting, ImportError):  # the request reports it
+        check_settings()
+        load_packing()
+
+
 def main() -> None:
     """Serve requests until stdin ends."""
     # Redirect stdout to stderr: printed text must not mix with the protocol.
@@ -97,6 +108,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A terminal sends ^C to all processes of the server. This one exits at the end of its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    load_ahead()
 
     def send(message: dict[str, Any]) -> None:
         protocol.write(json.dumps(message) + "\n")
