@@ -26,7 +26,7 @@ EXIT_TIMEOUT = 5.0
 #: How often a silent worker is checked for its deadline, in seconds.
 CHECK_INTERVAL = 1.0
 #: Added to the niceness of this process: the server and the browser come first.
-NICENESS = 5
+NICENESS = 10
 
 
 class RequestFailed(Exception):
