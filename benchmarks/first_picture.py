@@ -37,7 +37,7 @@ PAUSE_S = 3.0
 #: MB of the trace of the page that is opened at once.
 AT_ONCE = 100
 #: The plugin's share / what TensorBoard's page takes before.
-SHARE = 0.55
+SHARE = 0.45
 #: In every frame of the page: `firstSlices`, the ms from the page's navigation to the first rows of bars that are drawn
 #: with a slice. Slices are coloured; everything else in that picture is nearly grey. Each 13th pixel is looked at: all of
 #: them would take 30 ms of the page's time.
