@@ -31,7 +31,7 @@ ROWS, QUICK_ROWS = 5_000_000, 200_000
 #: Kernels need no trace; the baseline reads so many rows of the file and is taken in proportion.
 BASELINE_ROWS = 500_000
 FIRST_MS, DEEP_MS, GROUP_MS, SERVER_GB = 110.0, 180.0, 20.0, 1.5
-INGEST_CPU, INGEST_SHARE, CACHE_SHARE = 2.5, 0.45, 0.32
+INGEST_CPU, INGEST_SHARE, CACHE_SHARE = 2.4, 0.45, 0.25
 ROUNDS = 5
 PREFIX = "data/plugin/npu_profiler/api/"
 

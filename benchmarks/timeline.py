@@ -128,9 +128,12 @@ def bars_of(found: dict[str, Any]) -> list[Bar]:
     untimed = "" if size >= 0.99 * TIMED_FROM else f"not judged below {TIMED_FROM} MB"
     out = []
     if found["load"]:
-        for name, ours, base in (("start to usable", "seconds", "load"), ("CPU of the worker", "cpu", "load_cpu")):
+        for name, ours, base, limit in (
+            ("start to usable", "seconds", "load", 0.2),
+            ("CPU of the worker", "cpu", "load_cpu", 0.28),
+        ):
             ratio = Bar.of_times(
-                f"{name} / json.load", found[ours], found[base], 0.28, "json.load", data=data, unjudged=untimed
+                f"{name} / json.load", found[ours], found[base], limit, "json.load", data=data, unjudged=untimed
             )
             out.append(ratio)
     memory, cache, reopen = found["memory"] / size, found["cache"] / size, found["reopen"]
