@@ -48,21 +48,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--docs", action="store_true", help="write the screenshots into docs/img")
 
 
-def real_data() -> Path | None:
-    """Folder with the profiles recorded on real NPUs; None where it is absent."""
-    folder = Path(os.environ.get("NPU_REAL_DATA", ROOT.parent / "shared" / "real-data"))
-    return folder if (folder / "ascend_pt_text_level1").is_dir() else None
-
-
-@pytest.fixture(scope="session")
-def real_text_run() -> Path:
-    """The run ascend_pt_text_level1 (two ranks of an AlexNet on 910B); skips where it is absent."""
-    folder = real_data()
-    if folder is None:
-        pytest.skip("no real data: set NPU_REAL_DATA to the folder that holds ascend_pt_text_level1")
-    return folder / "ascend_pt_text_level1"
-
-
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reads or fills the user's cache, but for the simulated NPU, which takes half a minute to build; within one

@@ -15,7 +15,8 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.tables import Table
 from tests.oracle.raw import FULL
 from tests.support.fixtures import FIXTURES
-from tests.support.span import REAL_DATA, tables_of_trace
+from tests.support.real_data import REAL_DATA
+from tests.support.span import tables_of_trace
 
 Event = dict[str, Any]
 WRITTEN = sorted(path for path in (FIXTURES / "results").glob("kineto_*/*") if path.is_file())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
@@ -19,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.real_data import REAL_DATA, marks_of, skip_without
+
 ROOT = Path(__file__).resolve().parents[2]
-REAL_RUN = Path(os.environ.get("NPU_REAL_DATA") or ROOT.parent / "shared" / "real-data") / "ascend_pt_text_level1"
+REAL_RUN = REAL_DATA / "ascend_pt_text_level1"
 COMMUNICATION = ("HCCL", "COMMUNICATION")
 FULL = pytest.mark.full
 Row = dict[str, str]
@@ -167,9 +168,7 @@ class Raw:
 @cache
 def raw(folder: Path) -> Raw:
     """One folder, read once in a test run; skips where it is real data that is absent."""
-    if not folder.is_dir():
-        pytest.skip(f"no real data at {folder}: set NPU_REAL_DATA to the folder that holds ascend_pt_text_level1")
-    return Raw(folder)
+    return Raw(skip_without(folder))
 
 
 #: Fixtures whose first rank every commit tests: each spelling and each set of files once. The others are `full`.
@@ -186,4 +185,7 @@ def every_result(*needs: str) -> list[Any]:
     assert found, f"no fixture has {needs}"
     found |= {REAL_RUN / f"rank{rank}_ascend_pt": f"real/rank{rank}" for rank in (0, 1)}
     quick.add(REAL_RUN / "rank1_ascend_pt")
-    return [pytest.param(path, id=name, marks=() if path in quick else FULL) for path, name in found.items()]
+    return [
+        pytest.param(path, id=name, marks=(*marks_of(path), *(() if path in quick else (FULL,))))
+        for path, name in found.items()
+    ]

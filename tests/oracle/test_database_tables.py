@@ -18,8 +18,8 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Table
-from tests.conftest import real_data
 from tests.support.invariants import query
+from tests.support.real_data import recording
 
 #: us, step 50: Computing, not overlapped, Overlapped, Communication, Free, Stage, Preparing.
 STEPS = {
@@ -38,10 +38,7 @@ def rank(request: pytest.FixtureRequest) -> int:
 
 @pytest.fixture
 def folder(rank: int) -> Path:
-    data = real_data()
-    if data is None:
-        pytest.skip("no real database export: set NPU_REAL_DATA to the folder that holds ascend_pt_db_level1")
-    return data / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt"
+    return recording("ascend_pt_db_level1") / f"rank{rank}_ascend_pt"
 
 
 @cache

@@ -21,7 +21,8 @@ from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tests.oracle.raw import REAL_RUN, Event, Raw, every_result, ns, raw, us
 from tests.oracle.timelines import timeline
-from tests.support.span import REAL_DATA, found_spans
+from tests.support.real_data import recording
+from tests.support.span import found_spans
 
 FOLDERS = every_result("trace_view.json", "step_trace_time.csv", "kernel_details.csv")
 #: Causes on the host in the order of their priority: process or name.
@@ -195,9 +196,7 @@ def test_a_recorded_run_is_host_bound(rank: int) -> None:
 
 @pytest.mark.parametrize("rank", (0, 1))
 def test_gaps_of_a_recorded_database_sum_to_free(rank: int, tmp_path: Path) -> None:
-    folder = REAL_DATA / "ascend_pt_db_level1" / f"rank{rank}_ascend_pt"
-    if not folder.is_dir():
-        pytest.skip("no real database export: set NPU_REAL_DATA to the folder that holds ascend_pt_db_level1")
+    folder = recording("ascend_pt_db_level1") / f"rank{rank}_ascend_pt"
     output = folder / "ASCEND_PROFILER_OUTPUT"
     path, log = output / f"ascend_pytorch_profiler_{rank}.db", ProblemLog()
     build_timeline(path, tmp_path, log, lambda _: None, None, scan_database)

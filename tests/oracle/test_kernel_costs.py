@@ -11,6 +11,7 @@ from tb_npu_plugin.capture.simulation.chips import CHIPS
 from tb_npu_plugin.capture.simulation.launch import launch
 from tb_npu_plugin.capture.simulation.rules import Rule
 from tb_npu_plugin.capture.simulation.work import TYPES, Tensor, Tensors
+from tests.support.real_data import recording
 
 #: CANN's names of element types -> PyTorch's. Those that PyTorch lacks have the size of another.
 NAMES = {name: kind for kind, (name, _) in reversed(TYPES.items())} | {"UINT16": "c10::Half", "UINT64": "long int"}
@@ -54,9 +55,9 @@ def ratios(folder: Path) -> tuple[dict[str, list[float]], float]:
     return by_type, model / real
 
 
-def test_kernels_take_as_long_as_real_ones(real_text_run: Path) -> None:
+def test_kernels_take_as_long_as_real_ones() -> None:
     """Median by type: matrix units within 0.8 to 1.25, vector units 0.6 to 1.6; all together 0.85 to 1.15."""
-    by_type, whole = ratios(real_text_run)
+    by_type, whole = ratios(recording("ascend_pt_text_level1"))
     print(
         f"all {whole:.2f}",
         *(

@@ -16,8 +16,8 @@ from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.distributed import VIEW as DISTRIBUTED
 from tb_npu_plugin.views.overview import VIEW as OVERVIEW
 from tb_npu_plugin.views.step_trace import VIEW as STEP_TRACE
-from tests.conftest import real_data
 from tests.support.fixtures import FIXTURES
+from tests.support.real_data import recording
 from tests.support.span import TestSpan, found_spans
 
 RANKS = range(4)
@@ -26,10 +26,7 @@ STAGES = {1: (0, 1), 2: (2, 3)}
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    root = real_data()
-    found = None if root is None else root / "mindinsight_cluster"
-    if found is None or not found.is_dir():
-        pytest.skip("no recorded MindInsight results: set NPU_REAL_DATA")
+    found = recording("mindinsight_cluster")
     csv.field_size_limit(1 << 24)
     return found / "profiler"
 

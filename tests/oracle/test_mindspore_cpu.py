@@ -14,16 +14,13 @@ from tb_npu_plugin.analysis.data_pipeline import analyse_pipeline
 from tb_npu_plugin.analysis.operators.statistics import by_name
 from tb_npu_plugin.views.base import ViewInput
 from tb_npu_plugin.views.distributed import VIEW as DISTRIBUTED
-from tests.conftest import real_data
+from tests.support.real_data import recording
 from tests.support.span import found_spans
 
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    root = real_data()
-    if root is None or not (root / "mindspore_cpu").is_dir():
-        pytest.skip("no recorded results of MindSpore's CPU build: set NPU_REAL_DATA")
-    return root / "mindspore_cpu"
+    return recording("mindspore_cpu")
 
 
 def test_each_recording_opens(folder: Path) -> None:

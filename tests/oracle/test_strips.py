@@ -9,7 +9,8 @@ import pytest
 
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tests.http.conftest import serving
-from tests.support.span import REAL_DATA, found_spans
+from tests.support.real_data import recording
+from tests.support.span import found_spans
 from tests.support.trace import decode
 from tests.unit.discovery.test_watch import until
 
@@ -28,9 +29,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_strips_sum_to_the_recorded_step_and_clocks_agree(name: str, tmp_path: Path) -> None:
-    logdir = REAL_DATA / name
-    if not logdir.exists():
-        pytest.skip("recorded data are not here")
+    logdir = recording(name)
     with serving(tmp_path, str(logdir)) as browser:
         first, second = browser.spans()
         (run,) = browser.json("/api/catalog")["runs"]
@@ -55,7 +54,5 @@ def test_strips_sum_to_the_recorded_step_and_clocks_agree(name: str, tmp_path: P
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_clocks_of_tables_alone_agree_with_those_of_the_traces(name: str) -> None:
-    if not (REAL_DATA / name).exists():
-        pytest.skip("recorded data are not here")
-    clock = RunCommunication(found_spans(REAL_DATA / name)).clocks[1]
+    clock = RunCommunication(found_spans(recording(name))).clocks[1]
     assert abs(clock.offset - EXPECTED[name]["offset"]) <= 10  # type: ignore[operator]

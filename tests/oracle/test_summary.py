@@ -13,8 +13,8 @@ import pytest
 from tensorboard.compat.proto import graph_pb2
 
 from tb_npu_plugin.summary.mirror import Report, update
-from tests.conftest import real_data
 from tests.programs import python_of
+from tests.support.real_data import recording
 from tests.support.summary_files import fields, records
 from tests.unit.summary.shown import Shown, shown
 
@@ -68,10 +68,7 @@ def check_shown(file: Path, run: Path) -> Shown:
 
 @pytest.mark.parametrize(("run", "operators", "tags"), [("collector", 41, 8), ("record", 0, 3)])
 def test_recorded_values_are_shown(run: str, operators: int, tags: int, tmp_path: Path) -> None:
-    folder = real_data()
-    if folder is None or not (folder / "mindspore_cpu").is_dir():
-        pytest.skip("no recordings of MindSpore: set NPU_REAL_DATA")
-    source = folder / "mindspore_cpu" / "summary"
+    source = recording("mindspore_cpu") / "summary"
     report = update(source, tmp_path)
     assert report is not None and report.problems == []
     (file,) = (source / run).glob("*_MS")

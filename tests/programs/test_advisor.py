@@ -19,7 +19,7 @@ import pytest
 import tb_npu_plugin.api as npu
 from tests.conftest import FIXTURES
 from tests.programs import python_of
-from tests.support.span import REAL_DATA
+from tests.support.real_data import REAL_DATA, skip_without
 
 pytestmark = pytest.mark.full
 NAMESPACE = {"x": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
@@ -85,9 +85,7 @@ def costs(found: dict[str, Any]) -> dict[str, float]:
 
 
 def needs(name: str) -> Path:
-    if not DATA[name].is_dir():
-        pytest.skip("no real data: set NPU_REAL_DATA")
-    return DATA[name]
+    return skip_without(DATA[name])
 
 
 def test_slow_rank_of_the_demo(workbooks: dict[str, Sheets], ours: dict[str, dict[str, Any]]) -> None:

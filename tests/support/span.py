@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,8 +12,6 @@ from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
 from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
-
-REAL_DATA = Path(os.environ.get("NPU_REAL_DATA") or Path(__file__).parents[3] / "shared" / "real-data")
 
 
 @dataclass

@@ -34,7 +34,8 @@ from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.metrics import metric_column
 from tests.support.mock import written
-from tests.support.span import REAL_DATA, TestSpan, found_spans, table_of
+from tests.support.real_data import recording
+from tests.support.span import TestSpan, found_spans, table_of
 
 US, MS, MIB = 1_000, 1_000_000, 1 << 20
 Kernel = dict[str, Any]
@@ -320,10 +321,7 @@ def test_faults_are_found(fault: str, rule: str) -> None:
 
 
 def test_recorded_runs_convert_formats_and_do_not_fuse_their_optimizer() -> None:
-    folder = REAL_DATA / "ascend_pt_text_level1"
-    if not folder.exists():
-        pytest.skip("no recorded data")
-    run = RunData(found_spans(folder))
+    run = RunData(found_spans(recording("ascend_pt_text_level1")))
     (conversions,), (fused,) = format_conversions.find(run), optimizer.find(run)
     assert "57 × TransData 1.42 ms" in conversions.message and conversions.confidence.ranks == 2
     assert [str(text) for text in fused.fix] == ["Use `torch_npu.optim.NpuFusedSGD`."]

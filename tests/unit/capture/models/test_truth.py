@@ -20,7 +20,8 @@ from tb_npu_plugin.store.library import Library
 from tests.oracle.raw import FULL, Raw
 from tests.oracle.shown import show
 from tests.support.mock import rank_folder, run, written
-from tests.support.span import REAL_DATA, found_spans
+from tests.support.real_data import recording
+from tests.support.span import found_spans
 from tests.unit.store.results import settle
 
 PLAIN = Options(memory=False, stack=False, gc_threshold=0.0)
@@ -270,9 +271,6 @@ def test_the_waits_of_others_name_a_rank_that_was_not_recorded(
 @pytest.mark.parametrize(("form", "peer", "total"), [("text", 5, 101_640_000), ("db", 6, 97_590_000)])
 def test_two_of_eight_real_ranks_name_the_late_one(tmp_path: Path, form: str, peer: int, total: int) -> None:
     """docs/facts/analysis.md, Waiting for peers: at rank 0, in all."""
-    logs = REAL_DATA / f"ascend_pt_{form}_level1"
-    if not logs.is_dir():
-        pytest.skip(f"real data not found at {REAL_DATA} (set NPU_REAL_DATA)")
-    found = late_peers(logs, tmp_path)
+    found = late_peers(recording(f"ascend_pt_{form}_level1"), tmp_path)
     assert {one["peer_rank"] for one in found} == {peer}
     assert sum(one["total"] for one in found if one["rank"] == 0) == pytest.approx(total, abs=5_000)
