@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 
+NO_PANDAS = (
+    "data frames need pandas, which is not installed: pip install 'tb-npu-plugin[notebook]', or pip install 'pandas<3' to keep "
+    "a numpy below 2"
+)
 #: Seconds between looks at the progress.
 _POLL = 0.05
 
@@ -151,7 +155,10 @@ def open(path: str | Path) -> Captures:
 
 def frame(table: Table) -> pd.DataFrame:
     """A table as a data frame."""
-    import pandas as pd
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(NO_PANDAS) from error
 
     columns: dict[str, object] = {}
     for column in table.columns:

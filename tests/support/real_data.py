@@ -27,7 +27,7 @@ def is_absent(path: Path) -> bool:
     return path.is_relative_to(REAL_DATA) and not path.exists()
 
 
-def recorded(name: str) -> Path:
+def recording(name: str) -> Path:
     """A folder or file of REAL_DATA; skips the test if it is absent."""
     return skip_without(REAL_DATA / name)
 
