@@ -153,18 +153,24 @@ def fragmentation(records: Table) -> float | None:
 
 
 def live_at(allocations: Table, moment: int) -> Table:
-    """Allocations that are live at a time, in ns since the epoch: allocated at or before it (or before the capture) and
-    released after it or never. If only the release of the block is known, that counts. Rows of a negative size are
-    releases."""
+    """Allocations that are live at a time, in ns since the epoch: allocated at or before it (or before the capture), and
+    ended after it or never. Rows of a negative size are releases."""
     return live_within(allocations, moment, moment + 1)
 
 
 def live_within(allocations: Table, start: int, end: int) -> Table:
     """Allocations that are live at some time in [start, end), see `live_at`."""
-    released = allocations.ints("release_ns")
-    released = np.where(known(released), released, allocations.ints("active_release_ns"))
-    held = (allocations.ints("alloc_ns") < end) & (~known(released) | (released > start))
+    ended = _end_of_blocks(allocations)
+    held = (allocations.ints("alloc_ns") < end) & (~known(ended) | (ended > start))
     return allocations.take(held & (allocations.ints("size_bytes") >= 0))
+
+
+def _end_of_blocks(allocations: Table) -> IntArray:
+    """When each block ends: the earlier of its release and its active release, where the allocator's total falls; the other
+    one changes no total. NULL_INT if both are unknown. Source: docs/facts/ascend_pt.md, operator_memory.csv."""
+    release, active = (allocations.ints(key) for key in ("release_ns", "active_release_ns"))
+    both = known(release) & known(active)
+    return np.where(both, np.minimum(release, active), np.maximum(release, active))  # unknown is the smallest integer
 
 
 def modules(samples: Table) -> Table:

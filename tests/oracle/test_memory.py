@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.oracle.raw import every_result, ns, raw, us, whole
+from tests.oracle.raw import REAL_RUN, Row, every_result, ns, raw, us, whole
 from tests.oracle.shown import show
+from tests.support.real_data import REAL_DATA, marks_of
 
 SERIES = {"allocated": "Total Allocated(MB)", "reserved": "Total Reserved(MB)", "active": "Total Active(MB)"}
 MB = 1 << 20
+#: Bytes by which the rounding of MB and KB in the files may differ.
+SLACK = 16 << 10
 
 
 @pytest.mark.parametrize("folder", every_result("memory_record.csv"))
@@ -60,7 +64,7 @@ def test_allocations_and_live_blocks(folder: Path) -> None:
     for key, (header, unit) in ALLOCATIONS.items():
         expected = [whole(row.get(header), unit) for row in rows]
         assert [row.get(key) for row in shown.tables["allocations"]] == expected, key
-    blocks = [(row["Name"], ns(row["Allocation Time(us)"]), us(row["Release Time(us)"])) for row in rows]
+    blocks = [(row["Name"], ns(row["Allocation Time(us)"]), end_of(row)) for row in rows]
     moments = sorted(start for _, start, _ in blocks)
     release = next(end for *_, end in blocks if end is not None)
     for at in (moments[0], moments[len(moments) // 2], moments[-1], release, release - 1):
@@ -72,6 +76,40 @@ def test_allocations_and_live_blocks(folder: Path) -> None:
             held = show("memory", folder, within=f"{begin},{stop}").tables["allocations"]
             expected_held = [(name, at) for name, at, end in blocks if at < stop and (end is None or end > begin)]
             assert sorted((row["name"], row["alloc_ns"]) for row in held) == sorted(expected_held)
+
+
+def end_of(row: Row) -> int | None:
+    """When the allocated memory falls: the earlier of both releases."""
+    ends = [us(row.get(name)) for name in ("Release Time(us)", "Active Release Time(us)")]
+    return min((end for end in ends if end is not None), default=None)
+
+
+RECORDED = [
+    REAL_RUN / "rank0_ascend_pt",
+    *(REAL_DATA / f"ascend_pt_llm_4ranks/rank_{rank}_ascend_pt" for rank in (0, 2)),
+]
+
+
+@pytest.mark.parametrize("folder", [pytest.param(path, marks=marks_of(path), id=path.name) for path in RECORDED])
+def test_what_is_not_live_was_allocated_before_the_capture_and_only_falls(folder: Path) -> None:
+    """Total Allocated of the caching allocator minus the live blocks, but for the rounding of KB and MB."""
+    blocks = [row for row in raw(folder).csv("operator_memory.csv") if not row["Name"].startswith("cann::")]
+    changes = Counter[int]()
+    for row in blocks:
+        size, start, end = whole(row["Size(KB)"], 1024) or 0, ns(row["Allocation Time(us)"]), end_of(row)
+        if size > 0:
+            changes[start] += size
+        if end is not None and size > 0:
+            changes[end] -= size
+    records = [row for row in raw(folder).csv("memory_record.csv") if row["Component"] == "PTA"]
+    totals = {ns(row["Timestamp(us)"]): whole(row["Total Allocated(MB)"], MB) or 0 for row in records}
+    assert changes.keys() <= totals.keys()
+    live, before = 0, float("inf")
+    for at in sorted({*totals, *changes}):
+        live += changes[at]
+        rest = totals.get(at, live + before) - live
+        assert -SLACK <= rest <= before + SLACK, at
+        before = min(before, rest)
 
 
 @pytest.mark.parametrize("folder", every_result("npu_module_mem.csv"))

@@ -50,7 +50,7 @@ def test_fragmentation_when_the_allocators_held_most() -> None:
     assert memory.fragmentation(records(record(1, None, 100, "APP"))) is None
 
 
-@pytest.mark.parametrize(("moment", "live"), [(4, []), (5, ["a", "b", "c"]), (9, ["a", "b", "c"]), (10, ["b"])])
+@pytest.mark.parametrize(("moment", "live"), [(4, []), (5, ["a", "b", "c", "d"]), (9, ["a", "b", "c"]), (10, ["b"])])
 def test_live_at(moment: int, live: list[str]) -> None:
     table = table_of(
         "op_memory",
@@ -58,6 +58,7 @@ def test_live_at(moment: int, live: list[str]) -> None:
             {"name": "a", "size_bytes": 1, "alloc_ns": 5, "release_ns": 10, "active_release_ns": 20},
             {"name": "b", "size_bytes": 1, "alloc_ns": 5, "release_ns": None},
             {"name": "c", "size_bytes": 1, "alloc_ns": 5, "release_ns": None, "active_release_ns": 10},
+            {"name": "d", "size_bytes": 1, "alloc_ns": 5, "release_ns": 10, "active_release_ns": 9},
         ],
     )
     assert memory.live_at(table, moment).text("name").tolist() == live
