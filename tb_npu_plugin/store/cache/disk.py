@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import math
 import os
 import shutil
@@ -28,6 +27,7 @@ from typing import Any
 
 import tb_npu_plugin
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
 from tb_npu_plugin.store.cache.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
@@ -39,6 +39,7 @@ _PARTS = (
     "texts.py",
     "tables.py",
     "messages.py",
+    "printable.py",
     "problems.py",
     "model.py",
     "schema",
@@ -92,7 +93,7 @@ def reader_sources(root: Path) -> list[Path]:
     return found
 
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 META = "meta.json"
 #: Leftovers of interrupted builds are removed after this, in seconds.

@@ -29,6 +29,7 @@ from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.printable import printable_lines
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -316,7 +317,7 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
     except (MemoryError, BadSetting):
         raise
     except Exception as error:  # a defect of this plugin must not stop the other files; the log has the traceback
-        traceback.print_exc()
+        print(printable_lines(traceback.format_exc()), file=sys.stderr)
         found = f"{type(error).__name__}: {error}"[:200]
         log.add(_unreadable("reader_defect", relative, found, Message("action.report_log")))
     return False
