@@ -5,10 +5,17 @@ from __future__ import annotations
 
 import errno
 import os
+import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from tb_npu_plugin.errors import Refused
 from tb_npu_plugin.messages import Message
 
+#: Seconds that `persist` goes on, and waits between two tries.
+PERSISTENCE = 2.0
+_PAUSE = 0.05
+T = TypeVar("T")
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 _REFUSED = _EXHAUSTED | {
     *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
@@ -44,9 +51,21 @@ def raise_if_refused(error: BaseException) -> None:
         raise refusal from error
 
 
+def persist(action: Callable[[], T]) -> T:
+    """Do something, again for PERSISTENCE seconds while the machine refuses it: others may give back what it needs."""
+    deadline = time.monotonic() + PERSISTENCE
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            if as_refused(error) is None or time.monotonic() >= deadline:
+                raise
+        time.sleep(_PAUSE)
+
+
 def is_exhausted(error: BaseException) -> bool:
-    """Whether descriptors or memory ran out."""
-    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _EXHAUSTED)
+    """Whether descriptors or memory ran out, for this process or a worker that says so."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) in _EXHAUSTED
 
 
 def raise_if_exhausted(error: BaseException) -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from tb_npu_plugin.descriptors import descriptor_limit
 from tb_npu_plugin.errors import Refused
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.refusal import as_refused
+from tb_npu_plugin.refusal import persist
 
 #: Descriptors of the rest of the process: TensorBoard, connections that wait, workers, DuckDB files that stay open.
 RESERVED = 128
 #: Descriptors that one request has open at once, at most: the trace, a table, files of derived rows, DuckDB's spill file.
 PER_REQUEST = 4
-#: How long a request waits to be let in, and tries again what the machine refuses, in seconds.
+#: How long a request waits to be let in, in seconds.
 MAX_WAIT = 30.0
-MAX_RETRY = 2.0
-_PAUSE = 0.05
 T = TypeVar("T")
 
 
@@ -36,25 +33,10 @@ class Admission:
         return Admission(descriptor_limit())
 
     def run(self, answer: Callable[[], T]) -> T:
-        """The answer. Raises Refused if the machine does not give what it needs."""
+        """The answer; what the machine refuses is tried again for a while. Raises Refused if the others take too long."""
         if not self._free.acquire(timeout=MAX_WAIT):
             raise Refused(Message("error.busy"), Message("hint.refused"))
         try:
-            return _persist(answer)
+            return persist(answer)
         finally:
             self._free.release()
-
-
-def _persist(answer: Callable[[], T]) -> T:
-    """Try again what the machine refuses: other requests, or programs, may give it back."""
-    deadline = time.monotonic() + MAX_RETRY
-    while True:
-        try:
-            return answer()
-        except Exception as error:
-            refusal = as_refused(error)
-            if refusal is None:
-                raise
-            if time.monotonic() >= deadline:
-                raise refusal from error
-        time.sleep(_PAUSE)

@@ -17,6 +17,7 @@ from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError, Refused
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import Message, messages_of
 from tb_npu_plugin.printable import package_logger
+from tb_npu_plugin.refusal import as_refused
 from tb_npu_plugin.views.base import ErrorJson
 
 logger = package_logger(__name__)
@@ -80,6 +81,7 @@ class _TypedResponse(Response):
 
 def error(request: Request, problem: Exception) -> Response:
     """ErrorJson. An error that is not a NpuPluginError is a defect of this plugin and is logged."""
+    problem = as_refused(problem) or problem
     if isinstance(problem, NpuPluginError):
         body = _body(problem.code, problem.message, problem.hint)
         response = json(request, body, problem.status if problem.status >= 400 else 500)

@@ -1,4 +1,4 @@
-"""Temporary caches. One is removed when its process ends, or by a later process if that one was killed."""
+"""Temporary folders of this process. They are removed when it ends, or by a later process if it was killed."""
 
 from __future__ import annotations
 
@@ -7,50 +7,42 @@ import os
 import shutil
 import stat
 import tempfile
-import time
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
+from tb_npu_plugin.store.cache.liveness import hold, is_abandoned
+
 _PREFIX = "tb-npu-plugin-"
-#: A file in each temporary cache. Its process keeps it locked; the system unlocks it when the process ends.
+#: A file in each temporary folder, locked by its process.
 _LOCK = "process.lock"
 
 
 def temporary_root() -> Path:
-    """A new cache folder, removed when this process ends. Raises OSError."""
+    """A new folder, removed when this process ends. Raises OSError."""
     root = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    hold(root / _LOCK, temporary_root)
     atexit.register(shutil.rmtree, root, ignore_errors=True)
-    file = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)  # open until the process ends
-    _lock(file)
     return root
 
 
-def remove_abandoned(least_age: float) -> None:
-    """Remove the temporary caches of this user whose process was killed. least_age: seconds since their creation."""
+def scratch() -> Path:
+    """The temporary folder for files that are removed at once. Raises OSError."""
+    if not _scratch().is_dir():  # a program that tidies up removed it
+        _scratch.cache_clear()
+    return _scratch()
+
+
+@lru_cache(maxsize=1)
+def _scratch() -> Path:
+    return temporary_root()
+
+
+def remove_abandoned() -> None:
+    """Remove the temporary folders of this user whose process was killed."""
     with suppress(OSError):  # there may be no temporary folder
         for root in list(Path(tempfile.gettempdir()).glob(f"{_PREFIX}*")):
-            _remove_if_abandoned(root, least_age)
-
-
-def _remove_if_abandoned(root: Path, least_age: float) -> None:
-    with suppress(OSError):
-        found = root.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or time.time() - found.st_mtime < least_age:
-            return
-        file = os.open(root / _LOCK, os.O_RDWR)  # FileNotFoundError: not a temporary cache
-        try:
-            if _lock(file):
-                shutil.rmtree(root, ignore_errors=True)
-        finally:
-            os.close(file)
-
-
-def _lock(file: int) -> bool:
-    """Lock an open file. False if another process has locked it, or if the system cannot lock files."""
-    try:
-        import fcntl  # does not exist on every system
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
+            with suppress(OSError):
+                found = root.lstat()
+                if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and is_abandoned(root / _LOCK):
+                    shutil.rmtree(root, ignore_errors=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
+from tb_npu_plugin.refusal import is_exhausted, persist
 from tb_npu_plugin.store.cache.disk import RETRY_AFTER, Cache
 from tb_npu_plugin.store.pool.budget import memory_budget, needed_memory, unpacked_bytes
 from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem_of_failure
@@ -289,11 +290,12 @@ class Pool:
             return True
 
     def _try_again(self, job: Job, error: Exception, attempt: int) -> bool:
-        """Restart a job whose worker was killed, or whose disk was full while another disk has room.
+        """Restart a job whose worker was killed, that lacked descriptors, or whose disk was full while another has room.
 
         Returns False after TRIES attempts, and for a job that was cancelled or that the watchdog stopped.
         """
-        if isinstance(error, WorkerStopped) or not (isinstance(error, WorkerKilled) or is_disk_full(error)):
+        is_passing = isinstance(error, WorkerKilled) or is_exhausted(error) or is_disk_full(error)
+        if isinstance(error, WorkerStopped) or not is_passing:
             return False
         with self._changed:
             if attempt == TRIES or self._closed or job.state == "cancelled":
@@ -305,7 +307,7 @@ class Pool:
             return True
 
     def _start(self) -> Process:
-        process = self._new_process()
+        process = persist(self._new_process)
         with self._changed:
             self._processes.add(process)
         return process
@@ -377,7 +379,7 @@ class Pool:
         with self._changed:
             if job.state == "cancelled":
                 return
-            if problem.code == "stalled":
+            if problem.code == "stalled" or is_exhausted(error):
                 job.retry_at = time.monotonic() + RETRY_AFTER
             job.message, job.problems = problem.found, [problem]
             job.state = "failed"

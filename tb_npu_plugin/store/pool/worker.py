@@ -14,6 +14,8 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -53,6 +55,8 @@ Send = Callable[[dict[str, Any]], None]
 INTERVAL = 0.1
 #: errno values that the file being read does not cause: output disk full, too many open files, out of memory.
 ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+#: How often a worker looks whether its server still runs, in seconds.
+SERVER_CHECK = 0.2
 #: Temporary subfolder of the entry being built, with long columns.
 COLUMNS_FOLDER = "columns"
 
@@ -102,6 +106,14 @@ def load_ahead() -> None:
         load_packing()
 
 
+def _end_with_server() -> None:
+    """End this process soon after the server was killed: its input ends then, but only the next request would notice."""
+    server = os.getppid()
+    while os.getppid() == server:
+        time.sleep(SERVER_CHECK)
+    os._exit(1)
+
+
 def main() -> None:
     """Serve requests until stdin ends."""
     # Redirect stdout to stderr: printed text must not mix with the protocol.
@@ -109,6 +121,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A terminal sends ^C to all processes of the server. This one exits at the end of its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_server, name="npu-server-watch", daemon=True).start()
     load_ahead()
 
     def send(message: dict[str, Any]) -> None:
@@ -117,6 +130,7 @@ def main() -> None:
 
     for line in sys.stdin:
         request = Request.from_json(json.loads(line))
+        tempfile.tempdir = str(request.out)  # temporary files go with it if this process is killed
         try:
             send({"meta": run(request, send)})
         except BrokenPipeError:

@@ -34,7 +34,10 @@ def load(folder: Path, name: str) -> NDArray[Any]:
     if header is None:
         raise ValueError(f"{name}.npy has another header")
     dtype, count = np.dtype(header[1].decode()), int(header[2])
-    return data[HEADER_BYTES : HEADER_BYTES + count * dtype.itemsize].view(dtype)
+    values = data[HEADER_BYTES : HEADER_BYTES + count * dtype.itemsize]
+    if len(values) < count * dtype.itemsize:
+        raise ValueError(f"{name}.npy is cut")
+    return values.view(dtype)
 
 
 def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
