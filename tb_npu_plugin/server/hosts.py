@@ -23,7 +23,7 @@ class HostCheck:
     """
 
     def __init__(self, bound: str = "", bind_all: bool = False, allowed: str = "") -> None:
-        self._allowed = tuple(filter(None, (name.strip().lower() for name in allowed.split(","))))
+        self._allowed = tuple(filter(None, map(_name_of, allowed.split(","))))
         self._bound = bound.strip("[]").lower()
         # A server that others can reach has names that it does not know: it checks only if it is told them.
         is_local = not bind_all and (not self._bound or _is_loopback(self._bound))
@@ -32,13 +32,14 @@ class HostCheck:
 
     def check(self, header: str | None) -> None:
         """Raise Forbidden for a foreign host. Programs may send none; browsers always send one."""
-        if not self._is_on or not header or self._is_allowed(_name_of(header)):
+        name = _name_of(header or "")
+        if not self._is_on or not header or self._is_allowed(name):
             return
-        host = printable(header[:80])
+        host = printable((name or header)[:80])
         if host not in self._refused and len(self._refused) < 100:
             self._refused.add(host)
             logger.warning("refused requests to the host %s; --npu_allowed_hosts can allow it", host)
-        raise Forbidden(Message("error.foreign_host", host=host), Message("hint.allowed_hosts"))
+        raise Forbidden(Message("error.foreign_host", host=host), Message("hint.allowed_hosts", host=host))
 
     def _is_allowed(self, name: str) -> bool:
         if name == self._bound or _is_loopback(name) or name in self._allowed:
@@ -49,7 +50,7 @@ class HostCheck:
 def _name_of(header: str) -> str:
     """The host without its port, in lower case; "" for one that is malformed."""
     try:
-        return (urlsplit(f"//{header}").hostname or "").rstrip(".")
+        return (urlsplit(f"//{header.strip()}").hostname or "").rstrip(".")
     except ValueError:
         return ""
 

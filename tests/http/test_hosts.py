@@ -35,7 +35,7 @@ FOREIGN = (
         (HostCheck("127.0.0.1"), LOCAL, FOREIGN),
         (HostCheck("::1"), LOCAL, FOREIGN),
         (HostCheck("myhost.localhost"), ("myhost.localhost:1", *LOCAL), FOREIGN),
-        (HostCheck(allowed="hub.example, *.app.example"), ("HUB.example:443", "a.b.app.example", *LOCAL), FOREIGN),
+        (HostCheck(allowed="hub.example:443, *.App.example"), ("HUB.example:443", "a.b.app.example", *LOCAL), FOREIGN),
         (HostCheck(allowed="*.app.example"), (), ("app.example", "aapp.example", "hub.example")),
         (HostCheck(allowed="*"), (*LOCAL, *FOREIGN), ()),
         (HostCheck(bind_all=True), (*LOCAL, *FOREIGN), ()),  # it does not know its names
@@ -58,7 +58,10 @@ def test_hosts(check: HostCheck, answered: tuple[str, ...], refused: tuple[str, 
 def test_a_foreign_host_gets_the_page_but_no_data(browser: Browser) -> None:
     refused = browser.ask("/api/catalog", headers={"Host": "evil.example:6006"})
     assert refused.status_code == 403 and refused.get_json()["code"] == "forbidden"
-    assert "evil.example" in refused.get_json()["message"] and "--npu_allowed_hosts" in refused.get_json()["hint"]
+    assert (
+        "evil.example" in refused.get_json()["message"]
+        and "--npu_allowed_hosts=evil.example" in refused.get_json()["hint"]
+    )
     assert browser.ask("/static/index.js", headers={"Host": "evil.example"}).status_code == 200, "it shows the error"
     assert browser.ask("/api/catalog", headers={"Host": "127.0.0.1:6006"}).status_code == 200
 
