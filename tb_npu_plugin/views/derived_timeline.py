@@ -14,7 +14,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.derived.model import CounterRow, Row, SliceRow
 from tb_npu_plugin.analysis.parts import Part
-from tb_npu_plugin.store.cache.temporary import scratch
+from tb_npu_plugin.store.temporary import scratch
 from tb_npu_plugin.store.timeline.arrows import save_arrows
 from tb_npu_plugin.store.timeline.counters import track_fields
 from tb_npu_plugin.store.timeline.curves import save_curves

@@ -31,8 +31,8 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
 from tb_npu_plugin.refusal import refused
-from tb_npu_plugin.store.cache.liveness import hold, is_abandoned, is_old
-from tb_npu_plugin.store.cache.temporary import remove_abandoned, temporary_root
+from tb_npu_plugin.store.liveness import hold, is_abandoned, is_old
+from tb_npu_plugin.store.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 #: Sources that decide what a cache entry contains; a test compares them with the imports of readers/ and store/.

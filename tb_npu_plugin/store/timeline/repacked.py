@@ -13,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 
 from tb_npu_plugin.schema import trace as words
-from tb_npu_plugin.store.cache.temporary import scratch
+from tb_npu_plugin.store.temporary import scratch
 from tb_npu_plugin.store.timeline.layout import Index, by_start, load_packing, rows_by_depth
 from tb_npu_plugin.store.timeline.levels import Levels, save_levels
 from tb_npu_plugin.store.timeline.open import Timeline

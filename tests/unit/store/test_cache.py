@@ -23,7 +23,7 @@ from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.store.cache import disk as cache_module
 from tb_npu_plugin.store.cache.disk import Cache, entry_key, max_bytes, open_cache
-from tb_npu_plugin.store.cache.liveness import ABANDONED_AFTER
+from tb_npu_plugin.store.liveness import ABANDONED_AFTER
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import RequestFailed
@@ -232,7 +232,7 @@ def test_a_temporary_cache_of_a_killed_process_is_removed(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code = "from tb_npu_plugin.store.cache.temporary import temporary_root as new; print(new(), flush=True); input()"
+    code = "from tb_npu_plugin.store.temporary import temporary_root as new; print(new(), flush=True); input()"
     child = [sys.executable, "-c", code]
     with subprocess.Popen(
         child, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}

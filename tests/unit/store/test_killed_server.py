@@ -23,7 +23,7 @@ SERVER = """
 import sys, tempfile
 from pathlib import Path
 from tb_npu_plugin.discovery.watch import Watcher
-from tb_npu_plugin.store.cache.temporary import scratch
+from tb_npu_plugin.store.temporary import scratch
 from tb_npu_plugin.store.library import Library
 library = Library(Watcher({"": Path(sys.argv[1])}), workers=2)
 library.watcher.update()

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from tb_npu_plugin.store.cache.liveness import hold, is_abandoned
+from tb_npu_plugin.store.liveness import hold, is_abandoned
 
 _PREFIX = "tb-npu-plugin-"
 #: A file in each temporary folder, locked by its process.
