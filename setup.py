@@ -199,7 +199,7 @@ setup(
         "check": ["ruff==0.17.*", "mypy==2.4.*", "import-linter>=2", "types-PyYAML"],
     },
     entry_points={
-        "tensorboard_plugins": ["npu_profiler = tb_npu_plugin.plugin:NpuPlugin"],
+        "tensorboard_plugins": ["npu_profiler = tb_npu_plugin.plugin:NpuPluginLoader"],
         "console_scripts": ["tb-npu = tb_npu_plugin.cli:main"],
     },
     classifiers=[

@@ -14,7 +14,10 @@ from typing import NoReturn
 import click
 
 from tb_npu_plugin import __version__
+from tb_npu_plugin.descriptors import raise_descriptor_limit
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
+from tb_npu_plugin.refusal import as_refused
+from tb_npu_plugin.terminal import echo
 
 #: Module and function of each command.
 COMMANDS = {
@@ -82,6 +85,7 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # replace characters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")
+    raise_descriptor_limit()
     try:
         cli.main(standalone_mode=False)
         sys.stdout.flush()
@@ -99,10 +103,13 @@ def main() -> NoReturn:
         _discard_output()  # the reader closed the pipe: exit with 1, as click does
         sys.exit(1)
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno in _FULL:
+            _discard_output()
+            _print_error(NpuPluginError(f"it cannot be written: {error.strerror}", "Make room, and run it again."), 1)
+        refusal = as_refused(error)
+        if refusal is None:
             raise
-        _discard_output()
-        _print_error(NpuPluginError(f"it cannot be written: {error.strerror}", "Make room, and run it again."), 1)
+        _print_error(refusal, 1)
     sys.exit(0)
 
 
@@ -112,9 +119,9 @@ def _discard_output() -> None:
 
 
 def _print_error(error: NpuPluginError, code: int) -> NoReturn:
-    click.echo(f"tb-npu: {error.message}", err=True)
+    echo(f"tb-npu: {error.message}", err=True)
     if error.hint:
-        click.echo(error.hint, err=True)
+        echo(error.hint, err=True)
     sys.exit(code)
 
 

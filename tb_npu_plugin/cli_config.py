@@ -15,7 +15,7 @@ from tb_npu_plugin.cli_show import write_json
 from tb_npu_plugin.config_check.mindspore_options import VARIABLE
 from tb_npu_plugin.config_check.model import ConfigError, ConfigReport
 from tb_npu_plugin.config_check.registry import check
-from tb_npu_plugin.report.markup import printable
+from tb_npu_plugin.terminal import echo
 
 #: Exit code if a trap was found.
 TRAPS = 3
@@ -41,7 +41,7 @@ def check_config(path: Optional[Path], from_environment: bool, as_json: bool) ->
     try:
         report = check(_read(os.environ.get(VARIABLE, "") if path is None else _text(path)))
     except ConfigError as error:
-        click.echo(f"{VARIABLE if path is None else path}: {error}", err=True)
+        echo(f"{VARIABLE if path is None else path}: {error}", err=True)
         sys.exit(1)
     if as_json:
         write_json(asdict(report))
@@ -79,4 +79,4 @@ def _print(report: ConfigReport) -> None:
     for trap in report.traps:
         lines.append(f"  {trap.setting}: {trap.effect}." + (f" Write: {trap.fix}" if trap.fix else ""))
     for line in lines:
-        click.echo(printable(line))
+        echo(line)

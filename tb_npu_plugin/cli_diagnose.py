@@ -18,11 +18,11 @@ from tb_npu_plugin.analysis.findings.verdict import AWAITED
 from tb_npu_plugin.cli_show import PATH, open_library, wait_for_data, wait_for_view, write_json
 from tb_npu_plugin.discovery.model import FoundRun
 from tb_npu_plugin.json_encoding import to_plain
-from tb_npu_plugin.report.markup import printable
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_run
+from tb_npu_plugin.terminal import echo
 
 #: Exit codes of --fail-if: the condition holds; a rule that it names could not run.
 FAILED, NOT_CHECKED = 3, 4
@@ -104,9 +104,9 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
         found = wait_for_view(service, "diagnosis", {"run": chosen.token})
         report = _report(service, chosen, found["data"], path, url) if html and found["state"] == "ready" else ""
     if found["state"] != "ready":
-        click.echo(f"{chosen.label}: nothing that can be diagnosed was recorded.", err=True)
+        echo(f"{chosen.label}: nothing that can be diagnosed was recorded.", err=True)
         for problem in found["problems"]:
-            click.echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
+            echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
         sys.exit(1)
     data = found["data"]
     if html:
@@ -117,7 +117,7 @@ def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: st
         write_json(data)
     else:
         for line in _markdown(data) if as_markdown else _text(data):
-            click.echo(printable(line))
+            echo(line)
     if condition is not None and condition.is_unchecked(data):
         sys.exit(NOT_CHECKED)
     if condition is not None and condition.is_met(data):

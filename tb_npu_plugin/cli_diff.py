@@ -12,8 +12,8 @@ import click
 from tb_npu_plugin.analysis.kernels.classes import CLASSES
 from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED, parse_condition
 from tb_npu_plugin.cli_show import PATH, open_library, sides_of, wait_for_view, write_json
-from tb_npu_plugin.report.markup import printable
 from tb_npu_plugin.service.answers import Service
+from tb_npu_plugin.terminal import echo
 
 STEP = "step"
 
@@ -57,7 +57,7 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
     pair = shown_pair(found)
     for side in ("baseline", "experimental"):
         of = found[side]
-        yield printable(f"{side:14}{of['run']}, {of['worker']}, {of['label']}")
+        yield f"{side:14}{of['run']}, {of['worker']}, {of['label']}"
     yield _line(STEP, pair["baseline_ns"], pair["experimental_ns"])
     for one in sorted(pair["classes"], key=lambda one: -abs(one["difference_ns"])):
         yield _line(one["id"], one["baseline_ns"], one["experimental_ns"])
@@ -105,7 +105,7 @@ def diff(
         write_json(found)
     else:
         for line in _text(found):
-            click.echo(line)
+            echo(line)
     is_met = False if condition is None else condition.is_met(found)
     if is_met is not False:
         sys.exit(NOT_CHECKED if is_met is None else FAILED)

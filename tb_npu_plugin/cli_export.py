@@ -15,6 +15,7 @@ from tb_npu_plugin.service.choice import choose_place
 from tb_npu_plugin.service.ranks import first_spans
 from tb_npu_plugin.store.timeline.export import ChromeTrace, ExportedRank
 from tb_npu_plugin.store.timeline.matches import Placed
+from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views.trace_ranks import line_of
 
 #: Value of --ranks for the whole run.
@@ -65,8 +66,8 @@ def export_trace(
         with out.open("wb") as file:
             file.writelines(trace.pieces())
     for problem in trace.problems:
-        click.echo(problem, err=True)
-    click.echo(f"{out}: {out.stat().st_size:,} bytes")
+        echo(problem, err=True)
+    echo(f"{out}: {out.stat().st_size:,} bytes")
 
 
 def _chosen(service: Service, own: Place, text: str) -> dict[Place, int | None]:
@@ -100,7 +101,7 @@ def _shifts(service: Service, own: Place, added: dict[Place, int | None]) -> dic
     for place in unknown:
         shift = _clock_shift(run, at[place.span.token], at[own.span.token])
         shifts[place] = shift or 0
-        click.echo(f"{place.worker.label}: {_described(shift)}", err=True)
+        echo(f"{place.worker.label}: {_described(shift)}", err=True)
     return shifts
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
+from rich.text import Text
 
 from tb_npu_plugin.cli_view import print_view
 from tb_npu_plugin.installation import describe_scanner, tensorboard_defect
+from tb_npu_plugin.printable import printable
 
 PIPE_WIDTH = 10_000
 #: Labels of DoctorFileJson.state, as on the page.
@@ -130,6 +132,13 @@ def _capture_line(capture: Mapping[str, Any]) -> str:
     return "; ".join(filter(None, parts))
 
 
+class _PrintableConsole(Console):
+    """A console for texts with markup, cells among them, that hold names from files."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
 def _console() -> Console:
     """Console on stdout; wide enough not to wrap or cut text in a file or a pipe."""
-    return Console() if sys.stdout.isatty() else Console(width=PIPE_WIDTH)
+    return _PrintableConsole() if sys.stdout.isatty() else _PrintableConsole(width=PIPE_WIDTH)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tb_npu_plugin.printable import printable
+
 POLL = 0.05
 Bar = Callable[[Sequence[Mapping[str, Any]], int], None]
 
@@ -56,7 +58,7 @@ def progress(names: Mapping[str, str]) -> Iterator[Bar]:
                 task = shown.get(key)
                 if task is None:
                     task = shown[key] = bar.add_task("")
-                name = escape(f"{names.get(key[0], '')} {item['file'].rpartition('/')[2]}")
+                name = escape(printable(f"{names.get(key[0], '')} {item['file'].rpartition('/')[2]}"))
                 bar.update(task, description=name, completed=item["bytes_done"], total=item["bytes_total"])
             time.sleep(POLL)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import os
 import threading
 import time
@@ -13,14 +12,15 @@ import click
 
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.discovery.model import Place
-from tb_npu_plugin.discovery.report import printable_name
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, NpuPluginError
+from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.schema.summary_files import LOCK_FILE
 from tb_npu_plugin.store.cache.disk import open_cache
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.summary.mirror import Report, update, version
 from tb_npu_plugin.summary.step_times import ProfileSteps
+from tb_npu_plugin.terminal import echo
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 #: Seconds between two looks for new events. TensorBoard itself looks every 5 s.
@@ -31,7 +31,7 @@ MAX_SHARE = 0.2
 #: Id of our plugin in TensorBoard.
 PLUGIN = "npu_profiler"
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -130,8 +130,8 @@ def _follow(logdir: Path, mirror: Path, library: Library) -> None:
 
 def _print_report(report: Report) -> None:
     for run, events in report.events.items():
-        click.echo(f"run {printable_name(run) or '.'}: {events} events")
+        echo(f"run {printable(run) or '.'}: {events} events")
     for problem in report.problems:
-        place = ", ".join(filter(None, (printable_name(problem.file), problem.where)))
+        place = ", ".join(filter(None, (printable(problem.file), problem.where)))
         times = f" ({problem.count} times)" if problem.count > 1 else ""
-        click.echo(f"{place}: {problem.found}{times}. Lost: {problem.lost} {problem.action}")
+        echo(f"{place}: {problem.found}{times}. Lost: {problem.lost} {problem.action}")

@@ -32,6 +32,7 @@ _STEP_COLUMNS = {column.key: column for column in TABLES["step_trace"]}
 _COMMUNICATION_TIMES = ("elapse", "transit", "wait", "synchronization", "idle", "late", "longest_communication")
 #: Kind of other figures by the suffix of their key.
 _ENDS = {"_ns": Kind.DURATION, "_at": Kind.TIME, "_bytes": Kind.BYTES, "share": Kind.RATIO, "ratio": Kind.RATIO}
+_LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
 _ID = re.compile(r"[rws][0-9a-f]{18}")
 
 
@@ -125,7 +126,7 @@ def _cell(value: Any, scale: float, kind: Kind | None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
-        return value
+        return _LINE_BREAK.sub(" ", value)  # of call stacks
     if kind in (None, Kind.INT) or (scale == 1 and isinstance(value, int)):
         return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
     return f"{value / scale:,.2f}" if kind in (Kind.RATIO, Kind.PERCENT, Kind.BANDWIDTH) else f"{value / scale:,.3f}"

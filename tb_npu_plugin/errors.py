@@ -64,6 +64,13 @@ class NotReady(NpuPluginError):
     code = "not_ready"
 
 
+class Refused(NpuPluginError):
+    """The machine refused what the request needs: descriptors, memory, disk space. The client retries."""
+
+    status = 503
+    code = "refused"
+
+
 class ClientGone(NpuPluginError):
     """The client disconnected; the request was cancelled."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
 import threading
 from collections.abc import Iterable, Mapping
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 Wsgi = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
+#: The flag that names hosts, see server/hosts.py.
+ALLOWED = "npu_allowed_hosts"
 #: TensorBoard's core plugin: always active, without a tab.
 CORE = "core"
 #: Timeout of is_active for the first scan, in seconds. Until then the tab is active. TensorBoard's list of plugins waits.
@@ -28,24 +31,48 @@ PRELOAD_AFTER = 0.1
 APP = "tb_npu_plugin.server.app"
 
 
+class NpuPluginLoader(base_plugin.TBLoader):  # type: ignore[misc]  # tensorboard is not typed
+    """Makes the plugin and declares its flag."""
+
+    def define_flags(self, parser: argparse.ArgumentParser) -> None:
+        """Add the flag of this plugin to those of TensorBoard."""
+        parser.add_argument_group("npu_profiler plugin").add_argument(
+            f"--{ALLOWED}",
+            metavar="HOSTS",
+            default="",
+            help="Host names, separated by commas, by which a proxy lets users reach this TensorBoard (`*.example.com`: all "
+            "names below it; `*`: any). A TensorBoard on the loopback refuses the profiles to all others.",
+        )
+
+    def load(self, context: base_plugin.TBContext) -> NpuPlugin:
+        """The plugin."""
+        return NpuPlugin(context)
+
+
 class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is not typed
     """Ascend NPU profiles: tab "NPU Profiler", routes below data/plugin/npu_profiler/."""
 
     plugin_name = "npu_profiler"
 
     def __init__(self, context: base_plugin.TBContext) -> None:
+        from tb_npu_plugin.descriptors import raise_descriptor_limit
+
         super().__init__(context)
-        flags = context.flags
+        raise_descriptor_limit()
         self._context = context
         package = logging.getLogger("tb_npu_plugin")
         if package.level == logging.NOTSET:  # TensorBoard logs warnings only by default
             package.setLevel(logging.INFO)
         # With --logdir_spec TensorBoard leaves context.logdir empty.
-        self._logdir: str = context.logdir or getattr(flags, "logdir", "") or ""
-        self._logdir_spec: str = getattr(flags, "logdir_spec", "") or ""
+        self._logdir: str = context.logdir or self._flag("logdir")
+        self._logdir_spec: str = self._flag("logdir_spec")
         self._lock = threading.Lock()
         self._watcher: Watcher | None = None
         self._app: App | None = None
+
+    def _flag(self, name: str) -> Any:
+        """A flag of TensorBoard; "" where it was not given, or does not exist."""
+        return getattr(self._context.flags, name, None) or ""
 
     def watcher(self) -> Watcher:
         """The watcher of the logdirs, created on first use."""
@@ -64,8 +91,11 @@ class NpuPlugin(base_plugin.TBPlugin):  # type: ignore[misc]  # tensorboard is n
         with self._lock:
             if self._app is None:
                 from tb_npu_plugin.server.app import App
+                from tb_npu_plugin.server.hosts import HostCheck
 
-                self._app = App(watcher)
+                self._app = App(
+                    watcher, hosts=HostCheck(self._flag("host"), bool(self._flag("bind_all")), self._flag(ALLOWED))
+                )
             return self._app
 
     def is_active(self) -> bool:

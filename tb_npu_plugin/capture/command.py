@@ -59,8 +59,9 @@ class _Folder(click.Path):
 
 def _option(name: str, text: str, default: Any = None, *, field: str = "", **settings: Any) -> click.Option:
     """field: the argument of the callback, where it is not called as the option."""
-    shown = default not in (None, "")
-    return click.Option([name, *filter(None, [field])], help=text, default=default, show_default=shown, **settings)
+    if default is not None:  # None would be a value: click 8.5 takes it for that of a required option
+        settings = {**settings, "default": default, "show_default": default != ""}
+    return click.Option([name, *filter(None, [field])], help=text, **settings)
 
 
 def _number(name: str, text: str, default: int | None = None, least: int = 1, field: str = "") -> click.Option:

@@ -15,6 +15,7 @@ from tb_npu_plugin.discovery.model import FoundFile, modified_ns
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
+from tb_npu_plugin.printable import printable
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import Format
@@ -174,7 +175,7 @@ def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) 
             more += 1
             continue
         try:
-            files.append((report.printable_name(prefix + entry.name), entry.stat().st_size))
+            files.append((printable(prefix + entry.name), entry.stat().st_size))
         except OSError:
             continue  # removed since the folder was listed
     return Unread(tuple(files), more)

@@ -15,11 +15,6 @@ def decode_name(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def printable_name(path: str) -> str:
-    """As `decode_name`, and control characters and bidirectional marks are replaced: the name may come from anybody."""
-    return "".join(sign if sign.isprintable() else "\ufffd" for sign in decode_name(path))
-
-
 @dataclass(frozen=True)
 class Skipped:
     """A skipped folder that looks like a result or may contain some.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import Place, Scan
-from tb_npu_plugin.discovery.report import printable_name
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.printable import package_logger, printable
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: Age in seconds from which a request repeats the scan.
 MAX_AGE = 3.0
@@ -139,7 +138,7 @@ class Watcher:
                 spans = [span for worker in run.workers for span in worker.spans]
                 logger.info(
                     "found run %s: %d workers, %d captures, %.1f MB",
-                    printable_name(run.label),
+                    printable(run.label),
                     len(run.workers),
                     len(spans),
                     sum(span.bytes for span in spans) / 1e6,

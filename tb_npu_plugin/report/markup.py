@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Optional
 
 from tb_npu_plugin.messages import Language, Message
+from tb_npu_plugin.printable import printable
 
 #: Languages of the catalogue, and their `lang` attribute.
 LANGUAGES: tuple[tuple[Language, str], ...] = (("en", "en"), ("zh", "zh-CN"))
@@ -15,11 +16,6 @@ LONGEST_NAME, LONGEST = 120, 240
 #: Groups digits in the figures of messages.
 NARROW_SPACE = "\N{NARROW NO-BREAK SPACE}"
 UNKNOWN = "–"
-
-
-def printable(line: str) -> str:
-    """The line without control characters: names come from files."""
-    return "".join(sign if sign.isprintable() or sign == NARROW_SPACE else "\ufffd" for sign in line)
 
 
 def escape(text: str) -> str:

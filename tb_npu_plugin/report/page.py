@@ -55,6 +55,8 @@ _COLUMNS: Sequence[tuple[Message, str]] = (
     (BUDGET["copying"].title, "copying"),
     (BUDGET["free"].title, "free"),
 )
+#: The file holds all that it shows: whatever a name smuggles in, nothing runs and nothing is loaded.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 #: Columns that are left out if no rank recorded the time, or it is 0 for all.
 _OPTIONAL = ("bubble", "copying", "exposed_waiting")
 
@@ -119,6 +121,7 @@ def report_html(source: ReportSource) -> str:
 def _head(source: ReportSource) -> Iterator[str]:
     run = escape(source.diagnosis["run"])
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield f"<title>{run} · tb-npu diagnose</title>\n<style>{STYLE}</style>\n</head>\n<body>"
     yield '<input type="radio" name="language" id="en" checked><label class="choice" for="en">English</label>'

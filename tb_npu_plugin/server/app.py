@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import IO, Any
@@ -13,9 +12,13 @@ from werkzeug.wrappers import Request, Response
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.errors import BadRequest, Forbidden, MethodNotAllowed, NotFound, check_choice
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.printable import package_logger
+from tb_npu_plugin.refusal import raise_if_exhausted
 from tb_npu_plugin.server import range_api, respond, rows_api, static, strips_api
+from tb_npu_plugin.server.admission import Admission
 from tb_npu_plugin.server.collective_api import collective
 from tb_npu_plugin.server.export_api import export_ranks
+from tb_npu_plugin.server.hosts import HostCheck
 from tb_npu_plugin.server.kernel_facts import kernel_facts
 from tb_npu_plugin.server.search_api import asked, hits, search
 from tb_npu_plugin.server.timeline_api import CANCELLABLE, PLACING, ROUTES
@@ -48,7 +51,7 @@ def check_write_request(request: Request) -> None:
         raise Forbidden(Message("error.other_site"), Message("hint.own_page"))
 
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: How long the first request for the catalog may wait for the first scan, in seconds.
 FIRST_SCAN = 1.0
@@ -59,13 +62,17 @@ VIEW_WAIT = 0.25
 #: Bytes per block of a download.
 CHUNK = 1 << 20
 _MOUNT = "/npu_profiler/"
+#: Routes with data.
+_DATA = "api/"
 
 
 class App:
     """The plugin's WSGI application. It works below any URL prefix."""
 
-    def __init__(self, watcher: Watcher, library: Library | None = None) -> None:
+    def __init__(self, watcher: Watcher, library: Library | None = None, hosts: HostCheck | None = None) -> None:
         self._watcher = watcher
+        self._hosts = hosts or HostCheck()
+        self._admission = Admission.of_process()
         self._given = library
         self._lock = threading.Lock()
         self._service: Service | None = None
@@ -113,11 +120,13 @@ class App:
     def serve(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """WSGI entry."""
         request = Request(environ)
-        response = respond.respond_to(self._route, request)
+        response = respond.respond_to(lambda request: self._admission.run(lambda: self._route(request)), request)
         return response(environ, start_response)
 
     def _route(self, request: Request) -> Response:
         path = request.path.rpartition(_MOUNT)[2].lstrip("/")
+        if path.startswith(_DATA):  # the page itself is public, and shows the error
+            self._hosts.check(request.headers.get("Host"))
         write = self._write_routes.get(path)
         if write is not None:
             check_write_request(request)
@@ -186,6 +195,7 @@ class App:
         try:
             stream = (place.span.folder / file.relative).open("rb")
         except OSError as error:
+            raise_if_exhausted(error)
             raise NotFound(
                 Message("error.trace_closed", reason=error.strerror or str(error)), Message("hint.permissions")
             ) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import logging
 import selectors
 import socket
 import zlib
@@ -11,17 +10,22 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tensorboard.backend import http_util
+from werkzeug.datastructures import Headers
 from werkzeug.wrappers import Request, Response
 
-from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError
+from tb_npu_plugin.errors import MethodNotAllowed, NpuPluginError, Refused
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import Message, messages_of
+from tb_npu_plugin.printable import package_logger
+from tb_npu_plugin.refusal import as_refused
 from tb_npu_plugin.views.base import ErrorJson
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: Binary responses of at least this size are compressed. On a local network, smaller ones would only be slower.
 GZIP_FROM = 64 * 1024
+#: When a client may send a request again that the machine refused, in seconds.
+RETRY_AFTER = "1"
 
 
 def json(request: Request, content: Any, status: int = 200) -> Response:
@@ -63,14 +67,27 @@ def static(request: Request, packed: bytes, mime: str) -> Response:
     """A file of the frontend, compressed with gzip. A browser asks each time whether its copy is still right."""
     response = _respond(request, packed, mime, content_encoding="gzip")
     response.set_etag(f"{zlib.crc32(packed):08x}", weak=True)  # the same for all encodings
-    return response.make_conditional(request)
+    return _TypedResponse(response.response, response.status, response.headers).make_conditional(request)
+
+
+class _TypedResponse(Response):
+    """Keeps Content-Type in an answer 304, too: TensorBoard warns of each answer without it."""
+
+    def get_wsgi_headers(self, environ: dict[str, Any]) -> Headers:
+        headers = super().get_wsgi_headers(environ)
+        headers.setdefault("Content-Type", self.headers["Content-Type"])
+        return headers
 
 
 def error(request: Request, problem: Exception) -> Response:
     """ErrorJson. An error that is not a NpuPluginError is a defect of this plugin and is logged."""
+    problem = as_refused(problem) or problem
     if isinstance(problem, NpuPluginError):
         body = _body(problem.code, problem.message, problem.hint)
         response = json(request, body, problem.status if problem.status >= 400 else 500)
+        if isinstance(problem, Refused):
+            response.headers["Retry-After"] = RETRY_AFTER
+            logger.warning("request %s: %s", request.path, problem.message)
         if isinstance(problem, MethodNotAllowed):
             response.headers["Allow"] = ", ".join(problem.allowed)
         return response

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,14 +11,16 @@ from tb_npu_plugin.analysis.derived.registry import derived_rows
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.errors import BadRequest, NotFound, NotReady, NpuPluginError, Stale, check_choice
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service import ranks
 from tb_npu_plugin.service.catalog import job_progress
 from tb_npu_plugin.service.resolve import ResolvedRequest, ViewState, resolve
 from tb_npu_plugin.service.strips import RunStrips, StripCache
-from tb_npu_plugin.store.cache.memory import LruCache, open_timelines, table_bytes
+from tb_npu_plugin.store.cache.memory import OPEN_TIMELINES, LruCache, table_bytes
 from tb_npu_plugin.store.library import Library
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import STAGES
@@ -30,7 +31,7 @@ from tb_npu_plugin.views.base import ProgressJson, View, ViewInput, ViewJson, Vi
 from tb_npu_plugin.views.derived_timeline import Derived, open_derived
 from tb_npu_plugin.views.tables_json import inline_tables
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: Limits of the cache of built views: bytes of their tables, and number of views.
 RESULT_BYTES = 1 << 29
@@ -38,7 +39,7 @@ RESULT_COUNT = 16
 _BUSY = ("waiting", "reading")
 #: Number of slices and values of the derived rows that are kept, about 50 bytes each.
 DERIVED_SIZE = 1 << 24
-#: Number of slices whose other rows are kept, at 38 bytes each; and what other rows count at least, since they hold files open.
+#: Number of slices whose other rows are kept, at 38 bytes each; and what other rows count at least.
 REPACKED_SLICES = 1 << 23
 REPACKED_LEAST = 1 << 16
 
@@ -54,7 +55,7 @@ class Service:
         self.library = library
         self._for_page = for_page
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
-        least = DERIVED_SIZE // open_timelines()  # they hold files open
+        least = DERIVED_SIZE // OPEN_TIMELINES
         self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_SIZE, lambda found: max(found.size, least))
         self._deriving = threading.Lock()
         self._repacked: LruCache[tuple[str, str], Repacked] = LruCache(
@@ -94,6 +95,7 @@ class Service:
             except NpuPluginError:
                 raise
             except Exception as error:  # a defect of one view must not break the others
+                raise_if_refused(error)
                 logger.exception("building %s failed", request.view.id)
                 if request.preview is not None:  # the complete data follow
                     return _view_json(request, state, problems, None), None

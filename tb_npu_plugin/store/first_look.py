@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.store.cache.disk import META, Entry
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS
 from tb_npu_plugin.tables import Table
@@ -43,5 +44,6 @@ def open_first_look(folder: Path) -> Entry | None:
     """The entry that `write_first_look` wrote; None when the folder was removed because the complete entry exists."""
     try:
         return Entry(folder, json.loads((folder / META).read_text(encoding="utf-8")))
-    except OSError:
+    except OSError as error:
+        raise_if_refused(error)
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,9 @@ import msgspec
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.problems import Problem, merge_problems
+from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 #: Logical table of operator calls without times.
 NAMED_ONLY = "operator_shapes"
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 
 class Span:
@@ -100,7 +101,7 @@ class Span:
         return None if count is None else int(count)
 
     def table(self, table: str) -> Table | None:
-        """A logical table; None when its file is missing. A damaged cache file gives None and a Problem.
+        """A logical table; None when its file is missing. A damaged cache file gives None and a Problem. Raises Refused.
 
         Some tables come from the trace if no other file has them. Without a trace, "operators" may be NAMED_ONLY.
         """
@@ -113,6 +114,7 @@ class Span:
         try:
             return self._memory.tables.get((folder.name, table), lambda: self._load(entry, table))
         except (duckdb.Error, OSError, ValueError, KeyError) as error:
+            raise_if_refused(error)
             self._note_damage(folder, table, error)
             return None
 
@@ -152,7 +154,7 @@ class Span:
 
     @property
     def timeline(self) -> Timeline | None:
-        """The timeline, or the preview while the trace is read; None without a trace, or if neither exists."""
+        """The timeline, or the preview while the trace is read; None without a trace, or if neither exists. Raises Refused."""
         from tb_npu_plugin.store.timeline.open import Timeline
 
         has_timeline = self._trace is not None and self._trace.meta["timeline"]
@@ -167,6 +169,7 @@ class Span:
         try:
             return self._memory.timelines.get(self.trace_version, open_timeline)
         except (OSError, ValueError, KeyError) as error:
+            raise_if_refused(error)
             if self._trace is not None:  # a preview may have been replaced meanwhile
                 self._note_damage(self._trace.folder, "trace", error)
             return None

@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.derived.model import CounterRow, Row, SliceRow
 from tb_npu_plugin.analysis.parts import Part
+from tb_npu_plugin.store.temporary import scratch
 from tb_npu_plugin.store.timeline.arrows import save_arrows
 from tb_npu_plugin.store.timeline.counters import track_fields
 from tb_npu_plugin.store.timeline.curves import save_curves
@@ -68,7 +69,7 @@ def open_derived(rows: Sequence[Row], base_ns: int, end_ns: int) -> Derived:
     """
     slices = [row for row in rows if isinstance(row, SliceRow) and len(row.start)]
     counters = [row for row in rows if isinstance(row, CounterRow) and len(row.time)]
-    with tempfile.TemporaryDirectory(prefix="tb-npu-derived-") as path:
+    with tempfile.TemporaryDirectory(dir=scratch()) as path:
         folder = Path(path)
         found = _save_slices(folder, slices, len(counters))
         none = np.zeros(0, dtype=np.int64)

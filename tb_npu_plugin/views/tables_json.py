@@ -21,7 +21,7 @@ from tb_npu_plugin.views.table_query import DEFAULT_LIMIT, TableQuery, check_col
 CSV_ROWS = 20_000
 #: Rows loaded from a stored table in one go: in another order than its own, each load scans the table.
 CSV_LOADED = 100_000
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = (*"=+-@", *"＝＋－＠", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 
@@ -60,7 +60,7 @@ def to_csv(source: ViewTable, base_ns: int, query: TableQuery) -> Iterator[bytes
     table = _chosen(source.table, query)
     whole = dataclasses.replace(query, offset=0, limit=len(source.table))
     rows, _ = page_of(source.table, base_ns, whole, *_order(source, query))
-    head = _csv_lines([[_csv_header(column) for column in table.columns]])
+    head = _csv_lines([[_escape_formula(_csv_header(column)) for column in table.columns]])
     pieces = (rows[first : first + CSV_LOADED] for first in range(0, len(rows), CSV_LOADED))
     return chain([head], (lines for piece in pieces for lines in _csv_pieces(table.loaded(piece))))
 

@@ -46,7 +46,7 @@ def test_statistics_end_when_the_client_disconnects(
     monkeypatch.setattr(timeline_stats, "_tiles", lambda *_: itertools.repeat((0, 10_000), 100_000))
     query = urlencode({"span": browser.spans()[0], "t0": 0, "t1": 10_000})
     with socket.create_connection(("127.0.0.1", port)) as client:
-        client.sendall(f"GET {PREFIX}/api/timeline/stats?{query} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        client.sendall(f"GET {PREFIX}/api/timeline/stats?{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert begun.wait(30)
     go_on.set()
     seen: list[int] = []

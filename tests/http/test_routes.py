@@ -292,6 +292,7 @@ def test_a_browser_keeps_a_static_file_until_it_changes(browser: Browser) -> Non
     assert gzip.decompress(first.data) == browser.ask("/static/index.js").data
     again = browser.ask("/static/index.js", headers={"Accept-Encoding": "gzip", "If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.data) == (304, b"")
+    assert again.headers["Content-Type"] == first.headers["Content-Type"], "TensorBoard warns of each answer without"
 
 
 def test_encodings_of_answers() -> None:

@@ -104,7 +104,7 @@ def test_metadata_of_the_wheel(wheel: zipfile.ZipFile) -> None:
     own = [name for name in wheel.namelist() if re.match(r"tb_npu_plugin-[^/]+\.dist-info/", name)]
     files = {Path(name).name: name for name in own}
     entry_points = wheel.read(files["entry_points.txt"]).decode()
-    assert "npu_profiler = tb_npu_plugin.plugin:NpuPlugin" in entry_points
+    assert "npu_profiler = tb_npu_plugin.plugin:NpuPluginLoader" in entry_points
     assert "tb-npu = tb_npu_plugin.cli:main" in entry_points
     metadata = email.message_from_bytes(wheel.read(files["METADATA"]))
     assert "Apache-2.0" in (metadata["License-Expression"], metadata["License"])

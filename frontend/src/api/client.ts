@@ -39,11 +39,18 @@ export function apiUrl(route: string, query: Query = {}): string {
   return url.href;
 }
 
+/** How often a request is sent again. */
+const RETRIES = 5;
+
 /** Sends a request (POST changes state); throws ApiError for every failure except an abort. */
 async function send(method: "GET" | "POST", route: string, query: Query, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(apiUrl(route, query), { method, ...(signal ? { signal } : {}), credentials: "same-origin" });
+    response = await fetchPatiently(apiUrl(route, query), {
+      method,
+      ...(signal ? { signal } : {}),
+      credentials: "same-origin",
+    });
   } catch (error) {
     if (signal?.aborted) throw error;
     const texts = {
@@ -54,6 +61,17 @@ async function send(method: "GET" | "POST", route: string, query: Query, signal?
   }
   if (!response.ok) throw await errorOf(response);
   return response;
+}
+
+/** The response; sends the request again when the server says that it lacks memory or descriptors for now (Retry-After). */
+async function fetchPatiently(url: string, options: RequestInit): Promise<Response> {
+  for (let left = RETRIES; ; left--) {
+    const response = await fetch(url, options);
+    const seconds = Number(response.headers.get("Retry-After") ?? Number.NaN);
+    if (response.status !== 503 || Number.isNaN(seconds) || left === 0) return response;
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+    options.signal?.throwIfAborted();
+  }
 }
 
 export const get = (route: string, query: Query = {}, signal?: AbortSignal) => send("GET", route, query, signal);

@@ -2,7 +2,7 @@
 export type Field = string | number | boolean | null | undefined;
 
 /** Texts that a spreadsheet would evaluate as a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+const FORMULA = /^[=+\-@＝＋－＠\t\r]/;
 const NUMBER = /^[+-]?\d+(\.\d+)?$/;
 
 /** CSV text (RFC 4180): figures with every digit, unknown as an empty cell, an apostrophe before a formula. */

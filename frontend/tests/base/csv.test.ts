@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import { csvHeader, csvText } from "../../src/base/csv";
 
 it("disarms formulas, not numbers", () => {
-  const cells = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "-1.5", "a=b", -3];
+  const cells = ["=1+1", "+cmd", "-x", "@SUM(A1)", "＝1+1", "\tx", "-1.5", "a=b", -3];
   const lines = csvText(
     [],
     cells.map((cell) => [cell]),
   ).split("\r\n");
-  expect(lines).toEqual(["", "'=1+1", "'+cmd", "'-x", "'@SUM(A1)", "'\tx", "-1.5", "a=b", "-3", ""]);
+  expect(lines).toEqual(["", "'=1+1", "'+cmd", "'-x", "'@SUM(A1)", "'＝1+1", "'\tx", "-1.5", "a=b", "-3", ""]);
 });
 
 it("quotes what needs it, keeps every digit and leaves the unknown empty", () => {

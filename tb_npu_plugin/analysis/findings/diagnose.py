@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
@@ -14,8 +13,9 @@ from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.printable import package_logger
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 
 @dataclass(frozen=True)

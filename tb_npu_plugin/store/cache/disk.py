@@ -2,6 +2,7 @@
 
 <cache>/entries/<key>/   meta.json and the files of the stage
 <cache>/building/        entries being built or removed
+<cache>/processes/       a file for each process that uses the cache, locked by it; its folders in building/ begin with its name
 
 Several servers may share a cache. An entry is built under a unique name and renamed into place; it is renamed back
 before it is removed. Open files of a removed entry stay readable.
@@ -11,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import math
 import os
 import shutil
@@ -19,7 +19,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,8 +28,11 @@ from typing import Any
 
 import tb_npu_plugin
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
-from tb_npu_plugin.store.cache.temporary import remove_abandoned, temporary_root
+from tb_npu_plugin.refusal import refused
+from tb_npu_plugin.store.liveness import hold, is_abandoned, is_old
+from tb_npu_plugin.store.temporary import remove_abandoned, temporary_root
 from tb_npu_plugin.user_cache import cache_root, open_to_others
 
 #: Sources that decide what a cache entry contains; a test compares them with the imports of readers/ and store/.
@@ -39,6 +42,7 @@ _PARTS = (
     "texts.py",
     "tables.py",
     "messages.py",
+    "printable.py",
     "problems.py",
     "model.py",
     "schema",
@@ -92,11 +96,9 @@ def reader_sources(root: Path) -> list[Path]:
     return found
 
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 META = "meta.json"
-#: Leftovers of interrupted builds are removed after this, in seconds.
-ABANDONED_AFTER = 24 * 3600.0
 #: How often the size of the cache is measured, in seconds, as other servers write to it too. Measuring walks over all
 #: files, which takes too long to do after each entry.
 MEASURE_INTERVAL = 60.0
@@ -147,10 +149,11 @@ class Cache:
 
     def _use(self, root: Path) -> None:
         """Set the folder to write to. Raises OSError."""
-        entries, building = root / "entries", root / "building"
-        for folder in (root, entries, building):
+        entries, building, processes = root / "entries", root / "building", root / "processes"
+        for folder in (root, entries, building, processes):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.root, self._entries, self._building = root, entries, building
+        hold(processes / self._session, self)
+        self.root, self._entries, self._building, self._processes = root, entries, building, processes
         self.discard(self.new_folder())  # proves that an existing folder is writable
 
     def fall_back(self, size: int) -> bool:
@@ -176,11 +179,12 @@ class Cache:
             return True
 
     def get(self, key: str) -> Entry | None:
-        """A complete entry, marked as used; None without one. Drops an entry that cannot be read."""
+        """A complete entry, marked as used; None without one. Drops a damaged entry. Raises OSError."""
         found = (self._get(entries / key) for entries in (self._entries, *self._full))
         return next(filter(None, found), None)
 
     def _get(self, folder: Path, again: bool = False) -> Entry | None:
+        """See get. What the machine refuses says nothing about the entry, and is raised."""
         key = folder.name
         try:
             meta = json.loads((folder / META).read_bytes())
@@ -202,6 +206,8 @@ class Cache:
             self.drop(key)
             return None
         except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+            if refused(error) is not None:
+                raise
             logger.warning("dropping the damaged cache entry %s: %s", key, error)
             self.drop(key)
             return None
@@ -217,9 +223,12 @@ class Cache:
 
     def new_folder(self) -> Path:
         """An empty folder to build an entry in."""
-        folder = self._building / uuid.uuid4().hex
+        folder = self._new_path()
         folder.mkdir(mode=0o700)
         return folder
+
+    def _new_path(self) -> Path:
+        return self._building / f"{self._session}-{uuid.uuid4().hex}"
 
     def commit(self, key: str, built: Path, meta: dict[str, Any]) -> Entry | None:
         """Make a built folder the entry of this key. If another server committed first, its entry stays.
@@ -247,13 +256,14 @@ class Cache:
             self._room -= sum(sizes.values())
             is_due = self._room < 0 or time.monotonic() - self._looked > MEASURE_INTERVAL
         if is_due:
-            self.shrink(keep=key)
+            with suppress(OSError):  # the entry is there; the next commit tries again
+                self.shrink(keep=key)
         return entry
 
     def take(self, built: Path) -> Path:
         """Move a subfolder out of a folder of `new_folder`, so that it is not removed with it. Returns the new path.
         Raises OSError."""
-        taken = self._building / uuid.uuid4().hex
+        taken = self._new_path()
         built.rename(taken)
         return taken
 
@@ -263,7 +273,7 @@ class Cache:
 
     def drop(self, key: str) -> None:
         """Remove an entry."""
-        doomed = self._building / uuid.uuid4().hex
+        doomed = self._new_path()
         for entries in (self._entries, *self._full):
             try:
                 (entries / key).rename(doomed)
@@ -287,11 +297,17 @@ class Cache:
         with self._lock:
             self._room, self._looked = self.limit - total, time.monotonic()
 
-    def _clear_abandoned(self, now: Callable[[], float] = time.time) -> None:
+    def _clear_abandoned(self) -> None:
+        """Remove what killed processes left."""
+        processes = {file.name: is_abandoned(file) for file in self._processes.iterdir()}
         for folder in self._building.iterdir():
-            with suppress(OSError):
-                if now() - folder.stat().st_mtime > ABANDONED_AFTER:
-                    shutil.rmtree(folder, ignore_errors=True)
+            ended = processes.get(folder.name.partition("-")[0])
+            if is_old(folder) if ended is None else ended:
+                shutil.rmtree(folder, ignore_errors=True)
+        for name, ended in processes.items():
+            if ended:
+                with suppress(OSError):  # another process removed it
+                    (self._processes / name).unlink()
 
 
 def _copy(built: Path, target: Path) -> None:
@@ -317,7 +333,7 @@ def device_of(path: Path) -> int:
 
 def open_cache() -> Cache:
     """The user's cache, or a temporary one where that folder is not writable or not private."""
-    remove_abandoned(ABANDONED_AFTER)
+    remove_abandoned()
     try:
         root = cache_root()
         if root.exists() and (other := open_to_others(root.resolve())) is not None:

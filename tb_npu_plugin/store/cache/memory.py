@@ -24,8 +24,8 @@ TABLE_BYTES = 1 << 29
 COLUMN_BYTES = 1 << 28
 #: Number of DuckDB files that stay open.
 CONNECTIONS = 4
-#: Open files of a timeline, about.
-TIMELINE_FILES = 50
+#: Number of timelines that stay open. They hold no descriptors (store/timeline/mapping.py).
+OPEN_TIMELINES = 64
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -69,18 +69,6 @@ class LruCache(Generic[K, V]):
             self._size -= self._values.pop(key, (None, 0))[1]
 
 
-def open_timelines() -> int:
-    """Number of timelines that stay open: 8 to 64, with at most half of the files that the process may open."""
-    try:
-        import resource  # does not exist on every system
-    except ImportError:
-        return 8
-    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if allowed == resource.RLIM_INFINITY:
-        return 64
-    return min(max(allowed // 2 // TIMELINE_FILES, 8), 64)
-
-
 class MemoryCache:
     """In-memory caches of the spans that one server opened."""
 
@@ -91,7 +79,7 @@ class MemoryCache:
         )
         self.damaged: dict[Path, str] = {}  # table files that could not be read, and why
         self.tables: LruCache[tuple[str, str], Table | None] = LruCache(TABLE_BYTES, table_bytes)
-        self.timelines: LruCache[str, Timeline] = LruCache(open_timelines(), lambda timeline: 1)
+        self.timelines: LruCache[str, Timeline] = LruCache(OPEN_TIMELINES, lambda timeline: 1)
 
     def forget(self, folder: Path) -> None:
         """Remove what was loaded from a dropped cache entry; a new entry may get the same name."""

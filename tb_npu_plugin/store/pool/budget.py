@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -10,8 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import FoundFile
+from tb_npu_plugin.printable import package_logger
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: Memory of a worker before it reads anything: the interpreter, numpy, DuckDB.
 WORKER_BYTES = 150 << 20

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import errno
-import logging
 import shutil
 from pathlib import Path
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.printable import Lines, package_logger
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.store.pool.budget import unpacked_bytes
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.process import RequestFailed, WorkerKilled, WorkerStopped
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: errno values for a full disk, an exceeded quota and an exceeded file size limit.
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -47,7 +47,7 @@ def log_failure(error: Exception, job: Job) -> None:
     if is_disk_full(error) or isinstance(error, WorkerKilled):
         logger.error("reading %s failed: %s", job.folder, error)
     elif isinstance(error, RequestFailed):
-        logger.error("reading %s failed: %s\n%s", job.folder, error, error.trace)
+        logger.error("reading %s failed: %s\n%s", job.folder, error, Lines(error.trace))
     else:
         logger.error("reading %s failed", job.folder, exc_info=error)
 

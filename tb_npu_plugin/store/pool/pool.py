@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -12,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.discovery.report import printable_name
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.printable import package_logger, printable
+from tb_npu_plugin.refusal import is_exhausted, persist
 from tb_npu_plugin.store.cache.disk import RETRY_AFTER, Cache
 from tb_npu_plugin.store.pool.budget import memory_budget, needed_memory, unpacked_bytes
 from tb_npu_plugin.store.pool.failures import is_disk_full, log_failure, problem_of_failure
@@ -22,7 +22,7 @@ from tb_npu_plugin.store.pool.process import Process, RequestFailed, WorkerKille
 from tb_npu_plugin.store.pool.watchdog import StopReason
 from tb_npu_plugin.store.stages import Request, is_settled
 
-logger = logging.getLogger(__name__)
+logger = package_logger(__name__)
 
 #: An idle worker process is ended after this, in seconds: one that has read, which holds memory, and one that has not.
 IDLE_USED, IDLE_NEW = 20.0, 1800.0
@@ -290,11 +290,12 @@ class Pool:
             return True
 
     def _try_again(self, job: Job, error: Exception, attempt: int) -> bool:
-        """Restart a job whose worker was killed, or whose disk was full while another disk has room.
+        """Restart a job whose worker was killed, that lacked descriptors, or whose disk was full while another has room.
 
         Returns False after TRIES attempts, and for a job that was cancelled or that the watchdog stopped.
         """
-        if isinstance(error, WorkerStopped) or not (isinstance(error, WorkerKilled) or is_disk_full(error)):
+        is_passing = isinstance(error, WorkerKilled) or is_exhausted(error) or is_disk_full(error)
+        if isinstance(error, WorkerStopped) or not is_passing:
             return False
         with self._changed:
             if attempt == TRIES or self._closed or job.state == "cancelled":
@@ -306,7 +307,7 @@ class Pool:
             return True
 
     def _start(self) -> Process:
-        process = self._new_process()
+        process = persist(self._new_process)
         with self._changed:
             self._processes.add(process)
         return process
@@ -349,7 +350,7 @@ class Pool:
             self._cache.commit(job.key, out, {**meta, "problems": problems, "settled": settled})
             rows = sum(count or 0 for count in meta.get("rows", {}).values())
             seconds = time.monotonic() - job.started
-            where = printable_name(f"{job.worker} ({job.folder})")
+            where = printable(f"{job.worker} ({job.folder})")
             logger.info("loaded %s of %s: %d rows, %.1f s", job.stage, where, rows, seconds)
         finally:
             self._cache.discard(out)
@@ -378,7 +379,7 @@ class Pool:
         with self._changed:
             if job.state == "cancelled":
                 return
-            if problem.code == "stalled":
+            if problem.code == "stalled" or is_exhausted(error):
                 job.retry_at = time.monotonic() + RETRY_AFTER
             job.message, job.problems = problem.found, [problem]
             job.state = "failed"

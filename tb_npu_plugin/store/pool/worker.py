@@ -14,6 +14,8 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +31,7 @@ from tb_npu_plugin.discovery.model import modified_ns
 from tb_npu_plugin.errors import BadFile, BadSetting, NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
+from tb_npu_plugin.printable import printable_lines
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -52,6 +55,8 @@ Send = Callable[[dict[str, Any]], None]
 INTERVAL = 0.1
 #: errno values that the file being read does not cause: output disk full, too many open files, out of memory.
 ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+#: How often a worker looks whether its server still runs, in seconds.
+SERVER_CHECK = 0.2
 #: Temporary subfolder of the entry being built, with long columns.
 COLUMNS_FOLDER = "columns"
 
@@ -101,6 +106,14 @@ def load_ahead() -> None:
         load_packing()
 
 
+def _end_with_server() -> None:
+    """End this process soon after the server was killed: its input ends then, but only the next request would notice."""
+    server = os.getppid()
+    while os.getppid() == server:
+        time.sleep(SERVER_CHECK)
+    os._exit(1)
+
+
 def main() -> None:
     """Serve requests until stdin ends."""
     # Redirect stdout to stderr: printed text must not mix with the protocol.
@@ -108,6 +121,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # A terminal sends ^C to all processes of the server. This one exits at the end of its input, without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_server, name="npu-server-watch", daemon=True).start()
     load_ahead()
 
     def send(message: dict[str, Any]) -> None:
@@ -116,6 +130,7 @@ def main() -> None:
 
     for line in sys.stdin:
         request = Request.from_json(json.loads(line))
+        tempfile.tempdir = str(request.out)  # temporary files go with it if this process is killed
         try:
             send({"meta": run(request, send)})
         except BrokenPipeError:
@@ -316,7 +331,7 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
     except (MemoryError, BadSetting):
         raise
     except Exception as error:  # a defect of this plugin must not stop the other files; the log has the traceback
-        traceback.print_exc()
+        print(printable_lines(traceback.format_exc()), file=sys.stderr)
         found = f"{type(error).__name__}: {error}"[:200]
         log.add(_unreadable("reader_defect", relative, found, Message("action.report_log")))
     return False

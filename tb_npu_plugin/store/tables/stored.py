@@ -15,6 +15,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.tables.sql import READ_SETTINGS, column_sql, dictionary_name, group_by_sql, quote
 from tb_npu_plugin.tables import (
@@ -37,12 +38,13 @@ T = TypeVar("T")
 
 
 def run_query(memory: MemoryCache, path: Path, query: Callable[[duckdb.DuckDBPyConnection], T]) -> T:
-    """Run `query` on a file. Raises duckdb.Error for a damaged file and records it in `memory`. Thread-safe."""
+    """Run `query` on a file. Raises Refused; duckdb.Error for a damaged file and records it in `memory`. Thread-safe."""
     try:
         connection = memory.connections.get(path, lambda: _open(path))
         with connection.cursor() as cursor:
             return query(cursor)
     except duckdb.Error as error:
+        raise_if_refused(error)
         memory.damaged[path] = str(error)
         raise
 

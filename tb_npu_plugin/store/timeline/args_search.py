@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import BadRequest, NotFound
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.refusal import raise_if_exhausted
 from tb_npu_plugin.scan.args import ArgsFile, decode
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.stats import check_client
@@ -39,6 +40,7 @@ def slices_with_arg(
                 _verified(timeline, file, key, text, ids, is_gone) for ids in _candidates(timeline, places, pieces)
             ]
     except OSError as error:
+        raise_if_exhausted(error)
         reason = error.strerror or str(error)
         raise NotFound(Message("error.trace_closed", reason=reason), Message("hint.permissions")) from error
     return np.concatenate([np.zeros(0, dtype=np.int64), *found])

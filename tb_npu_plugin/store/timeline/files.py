@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -12,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.store.timeline.mapping import read_or_map
 from tb_npu_plugin.texts import TextList
 
 #: Texts that are searched at once.
 _PIECE = 1 << 15
+#: Header of a .npy file with one dimension.
+_HEADER = re.compile(rb"\x93NUMPY\x01\x00v\x00\{'descr': '([^']+)', 'fortran_order': False, 'shape': \((\d+),\)")
+HEADER_BYTES = 128
 
 
 def save(folder: Path, name: str, array: NDArray[Any]) -> None:
@@ -24,13 +27,17 @@ def save(folder: Path, name: str, array: NDArray[Any]) -> None:
 
 
 def load(folder: Path, name: str) -> NDArray[Any]:
-    """Map one array, read-only. Raises OSError or ValueError if it is missing or damaged."""
-    with (folder / f"{name}.npy").open("rb") as file:  # np.load takes twice as long
-        np.lib.format.read_magic(file)
-        (count,), _, dtype = np.lib.format.read_array_header_1_0(file)
-        if not count:
-            return np.zeros(0, dtype)  # numpy cannot use an empty part of a mapped file
-        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), dtype, count, file.tell())
+    """One array, read-only. Raises OSError or ValueError if it is missing or damaged."""
+    with (folder / f"{name}.npy").open("rb", buffering=0) as file:
+        data = read_or_map(file)
+    header = _HEADER.match(data[:HEADER_BYTES].tobytes())  # numpy's parser takes longer than all the rest
+    if header is None:
+        raise ValueError(f"{name}.npy has another header")
+    dtype, count = np.dtype(header[1].decode()), int(header[2])
+    values = data[HEADER_BYTES : HEADER_BYTES + count * dtype.itemsize]
+    if len(values) < count * dtype.itemsize:
+        raise ValueError(f"{name}.npy is cut")
+    return values.view(dtype)
 
 
 def save_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
@@ -67,13 +74,13 @@ class Texts:
         if not 0 <= index < len(self):
             raise IndexError(index)
         start, end = int(self._ends[index]), int(self._ends[index + 1])
-        return self._blob[start:end].decode("utf-8")
+        return str(self._blob[start:end], "utf-8")
 
     def take(self, indices: NDArray[Any]) -> list[str]:
         """The texts at these indices, which must be valid."""
         blob = self._blob
         spans = zip(self._ends[indices].tolist(), self._ends[indices + 1].tolist())
-        return [blob[start:end].decode("utf-8") for start, end in spans]
+        return [str(blob[start:end], "utf-8") for start, end in spans]
 
     def size_of(self, indices: NDArray[Any]) -> int:
         """Bytes of the texts at these indices."""
@@ -84,11 +91,9 @@ class Texts:
         _ = self._blob
 
     @cached_property
-    def _blob(self) -> bytes | mmap.mmap:
-        if not self._path.stat().st_size:
-            return b""  # an empty file cannot be mapped
-        with self._path.open("rb") as file:
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    def _blob(self) -> memoryview:
+        with self._path.open("rb", buffering=0) as file:
+            return read_or_map(file).data
 
     def with_match(self, patterns: Sequence[re.Pattern[bytes]]) -> NDArray[np.int64]:
         """Indices of the texts in which a match of one of the patterns begins. Decodes none of them."""
@@ -101,7 +106,7 @@ class Texts:
         wanted, mask = part.casefold(), np.zeros(len(self), dtype=np.bool_)
         for first in range(0, len(self), _PIECE):
             ends = self._ends[first : first + _PIECE + 1]
-            mask[first : first + _PIECE] = _containing(self._blob[ends[0] : ends[-1]], ends - ends[0], wanted)
+            mask[first : first + _PIECE] = _containing(bytes(self._blob[ends[0] : ends[-1]]), ends - ends[0], wanted)
         return mask
 
     def equal(self, text: str) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.errors import NotFound
 from tb_npu_plugin.messages import Message, messages_of
+from tb_npu_plugin.refusal import raise_if_exhausted
 from tb_npu_plugin.scan.args import ArgsFile, decode, read_object
 from tb_npu_plugin.schema import trace as words
 from tb_npu_plugin.store.timeline.arrows import ArrowLevels
@@ -185,6 +186,7 @@ class Timeline:
             with self.open_args() as file:
                 found = decode(file.read(offset, length))
         except (NotFound, OSError) as error:
+            raise_if_exhausted(error)
             return None, self._unreadable(error)
         return found, "" if found is not None else Message("error.args", byte=offset, file=self.source)
 
@@ -199,6 +201,7 @@ class Timeline:
                 for place, data in zip(order.tolist(), file.each(begin[order], length[order])):
                     found[place] = data
         except (NotFound, OSError) as error:
+            raise_if_exhausted(error)
             return [b""] * len(ids), self._unreadable(error)
         return found, ""
 

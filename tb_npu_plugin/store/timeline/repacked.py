@@ -13,6 +13,7 @@ from typing import TypedDict
 import numpy as np
 
 from tb_npu_plugin.schema import trace as words
+from tb_npu_plugin.store.temporary import scratch
 from tb_npu_plugin.store.timeline.layout import Index, by_start, load_packing, rows_by_depth
 from tb_npu_plugin.store.timeline.levels import Levels, save_levels
 from tb_npu_plugin.store.timeline.open import Timeline
@@ -174,7 +175,7 @@ def repack(timeline: Timeline, packing: Packing) -> Repacked:
     out.rows = Rows(timeline.rows.start[ids], timeline.rows.dur[ids], rows.first, rows.track_row)
     out.busy = np.append(0, np.cumsum(out.rows.dur))
     out.name, out.category = timeline.name[ids], timeline.category[ids]
-    with tempfile.TemporaryDirectory(prefix="tb-npu-rows-") as path:
+    with tempfile.TemporaryDirectory(dir=scratch()) as path:
         slices = out.slice_columns
         out.levels = Levels(Path(path), save_levels(Path(path), slices, out.rows), slices)
     out.first_track, out.slice_count, out.searched = packing.first_track, len(ids), {}

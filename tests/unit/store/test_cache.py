@@ -23,6 +23,7 @@ from tb_npu_plugin.problems import TRANSIENT_CODES, Problem
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.store.cache import disk as cache_module
 from tb_npu_plugin.store.cache.disk import Cache, entry_key, max_bytes, open_cache
+from tb_npu_plugin.store.liveness import ABANDONED_AFTER
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.pool import Pool
 from tb_npu_plugin.store.pool.process import RequestFailed
@@ -62,8 +63,12 @@ def test_key_follows_everything_that_decides_the_content(monkeypatch: pytest.Mon
 def unmovable(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file system that does not move folders."""
 
+    rename = Path.rename
+
     def refused(self: Path, target: Path) -> Path:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
+        if self.is_dir():
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", refused)
 
@@ -147,13 +152,41 @@ def test_of_two_builds_the_first_stays(tmp_path: Path) -> None:
     assert list((tmp_path / "building").iterdir()) == []
 
 
-def test_remains_of_a_crash_are_removed_but_not_what_is_being_built(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["killed", "running", "other machine", "old version"])
+def test_remains_of_a_killed_process_are_removed_at_the_next_start(kind: str, tmp_path: Path) -> None:
+    code = """if True:
+        from pathlib import Path
+        from tb_npu_plugin.store.cache.disk import Cache
+        cache = Cache(Path("."))
+        print(cache.new_folder().name, cache._session, flush=True)
+        input()"""
     cache = Cache(tmp_path)
-    old, new = cache.new_folder(), cache.new_folder()
-    past = time.time() - cache_module.ABANDONED_AFTER - 10
-    os.utime(old, (past, past))
-    Cache(tmp_path)
-    assert not old.exists() and new.exists()
+    own = cache.new_folder()
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        name, session = process.stdout.readline().split()  # type: ignore[union-attr]
+        folder, lock = tmp_path / "building" / name, tmp_path / "processes" / session
+        (folder / "data").write_text("half")
+        if kind != "running":
+            process.kill()
+            process.wait()
+        if kind == "other machine":  # whose locks a file system may hide
+            lock.write_text("other")
+        if kind == "old version":  # without a file of its process
+            lock.unlink()
+            folder = folder.rename(tmp_path / "building" / "0123")
+        Cache(tmp_path)
+        assert folder.exists() == lock.exists() == (kind == "running") or kind in ("other machine", "old version")
+        assert folder.exists() == (kind != "killed")
+        past = time.time() - ABANDONED_AFTER - 10
+        for path in (folder, lock):
+            if path.exists():
+                os.utime(path, (past, past))
+        Cache(tmp_path)
+        assert folder.exists() == (kind == "running")
+        process.kill()
+    assert own.exists()
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
@@ -194,12 +227,12 @@ def test_without_a_place_for_it_the_cache_lasts_as_long_as_the_process(
     assert open_cache().root == tmp_path
 
 
-@pytest.mark.parametrize("kind", ["killed", "running", "young", "not temporary"])
+@pytest.mark.parametrize("kind", ["killed", "running", "not temporary"])
 def test_a_temporary_cache_of_a_killed_process_is_removed(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code = "from tb_npu_plugin.store.cache.temporary import temporary_root as new; print(new(), flush=True); input()"
+    code = "from tb_npu_plugin.store.temporary import temporary_root as new; print(new(), flush=True); input()"
     child = [sys.executable, "-c", code]
     with subprocess.Popen(
         child, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
@@ -210,9 +243,6 @@ def test_a_temporary_cache_of_a_killed_process_is_removed(
             process.wait()
         if kind == "not temporary":  # TB_NPU_CACHE_DIR may have such a name
             (root / "process.lock").unlink()
-        past = time.time() - cache_module.ABANDONED_AFTER - 10
-        if kind != "young":
-            os.utime(root, (past, past))
         open_cache()
         assert root.exists() == (kind != "killed")
         process.kill()

@@ -90,10 +90,12 @@ def test_a_time_is_compared_to_the_nanosecond_whatever_the_value_is(op: str, sta
 
 def test_csv_holds_no_formulas() -> None:
     """As frontend/tests/base/csv.test.ts."""
-    cells = ["=1+1", "+cmd", "-x", "@SUM(A1)", "\tx", "-1.5", "a=b"]
+    cells = ["=1+1", "+cmd", "-x", "@SUM(A1)", "＝1+1", "－x", "\tx", "-1.5", "a=b"]
     table = from_lists((Column("name", Kind.TEXT), Column("n", Kind.INT)), {"name": cells, "n": [-3] * len(cells)})
     lines = b"".join(to_csv(ViewTable(table), 0, TableQuery())).decode().split("\r\n")
-    assert lines[1:-1] == [f"{cell},-3" for cell in ("'=1+1", "'+cmd", "'-x", "'@SUM(A1)", "'\tx", "-1.5", "a=b")]
+    assert lines[1:-1] == [
+        f"{cell},-3" for cell in ("'=1+1", "'+cmd", "'-x", "'@SUM(A1)", "'＝1+1", "'－x", "'\tx", "-1.5", "a=b")
+    ]
 
 
 def test_every_word_of_a_filter_stands_in_some_column() -> None:

@@ -1,0 +1,74 @@
+"""What the machine refuses: descriptors, memory, disk space, permissions. It says nothing about the data that was asked for, so
+nobody may take it for damage."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from tb_npu_plugin.errors import Refused
+from tb_npu_plugin.messages import Message
+
+#: Seconds that `persist` goes on, and waits between two tries.
+PERSISTENCE = 2.0
+_PAUSE = 0.05
+T = TypeVar("T")
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+_REFUSED = _EXHAUSTED | {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY),
+}
+#: DuckDB's errors have a text only.
+_TEXTS = (*map(os.strerror, sorted(_REFUSED)), "Out of Memory Error")
+
+
+def refused(error: BaseException) -> str | None:
+    """Why the machine refused something; None if the error has another cause."""
+    if isinstance(error, MemoryError):
+        return os.strerror(errno.ENOMEM)
+    if isinstance(error, OSError):
+        return os.strerror(error.errno) if error.errno in _REFUSED else None
+    if "duckdb" not in type(error).__module__:
+        return None
+    return next((text for text in _TEXTS if text in str(error)), None)
+
+
+def as_refused(error: BaseException) -> Refused | None:
+    """The error for the user if the machine refused something; None if the error has another cause."""
+    if isinstance(error, Refused):
+        return error
+    reason = refused(error)
+    return None if reason is None else Refused(Message("error.refused", reason=reason), Message("hint.refused"))
+
+
+def raise_if_refused(error: BaseException) -> None:
+    """Raise Refused if the machine refused something; for handlers of errors that would take it for damage."""
+    refusal = as_refused(error)
+    if refusal is not None:
+        raise refusal from error
+
+
+def persist(action: Callable[[], T]) -> T:
+    """Do something, again for PERSISTENCE seconds while the machine refuses it: others may give back what it needs."""
+    deadline = time.monotonic() + PERSISTENCE
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            if as_refused(error) is None or time.monotonic() >= deadline:
+                raise
+        time.sleep(_PAUSE)
+
+
+def is_exhausted(error: BaseException) -> bool:
+    """Whether descriptors or memory ran out, for this process or a worker that says so."""
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) in _EXHAUSTED
+
+
+def raise_if_exhausted(error: BaseException) -> None:
+    """Raise Refused if descriptors or memory ran out; for handlers that report why a file of the user cannot be read."""
+    if is_exhausted(error):
+        raise_if_refused(error)

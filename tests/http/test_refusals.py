@@ -1,0 +1,116 @@
+"""What the machine refuses is 503 and tried again; it is never damage, an absence or a defect."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tb_npu_plugin import refusal
+from tb_npu_plugin.errors import Refused
+from tb_npu_plugin.server import admission
+from tb_npu_plugin.server.admission import Admission
+from tb_npu_plugin.store import span as span_module
+from tb_npu_plugin.store.timeline import files
+from tests.http.conftest import Browser
+
+
+def failing(error: Exception, calls: list[int]) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        calls.append(1)
+        raise error
+
+    return fail
+
+
+def os_error(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
+
+
+@pytest.mark.parametrize(
+    ("place", "error"),
+    [
+        ("timeline", os_error(errno.EMFILE)),
+        ("timeline", os_error(errno.EIO)),
+        ("timeline", MemoryError()),
+        ("table", os_error(errno.ENOSPC)),
+        ("table", duckdb.IOException('IO Error: Cannot open file "/x/tables.duckdb": Too many open files')),
+        ("table", duckdb.OutOfMemoryException("Out of Memory Error: failed to allocate data of size 16.0 MiB")),
+        ("meta", os_error(errno.ENFILE)),
+        ("meta", os_error(errno.EACCES)),
+    ],
+)
+def test_a_refusal_is_503_and_costs_no_entry(
+    place: str, error: Exception, fresh: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refusal, "PERSISTENCE", 0.0)
+    span = fresh.spans()[0]
+    for view in ("trace", "kernel"):
+        fresh.view(view, span=span)
+    library = fresh.plugin.app().library
+    entries = sorted(path.name for path in library.cache._entries.iterdir())
+    route, query = {
+        "timeline": ("/api/timeline/slices", {"span": span, "t0": 0, "t1": 10, "px": 9, "rows": "0"}),
+        "table": ("/api/view/kernel", {"span": span}),
+        "meta": ("/api/view/kernel", {"span": span}),
+    }[place]
+    library._memory.__init__()  # type: ignore[misc]  # nothing is in memory
+    library._open.clear()
+    calls: list[int] = []
+    with monkeypatch.context() as patch:
+        if place == "timeline":
+            patch.setattr(files, "read_or_map", failing(error, calls))
+        elif place == "table":
+            fresh.plugin.app().service._results = type(fresh.plugin.app().service._results)(1 << 20, lambda _: 1)
+            patch.setattr(span_module, "read_short", failing(error, calls))
+        else:
+            library._entries.clear()
+            patch.setattr(Path, "read_bytes", failing(error, calls))
+        response = fresh.ask(route, **query)
+    assert calls, "the test does not reach it"
+    assert response.status_code == 503, response.text
+    assert response.headers["Retry-After"] == "1" and response.get_json()["code"] == "refused"
+    assert sorted(path.name for path in library.cache._entries.iterdir()) == entries
+    assert fresh.ask(route, **query).status_code == 200
+
+
+def test_a_passing_refusal_is_not_seen(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    span = fresh.spans()[0]
+    fresh.view("trace", span=span)
+    fresh.plugin.app().library._memory.timelines.drop(fresh.view("trace", span=span)["data"]["version"])
+    read, calls = files.read_or_map, []  # type: ignore[var-annotated]
+
+    def refuse_once(file: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 1:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return read(file)
+
+    monkeypatch.setattr(files, "read_or_map", refuse_once)
+    assert fresh.ask("/api/timeline/slice", span=span, id=0).status_code == 200
+    assert len(calls) > 1
+
+
+def test_requests_wait_for_those_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "MAX_WAIT", 0.1)
+    gate = Admission(admission.RESERVED + 2 * admission.PER_REQUEST)
+    go_on, at_once = threading.Event(), []
+    threads = [threading.Thread(target=gate.run, args=(lambda: at_once.append(1) or go_on.wait(30),)) for _ in "ab"]  # type: ignore[func-returns-value]
+    for thread in threads:
+        thread.start()
+    while len(at_once) < 2:
+        time.sleep(0.001)
+    with pytest.raises(Refused):
+        gate.run(lambda: 1)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert gate.run(lambda: 1) == 1
+    assert Admission(16).run(lambda: 1) == 1, "a process with few descriptors answers one after the other"
