@@ -41,6 +41,7 @@ _CODES: dict[str, _MessageCodes] = {
         "lost.file",
         "action.check_file_steps",
     ),
+    "too_many_columns": _MessageCodes("expected.known_headers", "lost.file", _PARSE_AGAIN),
     "no_rows": _MessageCodes("expected.rows", "lost.nothing", "action.nothing_if_none", "info"),
     "missing_column": _MessageCodes("expected.required_column", "lost.file", _PARSE_AGAIN),
     "unknown_headers": _MessageCodes("expected.known_headers", "lost.columns", "action.nothing_or_report", "info"),
