@@ -88,7 +88,8 @@ class ForeignDatabase(sqlite3.Connection):
             if bytes in set(map(type, chain.from_iterable(more))):
                 text_left -= sum(len(cell) for cell in chain.from_iterable(more) if type(cell) is bytes)
             if rows_left < 0 or text_left < 0:
-                yield rows
+                if rows:
+                    yield rows
                 raise UnboundedTable(Message("found.endless_table"))
             rows += more
             if len(rows) >= count:

@@ -54,7 +54,10 @@ class RecordingWindow:
         """Return the times of _SAMPLES evenly spaced rows."""
         table, column = time_column
         with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
-            ((first, last),) = self._connection.execute(f"SELECT MIN(rowid), MAX(rowid) FROM {table}")
+            ends = (
+                f"SELECT (SELECT MIN(rowid) FROM {table}), (SELECT MAX(rowid) FROM {table})"  # both at once would scan
+            )
+            ((first, last),) = self._connection.execute(ends)
             if isinstance(first, int) and isinstance(last, int):
                 rows = ",".join(map(str, np.unique(np.linspace(first, last, _SAMPLES).astype(np.int64)).tolist()))
                 found = self._connection.execute(f"SELECT {column} FROM {table} WHERE rowid IN ({rows})").fetchall()

@@ -35,11 +35,8 @@ class Field:
 def find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
     """Return the columns to read, in the file's order; None, and a problem, if a required one is missing."""
     if len(header) > MAX_COLUMNS:
-        expected, found = (
-            Message("expected.fewer_columns", most=MAX_COLUMNS),
-            Message("found.columns", count=len(header)),
-        )
-        report.add("too_many_columns", "line 1", expected=expected, found=found)
+        most = Message("expected.fewer_columns", most=MAX_COLUMNS)
+        report.add("too_many_columns", "line 1", expected=most, found=Message("found.columns", count=len(header)))
         return None
     known = {normalise_header(spelling): column for column in spec.columns for spelling in column.headers}
     found: dict[str, Field] = {}

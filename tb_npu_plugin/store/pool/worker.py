@@ -38,6 +38,7 @@ from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_withi
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
+from tb_npu_plugin.store.pool.limits import limits_of
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 from tb_npu_plugin.store.tables.short import write_short
 from tb_npu_plugin.store.timeline.build import build_timeline
@@ -116,13 +117,17 @@ def main() -> None:
 
     for line in sys.stdin:
         request = Request.from_json(json.loads(line))
+        limits = limits_of(request.files)
+        limits.impose()
         try:
             send({"meta": run(request, send)})
         except BrokenPipeError:
             return  # the server has exited
         except Exception as error:  # the pool turns it into a Problem; this process continues
             number = error.errno if isinstance(error, OSError) else None
-            send({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number})
+            failed = {"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number}
+            refused = limits.refused(error)
+            send(failed if refused is None else {"exceeded": refused})
 
 
 def run(request: Request, send: Send) -> dict[str, Any]:
