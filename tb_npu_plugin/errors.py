@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 from tb_npu_plugin.messages import Message
+
+#: errno values for a full disk, an exceeded quota and an exceeded file size limit.
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+#: errno values that say nothing about the file at hand: also too many open files, and a lack of memory.
+ENVIRONMENT_ERRORS = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
+def raise_if_of_environment(error: Exception) -> None:
+    """Raise an error that is no statement about the file being read: another attempt may succeed."""
+    if isinstance(error, OSError) and error.errno in ENVIRONMENT_ERRORS:
+        raise error
 
 
 class NpuPluginError(Exception):

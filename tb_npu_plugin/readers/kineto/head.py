@@ -14,6 +14,7 @@ import numpy as np
 
 from tb_npu_plugin.discovery.identity import MAX_RANK
 from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.errors import raise_if_of_environment
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -141,7 +142,8 @@ def _stated_behind(path: Path) -> int | None:
     """Return the base written after the events; None without one or if the file is unreadable, which the scan reports."""
     try:
         found = _BASE_TIME.search(_end(path))
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        raise_if_of_environment(error)
         return None
     return int(found.group(1)) if found else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tb_npu_plugin.discovery.find_mindinsight import FILE_NAMES, hosts_of, rank_in
 from tb_npu_plugin.discovery.rank_table import read_rank_table
+from tb_npu_plugin.errors import raise_if_of_environment
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
@@ -57,7 +58,8 @@ def _rank(folder: Path, files: Sequence[str]) -> tuple[int | None, str]:
     host = relative.split("/")[1]
     try:
         return read_rank_table(folder).rank_of(host, number, hosts_of(folder))
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        raise_if_of_environment(error)
         return None, ""  # the folder has changed since discovery, whose rank stays valid
 
 

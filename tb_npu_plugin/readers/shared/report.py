@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
+from tb_npu_plugin.errors import raise_if_of_environment
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.damage import repair
@@ -128,8 +130,14 @@ _CODES: dict[str, _MessageCodes] = {
     "unknown_file": _MessageCodes("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
 }
 
-#: SQLite errors that come from the machine, not from the file.
-_OF_MACHINE = frozenset({"disk I/O error", "database or disk is full", "out of memory", "unable to open database file"})
+#: SQLite's words for a disk that fails.
+_DISK_FAILS = "disk I/O error"
+#: SQLite's words for what the machine refuses: a file that was open a moment ago cannot be opened.
+_OF_ENVIRONMENT = {
+    "database or disk is full": errno.ENOSPC,
+    "out of memory": errno.ENOMEM,
+    "unable to open database file": errno.EMFILE,
+}
 
 
 class FileReport:
@@ -165,6 +173,7 @@ class FileReport:
 
     def os_error(self, error: OSError) -> None:
         """Report that the file cannot be opened."""
+        raise_if_of_environment(error)
         if isinstance(error, FileNotFoundError):
             self.add("missing_file")
         elif isinstance(error, PermissionError):
@@ -174,21 +183,33 @@ class FileReport:
 
     def cut(self, error: Exception) -> None:
         """Report that reading ended early: the file is damaged, or the disk fails."""
+        raise_if_of_environment(error)
         is_of_disk = isinstance(error, OSError) and error.errno is not None
         self.add("unreadable_file" if is_of_disk else "file_cut", found=str(error))
 
     def no_database(self, error: Exception) -> None:
         """Report that SQLite cannot open the file: it is not a database, or the disk fails."""
-        self.add("unreadable_file" if str(error) in _OF_MACHINE else "no_database", found=_words_of(error))
+        _raise_if_of_environment(error)
+        self.add("unreadable_file" if str(error) == _DISK_FAILS else "no_database", found=_words_of(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
         """Report a table that cannot be read to its end; in a truncated file, as another place of `file_cut`."""
-        if str(error) in _OF_MACHINE:
+        _raise_if_of_environment(error)
+        if str(error) == _DISK_FAILS:
             self.add("unreadable_file", table, found=str(error))
         elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:
             self.add("damaged_table", table, found=_words_of(error))
+
+
+def _raise_if_of_environment(error: Exception) -> None:
+    """As errors.raise_if_of_environment, for an error of SQLite."""
+    if isinstance(error, MemoryError):
+        raise error
+    number = _OF_ENVIRONMENT.get(str(error))
+    if number is not None:
+        raise OSError(number, str(error)) from error
 
 
 def _words_of(error: Exception) -> str:

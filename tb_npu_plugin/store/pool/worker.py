@@ -8,7 +8,6 @@ Protocol: see store/stages.py.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
 import os
 import shutil
@@ -51,8 +50,6 @@ if TYPE_CHECKING:
 Send = Callable[[dict[str, Any]], None]
 #: Progress is sent at most this often, in seconds.
 INTERVAL = 0.1
-#: errno values that the file being read does not cause: output disk full, too many open files, out of memory.
-ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 #: Temporary subfolder of the entry being built, with long columns.
 COLUMNS_FOLDER = "columns"
 
@@ -315,8 +312,6 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.errno in ENVIRONMENT_ERRORS:
-            raise
         FileReport(log, relative).os_error(error)
     except (MemoryError, BadSetting):
         raise

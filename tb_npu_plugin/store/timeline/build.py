@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import packing
-from tb_npu_plugin.errors import NoEvents
+from tb_npu_plugin.errors import NoEvents, raise_if_of_environment
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
@@ -149,6 +149,7 @@ def write_timeline(
         with args.open("rb"):
             args_path: Path | None = args
     except OSError as error:
+        raise_if_of_environment(error)
         log.add(_no_args(origin.name, error))
         args_path = None
     columns = out / _WITHOUT_STRAYS
