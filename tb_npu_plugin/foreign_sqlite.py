@@ -24,7 +24,7 @@ _BYTES_PER_ROW = 6
 #: Bytes of text per byte of the file: SQLite returns UTF-8, which takes up to 1.5 times the bytes of UTF-16.
 _TEXT_PER_BYTE = 2
 #: CPU seconds that a thread may spend from the connection on: honest files take less than 0.1 s per MB.
-_CPU, _CPU_PER_BYTE = 4.0, 1e-6
+_CPU, _CPU_PER_BYTE = 2.5, 1e-6
 #: Instructions of SQLite between two looks at the clock, some 50 rows.
 _INSTRUCTIONS = 1000
 #: Rows fetched before their bytes are counted: each may be as long as the file.

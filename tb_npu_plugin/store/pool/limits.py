@@ -22,8 +22,11 @@ MEMORY, MEMORY_FACTOR = 208 << 20, 3
 #: Bytes written for any request, and for a byte of the files, unpacked. A trace takes 0.5 in the end and 2 while it is built,
 #: a database 4.
 OUTPUT, OUTPUT_PER_BYTE = 64 << 20, 20
-#: CPU seconds for any request, and bytes of the files, unpacked, for one more. Readers take 10 to 200 MB/s.
-CPU_SECONDS, BYTES_PER_SECOND = 7.0, 4 << 20
+#: CPU seconds for any request, and for a MiB of the files: databases are read at 9 MB/s, CSV files at 46, traces at 190.
+CPU_SECONDS, CPU_PER_MIB, CPU_PER_PACKED_MIB = 6.0, 1.0, 4.0
+#: Seconds without progress and with hardly any CPU time, or with which the files could be read at BYTES_PER_SECOND if that is
+#: more: the worker waits for a disk or was suspended.
+STALLED_AFTER, BYTES_PER_SECOND = 120.0, 4 << 20
 #: More address space than memory: stacks of threads, and what the allocator holds in reserve.
 _RESERVE = 256 << 20
 
@@ -32,11 +35,13 @@ Resource = Literal["memory", "output", "cpu"]
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one request: bytes of memory (without mapped files), bytes below its output folder, CPU seconds."""
+    """Limits of one request: bytes of memory (without mapped files), bytes below its output folder, CPU seconds, seconds
+    without progress."""
 
     memory: int
     output: int
     cpu: float
+    wait: float
 
     def expected(self, resource: Resource) -> str:
         """A limit in words."""
@@ -72,6 +77,10 @@ def _lower(which: int, most: int) -> None:
     resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
+def _cpu_for(file: FoundFile) -> float:
+    return file.size / (1 << 20) * (CPU_PER_PACKED_MIB if file.relative.endswith(".gz") else CPU_PER_MIB)
+
+
 def limits_of(files: Sequence[FoundFile]) -> Limits:
     """The limits of a request that reads these files."""
     unpacked = unpacked_bytes(files)
@@ -79,5 +88,6 @@ def limits_of(files: Sequence[FoundFile]) -> Limits:
     return Limits(
         max(memory, requested_memory() or 0),
         OUTPUT + OUTPUT_PER_BYTE * unpacked,
-        CPU_SECONDS + unpacked / BYTES_PER_SECOND,
+        CPU_SECONDS + sum(map(_cpu_for, files)),
+        max(STALLED_AFTER, unpacked / BYTES_PER_SECOND),
     )

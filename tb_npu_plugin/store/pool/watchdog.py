@@ -20,9 +20,6 @@ from tb_npu_plugin.store.pool.limits import Limits, Resource
 
 #: How often a worker is checked, in seconds: it may exceed a limit by what it takes meanwhile.
 INTERVAL = 0.1
-#: Limit of seconds without progress and with hardly any CPU time: the worker waits for a disk or was suspended. Longer if
-#: its limit of CPU time is.
-STALLED_AFTER = 120.0
 #: Maximum share of CPU time of a waiting process.
 WAITING_SHARE = 0.05
 
@@ -126,7 +123,7 @@ class Watchdog:
 
     def _stalled(self, waited: float, used: float | None) -> StopReason | None:
         is_waiting = used is None or used < WAITING_SHARE * waited
-        if waited > STALLED_AFTER and is_waiting and waited > self._limits.cpu:
+        if waited > self._limits.wait and is_waiting:
             return StopReason(
                 "stalled",
                 Message("expected.responding_disk"),
