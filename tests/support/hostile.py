@@ -6,16 +6,20 @@ import gzip
 import json
 import sqlite3
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
+
+from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
+from tests.support.fixtures import FIXTURES
+from tests.unit.store.results import TRACE, settle, write_result
 
 #: Most bytes of a file.
 SIZE = 1_000_000
 _KERNELS = "Step Id,Name,Type,Accelerator Core,Start Time(us),Duration(us)"
-_PAGE = 4096
-#: Columns of TASK and the values of a row that is read.
-_TASK = "startNs INT, endNs INT, deviceId INT, connectionId INT, globalTaskId INT, globalPid INT, taskType INT, contextId INT"
+#: Bytes of a page of the databases that are made here; first bytes of pages of a table.
+_PAGE, _INTERIOR, _LEAF = 4096, 5, 13
 _NOW = 1_736_408_883_704_643_212
 
 
@@ -35,23 +39,33 @@ def _varint(value: int) -> bytes:
     return bytes(reversed(out))
 
 
-def endless_tree(path: Path, table: str, levels: int = 6) -> None:
-    """Let the pages of a table's tree refer to one page many times. Its rows must fit one page."""
+def endless_tree(path: Path, table: str, levels: int = 5) -> None:
+    """Let the pages of a table's tree refer to one page many times."""
     data, root = bytearray(path.read_bytes()), _root(path, table)
-    data += data[(root - 1) * _PAGE : root * _PAGE]
+    size = int.from_bytes(data[16:18], "big")
+    leaf = data[(root - 1) * size : root * size]
+    while leaf[0] != _LEAF:
+        child = int.from_bytes(leaf[(first := int.from_bytes(leaf[12:14], "big")) : first + 4], "big")
+        leaf = data[(child - 1) * size : child * size]
+    data += leaf
     for _ in range(levels):
-        child, page, at = len(data) // _PAGE, bytearray(_PAGE), _PAGE
-        count = (_PAGE - 12) // 7 - 1
-        page[0], page[3:5], page[8:12] = 5, struct.pack(">H", count), struct.pack(">I", child)
-        for cell in range(count):
-            at -= 5
-            page[at : at + 5] = struct.pack(">IB", child, cell % 127 + 1)
-            page[12 + 2 * cell : 14 + 2 * cell] = struct.pack(">H", at)
-        page[5:7] = struct.pack(">H", at)
-        data += page
-    data[(root - 1) * _PAGE : root * _PAGE] = data[-_PAGE:]
-    data[28:32] = struct.pack(">I", len(data) // _PAGE)
+        data += _interior(size, [len(data) // size] * ((size - 12) // 7 - 1))
+    data[(root - 1) * size : root * size] = data[-size:]
+    data[28:32] = struct.pack(">I", len(data) // size)
     path.write_bytes(data)
+
+
+def _interior(size: int, children: Sequence[int], start: int = 0) -> bytearray:
+    """A page that refers to others. start: bytes of the file's header in it."""
+    page, at = bytearray(size), size
+    for number, child in enumerate(children):
+        at -= 5
+        page[at : at + 5] = struct.pack(">IB", child, number % 127 + 1)
+        place = start + 12 + 2 * number
+        page[place : place + 2] = struct.pack(">H", at)
+    page[start] = _INTERIOR
+    page[start + 3 : start + 12] = struct.pack(">HHBI", len(children), at, 0, children[-1])
+    return page
 
 
 def shared_text(path: Path, table: str, kind: int = 13, value_first: bool = True) -> None:
@@ -88,14 +102,7 @@ def shared_text(path: Path, table: str, kind: int = 13, value_first: bool = True
             break
         data += page
         leaves.append(len(data) // _PAGE)
-    top, at = bytearray(_PAGE), _PAGE
-    for number, leaf in enumerate(leaves[:-1]):
-        cell = struct.pack(">I", leaf) + _varint(number * 100 + 99)
-        at -= len(cell)
-        top[at : at + len(cell)] = cell
-        top[12 + 2 * number : 14 + 2 * number] = struct.pack(">H", at)
-    top[0], top[3:5], top[5:7] = 5, struct.pack(">H", len(leaves) - 1), struct.pack(">H", at)
-    top[8:12] = struct.pack(">I", leaves[-1])
+    top = _interior(_PAGE, leaves)
     data[(root - 1) * _PAGE : root * _PAGE] = top
     data[28:32] = struct.pack(">I", len(data) // _PAGE)
     path.write_bytes(data)
@@ -107,19 +114,18 @@ def _root(path: Path, table: str) -> int:
         return int(root)
 
 
-def _tasks(path: Path) -> None:
-    database(path, f"CREATE TABLE TASK ({_TASK})", "CREATE TABLE STRING_IDS (id INT, value TEXT)")
-    with closing(sqlite3.connect(path)) as connection:
-        for row in range(40):
-            values = (_NOW + row, _NOW + row + 1, 0, row, row, 1, 1, row)
-            connection.execute(f"INSERT INTO TASK VALUES ({','.join(map(str, values))})")
-        connection.execute("INSERT INTO STRING_IDS VALUES (1, 'a')")
-        connection.commit()
+def _recorded(path: Path, *statements: str) -> None:
+    """Copy the database of a fixture, and change it."""
+    (source,) = (FIXTURES / "results" / "db_only").rglob("ascend_pytorch_profiler_0.db")
+    path.write_bytes(source.read_bytes())
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in (*statements, f"PRAGMA page_size={_PAGE}", "VACUUM"):
+            connection.execute(statement)
 
 
 def _endless(table: str) -> Callable[[Path], None]:
     def make(path: Path) -> None:
-        _tasks(path)
+        _recorded(path)
         endless_tree(path, table)
 
     return make
@@ -128,23 +134,52 @@ def _endless(table: str) -> Callable[[Path], None]:
 def _shared(kind: int, value_first: bool = False) -> Callable[[Path], None]:
     def make(path: Path) -> None:
         columns = "value TEXT, id INT" if value_first else "id INT, value TEXT"
-        database(path, f"CREATE TABLE STRING_IDS ({columns})", f"CREATE TABLE TASK ({_TASK})")
+        _recorded(path, "DROP TABLE STRING_IDS", f"CREATE TABLE STRING_IDS ({columns})")
         shared_text(path, "STRING_IDS", kind, value_first)
 
     return make
 
 
 def _computed(path: Path) -> None:
-    names = ",".join(part.split()[0] for part in _TASK.split(", "))
-    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
-    columns = ",".join("x" for _ in names.split(","))
-    database(
+    names = (
+        "startNs",
+        "endNs",
+        "deviceId",
+        "connectionId",
+        "globalTaskId",
+        "globalPid",
+        "taskType",
+        "streamId",
+        "taskId",
+    )
+    _recorded(
         path,
-        f"CREATE VIEW TASK ({names}) AS {endless} SELECT {columns} FROM n",
+        "DROP TABLE TASK",
+        "DROP TABLE STRING_IDS",
+        "DROP TABLE PYTORCH_API",
+        f"CREATE VIEW TASK ({','.join(names)}) AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+        f"SELECT {','.join('x' for _ in names)} FROM n",
         "CREATE TABLE STRING_IDS (id INT, value TEXT AS (hex(zeroblob(200000000))))",
         "INSERT INTO STRING_IDS (id) VALUES (1)",
         "CREATE VIRTUAL TABLE PYTORCH_API USING fts4(startNs, endNs, name)",
     )
+
+
+def _endless_schema(path: Path) -> None:
+    """Let the first page, which holds the schema, refer to the schema's rows many times."""
+    database(path, "CREATE TABLE TASK (startNs INT)")
+    data = bytearray(path.read_bytes())
+    cells = int.from_bytes(data[103:105], "big")
+    moved = bytearray(_PAGE)
+    moved[108:] = data[108:_PAGE]
+    moved[:8] = data[100:108]
+    moved[8 : 8 + 2 * cells] = data[108 : 108 + 2 * cells]
+    data += moved
+    header = data[:100]
+    data[:_PAGE] = _interior(_PAGE, [len(data) // _PAGE] * 500, 100)
+    data[:100] = header
+    data[28:32] = struct.pack(">I", len(data) // _PAGE)
+    path.write_bytes(data)
 
 
 def _trace(events: Iterable[str], size: int = SIZE) -> bytes:
@@ -162,8 +197,15 @@ def _events(form: str) -> Iterator[str]:
     return (form.replace("%n", str(number)) for number in range(SIZE))
 
 
+def _trace_of(form: str) -> bytes:
+    return _trace(_events(form))
+
+
 def _text(name: str, content: Callable[[], bytes]) -> tuple[str, Callable[[Path], None]]:
-    return name, lambda path: path.write_bytes(content()) and None
+    def make(path: Path) -> None:
+        path.write_bytes(content())
+
+    return name, make
 
 
 def _repeat(part: str, prefix: str = "", end: str = "", count: int | None = None) -> bytes:
@@ -187,6 +229,8 @@ _TRACES = {
     "names_of_threads": '{"ph":"M","name":"thread_name","pid":1,"tid":%n,"args":{"name":"t%n"}}',
     "broken": '{"ph":"X","name":"a",pid:1}',
     "kinds": '{"ph":"X","name":"a","cat":"c%n","pid":1,"tid":1,"ts":1,"dur":1}',
+    "deep_flows": '{"ph":"X","name":"a","pid":1,"tid":1,"ts":%n,"dur":9000000},'
+    '{"ph":"s","id":%n,"name":"f","cat":"f","pid":1,"tid":1,"ts":%n},{"ph":"f","id":%n,"name":"f","cat":"f","pid":1,"tid":1,"ts":9%n}',
     "args": '{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{"k%n":"v%n"}}',
 }
 _ROWS = "\n1,a,MatMul,AI_CORE,{0}.5,2"
@@ -195,10 +239,7 @@ _ROWS = "\n1,a,MatMul,AI_CORE,{0}.5,2"
 HOSTILE: dict[str, tuple[str, Callable[[Path], None]]] = {
     "db_endless_tasks": ("ascend_pytorch_profiler_0.db", _endless("TASK")),
     "db_endless_texts": ("ascend_pytorch_profiler_0.db", _endless("STRING_IDS")),
-    "db_endless_schema": (
-        "ascend_pytorch_profiler_0.db",
-        lambda path: _endless_schema(path),
-    ),
+    "db_endless_schema": ("ascend_pytorch_profiler_0.db", _endless_schema),
     "db_shared_text": ("ascend_pytorch_profiler_0.db", _shared(13)),
     "db_shared_blob": ("ascend_pytorch_profiler_0.db", _shared(12)),
     "db_behind_text": ("ascend_pytorch_profiler_0.db", _shared(13, value_first=True)),
@@ -238,10 +279,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Path], None]]] = {
         lambda: gzip.compress((_KERNELS + _ROWS.format(_NOW // 1000) * 9_000_000).encode(), 9),
     ),
     "json_gzip": _text("communication.json.gz", lambda: gzip.compress(_repeat("{},", '{"a":[', "", 100_000_000), 9)),
-    **{
-        f"trace_{name}": _text("trace_view.json", lambda form=form: _trace(_events(form)))  # type: ignore[misc]
-        for name, form in _TRACES.items()
-    },
+    **{f"trace_{name}": _text("trace_view.json", partial(_trace_of, form)) for name, form in _TRACES.items()},
     "trace_deep": _text("trace_view.json", lambda: _repeat('{"a":[', "[")),
     "trace_array": _text("trace_view.json", lambda: _repeat("{},", "[", "{}]")),
     "trace_gzip": _text(
@@ -259,26 +297,16 @@ HOSTILE: dict[str, tuple[str, Callable[[Path], None]]] = {
 }
 
 
-def _endless_schema(path: Path) -> None:
-    """Let the first page, which holds the schema, refer to the schema's rows many times."""
-    _tasks(path)
-    data = bytearray(path.read_bytes())
-    leaf = bytearray(data[:_PAGE])
-    cells = struct.unpack(">H", leaf[103:105])[0]
-    moved = bytearray(_PAGE)
-    moved[108:] = leaf[108:]
-    moved[0:8] = leaf[100:108]
-    moved[8 : 8 + 2 * cells] = leaf[108 : 108 + 2 * cells]
-    data += moved
-    child, at, count = len(data) // _PAGE, _PAGE, 500
-    page = bytearray(_PAGE)
-    page[:100] = leaf[:100]
-    page[100], page[103:105], page[108:112] = 5, struct.pack(">H", count), struct.pack(">I", child)
-    for cell in range(count):
-        at -= 5
-        page[at : at + 5] = struct.pack(">IB", child, cell % 127 + 1)
-        page[112 + 2 * cell : 114 + 2 * cell] = struct.pack(">H", at)
-    page[105:107] = struct.pack(">H", at)
-    data[:_PAGE] = page
-    data[28:32] = struct.pack(">I", len(data) // _PAGE)
-    path.write_bytes(data)
+def hostile_result(folder: Path, name: str) -> Path:
+    """Write a result with that file, beside small sound ones, and return the file."""
+    relative, make = HOSTILE[name]
+    is_database, is_trace = relative.endswith(".db"), relative.startswith("trace_view")
+    output = write_result(folder, trace=None if is_database or is_trace else TRACE, settled=False) / OUTPUT_FOLDER
+    if relative == "kernel_details.csv.gz":
+        (output / "kernel_details.csv").unlink()
+    if is_database:
+        for path in output.iterdir():
+            path.unlink()
+    make(output / relative)
+    settle(folder)
+    return output / relative

@@ -171,6 +171,11 @@ class FileReport:
             kind,
         )
 
+    def repeat(self, code: str, where: str) -> bool:
+        """Count another occurrence of a defect whose places are known; False if `add` must be called. It saves the words
+        of millions of equal defects."""
+        return self._log.repeat(code, self._file, where)
+
     def os_error(self, error: OSError) -> None:
         """Report that the file cannot be opened."""
         raise_if_of_environment(error)

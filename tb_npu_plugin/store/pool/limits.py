@@ -18,7 +18,7 @@ from tb_npu_plugin.store.pool.budget import WORKER_BYTES, needed_memory, request
 
 #: Bytes of memory for any request: a worker with its modules takes 45 MB, and a JSON file may take 160 MB decoded
 #: (readers/shared/source.py). More for the files: this many times the estimate of budget.py.
-MEMORY, MEMORY_FACTOR = 208 << 20, 3
+MEMORY, MEMORY_FACTOR = 200 << 20, 3
 #: Bytes written for any request, and for a byte of the files, unpacked. A trace takes 0.5 in the end and 2 while it is built,
 #: a database 4.
 OUTPUT, OUTPUT_PER_BYTE = 64 << 20, 20
