@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import resource
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ import pytest
 
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.problems import TRANSIENT_CODES
+from tb_npu_plugin.problems import TRANSIENT_CODES, ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.store.cache.disk import Cache, Entry
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.limits import Limits, limits_of
@@ -90,29 +92,46 @@ def test_limits_are_multiples_of_the_sizes() -> None:
             assert getattr(larger, key) < 2 * getattr(large, key)
 
 
-#: Limits that a worker gets from outside, and what it may say about that.
+#: What a worker lacks: free descriptors, bytes that it may write, memory for a file.
 REFUSALS = {
     "descriptors": "resource.setrlimit(resource.RLIMIT_NOFILE, ({n}, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))",
     "output": "resource.setrlimit(resource.RLIMIT_FSIZE, ({n}, {n}))",
-    "memory": "resource.setrlimit(resource.RLIMIT_AS, ({n} << 20, {n} << 20))",
+    "memory": """
+from tb_npu_plugin.readers.text import reader
+read = reader.read_file
+def refuse(reading):
+    if reading.name == "kernel_details.csv":
+        raise MemoryError
+    return read(reading)
+reader.read_file = refuse
+""",
 }
+MORE = [
+    (name, figure)
+    for name, figures in (("descriptors", (7, 12, 40)), ("output", (0, 1000, 20_000)))
+    for figure in figures
+]
 
 
 @pytest.mark.parametrize(
-    ("refused", "figures"), [("descriptors", range(7, 16, 2)), ("output", (0, 4096)), ("memory", (220, 260))]
+    ("refused", "figure"),
+    [
+        ("descriptors", 9),
+        ("output", 100),
+        ("memory", 0),
+        *(pytest.param(*case, marks=pytest.mark.full) for case in MORE),
+    ],
 )
-def test_what_the_machine_refuses_is_read_the_next_time(refused: str, figures: range, tmp_path: Path) -> None:
-    result = write_result(tmp_path / "logs" / NAME)
-    whole = rows_of(read_all(tmp_path / "logs", Cache(tmp_path / "whole"))[1])
-    assert whole["kernels"] == 2 and result.exists()
-    for number in figures:
-        folder = tmp_path / f"cache{number}"
-        limit = f"import resource, tb_npu_plugin.store.pool.worker\n{REFUSALS[refused].format(n=number)}"
-        jobs, entries = read_all(tmp_path / "logs", Cache(folder), limit)
-        codes = {problem["code"] for entry in entries for problem in entry.meta["problems"]}
-        codes |= {problem.code for job in jobs for problem in job.problems}
-        assert codes <= {*TRANSIENT_CODES, "reading_failed", "disk_full", "worker_killed"}, number
-        assert rows_of(read_all(tmp_path / "logs", Cache(folder))[1]) == whole, number
+def test_what_the_machine_refuses_is_read_the_next_time(refused: str, figure: int, tmp_path: Path) -> None:
+    write_result(tmp_path / "logs" / NAME)
+    limit = f"import resource, tb_npu_plugin.store.pool.worker\n{REFUSALS[refused].format(n=figure)}"
+    jobs, entries = read_all(tmp_path / "logs", Cache(tmp_path / "cache"), limit)
+    codes = {problem["code"] for entry in entries for problem in entry.meta["problems"]}
+    codes |= {problem.code for job in jobs for problem in job.problems}
+    assert codes <= {*TRANSIENT_CODES, "reading_failed", "disk_full"}
+    assert codes or figure >= 40
+    again = rows_of(read_all(tmp_path / "logs", Cache(tmp_path / "cache"))[1])
+    assert again == {"step_trace": 1, "kernels": 2, "operators": 1}
 
 
 def rows_of(entries: list[Entry]) -> dict[str, int]:
@@ -120,12 +139,12 @@ def rows_of(entries: list[Entry]) -> dict[str, int]:
 
 
 def test_an_error_of_the_machine_is_raised_not_told() -> None:
-    from tb_npu_plugin.problems import ProblemLog
-    from tb_npu_plugin.readers.shared.report import FileReport
-
     log = ProblemLog()
     for number in (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         for tell in (FileReport(log, "a").os_error, FileReport(log, "a").cut):
             with pytest.raises(OSError):
                 tell(OSError(number, ""))
+    for words in ("unable to open database file", "out of memory", "database or disk is full"):
+        with pytest.raises(OSError):
+            FileReport(log, "a").table_damaged("TASK", sqlite3.OperationalError(words))
     assert log.list() == []
