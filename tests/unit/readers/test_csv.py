@@ -339,3 +339,11 @@ def test_memory_allocated_before_the_capture(tmp_path: Path) -> None:
         ("before_capture", "info", 3),
     ]
     assert live_at(tables["op_memory"], 12_000).text("name").tolist() == ["a", "c", "d"]
+
+
+@pytest.mark.parametrize("name", ["a", "a{0}"])
+def test_a_header_of_too_many_columns_is_one_problem(tmp_path: Path, name: str) -> None:
+    """60,000 columns took 1 GB; names that are all the same took quadratic time."""
+    many = ",".join([KERNEL_HEADER, *(name.format(number) for number in range(60_000))])
+    tables, problems = read(tmp_path, KERNELS, f"{many}\n{A}\n".encode())
+    assert not tables and codes(problems) == ["too_many_columns x1"] and len(problems[0].found) < 100
