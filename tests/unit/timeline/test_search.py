@@ -228,7 +228,7 @@ def test_an_argument_that_is_everywhere_is_refused_before_its_places_fill_the_me
     """`arg:1` on 20 MB took 932 MB."""
 
     class File:
-        data = b"1" * 4_000_000
+        data = b"1" * 1_000_000
 
         def stamp(self) -> tuple[int, int]:
             return len(self.data), 0
