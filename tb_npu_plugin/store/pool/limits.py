@@ -61,12 +61,13 @@ class Limits:
 
     def refused(self, error: BaseException) -> Resource | None:
         """Which limit an error of the system comes from; None: no limit of ours."""
-        import resource
-
         if isinstance(error, MemoryError):
             return "memory"
-        is_long = isinstance(error, OSError) and error.errno == errno.EFBIG
-        return "output" if is_long and resource.getrlimit(resource.RLIMIT_FSIZE)[0] == self.output else None
+        if not isinstance(error, OSError) or error.errno != errno.EFBIG:
+            return None
+        import resource
+
+        return "output" if resource.getrlimit(resource.RLIMIT_FSIZE)[0] == self.output else None
 
 
 def _lower(which: int, most: int) -> None:
