@@ -53,11 +53,12 @@ def doctor(listed: Mapping[str, Any]) -> None:
         for file in span["files"]:
             rows = " + ".join(f"{filled['rows']:,}" for filled in file["filled"])
             what = file["title"] if file["state"] == "unread" else rows
-            console.print(
-                f"  {STATES[file['state']]:12} {escape(file['file'])}  {file['bytes']:,} bytes  {what}".rstrip()
-            )
+            parts = (escape(file["file"]), f"{file['bytes']:,} bytes", what, _file_cost(file["cost"]))
+            console.print(f"  {STATES[file['state']]:12} {'  '.join(filter(None, parts))}")
         if span["more"]:
             console.print(f"  {STATES['unread']:12} and {span['more']:,} more files")
+        for cost in span["costs"]:
+            console.print(f"  {_stage_cost(cost)}")
         problems(console, span["problems"])
         for item in span["missing"]:
             record = f" To record it, set {item['option']}." if item["option"] else ""
@@ -73,6 +74,22 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"[yellow]{escape(defect)}[/yellow]")
     total = sum(span["count"] for span in listed["spans"])
     console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {_problems(total)}")
+
+
+def _file_cost(cost: Mapping[str, Any] | None) -> str:
+    """CPU time and memory that reading a file took."""
+    return "" if cost is None else f"{cost['cpu_ms']:,} ms, {_size(cost['peak_bytes'])}"
+
+
+def _stage_cost(cost: Mapping[str, Any]) -> str:
+    """What reading a stage took, and its limits."""
+    total = cost["total"]
+    return (
+        f"reading {'the trace' if cost['stage'] == 'trace' else 'the tables'} took {total['cpu_ms'] / 1000:.1f} s of CPU time "
+        f"(limit {cost['most_cpu_ms'] / 1000:.1f}), {_size(total['peak_bytes'])} of memory "
+        f"(limit {_size(cost['most_memory_bytes'])}), read {_size(total['read_bytes'])}, wrote "
+        f"{_size(total['written_bytes'])} (limit {_size(cost['most_written_bytes'])}), {total['descriptors']} descriptors"
+    )
 
 
 def problems(console: Console, items: Sequence[Mapping[str, Any]]) -> None:

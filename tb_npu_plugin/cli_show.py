@@ -204,6 +204,7 @@ def _doctor_report(library: Library, place: Place, seen: Sequence[StageStatus]) 
         "rank_source": place.worker.rank_source,
         "capture": found["capture"],
         "files": found["files"],
+        "costs": found["costs"],
         "more": found["more"],
         "missing": missing_data(facts_of_span(span)),
         "problems": problems,

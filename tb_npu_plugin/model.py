@@ -58,6 +58,30 @@ class Unread:
 NO_UNREAD = Unread()
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What a worker process spent. 0 where the system does not say."""
+
+    read_bytes: int
+    written_bytes: int
+    cpu_ms: int
+    peak_bytes: int  # most memory since the stage began, mapped files included
+    descriptors: int  # open at the end
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """What reading a stage cost, the limits of memory (without mapped files), output and CPU time, and the share of each
+    file, which may also write nothing before all are read."""
+
+    stage: str
+    total: Cost
+    most_memory_bytes: int
+    most_written_bytes: int
+    most_cpu_ms: int
+    files: Mapping[str, Cost]
+
+
 class SpanData(Protocol):
     """Read-only access to one span. Tables are loaded on first access."""
 
@@ -100,6 +124,10 @@ class SpanData(Protocol):
     @property
     def sizes(self) -> Mapping[str, int]:
         """Bytes of each found file."""
+
+    @property
+    def costs(self) -> Sequence[StageCost]:
+        """What reading each stage cost; stages without figures are left out."""
 
     @property
     def unread(self) -> Unread:

@@ -16,9 +16,13 @@ from tb_npu_plugin.messages import Message
 PERSISTENCE = 2.0
 _PAUSE = 0.05
 T = TypeVar("T")
+#: errno values for a full disk, an exceeded quota and an exceeded file size limit.
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
-_REFUSED = _EXHAUSTED | {
-    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM),
+#: errno values that say nothing about the file of the user that is being read.
+OF_ENVIRONMENT = DISK_FULL | _EXHAUSTED
+_REFUSED = OF_ENVIRONMENT | {
+    *(errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EBUSY),
 }
 #: DuckDB's errors have a text only.
@@ -66,6 +70,12 @@ def persist(action: Callable[[], T]) -> T:
 def is_exhausted(error: BaseException) -> bool:
     """Whether descriptors or memory ran out, for this process or a worker that says so."""
     return isinstance(error, MemoryError) or getattr(error, "errno", None) in _EXHAUSTED
+
+
+def raise_if_of_environment(error: BaseException) -> None:
+    """Raise an error that is no statement about the file that is being read: another attempt may succeed. For readers."""
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in OF_ENVIRONMENT):
+        raise error
 
 
 def raise_if_exhausted(error: BaseException) -> None:

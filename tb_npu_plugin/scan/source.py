@@ -10,6 +10,7 @@ from typing import IO, TypeVar
 
 from tb_npu_plugin.messages import Message, shorten_data
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan.events import TraceEvents
 
 T = TypeVar("T")
@@ -20,9 +21,9 @@ CHUNK = 2 << 20
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP = 31  # zlib wbits: expect a gzip header and checksum
 _GZIP_READ = 256 << 10
-#: Result files decompress to 10 to 50 times their size. A file that exceeds this ratio is not read further.
-_MAX_RATIO = 300
-_ALWAYS_ALLOWED = 1 << 26
+#: A file that unpacks to more is not read further: recorded traces unpack to 13 to 30 times their size.
+_MAX_RATIO = 120
+_ALWAYS_ALLOWED = 1 << 24
 BOMB = Message("found.gzip_bomb", times=_MAX_RATIO)
 _REREAD = Message("action.export_trace_later")
 
@@ -54,7 +55,8 @@ class Source:
         try:
             with self.path.open("rb") as file:
                 return file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-        except OSError:
+        except OSError as error:
+            raise_if_of_environment(error)
             return False
 
     def chunks(self) -> Iterator[tuple[bytes, bool]]:
@@ -78,6 +80,7 @@ class Source:
         except BrokenPipeError:  # of `progress`: whoever wants the events is gone
             raise
         except OSError as error:
+            raise_if_of_environment(error)
             self._report_damage("unreadable_file", Message("expected.readable_file"), error.strerror or str(error))
             return
         if _identity(before) != _identity(after):

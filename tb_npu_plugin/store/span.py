@@ -12,7 +12,7 @@ import msgspec
 
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.model import Capture
+from tb_npu_plugin.model import Capture, StageCost
 from tb_npu_plugin.printable import package_logger
 from tb_npu_plugin.problems import Problem, merge_problems
 from tb_npu_plugin.refusal import raise_if_refused
@@ -21,6 +21,7 @@ from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
+from tb_npu_plugin.store.pool.ledger import stage_cost
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER
 from tb_npu_plugin.store.tables.database import read_table
 from tb_npu_plugin.store.tables.short import read_short
@@ -90,6 +91,12 @@ class Span:
         if start is not None:
             return int(start)
         return int(self._trace.meta["base_ns"]) if self._trace and self._trace.meta["timeline"] else 0
+
+    @property
+    def costs(self) -> Sequence[StageCost]:
+        """What reading each stage cost."""
+        found = (stage_cost(entry.meta) for entry in (self._tables, self._trace) if entry is not None)
+        return [cost for cost in found if cost is not None]
 
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is missing or not read."""

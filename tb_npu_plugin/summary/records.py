@@ -17,6 +17,8 @@ HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")
 #: Bytes that are read at a time when the next header is looked for.
 _BLOCK = 1 << 20
+#: Times the bytes of a file that damaged records may be read: headers inside of one may claim to reach to the end, too.
+_MOST_DAMAGE = 2
 #: The upper half of the length of a record below 4 GiB.
 _ZEROS = b"\0\0\0\0"
 
@@ -32,9 +34,11 @@ class Record(NamedTuple):
 def read_records(file: BinaryIO, start: int) -> Iterator[Record]:
     """The records from a byte on. A damaged record ends where the next intact header begins.
 
-    Stops at an incomplete record at the end of the file: it may still be being written.
+    Stops at an incomplete record at the end of the file: it may still be being written. Where too many damaged records
+    overlap, the rest of the file is one of them.
     """
     size = os.fstat(file.fileno()).st_size
+    damage_left = _MOST_DAMAGE * size
     while start < size:
         length = _length_at(file, start)
         end: int | None = None
@@ -44,6 +48,10 @@ def read_records(file: BinaryIO, start: int) -> Iterator[Record]:
             if end > size:
                 return
             data = _data_at(file, start, end)
+            damage_left -= 0 if data is not None else length
+        if damage_left < 0:
+            yield Record(start, size, None)
+            return
         if end is None or (data is None and end < size and _length_at(file, end) is None):
             end = _next_header(file, start + 1, size)
             if end is None:

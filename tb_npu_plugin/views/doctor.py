@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, TypedDict, cast
+from typing import Literal, Optional, TypedDict, cast
 
-from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.model import Cost, SpanData, StageCost
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import ResultFile
 from tb_npu_plugin.schema.formats import FORMATS
@@ -22,6 +22,36 @@ class FilledJson(TypedDict):
     """Name of the table."""
     rows: int
     """Rows from this file; of a trace, its events."""
+
+
+class CostJson(TypedDict):
+    """What the reading process spent. 0 where the system does not say."""
+
+    read_bytes: int
+    """Bytes that it read."""
+    written_bytes: int
+    """Bytes that it wrote."""
+    cpu_ms: int
+    """CPU time in ms."""
+    peak_bytes: int
+    """Most memory since the stage began, mapped files included."""
+    descriptors: int
+    """Open files at the end."""
+
+
+class StageCostJson(TypedDict):
+    """What reading a stage cost, and its limits, which grow with the sizes of its files."""
+
+    stage: str
+    """ "tables" or "trace"."""
+    total: CostJson
+    """What was spent on all of it."""
+    most_memory_bytes: int
+    """Limit of the memory, without mapped files."""
+    most_written_bytes: int
+    """Limit of the bytes below the folder that it writes."""
+    most_cpu_ms: int
+    """Limit of the CPU time."""
 
 
 class DoctorFileJson(TypedDict):
@@ -42,6 +72,8 @@ class DoctorFileJson(TypedDict):
     """Problems of this file."""
     views: list[str]
     """Ids of the views that show it."""
+    cost: Optional[CostJson]
+    """What reading it cost; None: unknown, or it was not read."""
 
 
 class DoctorJson(TypedDict):
@@ -53,6 +85,8 @@ class DoctorJson(TypedDict):
     """How the span was recorded."""
     files: list[DoctorFileJson]
     """Files that are read, then files that are not."""
+    costs: list[StageCostJson]
+    """What reading the stages cost."""
     more: int
     """Number of unread files that `files` leaves out."""
     others: list[ProblemJson]
@@ -69,6 +103,7 @@ def build(source: ViewInput) -> ViewResult:
         "path": span.path,
         "capture": capture_json(span),
         "files": [*(_file(span, file) for file in span.files), *(_unused_file(*file) for file in span.unread.files)],
+        "costs": [_stage_cost(cost) for cost in span.costs],
         "more": span.unread.more,
         "others": [_json(problem) for problem in span.problems if not _of_any(problem, span.files)],
     }
@@ -87,6 +122,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
         "filled": filled,
         "problems": [_json(problem) for problem in problems],
         "views": _views(spec, filled),
+        "cost": next((_cost(stage.files[file]) for stage in span.costs if file in stage.files), None),
     }
 
 
@@ -100,6 +136,27 @@ def _unused_file(file: str, size: int) -> DoctorFileJson:
         "filled": [],
         "problems": [],
         "views": [],
+        "cost": None,
+    }
+
+
+def _stage_cost(cost: StageCost) -> StageCostJson:
+    return {
+        "stage": cost.stage,
+        "total": _cost(cost.total),
+        "most_memory_bytes": cost.most_memory_bytes,
+        "most_written_bytes": cost.most_written_bytes,
+        "most_cpu_ms": cost.most_cpu_ms,
+    }
+
+
+def _cost(cost: Cost) -> CostJson:
+    return {
+        "read_bytes": cost.read_bytes,
+        "written_bytes": cost.written_bytes,
+        "cpu_ms": cost.cpu_ms,
+        "peak_bytes": cost.peak_bytes,
+        "descriptors": cost.descriptors,
     }
 
 

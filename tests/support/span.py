@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.model import NO_UNREAD, Capture, Unread
+from tb_npu_plugin.model import NO_UNREAD, Capture, StageCost, Unread
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
@@ -35,6 +36,7 @@ class TestSpan:
     sizes: dict[str, int] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     parts: dict[str, dict[str, int]] = field(default_factory=dict)
+    costs: Sequence[StageCost] = ()
     unread: Unread = NO_UNREAD
 
     @property

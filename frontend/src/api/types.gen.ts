@@ -348,6 +348,20 @@ export interface CoreTime {
   communication: boolean;
 }
 
+/** What the reading process spent. 0 where the system does not say. */
+export interface CostJson {
+  /** Bytes that it read. */
+  read_bytes: number;
+  /** Bytes that it wrote. */
+  written_bytes: number;
+  /** CPU time in ms. */
+  cpu_ms: number;
+  /** Most memory since the stage began, mapped files included. */
+  peak_bytes: number;
+  /** Open files at the end. */
+  descriptors: number;
+}
+
 /** One counter series in a range. Null: no value in the range. */
 export interface CounterRangeJson {
   /** Number of the track. */
@@ -648,6 +662,8 @@ export interface DoctorFileJson {
   problems: ProblemJson[];
   /** Ids of the views that show it. */
   views: string[];
+  /** What reading it cost; None: unknown, or it was not read. */
+  cost: CostJson | null;
 }
 
 /** A result folder and the state of each of its files. ViewJson.missing has what is missing. */
@@ -658,6 +674,8 @@ export interface DoctorJson {
   capture: CaptureJson;
   /** Files that are read, then files that are not. */
   files: DoctorFileJson[];
+  /** What reading the stages cost. */
+  costs: StageCostJson[];
   /** Number of unread files that `files` leaves out. */
   more: number;
   /** Problems of no single file. */
@@ -1557,6 +1575,20 @@ export interface SpanJson {
   has_trace: boolean;
   /** It is read, and its device data come from a simulated device. */
   simulated: boolean;
+}
+
+/** What reading a stage cost, and its limits, which grow with the sizes of its files. */
+export interface StageCostJson {
+  /** "tables" or "trace". */
+  stage: string;
+  /** What was spent on all of it. */
+  total: CostJson;
+  /** Limit of the memory, without mapped files. */
+  most_memory_bytes: number;
+  /** Limit of the bytes below the folder that it writes. */
+  most_written_bytes: number;
+  /** Limit of the CPU time. */
+  most_cpu_ms: number;
 }
 
 /** Answer of /api/timeline/stats. */

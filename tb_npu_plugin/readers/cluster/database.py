@@ -80,4 +80,7 @@ def _operators(source: Source, select: Select) -> Rows:
 
 def _by_rank(rows: Rows, make: Callable[[Rows], Table]) -> Table | None:
     ranks = rows.ints("rank")
-    return of_ranks({rank: make(rows.take(np.flatnonzero(ranks == rank))) for rank in np.unique(ranks).tolist()})
+    order = np.argsort(ranks, kind="stable")
+    found, first = np.unique(ranks[order], return_index=True)
+    parts = np.split(order, first[1:])
+    return of_ranks({rank: make(rows.take(part)) for rank, part in zip(found.tolist(), parts)})

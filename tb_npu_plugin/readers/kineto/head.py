@@ -18,6 +18,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import READ_ERRORS
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan import MEMORY, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.source import unpacked_limit
 from tb_npu_plugin.schema import kineto
@@ -141,7 +142,8 @@ def _stated_behind(path: Path) -> int | None:
     """Return the base written after the events; None without one or if the file is unreadable, which the scan reports."""
     try:
         found = _BASE_TIME.search(_end(path))
-    except READ_ERRORS:
+    except READ_ERRORS as error:
+        raise_if_of_environment(error)
         return None
     return int(found.group(1)) if found else None
 

@@ -13,6 +13,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.settings import known_versions
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
 
@@ -57,7 +58,8 @@ def _rank(folder: Path, files: Sequence[str]) -> tuple[int | None, str]:
     host = relative.split("/")[1]
     try:
         return read_rank_table(folder).rank_of(host, number, hosts_of(folder))
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        raise_if_of_environment(error)
         return None, ""  # the folder has changed since discovery, whose rank stays valid
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.source import READ_ERRORS, open_file
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.mindspore_files import STEP_MARKS_COLUMNS
 from tb_npu_plugin.schema.trace import STEP_MARK
 from tb_npu_plugin.tables import Table
@@ -56,8 +57,8 @@ def _events(reading: Reading) -> list[dict[str, Any]]:
                 data = kept + block
                 out += _marks_in(data)
                 kept = data[-2 * _EVENT :]
-        except READ_ERRORS:
-            pass  # the scanner reads the same file and reports it
+        except READ_ERRORS as error:
+            raise_if_of_environment(error)  # else the scanner reads the same file and reports it
     return out
 
 

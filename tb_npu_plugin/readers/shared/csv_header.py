@@ -12,6 +12,9 @@ from tb_npu_plugin.schema.metrics import Guess, metric_column
 from tb_npu_plugin.tables import Column, Kind
 from tb_npu_plugin.units import BANDWIDTH_UNITS, SIZE_UNITS, TIME_UNITS, unit_of
 
+#: Most columns of a file: profilers write up to 200.
+MAX_COLUMNS = 1000
+
 
 @dataclass(frozen=True)
 class Field:
@@ -31,6 +34,10 @@ class Field:
 
 def find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
     """Return the columns to read, in the file's order; None, and a problem, if a required one is missing."""
+    if len(header) > MAX_COLUMNS:
+        most = Message("expected.fewer_columns", most=MAX_COLUMNS)
+        report.add("too_many_columns", "line 1", expected=most, found=Message("found.columns", count=len(header)))
+        return None
     known = {normalise_header(spelling): column for column in spec.columns for spelling in column.headers}
     found: dict[str, Field] = {}
     unknown: list[tuple[int, str]] = []

@@ -162,10 +162,15 @@ class RowReader:
         elif cells is None:
             self._report.add("bad_quotes", where, found=record.source[0])
         else:
-            code = "short_row" if len(cells) < width else "long_row"
-            found = Message("found.cells", count=len(cells), row=record.source[0])
-            self._report.add(code, where, expected=Message("expected.cells", count=width), found=found)
+            self._report_width(cells, where, record.source[0])
         return None
+
+    def _report_width(self, cells: list[str], where: str, line: str) -> None:
+        width = len(self._header)
+        code = "short_row" if len(cells) < width else "long_row"
+        if not self._report.repeat(code, where):
+            found = Message("found.cells", count=len(cells), row=line)
+            self._report.add(code, where, expected=Message("expected.cells", count=width), found=found)
 
     def _resume_inside(self, record: _Record) -> bool:
         """Search a broken record for the line where the next good row starts, and continue there; False if none."""

@@ -13,8 +13,14 @@ from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import MAX_FOUND, FileReport
 from tb_npu_plugin.readers.shared.source import decode_text, read_bytes
 
-#: A key and the brace of its object.
-_OBJECT = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
+#: A key and the brace of its object. No key begins at an escaped quote: each would be read to the end of the text.
+_OBJECT = re.compile(r'(?<!\\)"((?:[^"\\]|\\.)*)"\s*:\s*(?=\{)')
+#: A string or a brace of valid JSON.
+_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+#: Characters that are decoded at first; twice as many while the object is longer.
+_WINDOW = 1 << 10
+#: Most characters between a defect that the end of a window causes and that end: those of -Infinity and of \ud83d\ude00.
+_NEAR_END = 16
 
 
 def read_text(reading: Reading) -> str | None:
@@ -61,29 +67,71 @@ def load_object(text: str, report: FileReport, *, exact: bool, place: str = "") 
 
 def complete_objects(text: str, accepts: Callable[[dict[str, Any]], bool]) -> Iterator[tuple[str, Any]]:
     """Yield every `"key": {...}` of a broken JSON text from left to right, numbers as text. The value is the object if
-    it is complete and `accepts` returns true for it; else None, and the objects inside follow."""
+    it is complete and `accepts` returns true for it; else None, and the objects inside follow.
+
+    The work is linear in the text: no part is decoded again on another level.
+    """
     decoder = _decoder(exact=True)
     has_halves = _has_halves(text)
+    broken: set[int] = set()  # braces of objects that a defect leaves incomplete
     position = 0
-    while True:
-        found = _OBJECT.search(text, position)
-        if found is None:
-            return
+    while (found := _OBJECT.search(text, position)) is not None:
         position = found.end()
         key = repair(_unescape(found.group(1)))
-        try:
-            value, end = decoder.raw_decode(text, position)
-            value = _repair_values(value) if has_halves else value
-        except RecursionError:
-            return  # not a result file: searching every level would take quadratic time
-        except json.JSONDecodeError:
+        if position in broken:
             yield key, None
             continue
-        if accepts(value):
-            position = end
-            yield key, value
-        else:
+        try:
+            value, end = _decode_at(decoder, text, position)
+        except RecursionError:
+            return  # not a result file
+        if value is None:
+            broken.update(_open_braces(text, position, end))
             yield key, None
+        else:
+            position = end
+            yield from _accepted(key, _repair_values(value) if has_halves else value, accepts)
+
+
+def _decode_at(decoder: json.JSONDecoder, text: str, start: int) -> tuple[dict[str, Any] | None, int]:
+    """Return the object that begins at `start` and its end, or None and the place of the first defect. Takes time for the
+    decoded part alone: an error of the whole text would count its lines."""
+    size = _WINDOW
+    while True:
+        window = text[start : start + size]
+        try:
+            value, end = decoder.raw_decode(window)
+            return value, start + end
+        except json.JSONDecodeError as error:
+            is_cut = error.pos > len(window) - _NEAR_END or error.msg.startswith("Unterminated string")
+            if not is_cut or start + size >= len(text):
+                return None, start + error.pos
+        size *= 2
+
+
+def _open_braces(text: str, start: int, end: int) -> list[int]:
+    """Return the places of the braces between `start` and `end` that are not closed there."""
+    places: list[int] = []
+    for token in _STRING_OR_BRACE.finditer(text, start, end):
+        if token.group() == "{":
+            places.append(token.start())
+        elif token.group() == "}":
+            places.pop()
+    return places
+
+
+def _accepted(key: str, value: dict[str, Any], accepts: Callable[[dict[str, Any]], bool]) -> Iterator[tuple[str, Any]]:
+    """Yield a complete object as complete_objects does."""
+    left: list[tuple[str, Any]] = [(key, value)]
+    while left:
+        key, value = left.pop()
+        if isinstance(value, dict) and accepts(value):
+            yield key, value
+            continue
+        if isinstance(value, dict):
+            yield key, None
+        inside = value.items() if isinstance(value, dict) else [("", each) for each in value]
+        left += reversed([(name, each) for name, each in inside if isinstance(each, (dict, list))])
 
 
 def _rest(text: str, position: int) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.damage import repair
+from tb_npu_plugin.refusal import raise_if_of_environment
 
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
@@ -41,6 +43,7 @@ _CODES: dict[str, _MessageCodes] = {
         "lost.file",
         "action.check_file_steps",
     ),
+    "too_many_columns": _MessageCodes("expected.known_headers", "lost.file", _PARSE_AGAIN),
     "no_rows": _MessageCodes("expected.rows", "lost.nothing", "action.nothing_if_none", "info"),
     "missing_column": _MessageCodes("expected.required_column", "lost.file", _PARSE_AGAIN),
     "unknown_headers": _MessageCodes("expected.known_headers", "lost.columns", "action.nothing_or_report", "info"),
@@ -127,8 +130,14 @@ _CODES: dict[str, _MessageCodes] = {
     "unknown_file": _MessageCodes("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
 }
 
-#: SQLite errors that come from the machine, not from the file.
-_OF_MACHINE = frozenset({"disk I/O error", "database or disk is full", "out of memory", "unable to open database file"})
+#: SQLite's words for a disk that fails.
+_DISK_FAILS = "disk I/O error"
+#: SQLite's words for what the machine refuses: a file that was open a moment ago cannot be opened.
+_OF_ENVIRONMENT = {
+    "database or disk is full": errno.ENOSPC,
+    "out of memory": errno.ENOMEM,
+    "unable to open database file": errno.EMFILE,
+}
 
 
 class FileReport:
@@ -162,8 +171,14 @@ class FileReport:
             kind,
         )
 
+    def repeat(self, code: str, where: str) -> bool:
+        """Count another occurrence of a defect whose places are known; False if `add` must be called. It saves the words
+        of millions of equal defects."""
+        return self._log.repeat(code, self._file, where)
+
     def os_error(self, error: OSError) -> None:
         """Report that the file cannot be opened."""
+        raise_if_of_environment(error)
         if isinstance(error, FileNotFoundError):
             self.add("missing_file")
         elif isinstance(error, PermissionError):
@@ -173,21 +188,38 @@ class FileReport:
 
     def cut(self, error: Exception) -> None:
         """Report that reading ended early: the file is damaged, or the disk fails."""
+        raise_if_of_environment(error)
         is_of_disk = isinstance(error, OSError) and error.errno is not None
         self.add("unreadable_file" if is_of_disk else "file_cut", found=str(error))
 
     def no_database(self, error: Exception) -> None:
         """Report that SQLite cannot open the file: it is not a database, or the disk fails."""
-        self.add("unreadable_file" if str(error) in _OF_MACHINE else "no_database", found=str(error))
+        _raise_if_of_environment(error)
+        self.add("unreadable_file" if str(error) == _DISK_FAILS else "no_database", found=_words_of(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
         """Report a table that cannot be read to its end; in a truncated file, as another place of `file_cut`."""
-        if str(error) in _OF_MACHINE:
+        _raise_if_of_environment(error)
+        if str(error) == _DISK_FAILS:
             self.add("unreadable_file", table, found=str(error))
         elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:
-            self.add("damaged_table", table, found=str(error))
+            self.add("damaged_table", table, found=_words_of(error))
+
+
+def _raise_if_of_environment(error: Exception) -> None:
+    """As refusal.raise_if_of_environment, for an error of SQLite."""
+    if isinstance(error, MemoryError):
+        raise error
+    number = _OF_ENVIRONMENT.get(str(error))
+    if number is not None:
+        raise OSError(number, str(error)) from error
+
+
+def _words_of(error: Exception) -> str:
+    """Return the Message of an error, or its text."""
+    return error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
 
 
 def shorten(text: str) -> str:

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 import tb_npu_plugin
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.scan.threads import available_cores
-from tb_npu_plugin.store.pool.watchdog import StopReason, Watchdog
+from tb_npu_plugin.store.pool.limits import limits_of
+from tb_npu_plugin.store.pool.watchdog import StopReason, Watchdog, too_expensive
 from tb_npu_plugin.store.stages import Request
 
 #: A worker process is killed if it does not exit this long after its input ends, in seconds.
@@ -42,7 +43,7 @@ class WorkerKilled(Exception):
 
 
 class WorkerStopped(WorkerKilled):
-    """The watchdog killed the worker process: it used too much memory or made no progress."""
+    """The worker process exceeded a limit or stood still, and was ended."""
 
     def __init__(self, reason: StopReason) -> None:
         super().__init__(reason.found)
@@ -85,14 +86,19 @@ class WorkerProcess:
     def run(self, request: Request, on_message: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Do one request and return its meta. `on_message` gets the messages before it. Raises RequestFailed,
         WorkerStopped, WorkerKilled."""
-        watchdog = Watchdog(self._child.pid, request.files, request.out, self.kill)
+        limits = limits_of(request.files)
+        watchdog = Watchdog(self._child.pid, limits, request.out, self.kill)
 
         def note(message: dict[str, Any]) -> None:
+            if "exceeded" in message:
+                raise WorkerStopped(too_expensive(limits, message["exceeded"], Message("found.refused")))
             watchdog.note(message)
             on_message(message)
 
         try:
             return self._run(request, note)
+        except WorkerStopped:
+            raise
         except WorkerKilled:
             reason = watchdog.stop()
             if reason is None:

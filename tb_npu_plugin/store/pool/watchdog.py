@@ -1,4 +1,4 @@
-"""Kills a worker process that uses more memory than its files can need, or makes no progress."""
+"""Kills a worker process that exceeds the limits of its request, or stands still."""
 
 from __future__ import annotations
 
@@ -8,27 +8,18 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.store.pool.budget import needed_memory, requested_memory, unpacked_bytes
+from tb_npu_plugin.store.pool.limits import Limits, Resource
 
-#: How often a worker is checked, in seconds.
-INTERVAL = 0.2
-#: A worker may use this many bytes of memory, or this many times the estimate for its files if that is more.
-MIN_MEMORY_LIMIT = 1 << 30
-MEMORY_FACTOR = 3
-#: Limit of CPU seconds without progress; one more per BYTES_PER_SECOND of the files, as building follows reading.
-CPU_WITHOUT_PROGRESS = 20.0
-BYTES_PER_SECOND = 4 << 20
-#: Limit of seconds without progress and with hardly any CPU time: the worker waits for a disk or was suspended.
-STALLED_AFTER = 120.0
+#: How often a worker is checked, in seconds: it may exceed a limit by what it takes meanwhile.
+INTERVAL = 0.1
 #: Maximum share of CPU time of a waiting process.
 WAITING_SHARE = 0.05
 
@@ -81,13 +72,11 @@ def _footprint(pid: int) -> int | None:
 
 class Watchdog:
     """Watches one request of a worker process until `stop`, and kills the process if it exceeds a limit.
-    out: output folder of the request; files that grow there count as progress."""
+    out: output folder of the request."""
 
-    def __init__(self, pid: int, files: Sequence[FoundFile], out: Path, kill: Callable[[], None]) -> None:
+    def __init__(self, pid: int, limits: Limits, out: Path, kill: Callable[[], None]) -> None:
         self.reason: StopReason | None = None
-        self._pid, self._out, self._kill = pid, out, kill
-        self._memory = max(MIN_MEMORY_LIMIT, MEMORY_FACTOR * needed_memory(files), requested_memory() or 0)
-        self._cpu_limit = CPU_WITHOUT_PROGRESS + unpacked_bytes(files) / BYTES_PER_SECOND
+        self._pid, self._limits, self._out, self._kill = pid, limits, out, kill
         self._stopped = threading.Event()
         self._seen: Any = None
         self._message: dict[str, Any] = {}
@@ -105,40 +94,36 @@ class Watchdog:
         return self.reason
 
     def _run(self) -> None:
-        begun, cpu = time.monotonic(), usage_of(self._pid).cpu
+        moved, first, cpu = time.monotonic(), usage_of(self._pid).cpu, usage_of(self._pid).cpu
         while not self._stopped.wait(INTERVAL):
-            now, usage = time.monotonic(), usage_of(self._pid)
-            if self._has_moved():
-                begun, cpu = now, usage.cpu
-            used = None if usage.cpu is None or cpu is None else usage.cpu - cpu
-            self.reason = self._judge(usage.memory, now - begun, used)
+            now, usage, written = time.monotonic(), usage_of(self._pid), _bytes(self._out)
+            if self._has_moved(written):
+                moved, cpu = now, usage.cpu
+            self.reason = self._exceeded(usage, _spent(usage.cpu, first), written)
+            self.reason = self.reason or self._stalled(now - moved, _spent(usage.cpu, cpu))
             if self.reason is not None:
                 self._kill()
                 return
 
-    def _has_moved(self) -> bool:
+    def _has_moved(self, written: int) -> bool:
         """Whether the worker made progress since the last check."""
-        seen = (*map(self._message.get, ("file", "bytes", "preview")), _bytes(self._out))
+        seen = (*map(self._message.get, ("file", "bytes", "preview")), written)
         before, self._seen = self._seen, seen
         return bool(seen != before)
 
-    def _judge(self, memory: int | None, waited: float, used: float | None) -> StopReason | None:
-        if memory is not None and memory > self._memory:
-            return StopReason(
-                "too_expensive",
-                Message("expected.memory", mb=self._memory >> 20),
-                Message("found.memory", mb=memory >> 20),
-                Message("action.more_memory"),
-            )
-        if used is not None and used > self._cpu_limit:
-            return StopReason(
-                "too_expensive",
-                Message("expected.progress", seconds=f"{self._cpu_limit:.0f}"),
-                Message("found.none"),
-                Message("action.check_file_steps"),
-            )
+    def _exceeded(self, usage: Usage, cpu: float | None, written: int) -> StopReason | None:
+        limits = self._limits
+        if usage.memory is not None and usage.memory > limits.memory:
+            return too_expensive(limits, "memory", Message("found.memory", mb=usage.memory >> 20))
+        if written > limits.output:
+            return too_expensive(limits, "output", Message("found.memory", mb=written >> 20))
+        if cpu is not None and cpu > limits.cpu:
+            return too_expensive(limits, "cpu", Message("found.more"))
+        return None
+
+    def _stalled(self, waited: float, used: float | None) -> StopReason | None:
         is_waiting = used is None or used < WAITING_SHARE * waited
-        if waited > STALLED_AFTER and is_waiting and waited > self._cpu_limit:
+        if waited > self._limits.wait and is_waiting:
             return StopReason(
                 "stalled",
                 Message("expected.responding_disk"),
@@ -146,6 +131,16 @@ class Watchdog:
                 Message("action.check_mount"),
             )
         return None
+
+
+def too_expensive(limits: Limits, resource: Resource, found: str) -> StopReason:
+    """A request exceeds a limit."""
+    action = Message("action.more_memory") if resource == "memory" else Message("action.check_file_steps")
+    return StopReason("too_expensive", limits.expected(resource), found, action)
+
+
+def _spent(now: float | None, before: float | None) -> float | None:
+    return None if now is None or before is None else now - before
 
 
 def _bytes(folder: Path) -> int:

@@ -8,7 +8,6 @@ Protocol: see store/stages.py.
 from __future__ import annotations
 
 import dataclasses
-import errno
 import json
 import os
 import shutil
@@ -41,6 +40,8 @@ from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_withi
 from tb_npu_plugin.scan import check_settings
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.store.first_look import FIRST_LOOK, is_due, write_first_look
+from tb_npu_plugin.store.pool.ledger import Ledger
+from tb_npu_plugin.store.pool.limits import limits_of
 from tb_npu_plugin.store.stages import SHORT_FILE, SHORT_ROWS, TABLES_FILE, TIMELINE_FOLDER, Request
 from tb_npu_plugin.store.tables.short import write_short
 from tb_npu_plugin.store.timeline.build import build_timeline
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 Send = Callable[[dict[str, Any]], None]
 #: Progress is sent at most this often, in seconds.
 INTERVAL = 0.1
-#: errno values that the file being read does not cause: output disk full, too many open files, out of memory.
-ENVIRONMENT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 #: How often a worker looks whether its server still runs, in seconds.
 SERVER_CHECK = 0.2
 #: Temporary subfolder of the entry being built, with long columns.
@@ -131,24 +130,35 @@ def main() -> None:
     for line in sys.stdin:
         request = Request.from_json(json.loads(line))
         tempfile.tempdir = str(request.out)  # temporary files go with it if this process is killed
+        limits = limits_of(request.files)
+        limits.impose()
         try:
             send({"meta": run(request, send)})
         except BrokenPipeError:
             return  # the server has exited
         except Exception as error:  # the pool turns it into a Problem; this process continues
             number = error.errno if isinstance(error, OSError) else None
-            send({"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number})
+            failed = {"failed": f"{type(error).__name__}: {error}", "trace": traceback.format_exc(), "errno": number}
+            refused = limits.refused(error)
+            send(failed if refused is None else {"exceeded": refused})
 
 
 def run(request: Request, send: Send) -> dict[str, Any]:
     """Do one request. Returns meta.json of the entry: problems, and facts that lists need without the tables."""
     log = ProblemLog()
     progress = Progress(send)
-    facts = _tables(request, log, progress) if request.stage == "tables" else _trace(request, log, progress)
+    ledger = Ledger(request.stage, limits_of(request.files))
+    read = _tables if request.stage == "tables" else _trace
+    facts = read(request, log, progress, ledger)
     changed = [file.relative for file in request.files if _has_changed(request.folder / file.relative, file.mtime_ns)]
     reported = {problem.file for problem in log.list() if problem.code == "file_changed"}
     log.extend([_file_changed(relative) for relative in changed if relative not in reported])
-    return {**facts, "problems": [problem.as_json() for problem in log.list()], "changed": changed}
+    return {
+        **facts,
+        "problems": [problem.as_json() for problem in log.list()],
+        "changed": changed,
+        "cost": ledger.as_json(),
+    }
 
 
 class _Tables:
@@ -234,7 +244,7 @@ def _name(relative: str) -> str:
     return relative.rpartition("/")[2]
 
 
-def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
+def _tables(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger) -> dict[str, Any]:
     """Read all small files. Writes short tables into SHORT_FILE, long ones into TABLES_FILE."""
     columns = request.out / COLUMNS_FOLDER
     columns.mkdir()
@@ -244,7 +254,8 @@ def _tables(request: Request, log: ProblemLog, progress: Progress) -> dict[str, 
         progress.begin(file.relative)
         spec, left = format.file(file.name), [other.size for other in request.files[number:]]
         if spec is None or not spec.settings:
-            _read_or_report(file.relative, log, partial(found.read, left=left))
+            with ledger.file(file.relative):
+                _read_or_report(file.relative, log, partial(found.read, left=left))
         progress.end(file.size)
         found.show_first_look(left[1:])
     _read_or_report("", log, found.finish)
@@ -276,7 +287,7 @@ def _earliest_time(columns: Iterable[IntArray]) -> int | None:
     return min((int(times.min()) for times in real if len(times)), default=None)
 
 
-def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, Any]:
+def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger) -> dict[str, Any]:
     """Read the trace and write the timeline."""
     file = request.files[0]
     out = request.out / TIMELINE_FOLDER
@@ -299,7 +310,8 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
             if not any(problem.severity == "error" for problem in found.list()):
                 raise  # otherwise these errors give the reason
 
-    built = _read_or_report(file.relative, log, build) and not is_empty
+    with ledger.file(file.relative):
+        built = _read_or_report(file.relative, log, build) and not is_empty
     # The builder reports file names; problems need paths relative to the result folder.
     places = {one.name: one.relative for one in request.files}
     log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
@@ -325,8 +337,6 @@ def _read_or_report(relative: str, log: ProblemLog, read: Callable[[str], None])
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.errno in ENVIRONMENT_ERRORS:
-            raise
         FileReport(log, relative).os_error(error)
     except (MemoryError, BadSetting):
         raise

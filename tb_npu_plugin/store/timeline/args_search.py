@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -57,7 +58,8 @@ def _places(file: ArgsFile, key: str, text: str, is_gone: Callable[[], bool]) ->
     for start in range(0, file.stamp()[0], _BLOCK):
         check_client(is_gone)
         block = file.read(start, _BLOCK + _OVERLAP).lower()
-        found += [start + match.start() for match in compiled.finditer(block) if match.start() < _BLOCK]
+        places = (start + match.start() for match in compiled.finditer(block) if match.start() < _BLOCK)
+        found += islice(places, MAX_PLACES + 1 - len(found))
         if len(found) > MAX_PLACES:
             raise BadRequest(Message("error.search_frequent", text=text[:80], limit=MAX_PLACES), Message("hint.search"))
     return np.array(found, dtype=np.int64)

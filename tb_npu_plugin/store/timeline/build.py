@@ -17,7 +17,7 @@ from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
-from tb_npu_plugin.refusal import is_exhausted
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.store.timeline.arrows import save_arrows
@@ -150,8 +150,7 @@ def write_timeline(
         with args.open("rb"):
             args_path: Path | None = args
     except OSError as error:
-        if is_exhausted(error):
-            raise
+        raise_if_of_environment(error)
         log.add(_no_args(origin.name, error))
         args_path = None
     columns = out / _WITHOUT_STRAYS

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import tempfile
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tensorboard.summary.writer.record_writer import masked_crc32c
 
+from tb_npu_plugin.summary import records
 from tb_npu_plugin.summary.records import read_records
 from tests.support.summary_files import record
 
@@ -61,3 +64,22 @@ def test_the_next_header_is_found_across_blocks(monkeypatch: pytest.MonkeyPatch)
     for block in range(13, 40):
         monkeypatch.setattr("tb_npu_plugin.summary.records._BLOCK", block)
         assert [data for _, _, data in read(content)] == [None, *DATA]
+
+
+def test_headers_that_claim_the_rest_of_the_file_are_not_all_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read the file to its end, which took quadratic time."""
+    checked = [0]
+
+    def checksum(data: bytes) -> int:
+        checked[0] += len(data)
+        return masked_crc32c(data)
+
+    monkeypatch.setattr(records, "masked_crc32c", checksum)
+    count, size = 100, 16 * 100
+    headers = []
+    for number in range(count):
+        length = struct.pack("<Q", max(0, size - 16 * number - 20))
+        headers.append(length + struct.pack("<II", masked_crc32c(length), 0))
+    content = b"".join(headers)
+    assert read(content)[-1][1:] == (size, None)
+    assert checked[0] < 5 * size

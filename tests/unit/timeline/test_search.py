@@ -6,14 +6,14 @@ import re
 import time
 import tracemalloc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from tb_npu_plugin.errors import BadRequest, ClientGone, NotFound
 from tb_npu_plugin.scan.args import ArgsFile
-from tb_npu_plugin.store.timeline import matches
+from tb_npu_plugin.store.timeline import args_search, matches
 from tb_npu_plugin.store.timeline.members import Members
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.store.timeline.slice_list import list_hits
@@ -222,3 +222,26 @@ def test_a_trace_that_changes_during_a_search_for_an_argument_is_reported(
     monkeypatch.setattr(ArgsFile, "read", changes)
     with pytest.raises(NotFound, match="changed"):
         around(timeline, "arg:stream=3", 10)
+
+
+def test_an_argument_that_is_everywhere_is_refused_before_its_places_fill_the_memory() -> None:
+    """`arg:1` on 20 MB took 932 MB."""
+
+    class File:
+        data = b"1" * 1_000_000
+
+        def stamp(self) -> tuple[int, int]:
+            return len(self.data), 0
+
+        def read(self, start: int, size: int) -> bytes:
+            return self.data[start : start + size]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(args_search, "MAX_PLACES", 1000)
+        tracemalloc.start()
+        try:
+            with pytest.raises(BadRequest):
+                args_search._places(cast(ArgsFile, File()), "", "1", lambda: False)
+            assert tracemalloc.get_traced_memory()[1] < 3 * len(File.data)
+        finally:
+            tracemalloc.stop()

@@ -1,4 +1,4 @@
-import type { DoctorFileJson, ViewId } from "../../api/types.gen";
+import type { CostJson, DoctorFileJson, DoctorJson, StageCostJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { say, t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
@@ -14,7 +14,7 @@ const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
 };
 
 /** Every file of the result with its content, and below it what was lost. */
-export function Files({ path, files, more }: { path: string; files: readonly DoctorFileJson[]; more: number }) {
+export function Files({ data: { path, files, costs, more } }: { data: DoctorJson }) {
   const known = files.filter((file) => file.state !== "unread");
   const size = known.reduce((sum, file) => sum + file.bytes, 0);
   const unread = files.length - known.length + more;
@@ -34,6 +34,12 @@ export function Files({ path, files, more }: { path: string; files: readonly Doc
               <th>{t("doctor.holds")}</th>
               <th class="number">{t("doctor.size")}</th>
               <th class="number">{t("doctor.rows")}</th>
+              <th class="number" data-tip={t("doctor.cpu.tip")}>
+                {t("doctor.cpu")}
+              </th>
+              <th class="number" data-tip={t("doctor.memory.tip")}>
+                {t("doctor.memory")}
+              </th>
               <th>{t("doctor.shown")}</th>
             </tr>
           </thead>
@@ -41,7 +47,7 @@ export function Files({ path, files, more }: { path: string; files: readonly Doc
             folder && (
               <tbody key={folder}>
                 <tr>
-                  <th colSpan={6} scope="rowgroup" class="mono">
+                  <th colSpan={8} scope="rowgroup" class="mono">
                     {folder}
                   </th>
                 </tr>
@@ -51,6 +57,11 @@ export function Files({ path, files, more }: { path: string; files: readonly Doc
           ])}
         </table>
       </div>
+      {costs.map((cost) => (
+        <p key={cost.stage} class="muted small">
+          {costText(cost)}
+        </p>
+      ))}
       {more > 0 && <p class="muted small">{t("doctor.files.more", { count: format.integer(more) })}</p>}
     </Card>
   );
@@ -79,6 +90,10 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="number mono" data-tip={file.filled.length > 1 ? tablesText(file) : undefined}>
           {rowsText(file)}
         </td>
+        <td class="number mono" data-tip={file.cost === null ? undefined : ioText(file.cost)}>
+          {file.cost !== null && format.duration(file.cost.cpu_ms * 1e6, 1)}
+        </td>
+        <td class="number mono">{file.cost !== null && format.bytes(file.cost.peak_bytes)}</td>
         <td class="links">
           {file.views.map((id) => (
             <button key={id} type="button" class="link" onClick={() => openView(id as ViewId)}>
@@ -90,13 +105,30 @@ function File({ file }: { file: DoctorFileJson }) {
       {file.problems.length > 0 && (
         <tr>
           <td />
-          <td colSpan={5}>
+          <td colSpan={7}>
             <ProblemList problems={file.problems} />
           </td>
         </tr>
       )}
     </tbody>
   );
+}
+
+function ioText({ read_bytes, written_bytes }: CostJson): string {
+  return t("doctor.io", { read: format.bytes(read_bytes), written: format.bytes(written_bytes) });
+}
+
+function costText({ stage, total, ...most }: StageCostJson): string {
+  return t(stage === "trace" ? "doctor.cost.trace" : "doctor.cost.tables", {
+    cpu: format.duration(total.cpu_ms * 1e6, 1),
+    mostCpu: format.duration(most.most_cpu_ms * 1e6, 1),
+    memory: format.bytes(total.peak_bytes),
+    mostMemory: format.bytes(most.most_memory_bytes),
+    read: format.bytes(total.read_bytes),
+    written: format.bytes(total.written_bytes),
+    mostWritten: format.bytes(most.most_written_bytes),
+    descriptors: format.integer(total.descriptors),
+  });
 }
 
 function tablesText({ filled }: DoctorFileJson): string {

@@ -31,7 +31,7 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
     <div class="grid">
       <DiagnosisCard run={run} most={ALL_FINDINGS} />
       <div class="span-8 stack">
-        <Files path={data.path} files={data.files} more={data.more} />
+        <Files data={data} />
         {data.others.length > 0 && (
           <Card title={t("doctor.others")}>
             <ProblemList problems={data.others} />

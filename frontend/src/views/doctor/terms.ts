@@ -8,6 +8,15 @@ export const en = {
   "doctor.holds": "Holds",
   "doctor.size": "Size",
   "doctor.rows": "Rows",
+  "doctor.cpu": "CPU",
+  "doctor.cpu.tip": "CPU time that reading it took",
+  "doctor.memory": "Memory",
+  "doctor.memory.tip": "Most memory of the reading process up to the end of this file, mapped files included",
+  "doctor.io": "{read} read, {written} written",
+  "doctor.cost.tables":
+    "Reading the tables: {cpu} of CPU time (limit {mostCpu}), {memory} of memory (limit {mostMemory} without mapped files), {read} read, {written} written (limit {mostWritten}), {descriptors} files open.",
+  "doctor.cost.trace":
+    "Reading the trace: {cpu} of CPU time (limit {mostCpu}), {memory} of memory (limit {mostMemory} without mapped files), {read} read, {written} written (limit {mostWritten}), {descriptors} files open.",
   "doctor.shown": "Shown in",
   "doctor.state": "State",
   "doctor.state.read": "read",
@@ -45,6 +54,15 @@ export const zh: Record<keyof typeof en, string> = {
   "doctor.holds": "内容",
   "doctor.size": "大小",
   "doctor.rows": "行数",
+  "doctor.cpu": "CPU",
+  "doctor.cpu.tip": "读取该文件所用的 CPU 时间",
+  "doctor.memory": "内存",
+  "doctor.memory.tip": "读完该文件为止，读取进程的内存峰值（含映射文件）",
+  "doctor.io": "读 {read}，写 {written}",
+  "doctor.cost.tables":
+    "读取表：CPU 时间 {cpu}（上限 {mostCpu}），内存 {memory}（上限 {mostMemory}，不含映射文件），读 {read}，写 {written}（上限 {mostWritten}），打开文件 {descriptors} 个。",
+  "doctor.cost.trace":
+    "读取 trace：CPU 时间 {cpu}（上限 {mostCpu}），内存 {memory}（上限 {mostMemory}，不含映射文件），读 {read}，写 {written}（上限 {mostWritten}），打开文件 {descriptors} 个。",
   "doctor.shown": "用于视图",
   "doctor.state": "状态",
   "doctor.state.read": "已读取",
