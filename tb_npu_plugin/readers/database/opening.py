@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
+from tb_npu_plugin.foreign_sqlite import UNCHANGED, ForeignDatabase, connect
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import LOG_SUFFIXES
@@ -26,19 +25,9 @@ _HEADER = 100
 _MOST = 1000
 
 
-class _Connection(sqlite3.Connection):
-    """Reports damaged names as DatabaseError: SQLite quotes them in messages, and sqlite3 fails if they are not UTF-8."""
-
-    def execute(self, *args: Any) -> sqlite3.Cursor:
-        try:
-            return super().execute(*args)
-        except UnicodeDecodeError as error:
-            raise sqlite3.DatabaseError("a damaged name") from error
-
-
 @contextmanager
-def open_database(path: Path, report: FileReport) -> Iterator[sqlite3.Connection | None]:
-    """Open a read-only connection that returns text as bytes; None after a problem.
+def open_database(path: Path, report: FileReport) -> Iterator[ForeignDatabase | None]:
+    """Open a database as foreign_sqlite.connect does; None after a problem.
 
     SQLite creates files next to a database in WAL mode even for reading, unless it is opened as immutable. An immutable
     connection ignores logs, which hold the newest rows or pages that an unfinished change overwrote, so a database with
@@ -102,9 +91,9 @@ def _log_of(path: Path, end: str) -> Path:
     return path.with_name(path.name + end)
 
 
-def _connect(path: Path, state: _State, folder: str, report: FileReport) -> sqlite3.Connection | None:
+def _connect(path: Path, state: _State, folder: str, report: FileReport) -> ForeignDatabase | None:
     """Connect to the file itself, or to a copy of it and its logs in `folder`."""
-    mode = "mode=ro&immutable=1"
+    mode, size = UNCHANGED, state.size
     try:
         if state.needs_copy:
             copy = Path(folder) / "copy.db"
@@ -113,14 +102,13 @@ def _connect(path: Path, state: _State, folder: str, report: FileReport) -> sqli
                 os.truncate(copy, state.pages)
             for end in state.logs:
                 shutil.copyfile(_log_of(path, end), _log_of(copy, end))
+                size += _log_of(copy, end).stat().st_size
                 mode = "mode=rw"
             path = copy
-        connection = sqlite3.connect(f"file:{quote(str(path.resolve()))}?{mode}", uri=True, factory=_Connection)
+        return connect(path, size, mode=mode)
     except OSError as error:
         report.os_error(error)
         return None
     except sqlite3.Error as error:
         report.no_database(error)
         return None
-    connection.text_factory = bytes
-    return connection

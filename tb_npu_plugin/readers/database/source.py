@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import Window, window_of
+from tb_npu_plugin.foreign_sqlite import ForeignDatabase
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
@@ -34,7 +35,7 @@ TimeColumn = tuple[str, str]
 class RecordingWindow:
     """The recording window of one database. A sample of its times is enough until a time lies outside."""
 
-    def __init__(self, connection: sqlite3.Connection, time_columns: Callable[[], Sequence[TimeColumn]]) -> None:
+    def __init__(self, connection: ForeignDatabase, time_columns: Callable[[], Sequence[TimeColumn]]) -> None:
         self._connection, self._time_columns = connection, time_columns
         self._window: Window | None = None
         self._is_exact = False
@@ -65,8 +66,7 @@ class RecordingWindow:
         table, column = time_column
         parts = [np.zeros(0, dtype=np.int64)]
         with suppress(sqlite3.DatabaseError):
-            cursor = self._connection.execute(f"SELECT {column} FROM {table}")
-            while rows := cursor.fetchmany(CHUNK_ROWS):
+            for rows in self._connection.rows(f"SELECT {column} FROM {table} NOT INDEXED", CHUNK_ROWS):
                 parts.append(ints_of([cell for (cell,) in rows])[0])
         return np.concatenate(parts)
 
@@ -125,7 +125,7 @@ class Source:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        connection: ForeignDatabase,
         report: FileReport,
         spool: Spool,
         progress: Callable[[int], None] = lambda count: None,
@@ -140,14 +140,14 @@ class Source:
 
     def _tables(self) -> frozenset[str]:
         try:
-            found = self._connection.execute("SELECT type, name FROM sqlite_master").fetchall()
+            found = self._connection.objects()
         except sqlite3.DatabaseError as error:
             self.report.no_database(error)
             return frozenset()
-        for kind, name in found:
-            if kind == b"view":
-                self.report.add("not_a_table", text_of(name) or "", found=Message("found.view"))
-        return frozenset(text_of(name) or "" for kind, name in found if kind == b"table")
+        for name, is_stored in found.items():
+            if not is_stored:
+                self.report.add("not_a_table", name, found=Message("found.view"))
+        return frozenset(name for name, is_stored in found.items() if is_stored)
 
     def has(self, select: Select) -> bool:
         """Whether the table exists with its required columns; missing columns are reported."""
@@ -234,9 +234,8 @@ class Source:
         return total
 
     def _fetch(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
-        cursor = self._connection.execute(f"SELECT {shown} FROM {_quote(select.table)}")
-        while rows := cursor.fetchmany(CHUNK_ROWS):
-            yield rows
+        # An index may say something else than its table.
+        return self._connection.rows(f"SELECT {shown} FROM {_quote(select.table)} NOT INDEXED", CHUNK_ROWS)
 
     def _chunk(self, select: Select, fields: list[tuple[Field, str]], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
         cells = list(zip(*rows))

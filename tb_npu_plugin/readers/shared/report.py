@@ -178,7 +178,7 @@ class FileReport:
 
     def no_database(self, error: Exception) -> None:
         """Report that SQLite cannot open the file: it is not a database, or the disk fails."""
-        self.add("unreadable_file" if str(error) in _OF_MACHINE else "no_database", found=str(error))
+        self.add("unreadable_file" if str(error) in _OF_MACHINE else "no_database", found=_words_of(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
         """Report a table that cannot be read to its end; in a truncated file, as another place of `file_cut`."""
@@ -187,7 +187,12 @@ class FileReport:
         elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:
-            self.add("damaged_table", table, found=str(error))
+            self.add("damaged_table", table, found=_words_of(error))
+
+
+def _words_of(error: Exception) -> str:
+    """Return the Message of an error, or its text."""
+    return error.args[0] if error.args and isinstance(error.args[0], Message) else str(error)
 
 
 def shorten(text: str) -> str:
