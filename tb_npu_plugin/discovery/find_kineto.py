@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
 from datetime import datetime, timezone
-from typing import Any
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
-from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
-from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.looks import TRACE_HEAD, TraceHead
 from tb_npu_plugin.discovery.report import Skipped, decode_name
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema import kineto, scan_keys
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 
 _ENDS = (".json", ".json.gz")
+#: Names that people give to traces.
+_TRACE_NAME = re.compile(r"trace[^/]*$", re.IGNORECASE)
 
 
 def find_kineto(folder: Folder) -> FinderResult | None:
@@ -47,21 +49,46 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
     file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
     if file is None:
         return None
-    head = kineto_head(entry.path, file.size, file.mtime_ns)
-    if named is None and head is None:
-        return None
-    if named is None and head is not None and kineto.SCHEMA_VERSION not in head:
-        return report.foreign_trace(folder.label_of(entry.name))
+    head = folder.look(TRACE_HEAD, file)
+    if head is None:
+        return None  # the walk reports why
+    if named is None and not (head.is_kineto and head.has_events):
+        return _unnamed(folder.label_of(entry.name), head)
+    if head.is_damaged:
+        notes.append(_damaged_head(entry.name, head))
     parts = (*folder.parts, entry.name)
     return Found(
         KINETO.id,
         folder.path,
         parts,
         fold(parts),
-        _identity(parts, head or {}),
+        _identity(parts, head.rank),
         (file,),
         tuple(notes),
         decode_name(entry.name),
+    )
+
+
+def _unnamed(label: str, head: TraceHead) -> Skipped | None:
+    """The reason to skip a JSON file that is not named as torch.profiler's handler does; None for a file that has nothing of
+    a trace."""
+    if head.is_kineto and head.is_damaged:
+        return report.damaged_trace(label)
+    if head.has_events:
+        return report.foreign_trace(label)
+    return report.damaged_trace(label) if _TRACE_NAME.search(label) else None
+
+
+def _damaged_head(name: str, head: TraceHead) -> Problem:
+    return Problem(
+        "damaged_head",
+        name,
+        "",
+        Message("expected.trace_head"),
+        Message("found.damaged_head"),
+        Message("lost.trace_settings") if head.rank is None else Message("lost.trace_settings_but_rank"),
+        Message("action.copy_trace"),
+        severity="warning",
     )
 
 
@@ -70,13 +97,13 @@ def _is_declared_elsewhere(name: str) -> bool:
     return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
 
 
-def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
-    """Identity of a trace: the rank from its content, else from names; host and process from the name that
+def _identity(parts: tuple[str, ...], recorded: int | None) -> Identity:
+    """Identity of a trace: the rank that it records, else that in names; host and process from the name that
     tensorboard_trace_handler gives."""
     named = kineto.HANDLER_NAME.fullmatch(parts[-1])
     worker = named.group("worker") if named else ""
     by_pid = layout.WORKER_PID.fullmatch(worker)
-    rank, source = _rank(parts, worker or parts[-1].partition(".")[0], head)
+    rank, source = _rank(parts, worker or parts[-1].partition(".")[0], recorded)
     return Identity(
         rank=rank,
         rank_source=source,
@@ -88,11 +115,9 @@ def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
     )
 
 
-def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[int | None, str]:
-    distributed = head.get(kineto.DISTRIBUTED)
-    rank = distributed.get(kineto.RANK) if isinstance(distributed, dict) else None
-    if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK:
-        return rank, kineto.DISTRIBUTED
+def _rank(parts: tuple[str, ...], name: str, recorded: int | None) -> tuple[int | None, str]:
+    if recorded is not None:
+        return recorded, scan_keys.DISTRIBUTED
     named = layout.RANK_FOLDER.fullmatch(name) or layout.RANK_IN_NAME.search(name)
     if named:
         return int(named.group("rank")), "file name"

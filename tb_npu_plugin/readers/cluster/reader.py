@@ -19,7 +19,7 @@ from tb_npu_plugin.readers.shared.json_shapes import members, object_members
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.text.communication import Entry, entry_of, flat_tables, links_table
-from tb_npu_plugin.schema import cluster
+from tb_npu_plugin.schema import cluster, scan_keys
 from tb_npu_plugin.schema.formats import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.tables import NULL_INT, Table
@@ -60,15 +60,15 @@ def select(tables: Tables, part: str) -> Tables:
 
 def _by_rank(table: Table, report: FileReport) -> Table:
     """Return the rows of ranks with a rank column. Rows without a valid rank are dropped and reported."""
-    own = table.take(table.text(cluster.ROW_TYPE.key).equals(cluster.BY_RANK))
+    own = table.take(table.text(cluster.ROW_TYPE.key).equals(scan_keys.BY_RANK))
     index = own.text(cluster.INDEX_COLUMN.key)
-    named = index.isin([text for text in index.values if cluster.INDEX.fullmatch(text)])
+    named = index.isin([text for text in index.values if scan_keys.INDEX.fullmatch(text)])
     if not named.all():
         row = int(np.flatnonzero(~named)[0])
         where, lost = cluster.INDEX_COLUMN.headers[0], int(np.count_nonzero(~named))
         report.add("bad_required_cell", where, found=index[row] or "", count=lost)
         own, index = own.take(named), index.take(named)
-    numbers = [int(text) if cluster.INDEX.fullmatch(text) else NULL_INT for text in index.values]
+    numbers = [int(text) if scan_keys.INDEX.fullmatch(text) else NULL_INT for text in index.values]
     ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
     columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
     return Table(columns, {column.key: own.data[column.key] for column in columns}).with_columns(
@@ -81,7 +81,7 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
     entries: dict[int, list[Entry]] = defaultdict(list)
     for step, key, ranks in _inner(content, report):
         for rank, value in ranks.items():
-            if not cluster.INDEX.fullmatch(rank) or not isinstance(value, dict):
+            if not scan_keys.INDEX.fullmatch(rank) or not isinstance(value, dict):
                 report.add(
                     "unexpected_shape", f"{step}, {key}, {rank}", expected=Message("expected.object"), found=str(value)
                 )

@@ -41,10 +41,10 @@ def test_a_named_trace_is_taken_whatever_it_holds(tmp_path: Path) -> None:
 def test_a_head_without_end_is_not_read_for_ever(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"schemaVersion": 1, "x": "' + b"x" * (3 * MAX_HEAD))
-    assert kineto_head(str(path), 0, 0) is None
+    assert kineto_head(str(path)) == ({}, False, True, True)
     broken = tmp_path / "b.json.gz"
     broken.write_bytes(b"\x1f\x8b nothing")
-    assert kineto_head(str(broken), 0, 0) is None
+    assert kineto_head(str(broken)) == ({}, False, False, True)
 
 
 def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:
