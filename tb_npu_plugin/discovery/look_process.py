@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.looks import LOOKS, TooExpensive
@@ -22,8 +23,6 @@ from tb_npu_plugin.discovery.looks import LOOKS, TooExpensive
 MEMORY = 512 << 20
 #: Maximum CPU seconds of one look; the kernel kills the process between this and one second more.
 CPU = 2
-#: Less resident memory than this after MemoryError means that the machine has none left.
-_USED = MEMORY >> 3
 
 
 def main() -> None:
@@ -52,14 +51,21 @@ def _answer(name: str, path: str) -> dict[str, Any]:
     except OSError as error:
         return {"os_error": [error.errno, error.strerror or str(error)]}
     except MemoryError:
-        used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        if used < _USED:
-            return {"os_error": [None, "out of memory"]}
-        return {"too_expensive": f"more than {MEMORY >> 20} MB of memory"}
+        if _has_reached_limit():
+            return {"too_expensive": f"more than {MEMORY >> 20} MB of memory"}
+        return {"os_error": [None, "out of memory"]}
     except Exception:  # a defect of this plugin must not stop the scan; the server logs it
         import traceback
 
         return {"defect": traceback.format_exc()}
+
+
+def _has_reached_limit() -> bool:
+    """Whether this process has used much of its memory; if not, the machine has none left."""
+    with suppress(OSError, ValueError):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return any(int(line.split()[1]) << 10 > MEMORY >> 1 for line in lines if line.startswith("VmPeak:"))
+    return False
 
 
 def _limit(which: int, most: int) -> None:
