@@ -145,6 +145,8 @@ class _Process:
             raise
         if line:
             answer: dict[str, Any] = json.loads(line)
+            if not answer.keys() & {"answer", "os_error"}:
+                self.kill()  # the next file gets a fresh one
             return answer
         with suppress(subprocess.TimeoutExpired):
             self._child.wait(_EXIT)

@@ -6,6 +6,7 @@ It limits its own memory and CPU time, and cannot write files. discovery/look_cl
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -53,7 +54,7 @@ def _answer(name: str, path: str) -> dict[str, Any]:
     except MemoryError:
         if _has_reached_limit():
             return {"too_expensive": f"more than {MEMORY >> 20} MB of memory"}
-        return {"os_error": [None, "out of memory"]}
+        return {"os_error": [errno.ENOMEM, os.strerror(errno.ENOMEM)]}
     except Exception:  # a defect of this plugin must not stop the scan; the server logs it
         import traceback
 

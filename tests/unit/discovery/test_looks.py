@@ -39,7 +39,7 @@ DEEDS = {
     "killed": ("os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
     "refused": ("raise PermissionError(13, 'Permission denied')", "No permission"),
     "files": ("raise OSError(24, 'Too many open files')", "Too many open files"),
-    "poor": ("raise MemoryError", "out of memory"),
+    "poor": ("raise MemoryError", "Cannot allocate memory"),
     "write": ("open(path, 'w').write('x' * 99999)", "File too large"),
 }
 #: Those that the machine may be the cause of: they are tried again.
