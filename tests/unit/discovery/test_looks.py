@@ -66,7 +66,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def ask(process: Any, name: str, path: str) -> Any:
         names.append(Path(path).name)
-        monkeypatch.setattr(look_client, "LIMIT", 1.0 if "sleep" in path else 60.0)  # however busy the machine is
+        monkeypatch.setattr(look_client, "LIMIT", 0.5 if "sleep" in path else 60.0)  # however busy the machine is
         return real(process, name, path)
 
     monkeypatch.setattr(look_client._Process, "ask", ask)
