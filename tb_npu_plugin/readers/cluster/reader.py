@@ -15,9 +15,10 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.cluster.database import of_ranks, read_database
 from tb_npu_plugin.readers.shared.csv_reader import read_csv
 from tb_npu_plugin.readers.shared.json_file import read_object
-from tb_npu_plugin.readers.shared.json_shapes import members, object_members
+from tb_npu_plugin.readers.shared.json_shapes import member, members, object_members
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.settings import read_settings_file
 from tb_npu_plugin.readers.text.communication import Entry, entry_of, flat_tables, links_table
 from tb_npu_plugin.schema import cluster, scan_keys
 from tb_npu_plugin.schema.formats import CLUSTER
@@ -26,7 +27,15 @@ from tb_npu_plugin.tables import NULL_INT, Table
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Return empty settings: cluster exports hold no capture settings."""
+    """Return empty settings: cluster exports hold no capture settings. Reports damage in the groups, from which the scan takes
+    the ranks if no step times are left."""
+    if cluster.GROUPS.name in files:
+        report = FileReport(log, cluster.GROUPS.name)
+        content = read_settings_file(folder / cluster.GROUPS.name, log)
+        for kind in scan_keys.GROUP_KINDS:
+            for group in member(report, content, kind, list):
+                if not isinstance(group, list):
+                    report.add("unexpected_shape", kind, expected=Message("expected.list"), found=str(group), kind=kind)
     return Capture()
 
 

@@ -47,6 +47,36 @@ def test_a_head_without_end_is_not_read_for_ever(tmp_path: Path) -> None:
     assert kineto_head(str(broken)) == ({}, False, False, True)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("my_trace.json.gz", b"", "empty, cut or damaged"),
+        ("rank3_trace.json", b"\0" * 99, "empty, cut or damaged"),
+        ("trace.json.gz", b"\x1f\x8b\x08 nothing", "empty, cut or damaged"),
+        ("a.json", b'{"schemaVersion": 1, "distrib', "empty, cut or damaged"),
+    ],
+)
+def test_a_trace_that_is_damaged_does_not_vanish(tmp_path: Path, name: str, content: bytes, part: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert [(one.path, part in one.reason) for one in scan({"": tmp_path}).skipped] == [(name, True)]
+
+
+@pytest.mark.parametrize(
+    ("head", "rank"),
+    [
+        ('{"schemaVersion": 1,, "distributedInfo": {"backend": "nccl", "rank": 34, "pg_config": []}, ', 34),
+        ('{"distributedInfo": {"rank": 34, "ranks": [1 2]}, "schemaVersion": 1,', 34),
+        ('{"schemaVersion": 1, "distributedInfo": {"groups": [{"rank": 5}], "rank" 34}, ', None),
+        ('{"schemaVersion": 1, "distributedInfo": {"rank": 34, "world_size": 64}, ', 34),
+    ],
+)
+def test_the_rank_of_a_trace_whose_head_is_damaged(tmp_path: Path, head: str, rank: int | None) -> None:
+    (tmp_path / "host_1.pt.trace.json").write_text(head + '"traceEvents": []}')
+    (place,) = places(tmp_path)
+    assert place.worker.rank == rank
+    assert [note.code for note in place.span.notes] == ([] if "64" in head else ["damaged_head"])
+
+
 def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:
     new = [f"op_summary_slice_{piece}_20250616000000.csv" for piece in (0, 1, 2, 10)]
     prof(tmp_path / PROF, *new, "op_summary_slice_0_20250615070512.csv", "op_summary_20250101000000.csv")
