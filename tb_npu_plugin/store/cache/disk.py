@@ -36,6 +36,7 @@ from tb_npu_plugin.user_cache import cache_root, open_to_others
 #: messages.json is absent: entries hold codes of messages, see Cache._get.
 _PARTS = (
     "units.py",
+    "foreign_sqlite.py",
     "texts.py",
     "tables.py",
     "messages.py",
