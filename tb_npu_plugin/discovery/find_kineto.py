@@ -4,59 +4,62 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
 from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.looks import TRACE_HEAD, TraceHead
+from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import Skipped, decode_name
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto, scan_keys
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 
-_ENDS = (".json", ".json.gz")
 #: Names that people give to traces.
 _TRACE_NAME = re.compile(r"trace[^/]*$", re.IGNORECASE)
 
 
 def find_kineto(folder: Folder) -> FinderResult | None:
-    """Take files named like traces of torch.profiler, and JSON files that begin like one."""
+    """Take files named as torch.profiler's handler names traces."""
+    return _take(folder, [entry for entry in folder.entries if kineto.HANDLER_NAME.fullmatch(entry.name)])
+
+
+def find_exported(folder: Folder) -> FinderResult | None:
+    """Take other JSON files that begin like a trace, from export_chrome_trace."""
+    return _take(folder, [entry for entry in folder.entries if _may_be_exported(entry.name)])
+
+
+def _may_be_exported(name: str) -> bool:
+    return (
+        name.endswith(kineto.JSON_ENDS)
+        and kineto.HANDLER_NAME.fullmatch(name) is None
+        # another format declares its name
+        and all(format.file(name) is None for format in FORMATS.values() if format is not KINETO)
+    )
+
+
+def _take(folder: Folder, entries: Sequence[os.DirEntry[str]]) -> FinderResult | None:
     taken = FinderResult()
-    for entry in folder.entries:
-        try:
-            span = _span(folder, entry)
-        except OSError as error:
-            taken.skipped.append(report.unreadable(folder.label_of(entry.name), error, is_file=True))
-            continue
-        if isinstance(span, Found):
-            taken.found.append(span)
-        elif span is not None:
-            taken.skipped.append(span)
+    for entry in filter(is_file, entries):
+        notes: list[Problem] = []
+        file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
+        head = None if file is None else folder.look(TRACE_HEAD, file)
+        if file is None or head is None:
+            continue  # the walk reports why
+        if kineto.HANDLER_NAME.fullmatch(entry.name) or (head.is_kineto and head.has_events):
+            taken.found.append(_found(folder, file, head, notes))
+        else:
+            taken.skipped += _skipped(folder.label_of(entry.name), head)
     return taken if taken.found or taken.skipped else None
 
 
-def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
-    """The span of a trace file, the reason to skip it, or None for other files. Raises OSError for an unreadable
-    file."""
-    if not entry.name.endswith(_ENDS) or not is_file(entry):
-        return None
-    named = kineto.HANDLER_NAME.fullmatch(entry.name)
-    if named is None and _is_declared_elsewhere(entry.name):
-        return None
-    notes: list[Problem] = []
-    file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
-    if file is None:
-        return None
-    head = folder.look(TRACE_HEAD, file)
-    if head is None:
-        return None  # the walk reports why
-    if named is None and not (head.is_kineto and head.has_events):
-        return _unnamed(folder.label_of(entry.name), head)
+def _found(folder: Folder, file: FoundFile, head: TraceHead, notes: list[Problem]) -> Found:
     if head.is_damaged:
-        notes.append(_damaged_head(entry.name, head))
-    parts = (*folder.parts, entry.name)
+        notes.append(_damaged_head(file.name, head))
+    parts = (*folder.parts, file.name)
     return Found(
         KINETO.id,
         folder.path,
@@ -65,18 +68,15 @@ def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
         _identity(parts, head.rank),
         (file,),
         tuple(notes),
-        decode_name(entry.name),
+        decode_name(file.name),
     )
 
 
-def _unnamed(label: str, head: TraceHead) -> Skipped | None:
-    """The reason to skip a JSON file that is not named as torch.profiler's handler does; None for a file that has nothing of
-    a trace."""
-    if head.is_kineto and head.is_damaged:
-        return report.damaged_trace(label)
-    if head.has_events:
-        return report.foreign_trace(label)
-    return report.damaged_trace(label) if _TRACE_NAME.search(label) else None
+def _skipped(label: str, head: TraceHead) -> list[Skipped]:
+    """The reason to skip a JSON file; none for one that has nothing of a trace."""
+    if head.has_events and not head.is_kineto:
+        return [report.foreign_trace(label)]
+    return [report.damaged_trace(label)] if (head.is_kineto and head.is_damaged) or _TRACE_NAME.search(label) else []
 
 
 def _damaged_head(name: str, head: TraceHead) -> Problem:
@@ -90,11 +90,6 @@ def _damaged_head(name: str, head: TraceHead) -> Problem:
         Message("action.copy_trace"),
         severity="warning",
     )
-
-
-def _is_declared_elsewhere(name: str) -> bool:
-    """Whether another format declares this file name; such a file is not opened."""
-    return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
 
 
 def _identity(parts: tuple[str, ...], recorded: int | None) -> Identity:

@@ -33,6 +33,7 @@ class Folder:
     label     that path for display
     entries   its entries, sorted by name
     looks     answers what is inside files
+    seen      called before a look, since names that ask for one show that there is a profile
     failures  why a look failed, by the file's path relative to the folder; the walk reports them
     """
 
@@ -41,6 +42,7 @@ class Folder:
     label: str
     entries: Sequence[os.DirEntry[str]]
     looks: Looks
+    seen: Callable[[], None]
     failures: dict[str, Failure] = field(default_factory=dict)
 
     @property
@@ -54,6 +56,7 @@ class Folder:
 
     def look(self, look: Look[T], file: FoundFile) -> T | None:
         """What is inside a file; None if the look failed."""
+        self.seen()
         found = self.looks.ask(look, str(self.path / file.relative), file.size, file.mtime_ns)
         if isinstance(found, Failure):
             self.failures[file.relative] = found

@@ -15,7 +15,6 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.looks import LOOKS, TooExpensive
@@ -64,8 +63,9 @@ def _answer(name: str, path: str) -> dict[str, Any]:
 def _has_reached_limit() -> bool:
     """Whether this process has used much of its memory; if not, the machine has none left."""
     with suppress(OSError, ValueError):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return any(int(line.split()[1]) << 10 > MEMORY >> 1 for line in lines if line.startswith("VmPeak:"))
+        with open("/proc/self/status", "rb") as status:  # noqa: PTH123 (pathlib takes long to load)
+            peaks = [int(line.split()[1]) << 10 for line in status if line.startswith(b"VmPeak:")]
+        return any(peak > MEMORY >> 1 for peak in peaks)
     return False
 
 

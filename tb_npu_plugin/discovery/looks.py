@@ -6,10 +6,8 @@ Imports nothing heavy: that process starts with every scan that finds new files.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
 
 from tb_npu_plugin.discovery.files import open_regular, read_start
@@ -83,6 +81,8 @@ class Ranks(NamedTuple):
 
 def ranks_of_steps(path: str) -> Ranks:
     """Ranks in cluster_step_trace_time.csv. Raises OSError."""
+    import csv
+
     text = read_start(path, MAX_CLUSTER).decode("utf-8-sig", "replace")
     rows = csv.DictReader(text.splitlines())
     kind, index = scan_keys.TYPE_HEADER, scan_keys.INDEX_HEADER
@@ -106,6 +106,7 @@ def ranks_of_database(path: str) -> Ranks:
     """Ranks in cluster_analysis.db. Raises OSError."""
     import sqlite3  # few scans meet a database
     from contextlib import closing
+    from pathlib import Path
 
     from tb_npu_plugin.foreign_sqlite import UnboundedTable, connect
 

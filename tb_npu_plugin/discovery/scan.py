@@ -48,7 +48,11 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
             skipped.append(report.remote(name or str(folder)))
             continue
         walk = Walk(name, seen, looks)
-        walk.start(folder)
+        try:
+            walk.start(folder)
+        except Exception:  # a defect of this plugin must not hide what was found
+            logger.exception("scanning %s failed", report.printable_name(str(folder)))
+            skipped.append(report.internal_error(name or "."))
         skipped += walk.skipped
         if walk.summaries:
             summaries.append((name, walk.summaries))

@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, display_path, kind_of, list_folder
+from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
+from tb_npu_plugin.discovery.found import Finder, FinderResult, Folder, Found, display_path, kind_of, list_folder
 from tb_npu_plugin.discovery.look_client import Failure, Looks
 from tb_npu_plugin.discovery.report import Skipped, printable_name
 from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
@@ -47,6 +47,9 @@ class Walk:
     #: Links to folders, which are followed when all folders that are none have been entered.
     _links: deque[tuple[os.DirEntry[str], tuple[str, ...], Node]] = field(default_factory=deque)
     _follows_links: bool = False
+    #: Folders for the last finders, and result folders without anything so far.
+    _json: list[Folder] = field(default_factory=list)
+    _empty: list[Folder] = field(default_factory=list)
     #: By parent: a link to a folder that was entered before, that folder, and how many more are beside it.
     _same: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...], int]] = field(default_factory=dict)
 
@@ -72,6 +75,22 @@ class Walk:
                 self._enter(Path(entry.path), parts, node)
         for link, first, more in self._same.values():
             self.skipped.append(report.same_folder(self._label(link), self._label(first), more))
+        for here in self._json:
+            self._apply_last(here)
+        for here in self._empty:
+            if not any(found.parts[: len(here.parts)] == here.parts for found in self.found):
+                self.skipped.append(report.empty_result(here.label))
+
+    def _apply_last(self, here: Folder) -> None:
+        """Add what the last finders take in a folder."""
+        try:
+            all_taken = run_with_timeout(FOLDER_LIMIT, str(here.path), lambda: self._apply(LAST_FINDERS, here))
+        except OSError as error:
+            self.skipped.append(report.unreadable(here.label, error))
+            return
+        for taken in all_taken:
+            self.skipped += taken.skipped
+            self.found += taken.found
 
     def _again(self, parts: tuple[str, ...], first: tuple[str, ...]) -> None:
         """Note another path of a folder that has been entered by the path `first`."""
@@ -96,14 +115,11 @@ class Walk:
                 self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
             return
         try:
-            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._apply_finders(folder, parts))
+            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._examine(folder, parts))
         except FileNotFoundError:
             return  # removed since its parent was listed
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(parts), error))
-            return
-        except Exception:  # as of a finder
-            self.skipped.append(self._internal_error(folder, parts))
             return
         entries = here.entries
         self.summaries += any(parse_summary_name(entry.name) for entry in entries)
@@ -117,33 +133,33 @@ class Walk:
             closed |= taken.closed
         if any(taken.skips_subfolders for taken in all_taken):
             return
+        if any(entry.name.endswith(kineto.JSON_ENDS) for entry in entries):
+            self._json.append(replace(here, seen=lambda: None, failures={}))
         self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed])
         if len(self.found) + len(self.skipped) == before and layout.is_result_name(here.name):
-            self.skipped.append(report.empty_result(here.label))
+            self._empty.append(here)
 
-    def _apply_finders(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
-        """The folder and the results of its finders, up to the first with `skips_subfolders`. A finder that fails costs its
-        own result. Raises OSError if the folder cannot be listed."""
-        here = Folder(folder, parts, self._label(parts), list_folder(folder), self.looks)
-        if any(kineto.HANDLER_NAME.fullmatch(entry.name) for entry in here.entries):
-            self.seen()  # before looks, which take time
+    def _examine(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
+        """The folder and what its finders take. Raises OSError if it cannot be listed."""
+        here = Folder(folder, parts, self._label(parts), list_folder(folder), self.looks, self.seen)
+        all_taken = self._apply(FINDERS, here)
+        return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
+
+    def _apply(self, finders: Sequence[Finder], here: Folder) -> list[FinderResult]:
+        """What the finders take, up to the first with `skips_subfolders`, and looks that failed. A finder that fails costs
+        its own result."""
         all_taken = []
-        for finder in FINDERS:
+        for finder in finders:
             try:
                 taken = finder(here)
             except Exception:  # a defect of this plugin must not hide other results
-                taken = FinderResult(skipped=[self._internal_error(folder, parts)])
+                logger.exception("%s failed in %s", finder.__name__, printable_name(str(here.path)))
+                taken = FinderResult(skipped=[report.internal_error(here.label)])
             if taken is not None:
                 all_taken.append(taken)
                 if taken.skips_subfolders:
                     break
-        all_taken.append(FinderResult(skipped=report_failures(here, all_taken)))
-        return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
-
-    def _internal_error(self, folder: Path, parts: tuple[str, ...]) -> Skipped:
-        """The folder as skipped; logs the exception that is handled."""
-        logger.exception("examining %s failed", printable_name(str(folder)))
-        return report.internal_error(self._label(parts))
+        return [*all_taken, FinderResult(skipped=report_failures(here, all_taken))]
 
     def _walk_subfolders(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]]) -> None:
         """Walk the folders among the entries; links to folders are left for the end."""

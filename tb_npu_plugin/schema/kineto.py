@@ -16,6 +16,8 @@ TIME, DUR, BYTES, PERCENT, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kin
 HANDLER_NAME = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d{13}|\d{19}))?\.pt\.trace\.json(?:\.gz)?")
 #: Part of every such name.
 HANDLER_END = ".pt.trace.json"
+#: Ends of the names of traces.
+JSON_ENDS = (".json", ".json.gz")
 #: Any name that a user may give to export_chrome_trace.
 ANY_NAME = re.compile(r".*\.json")
 
