@@ -34,7 +34,7 @@ DEEDS = {
     "wrong": ("return {'rank': 'many'}", "internal error"),
     "crash": ("os.kill(os.getpid(), signal.SIGSEGV)", "SIGSEGV"),
     "spin": ("\n  while True: pass", "more CPU time or memory"),
-    "memory": ("return [b'x' * (1 << 20) for _ in range(4096)]", "more CPU time or memory"),
+    "memory": ("return [b'x' * (1 << 20) for _ in range(1200)]", "more CPU time or memory"),
     "sleep": ("time.sleep(50)", "does not respond"),
     "killed": ("os.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
     "refused": ("raise PermissionError(13, 'Permission denied')", "No permission"),

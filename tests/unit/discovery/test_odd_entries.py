@@ -86,7 +86,7 @@ def test_a_settings_file_that_is_a_pipe_stops_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(60)
 def test_a_folder_that_does_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(FIXTURES / "results" / "kineto_exported", tmp_path / "good")
+    shutil.copytree(FIXTURES / "results" / "level1", tmp_path / "good")
     (tmp_path / "stalled").mkdir()
     gate, real = threading.Event(), walk.list_folder
 
