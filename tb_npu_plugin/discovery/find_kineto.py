@@ -76,7 +76,7 @@ def _skipped(label: str, head: TraceHead) -> list[Skipped]:
     """The reason to skip a JSON file; none for one that has nothing of a trace."""
     if head.has_events and not head.is_kineto:
         return [report.foreign_trace(label)]
-    return [report.damaged_trace(label)] if (head.is_kineto and head.is_damaged) or _TRACE_NAME.search(label) else []
+    return [report.damaged_trace(label)] if head.is_damaged and (head.is_kineto or _TRACE_NAME.search(label)) else []
 
 
 def _damaged_head(name: str, head: TraceHead) -> Problem:

@@ -41,14 +41,22 @@ def kineto_head(path: str) -> KinetoHead:
     data, is_damaged = _read_head(path)
     end = data.find(_MARK)
     is_kineto = _VERSION in data[: end if end >= 0 else None]
-    if end < 0:  # a whole file of another program, or one that was cut or has no head of this length
-        is_cut = is_kineto and _object_or_none(data.decode("utf-8-sig", "replace")) is None
-        return KinetoHead({}, False, is_kineto, is_damaged or is_cut or not data)
+    if end < 0:  # a file of another program, or one that was cut
+        is_whole = len(data) < MAX_HEAD and not data.lstrip().startswith(b"[")  # of a list the first piece was read
+        return KinetoHead({}, False, is_kineto, is_damaged or ((is_kineto or is_whole) and not _is_json(data)))
     text = data[:end].decode("utf-8-sig", "replace")
     members = _object_or_none(text.rstrip().rstrip(",") + "}")
     if members is None:
         return KinetoHead(_saved(text), True, is_kineto, True)
     return KinetoHead(members, True, scan_keys.SCHEMA_VERSION in members, False)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _object_or_none(text: str) -> dict[str, Any] | None:

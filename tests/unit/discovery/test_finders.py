@@ -27,6 +27,7 @@ def places(logdir: Path) -> list[Place]:
 def test_json_files_of_other_programs(tmp_path: Path) -> None:
     for number, content in enumerate(([], {"a": 1}, "text", {"schemaVersion": 1})):
         (tmp_path / f"config{number}.json").write_text(json.dumps(content))
+    (tmp_path / "trace.json").write_text('{"name": "not ours"}')
     (tmp_path / "profile.json").write_text('{"displayTimeUnit": "ms", "traceEvents": []}')
     found = scan({"": tmp_path})
     assert found.runs == ()
