@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, is_file, list_folder, unread_of
-from tb_npu_plugin.discovery.identity import fold, identify, read_info
+from tb_npu_plugin.discovery.found import (
+    FinderResult,
+    Folder,
+    Found,
+    files_of,
+    found_file,
+    is_file,
+    list_folder,
+    unread_of,
+)
+from tb_npu_plugin.discovery.identity import Identity, fold, identify
+from tb_npu_plugin.discovery.looks import INFO
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Unread
@@ -28,6 +39,8 @@ def find_ascend(folder: Folder) -> FinderResult | None:
         # MindSpore 2.3 and 2.4 put the raw data next to the result.
         return FinderResult(closed=frozenset(filter(layout.is_raw, names)))
     raw = frozenset(name for name in names if layout.is_raw(name))
+    if OUTPUT_FOLDER not in names and not raw and not any(map(_belongs_in_output, folder.entries)):
+        return None
     format = _format(folder)
     if format is MINDSPORE and _is_of_cpu(folder, raw):
         return _cpu_result(folder, raw)
@@ -70,12 +83,10 @@ def _format(folder: Folder) -> Format:
 def _is_mindspore(folder: Folder) -> bool:
     """Whether the settings are MindSpore's, or files exist that only MindSpore writes."""
     for entry in folder.entries:
-        try:
-            if layout.INFO_NAME.fullmatch(entry.name):
-                status = entry.stat()
-                return read_info(entry.path, status.st_size, status.st_mtime_ns).mindspore
-        except OSError:
-            continue  # the readers report it
+        file = found_file(entry, entry.name, (), []) if layout.INFO_NAME.fullmatch(entry.name) else None
+        info = folder.look(INFO, file) if file is not None else None
+        if info is not None:
+            return info.mindspore
     inner = (_listed_or_none(folder.path / name) for name in (OUTPUT_FOLDER, layout.RAW_FRAMEWORK))
     return any(mindspore.ONLY_MINDSPORE.match(entry.name) for entry in chain(folder.entries, *inner))
 
@@ -117,11 +128,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
             _listed_or_none(folder.path / layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes
         )
     files += _exported_database(folder, raw, files, notes)
-    infos = [(file.relative, file.size, file.mtime_ns) for file in files if layout.INFO_NAME.fullmatch(file.relative)]
-    identity = identify(folder.path, folder.parts or (folder.path.name,), infos)
-    if format is MINDSPORE and infos:
-        # Processes that never initialised communication all claim rank 0; the device separates them.
-        identity = replace(identity, device=read_info(str(folder.path / infos[0][0]), *infos[0][1:]).device)
+    identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
     label = report.decode_name(folder.path.name)
     return FinderResult(
         [
@@ -138,6 +145,20 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
             )
         ]
     )
+
+
+def _identity(folder: Folder, format: Format, infos: Sequence[FoundFile]) -> Identity:
+    """Identity of a result. infos: its profiler_info files."""
+
+    def recorded() -> int | None:
+        found = (folder.look(INFO, file) for file in infos)
+        return next((info.rank for info in found if info is not None and info.rank is not None), None)
+
+    names = [file.relative for file in infos]
+    identity = identify(folder.path, folder.parts or (folder.path.name,), names, recorded)
+    info = folder.look(INFO, infos[0]) if format is MINDSPORE and infos else None
+    # Processes that never initialised communication all claim rank 0; the device separates them.
+    return identity if info is None else replace(identity, device=info.device)
 
 
 def _is_of_cpu(folder: Folder, raw: frozenset[str]) -> bool:
@@ -159,7 +180,7 @@ def _cpu_result(folder: Folder, raw: frozenset[str]) -> FinderResult:
         entries = _listed_or_none(folder.path / prefix)
         files += files_of(entries, prefix, MINDSPORE_CPU, notes)
         unread.append(unread_of(entries, prefix, MINDSPORE_CPU))
-    identity = identify(folder.path, folder.parts or (folder.path.name,), [])
+    identity = identify(folder.path, folder.parts or (folder.path.name,))
     rank, source = mindspore_cpu.rank_in(file.name for file in files)
     if rank is not None:
         identity = replace(identity, rank=rank, rank_source=source)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from tb_npu_plugin.discovery.cluster_ranks import cluster_ranks
+from collections.abc import Sequence
+
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, files_of, unread_of
 from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.looks import DATABASE_RANKS, GROUP_RANKS, STEP_RANKS
+from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
@@ -13,6 +16,12 @@ from tb_npu_plugin.schema.formats import CLUSTER
 
 _SIGNS = {file.name for file in (cluster.STEPS, cluster.COMMUNICATIONS, cluster.MATRIX, cluster.DATABASE)}
 
+_SOURCES = (
+    (cluster.STEPS.name, STEP_RANKS),
+    (cluster.GROUPS.name, GROUP_RANKS),
+    (cluster.DATABASE.name, DATABASE_RANKS),
+)
+
 
 def find_cluster(folder: Folder) -> FinderResult | None:
     """Take a folder with a file that only this tool writes."""
@@ -20,7 +29,7 @@ def find_cluster(folder: Folder) -> FinderResult | None:
         return None
     notes: list[Problem] = []
     files = files_of(folder.entries, "", CLUSTER, notes)
-    ranks = cluster_ranks(folder.path, files)
+    ranks = _ranks(folder, files)
     unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
         return FinderResult(skipped=[_no_ranks(folder.label)])
@@ -43,9 +52,19 @@ def find_cluster(folder: Folder) -> FinderResult | None:
     )
 
 
+def _ranks(folder: Folder, files: Sequence[FoundFile]) -> tuple[int, ...]:
+    """Ranks from the first file that has some, cheap ones first."""
+    by_name = {file.name: file for file in files}
+    for name, look in _SOURCES:
+        found = folder.look(look, by_name[name]) if name in by_name else None
+        if found is not None and found.ranks:
+            return found.ranks
+    return ()
+
+
 def _no_ranks(path: str) -> Skipped:
     return Skipped(
         path,
-        Message("skipped.no_ranks", files=f"{cluster.STEPS.name}, {cluster.GROUPS.name}, {cluster.DATABASE.name}"),
+        Message("skipped.no_ranks", files=", ".join(name for name, _ in _SOURCES)),
         Message("action.run_cluster"),
     )

@@ -3,80 +3,102 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Any
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_file
-from tb_npu_plugin.discovery.identity import MAX_RANK, Identity, fold
-from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.looks import TRACE_HEAD, TraceHead
+from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import Skipped, decode_name
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema import kineto, scan_keys
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 
-_ENDS = (".json", ".json.gz")
+#: Names that people give to traces.
+_TRACE_NAME = re.compile(r"trace[^/]*$", re.IGNORECASE)
 
 
 def find_kineto(folder: Folder) -> FinderResult | None:
-    """Take files named like traces of torch.profiler, and JSON files that begin like one."""
+    """Take files named as torch.profiler's handler names traces."""
+    return _take(folder, [entry for entry in folder.entries if kineto.HANDLER_NAME.fullmatch(entry.name)])
+
+
+def find_exported(folder: Folder) -> FinderResult | None:
+    """Take other JSON files that begin like a trace, from export_chrome_trace."""
+    return _take(folder, [entry for entry in folder.entries if _may_be_exported(entry.name)])
+
+
+def _may_be_exported(name: str) -> bool:
+    return (
+        name.endswith(kineto.JSON_ENDS)
+        and kineto.HANDLER_NAME.fullmatch(name) is None
+        # another format declares its name
+        and all(format.file(name) is None for format in FORMATS.values() if format is not KINETO)
+    )
+
+
+def _take(folder: Folder, entries: Sequence[os.DirEntry[str]]) -> FinderResult | None:
     taken = FinderResult()
-    for entry in folder.entries:
-        try:
-            span = _span(folder, entry)
-        except OSError as error:
-            taken.skipped.append(report.unreadable(folder.label_of(entry.name), error, is_file=True))
-            continue
-        if isinstance(span, Found):
-            taken.found.append(span)
-        elif span is not None:
-            taken.skipped.append(span)
+    for entry in filter(is_file, entries):
+        notes: list[Problem] = []
+        file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
+        head = None if file is None else folder.look(TRACE_HEAD, file)
+        if file is None or head is None:
+            continue  # the walk reports why
+        if kineto.HANDLER_NAME.fullmatch(entry.name) or (head.is_kineto and head.has_events):
+            taken.found.append(_found(folder, file, head, notes))
+        else:
+            taken.skipped += _skipped(folder.label_of(entry.name), head)
     return taken if taken.found or taken.skipped else None
 
 
-def _span(folder: Folder, entry: os.DirEntry[str]) -> Found | Skipped | None:
-    """The span of a trace file, the reason to skip it, or None for other files. Raises OSError for an unreadable
-    file."""
-    if not entry.name.endswith(_ENDS) or not is_file(entry):
-        return None
-    named = kineto.HANDLER_NAME.fullmatch(entry.name)
-    if named is None and _is_declared_elsewhere(entry.name):
-        return None
-    notes: list[Problem] = []
-    file = found_file(entry, entry.name, kineto.KINETO_TRACE.stages, notes)
-    if file is None:
-        return None
-    head = kineto_head(entry.path, file.size, file.mtime_ns)
-    if named is None and head is None:
-        return None
-    if named is None and head is not None and kineto.SCHEMA_VERSION not in head:
-        return report.foreign_trace(folder.label_of(entry.name))
-    parts = (*folder.parts, entry.name)
+def _found(folder: Folder, file: FoundFile, head: TraceHead, notes: list[Problem]) -> Found:
+    if head.is_damaged:
+        notes.append(_damaged_head(file.name, head))
+    parts = (*folder.parts, file.name)
     return Found(
         KINETO.id,
         folder.path,
         parts,
         fold(parts),
-        _identity(parts, head or {}),
+        _identity(parts, head.rank),
         (file,),
         tuple(notes),
-        decode_name(entry.name),
+        decode_name(file.name),
     )
 
 
-def _is_declared_elsewhere(name: str) -> bool:
-    """Whether another format declares this file name; such a file is not opened."""
-    return any(format.file(name) is not None for format in FORMATS.values() if format is not KINETO)
+def _skipped(label: str, head: TraceHead) -> list[Skipped]:
+    """The reason to skip a JSON file; none for one that has nothing of a trace."""
+    if head.has_events and not head.is_kineto:
+        return [report.foreign_trace(label)]
+    return [report.damaged_trace(label)] if head.is_damaged and (head.is_kineto or _TRACE_NAME.search(label)) else []
 
 
-def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
-    """Identity of a trace: the rank from its content, else from names; host and process from the name that
+def _damaged_head(name: str, head: TraceHead) -> Problem:
+    return Problem(
+        "damaged_head",
+        name,
+        "",
+        Message("expected.trace_head"),
+        Message("found.damaged_head"),
+        Message("lost.trace_settings") if head.rank is None else Message("lost.trace_settings_but_rank"),
+        Message("action.copy_trace"),
+        severity="warning",
+    )
+
+
+def _identity(parts: tuple[str, ...], recorded: int | None) -> Identity:
+    """Identity of a trace: the rank that it records, else that in names; host and process from the name that
     tensorboard_trace_handler gives."""
     named = kineto.HANDLER_NAME.fullmatch(parts[-1])
     worker = named.group("worker") if named else ""
     by_pid = layout.WORKER_PID.fullmatch(worker)
-    rank, source = _rank(parts, worker or parts[-1].partition(".")[0], head)
+    rank, source = _rank(parts, worker or parts[-1].partition(".")[0], recorded)
     return Identity(
         rank=rank,
         rank_source=source,
@@ -88,11 +110,9 @@ def _identity(parts: tuple[str, ...], head: Mapping[str, Any]) -> Identity:
     )
 
 
-def _rank(parts: tuple[str, ...], name: str, head: Mapping[str, Any]) -> tuple[int | None, str]:
-    distributed = head.get(kineto.DISTRIBUTED)
-    rank = distributed.get(kineto.RANK) if isinstance(distributed, dict) else None
-    if isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK:
-        return rank, kineto.DISTRIBUTED
+def _rank(parts: tuple[str, ...], name: str, recorded: int | None) -> tuple[int | None, str]:
+    if recorded is not None:
+        return recorded, scan_keys.DISTRIBUTED
     named = layout.RANK_FOLDER.fullmatch(name) or layout.RANK_IN_NAME.search(name)
     if named:
         return int(named.group("rank")), "file name"

@@ -8,10 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, found_file, is_folder, list_folder, unread_of
-from tb_npu_plugin.discovery.identity import MAX_DIGITS, Identity, fold
+from tb_npu_plugin.discovery.identity import Identity, fold
+from tb_npu_plugin.discovery.looks import Look
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FILE, RankTable, read_rank_table
 from tb_npu_plugin.messages import Message
@@ -19,6 +21,7 @@ from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDDATA, MINDINSIGHT, Format
 from tb_npu_plugin.schema.minddata import LEGACY_FILES, PIPELINE_PROFILING
+from tb_npu_plugin.schema.scan_keys import MAX_DIGITS
 from tb_npu_plugin.texts import natural_key
 
 #: Prefix of the profiler's folder names.
@@ -27,6 +30,7 @@ FOLDER = "profiler"
 COMMON = frozenset({"profiler_info", *(file.id for file in LEGACY_FILES)})
 FILE_NAMES = "file names"
 Entries = Sequence["os.DirEntry[str]"]
+T = TypeVar("T")
 
 
 def find_mindinsight(folder: Folder) -> FinderResult | None:
@@ -115,7 +119,12 @@ def _cluster(folder: Folder) -> FinderResult | None:
         return FinderResult(skipped=[report.unreadable(f"{folder.label}/{CLUSTER_FOLDER}", error)])
     if not hosts:
         return None
-    table = read_rank_table(folder.path)
+
+    def ask(look: Look[T], entry: os.DirEntry[str]) -> T | None:
+        file = found_file(entry, entry.name, (), [])
+        return None if file is None else folder.look(look, file)
+
+    table = read_rank_table(folder.entries, ask)
     taken = FinderResult(closed=frozenset({CLUSTER_FOLDER}))
     for host in hosts:
         prefix = f"{CLUSTER_FOLDER}/{host}/{FOLDER}/"

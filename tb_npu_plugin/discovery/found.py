@@ -7,10 +7,12 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import Optional, TypeVar
 
 from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.identity import Identity
+from tb_npu_plugin.discovery.look_client import Failure, Looks
+from tb_npu_plugin.discovery.looks import Look
 from tb_npu_plugin.discovery.model import FoundFile, modified_ns
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.messages import Message
@@ -20,21 +22,29 @@ from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import Format
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Folder:
     """A folder reached by the walk.
 
-    path     path on the disk
-    parts    path below the logdir
-    label    that path for display
-    entries  its entries, sorted by name
+    path      path on the disk
+    parts     path below the logdir
+    label     that path for display
+    entries   its entries, sorted by name
+    looks     answers what is inside files
+    seen      called before a look, since names that ask for one show that there is a profile
+    failures  why a look failed, by the file's path relative to the folder; the walk reports them
     """
 
     path: Path
     parts: tuple[str, ...]
     label: str
     entries: Sequence[os.DirEntry[str]]
+    looks: Looks
+    seen: Callable[[], None]
+    failures: dict[str, Failure] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -44,6 +54,15 @@ class Folder:
     def label_of(self, name: str) -> str:
         """Path of an entry for display."""
         return report.decode_name(name if self.label == "." else f"{self.label}/{name}")
+
+    def look(self, look: Look[T], file: FoundFile) -> T | None:
+        """What is inside a file; None if the look failed."""
+        self.seen()
+        found = self.looks.ask(look, str(self.path / file.relative), file.size, file.mtime_ns)
+        if isinstance(found, Failure):
+            self.failures[file.relative] = found
+            return None
+        return found
 
     @property
     def folders(self) -> list[str]:
@@ -92,7 +111,7 @@ class FinderResult:
 
 #: Maximum number of unread files that are listed by name.
 MAX_UNREAD = 100
-#: Examines names, sizes and times of a folder; returns None for a folder of another format.
+#: Examines names, sizes and times of a folder, and what looks say; returns None for a folder of another format.
 Finder = Callable[[Folder], Optional[FinderResult]]
 
 

@@ -1,25 +1,15 @@
-"""Rank, worker and time of a result, from names; the rank from profiler_info.json if names lack it."""
+"""Rank, worker and time of a result, from names."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout
 from tb_npu_plugin.discovery.report import decode_name
-from tb_npu_plugin.discovery.timeouts import read_file
-from tb_npu_plugin.schema import mindspore
-
-#: Maximum bytes of a profiler_info file, which usually has some kilobytes: the scan runs in the server.
-MAX_INFO = 4 << 20
-#: Maximum digits of a rank; int() raises for thousands of digits.
-MAX_DIGITS = 9
-#: Upper bound of ranks, exclusive.
-MAX_RANK = 10**MAX_DIGITS
+from tb_npu_plugin.schema.scan_keys import MAX_DIGITS
 
 
 @dataclass(frozen=True)
@@ -76,11 +66,17 @@ def _is_plain(parts: Sequence[str]) -> bool:
     return len(parts) > 1 and parts[-1] == layout.PLAIN_FOLDER and bool(layout.RANK_FOLDER.fullmatch(parts[-2]))
 
 
-def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> Identity:
+def identify(
+    folder: Path,
+    parts: Sequence[str],
+    infos: Sequence[str] = (),
+    recorded: Callable[[], int | None] = lambda: None,
+) -> Identity:
     """Facts about the result in `folder`.
 
-    parts   path below the logdir, or the folder's name if it is the logdir
-    infos   (name, size, mtime_ns) of the profiler_info files in it
+    parts     path below the logdir, or the folder's name if it is the logdir
+    infos     names of the profiler_info files in it
+    recorded  the rank in these files, asked for if their names lack it
     """
     name = parts[-1] if parts else folder.name
     run = fold(parts)
@@ -93,7 +89,7 @@ def identify(folder: Path, parts: Sequence[str], infos: Sequence[tuple[str, int,
     worker = decode_name(worker)
     by_pid = layout.WORKER_PID.fullmatch(worker)
     own = [*parts[len(run) : -1], name]
-    rank, source = _rank(folder, own, infos)
+    rank, source = _rank(own, infos, recorded)
     stamped = layout.RANK_FOLDER.fullmatch(name)
     return Identity(
         rank=rank,
@@ -117,63 +113,17 @@ def window_of(names: Sequence[str]) -> tuple[int, int | None] | None:
     return None
 
 
-def _rank(folder: Path, names: Sequence[str], infos: Sequence[tuple[str, int, int]]) -> tuple[int | None, str]:
+def _rank(names: Sequence[str], infos: Sequence[str], recorded: Callable[[], int | None]) -> tuple[int | None, str]:
     """(rank, its source): from the file name, then rank_id in the file, then folder names from the innermost out."""
-    for name, _, _ in infos:
+    for name in infos:
         found = layout.INFO_NAME.fullmatch(name)
         if found and found.group("rank"):
             return int(found.group("rank")), name
-    for name, size, mtime_ns in infos:
-        rank = read_info(str(folder / name), size, mtime_ns).rank
-        if rank is not None:
-            return rank, "rank_id"
+    rank = recorded()
+    if rank is not None:
+        return rank, "rank_id"
     for name in reversed(names):
         named = layout.RANK_FOLDER.fullmatch(name) or layout.RANK_IN_NAME.search(name)
         if named:
             return int(named.group("rank")), "folder name"
     return None, ""
-
-
-@dataclass(frozen=True)
-class Info:
-    """Fields of a profiler_info file that the scan needs. mindspore: written by MindSpore 2.3 or newer."""
-
-    rank: int | None = None
-    device: int | None = None
-    mindspore: bool = False
-
-
-def read_info(path: str, size: int, mtime_ns: int) -> Info:
-    """Read a profiler_info file; absent fields are None.
-    All are None for an unreadable file, which the readers report.
-    """
-    try:
-        return _read_info(path, size, mtime_ns)
-    except OSError:  # not cached: the next attempt may succeed
-        return Info()
-
-
-@lru_cache(maxsize=20_000)
-def _read_info(path: str, size: int, mtime_ns: int) -> Info:
-    """mtime_ns only serves as part of the cache key."""
-    if size > MAX_INFO:
-        return Info()
-    data = read_file(path, MAX_INFO)
-    try:
-        content = json.loads(data)
-    except (ValueError, RecursionError):
-        return Info()
-    if not isinstance(content, dict):
-        return Info()
-    nested = content.get(mindspore.MS_INFO)
-    nested = nested if isinstance(nested, dict) else {}
-    return Info(
-        _int_or_none(content.get(mindspore.RANK_ID, nested.get(mindspore.RANK_ID))),
-        _int_or_none(nested.get(mindspore.DEVICE_ID)),
-        mindspore.PARAMETERS in content,
-    )
-
-
-def _int_or_none(value: object) -> int | None:
-    text = str(value).strip()
-    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None

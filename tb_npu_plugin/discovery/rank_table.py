@@ -4,13 +4,15 @@ Source: docs/facts/mindinsight.md, Cluster folders.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Protocol, TypeVar
 
-from tb_npu_plugin.discovery.identity import MAX_DIGITS, MAX_INFO
-from tb_npu_plugin.discovery.timeouts import read_file
+from tb_npu_plugin.discovery.found import is_file
+from tb_npu_plugin.discovery.looks import HOSTS, TABLE_RANKS, Look, TooExpensive
+
+T = TypeVar("T")
 
 HOSTS_FILE = "host_ips_mapping.txt"
 CLUSTER_FOLDER = "cluster_profiler"
@@ -35,55 +37,34 @@ class RankTable:
         return hosts.index(host) * DEVICES + device, ASSUMED
 
 
-def read_rank_table(folder: Path) -> RankTable:
-    """Read the two files of a run folder. An unreadable file counts as empty; the ranks are then assumed."""
+class Ask(Protocol):
+    """Looks at a file; None if that fails."""
+
+    def __call__(self, look: Look[T], entry: os.DirEntry[str], /) -> T | None:
+        """What is inside."""
+
+
+def read_rank_table(entries: Iterable[os.DirEntry[str]], ask: Ask) -> RankTable:
+    """The table in a run folder with these entries, sorted by name. A file that cannot be read counts as empty, and links are
+    not followed; the ranks are then assumed."""
+    files = [entry for entry in entries if is_file(entry) and not entry.is_symlink()]
     ranks: dict[tuple[str, int], int] = {}
     source = ""
-    for path in sorted(folder.glob("*.json")):
-        found = _ranks(path)
-        if found:
-            ranks, source = found, path.name
+    for entry in files:
+        found = ask(TABLE_RANKS, entry) if entry.name.endswith(".json") else None
+        if found is not None and found.entries:
+            ranks = {(address, device): rank for address, device, rank in found.entries}
+            source = entry.name
             break
-    return RankTable(ranks, _addresses(folder / HOSTS_FILE), source)
+    hosts = (ask(HOSTS, entry) for entry in files if entry.name == HOSTS_FILE)
+    return RankTable(
+        ranks, {number: address for one in hosts if one is not None for number, address in one.pairs}, source
+    )
 
 
-def _addresses(path: Path) -> dict[str, str]:
-    """{number: address} from lines "address number"."""
-    lines = _content(path).decode("utf-8", "replace").splitlines()
-    pairs = [line.split() for line in lines]
-    return {pair[1]: pair[0] for pair in pairs if len(pair) == 2}
-
-
-def _ranks(path: Path) -> dict[tuple[str, int], int]:
-    """{(address, device): rank} of a rank table; {} for other files."""
+def read_here(look: Look[T], entry: os.DirEntry[str]) -> T | None:
+    """Looks at a file in this process, which must not be the server's."""
     try:
-        content = json.loads(_content(path))
-    except (ValueError, RecursionError):
-        return {}
-    found: dict[tuple[str, int], int] = {}
-    for server in _list(content, "server_list"):
-        for device in _list(server, "device"):
-            number, rank = (_int_or_none(device, key) for key in ("device_id", "rank_id"))
-            if number is not None and rank is not None:
-                found[str(server.get("server_id", "")), number] = rank
-    return found
-
-
-def _list(value: object, key: str) -> list[dict[str, object]]:
-    items = value.get(key) if isinstance(value, dict) else None
-    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
-
-
-def _int_or_none(value: dict[str, object], key: str) -> int | None:
-    text = str(value.get(key, "")).strip()
-    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
-
-
-def _content(path: Path) -> bytes:
-    """Content of a small regular file; empty for links, other and unreadable files."""
-    try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_INFO:
-            return b""
-        return read_file(str(path), MAX_INFO)
-    except OSError:
-        return b""
+        return look.read(entry.path)
+    except (OSError, TooExpensive):
+        return None

@@ -86,6 +86,25 @@ def foreign_trace(path: str) -> Skipped:
     )
 
 
+def damaged_trace(path: str) -> Skipped:
+    """A JSON file that is named as a trace or begins like one, without events that could be read."""
+    return Skipped(path, Message("skipped.damaged_trace"), Message("action.copy_trace"))
+
+
+def same_folder(path: str, first: str, more: int) -> Skipped:
+    """A link to a folder that the scan has entered by another path. more: number of such links beside it."""
+    reason = (
+        Message("skipped.same_folders", path=first, more=more) if more else Message("skipped.same_folder", path=first)
+    )
+    action = Message("action.nothing_same")
+    return Skipped(path, reason, action, is_profile=False)
+
+
+def internal_error(path: str) -> Skipped:
+    """A folder that the scan failed on, as the log says."""
+    return Skipped(path, Message("skipped.internal_error"), Message("action.report_log"))
+
+
 def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
     """A path that cannot be listed or opened, or whose file system does not respond."""
     if isinstance(error, TimeoutError):

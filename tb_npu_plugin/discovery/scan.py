@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,12 +14,16 @@ from tb_npu_plugin.discovery import report
 from tb_npu_plugin.discovery.found import Found, display_path
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
+from tb_npu_plugin.discovery.look_client import Looks
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema.formats import MINDINSIGHT
+
+logger = package_logger(__name__)
 
 #: Captures of two processes with one rank are one restarted worker only if they are further apart than this.
 RESTART_GAP = timedelta(seconds=60)
@@ -27,9 +32,14 @@ RESTART_GAP = timedelta(seconds=60)
 def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -> Scan:
     """Scan the folders `{"" or name of --logdir_spec: folder}`.
 
-    Reads names, sizes and times, and profiler_info.json if names lack the rank. Never raises for what it
+    Reads names, sizes and times; another process reads what only contents tell (looks.py). Never raises for what it
     finds: an unusable folder is listed in `skipped`. `seen` is called for each folder with results.
     """
+    with closing(Looks()) as looks:
+        return _scan(logdirs, seen, looks)
+
+
+def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -> Scan:
     runs: list[FoundRun] = []
     skipped: list[Skipped] = []
     summaries: list[tuple[str, int]] = []
@@ -37,8 +47,12 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
         if is_remote(folder):
             skipped.append(report.remote(name or str(folder)))
             continue
-        walk = Walk(name, seen)
-        walk.start(folder)
+        walk = Walk(name, seen, looks)
+        try:
+            walk.start(folder)
+        except Exception:  # a defect of this plugin must not hide what was found
+            logger.exception("scanning %s failed", printable(str(folder)))
+            skipped.append(report.internal_error(name or "."))
         skipped += walk.skipped
         if walk.summaries:
             summaries.append((name, walk.summaries))
@@ -51,7 +65,11 @@ def scan(logdirs: Mapping[str, Path], seen: Callable[[], None] = lambda: None) -
             label = "/".join((*((name,) if name else ()), *parts)) or home.name or "/"
             label = report.decode_name(label)
             run = token("r", name, *parts)
-            runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
+            try:
+                runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
+            except Exception:  # a defect of this plugin must not hide other runs
+                logger.exception("grouping %s failed", printable(label))
+                skipped.append(report.internal_error(label))
     runs.sort(key=lambda run: natural_key(run.label))
     return Scan(tuple(runs), tuple(skipped), tuple(summaries))
 

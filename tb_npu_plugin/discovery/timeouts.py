@@ -1,14 +1,12 @@
-"""Accesses files and folders with a timeout, so that a stalled disk or mount does not stop a scan."""
+"""Lists folders and asks for sizes with a timeout, so that a stalled disk or mount does not stop a scan. Contents are read
+by another process: see looks.py."""
 
 from __future__ import annotations
 
-import os
-import stat
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, BinaryIO, Optional, TypeVar
+from typing import Any, Optional, TypeVar
 
 T = TypeVar("T")
 
@@ -78,22 +76,3 @@ def _help(queue: SimpleQueue[_Task]) -> None:
                 del _stuck[path]
             _idle.append(queue)
         del task
-
-
-def read_file(path: str, limit: int) -> bytes:
-    """Read at most `limit` bytes from the start of a regular file. Raises OSError, also for a pipe or a device."""
-
-    def read() -> bytes:
-        with open_regular(path) as file:
-            return file.read(limit)
-
-    return run_with_timeout(FILE_LIMIT, path, read)
-
-
-def open_regular(path: str) -> BinaryIO:
-    """Open a regular file. Raises OSError, also for a pipe or a device."""
-    file = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe does not block
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise OSError(f"{Path(path).name} is no regular file")
-    return os.fdopen(file, "rb")

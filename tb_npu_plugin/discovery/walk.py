@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
-from tb_npu_plugin.discovery.finders import FINDERS
-from tb_npu_plugin.discovery.found import FinderResult, Folder, Found, display_path, kind_of, list_folder
+from tb_npu_plugin.discovery.finders import FINDERS, LAST_FINDERS
+from tb_npu_plugin.discovery.found import Finder, FinderResult, Folder, Found, display_path, kind_of, list_folder
+from tb_npu_plugin.discovery.look_client import Failure, Looks
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_timeout
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.printable import package_logger, printable
+from tb_npu_plugin.problems import Problem
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.summary_files import parse_summary_name
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 
+logger = package_logger(__name__)
 Node = tuple[int, int]  # device and inode: identity of a folder, whatever its path
 
 
@@ -25,15 +31,27 @@ Node = tuple[int, int]  # device and inode: identity of a folder, whatever its p
 class Walk:
     """One walk of one logdir. Calls `seen` for each folder with results; fills `found` and `skipped`.
 
+    A folder is entered once, whatever links lead to it: by its own path if that is below the logdir, else by the first link.
+
     summaries  number of folders with Summary events of MindSpore
     """
 
     name: str
     seen: Callable[[], None]
+    looks: Looks
     found: list[Found] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     folders: int = 0
     summaries: int = 0
+    _entered: dict[Node, tuple[str, ...]] = field(default_factory=dict)
+    #: Links to folders, which are followed when all folders that are none have been entered.
+    _links: deque[tuple[os.DirEntry[str], tuple[str, ...], Node]] = field(default_factory=deque)
+    _follows_links: bool = False
+    #: Folders for the last finders, and result folders without anything so far.
+    _json: list[Folder] = field(default_factory=list)
+    _empty: list[Folder] = field(default_factory=list)
+    #: By parent: a link to a folder that was entered before, that folder, and how many more are beside it.
+    _same: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[str, ...], int]] = field(default_factory=dict)
 
     def start(self, folder: Path) -> None:
         """Walk a logdir; for an ASCEND_PROFILER_OUTPUT folder, its parent."""
@@ -47,13 +65,47 @@ class Walk:
         except OSError as error:
             self.skipped.append(report.unreadable(self._label(()), error))
             return
-        self._enter(folder, (), frozenset({node}))
+        self._enter(folder, (), node)
+        self._follows_links = True
+        while self._links:
+            entry, parts, node = self._links.popleft()
+            if node in self._entered:
+                self._again(parts, self._entered[node])
+            else:
+                self._enter(Path(entry.path), parts, node)
+        for link, first, more in self._same.values():
+            self.skipped.append(report.same_folder(self._label(link), self._label(first), more))
+        for here in self._json:
+            self._apply_last(here)
+        for here in self._empty:
+            if not any(found.parts[: len(here.parts)] == here.parts for found in self.found):
+                self.skipped.append(report.empty_result(here.label))
+
+    def _apply_last(self, here: Folder) -> None:
+        """Add what the last finders take in a folder."""
+        try:
+            all_taken = run_with_timeout(FOLDER_LIMIT, str(here.path), lambda: self._apply(LAST_FINDERS, here))
+        except OSError as error:
+            self.skipped.append(report.unreadable(here.label, error))
+            return
+        for taken in all_taken:
+            self.skipped += taken.skipped
+            self.found += taken.found
+
+    def _again(self, parts: tuple[str, ...], first: tuple[str, ...]) -> None:
+        """Note another path of a folder that has been entered by the path `first`."""
+        if parts[: len(first)] == first:
+            self.skipped.append(report.cycle(self._label(parts)))
+            return
+        link, noted, more = self._same.get(parts[:-1], (parts, first, -1))
+        self._same[parts[:-1]] = link, noted, more + 1
 
     def _label(self, parts: tuple[str, ...]) -> str:
         return display_path(self.name, parts) or "."
 
-    def _enter(self, folder: Path, parts: tuple[str, ...], above: frozenset[Node]) -> None:
-        """Examine a folder and its subfolders. `above`: its ancestors, to detect cycles of links."""
+    def _enter(self, folder: Path, parts: tuple[str, ...], node: Node) -> None:
+        """Examine a folder and its subfolders."""
+        self._entered[node] = parts
         self.folders += 1
         if len(parts) > layout.MAX_DEPTH:
             self.skipped.append(report.too_deep(self._label(parts), layout.MAX_DEPTH))
@@ -63,7 +115,7 @@ class Walk:
                 self.skipped.append(report.too_many(self._label(parts), layout.MAX_FOLDERS))
             return
         try:
-            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._apply_finders(folder, parts))
+            here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._examine(folder, parts))
         except FileNotFoundError:
             return  # removed since its parent was listed
         except OSError as error:
@@ -81,28 +133,36 @@ class Walk:
             closed |= taken.closed
         if any(taken.skips_subfolders for taken in all_taken):
             return
-        self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed], above)
-        if len(self.found) + len(self.skipped) > before:
-            return
-        if layout.is_result_name(here.name):
-            self.skipped.append(report.empty_result(here.label))
+        if any(entry.name.endswith(kineto.JSON_ENDS) for entry in entries):
+            self._json.append(replace(here, seen=lambda: None, failures={}))
+        self._walk_subfolders(parts, [entry for entry in entries if entry.name not in closed])
+        if len(self.found) + len(self.skipped) == before and layout.is_result_name(here.name):
+            self._empty.append(here)
 
-    def _apply_finders(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
-        """The folder and the results of its finders, up to the first with `skips_subfolders`. Raises OSError."""
-        here = Folder(folder, parts, self._label(parts), list_folder(folder))
+    def _examine(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
+        """The folder and what its finders take. Raises OSError if it cannot be listed."""
+        here = Folder(folder, parts, self._label(parts), list_folder(folder), self.looks, self.seen)
+        all_taken = self._apply(FINDERS, here)
+        return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
+
+    def _apply(self, finders: Sequence[Finder], here: Folder) -> list[FinderResult]:
+        """What the finders take, up to the first with `skips_subfolders`, and looks that failed. A finder that fails costs
+        its own result."""
         all_taken = []
-        for finder in FINDERS:
-            taken = finder(here)
+        for finder in finders:
+            try:
+                taken = finder(here)
+            except Exception:  # a defect of this plugin must not hide other results
+                logger.exception("%s failed in %s", finder.__name__, printable(str(here.path)))
+                taken = FinderResult(skipped=[report.internal_error(here.label)])
             if taken is not None:
                 all_taken.append(taken)
                 if taken.skips_subfolders:
                     break
-        return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
+        return [*all_taken, FinderResult(skipped=report_failures(here, all_taken))]
 
-    def _walk_subfolders(
-        self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]], above: frozenset[Node]
-    ) -> None:
-        """Walk the folders among the entries, links included."""
+    def _walk_subfolders(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]]) -> None:
+        """Walk the folders among the entries; links to folders are left for the end."""
         for entry in entries:
             place = (*parts, entry.name)
             try:
@@ -114,15 +174,41 @@ class Walk:
             except OSError as error:
                 self.skipped.append(report.unreadable(self._label(place), error))
                 continue
-            if node in above:
-                self.skipped.append(report.cycle(self._label(place)))
-            else:
-                self._enter(Path(entry.path), place, above | {node})
+            if entry.is_symlink():
+                self._links.append((entry, place, node))
+            elif self._follows_links and node in self._entered:
+                self._again(place, self._entered[node])
+            else:  # numbers of inodes alone would not do: some file systems use them again
+                self._enter(Path(entry.path), place, node)
 
 
 def _node(folder: Path) -> Node:
     status = folder.stat()
     return status.st_dev, status.st_ino
+
+
+def report_failures(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:
+    """Add looks that failed to the problems of the spans that have the file; those of other files are returned."""
+    skipped = []
+    for relative, failure in folder.failures.items():
+        problem = _failed_look(relative, failure)
+        is_read = False
+        for one in taken:
+            for number, found in enumerate(one.found):
+                if any(file.relative == relative for file in found.files):
+                    one.found[number] = replace(found, notes=(*found.notes, problem))
+                    is_read = True
+        if not is_read:
+            label = folder.label_of(relative)
+            skipped.append(Skipped(label, failure.reason, failure.action, "", failure.is_profile))
+    return skipped
+
+
+def _failed_look(file: str, failure: Failure) -> Problem:
+    found, lost = failure.reason, Message("lost.look")
+    return Problem(
+        "failed_look", file, "", Message("expected.readable_file"), found, lost, failure.action, severity="warning"
+    )
 
 
 def unusable_entries(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipped]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from tb_npu_plugin.discovery.model import Place, Scan
+from tb_npu_plugin.discovery.report import internal_error
 from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.printable import package_logger, printable
 
@@ -115,7 +117,12 @@ class Watcher:
 
     def _update(self) -> Scan:
         started = time.monotonic()
-        found = self._scanner(self.logdirs, self._wake)
+        try:
+            found = self._scanner(self.logdirs, self._wake)
+        except Exception:  # a defect of this plugin must not hide what was found before
+            folders = ", ".join(printable(str(folder)) for folder in self.logdirs.values())
+            logger.exception("scanning %s failed", folders)
+            found = replace(self._scan, skipped=(internal_error(folders),))
         with self._lock:
             if found != self._scan:
                 # Set the places first: readers take no lock and look up spans of the new scan.
@@ -152,12 +159,6 @@ class Watcher:
         while True:
             self._wanted.wait()
             self._wanted.clear()
-            try:
-                self.update()
-            except Exception:  # the thread must survive: the next scan may succeed
-                logger.exception("scanning %s failed", ", ".join(map(str, self.logdirs.values())))
-                self._finished = time.monotonic()
-                self._first.set()
-                self._known.set()
+            self.update()
             with self._lock:  # a request between the two lines must leave `scanning` set
                 self.scanning = self._wanted.is_set()

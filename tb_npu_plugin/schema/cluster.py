@@ -9,6 +9,7 @@ import re
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_db_reading as db
 from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.scan_keys import DB_STEPS, DB_TIME, INDEX_HEADER, TYPE_HEADER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
 from tb_npu_plugin.tables import Column, Kind
@@ -16,13 +17,12 @@ from tb_npu_plugin.tables import Column, Kind
 T = Kind.TEXT
 
 #: Rank of each row; not a column of a span's tables.
-RANK = Column("rank", Kind.INT, "Rank", "Rank that recorded it.", "identity", ("Index",))
+RANK = Column("rank", Kind.INT, "Rank", "Rank that recorded it.", "identity", (INDEX_HEADER,))
 #: Row type: "rank", or "stage" for the largest figures of a pipeline stage.
-ROW_TYPE = Column("row_type", T, "Type", "rank or stage.", "identity", ("Type",))
-BY_RANK = "rank"
-#: Numbers in an index: "(0, 1)" for a stage; one number for a rank.
-INDEX = re.compile(r"\d{1,9}")
-INDEX_COLUMN = Column("index", T, "Index", "The rank, or the ranks of a stage.", "identity", ("Index",), required=True)
+ROW_TYPE = Column("row_type", T, "Type", "rank or stage.", "identity", (TYPE_HEADER,))
+INDEX_COLUMN = Column(
+    "index", T, "Index", "The rank, or the ranks of a stage.", "identity", (INDEX_HEADER,), required=True
+)
 
 _TEXT = Condition("-m all, or communication_time", Message("written.from_text"))
 _MATRIX = Condition("-m all, or communication_matrix", Message("written.from_text"))
@@ -69,22 +69,11 @@ DATABASE = ResultFile(
 )
 CLUSTER_FILES = (STEPS, COMMUNICATIONS, MATRIX, GROUPS, DATABASE)
 
-#: Keys of communication_group.json that hold lists of ranks.
-GROUP_KINDS = ("collective", "p2p")
 #: Collectives between two ranks, by name.
 POINT_TO_POINT = re.compile(r"send|receive|recv", re.IGNORECASE)
 
 # Tables of the database: those of analysis.db, with the rank of each row.
-DB_STEPS, DB_TIME, DB_BANDWIDTH, DB_MATRIX = (
-    "ClusterStepTraceTime",
-    "ClusterCommunicationTime",
-    "ClusterCommunicationBandwidth",
-    "ClusterCommunicationMatrix",
-)
-DB_RANKS = (
-    f"SELECT DISTINCT \"index\" FROM {DB_STEPS} WHERE type = '{BY_RANK}'",
-    f"SELECT DISTINCT rank_id FROM {DB_TIME}",
-)
+DB_BANDWIDTH, DB_MATRIX = "ClusterCommunicationBandwidth", "ClusterCommunicationMatrix"
 _RANK_ID = db.Field("rank", ("rank_id",), required=True)
 STEP_ROWS = db.Select(
     DB_STEPS,

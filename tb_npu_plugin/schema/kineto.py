@@ -16,18 +16,17 @@ TIME, DUR, BYTES, PERCENT, BANDWIDTH = Kind.TIME, Kind.DURATION, Kind.BYTES, Kin
 HANDLER_NAME = re.compile(r"(?P<worker>.+?)(?:\.(?P<stamp>\d{13}|\d{19}))?\.pt\.trace\.json(?:\.gz)?")
 #: Part of every such name.
 HANDLER_END = ".pt.trace.json"
+#: Ends of the names of traces.
+JSON_ENDS = (".json", ".json.gz")
 #: Any name that a user may give to export_chrome_trace.
 ANY_NAME = re.compile(r".*\.json")
 
-# Keys before the events.
-SCHEMA_VERSION = "schemaVersion"
-EVENTS = "traceEvents"
+# Keys before the events; more are in scan_keys.py.
 #: Origin of "ts" in ns since the epoch; without this key times are absolute.
 BASE_TIME = "baseTimeNanoseconds"
 DEVICES, DEVICE_ID_KEY, DEVICE_NAME = "deviceProperties", "id", "name"
 HOST_NAME = "host_name"
-DISTRIBUTED = "distributedInfo"
-RANK, WORLD_SIZE, BACKEND, NCCL_VERSION = "rank", "world_size", "backend", "nccl_version"
+WORLD_SIZE, BACKEND, NCCL_VERSION = "world_size", "backend", "nccl_version"
 GROUPS, GROUP_NAME, GROUP_DESCRIPTION, GROUP_RANKS = "pg_config", "pg_name", "pg_desc", "ranks"
 #: Switches; 1 is on.
 SWITCHES = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")

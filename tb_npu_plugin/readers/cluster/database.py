@@ -14,7 +14,7 @@ from tb_npu_plugin.readers.database.progress import DatabaseProgress, size_of
 from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import step_table
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
-from tb_npu_plugin.schema import cluster
+from tb_npu_plugin.schema import cluster, scan_keys
 from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_TOTAL
 from tb_npu_plugin.tables import Table
@@ -58,12 +58,12 @@ def _steps(source: Source) -> Table | None:
     types, index = rows.texts(cluster.ROW_TYPE.key), rows.texts(cluster.INDEX_COLUMN.key)
     ranks: dict[int, list[int]] = defaultdict(list)
     for row in range(len(rows)):
-        if types[row] != cluster.BY_RANK:
+        if types[row] != scan_keys.BY_RANK:
             continue
-        if cluster.INDEX.fullmatch(index[row] or ""):
+        if scan_keys.INDEX.fullmatch(index[row] or ""):
             ranks[int(index[row] or "")].append(row)
         else:
-            where = f"{cluster.DB_STEPS}, {cluster.INDEX_COLUMN.key}"
+            where = f"{scan_keys.DB_STEPS}, {cluster.INDEX_COLUMN.key}"
             source.report.add("bad_required_cell", where, found=index[row] or "NULL")
     return of_ranks({rank: step_table(rows.take(np.array(own))) for rank, own in ranks.items()})
 

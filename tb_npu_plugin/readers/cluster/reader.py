@@ -15,18 +15,27 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.cluster.database import of_ranks, read_database
 from tb_npu_plugin.readers.shared.csv_reader import read_csv
 from tb_npu_plugin.readers.shared.json_file import read_object
-from tb_npu_plugin.readers.shared.json_shapes import members, object_members
+from tb_npu_plugin.readers.shared.json_shapes import member, members, object_members
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.settings import read_settings_file
 from tb_npu_plugin.readers.text.communication import Entry, entry_of, flat_tables, links_table
-from tb_npu_plugin.schema import cluster
+from tb_npu_plugin.schema import cluster, scan_keys
 from tb_npu_plugin.schema.formats import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.tables import NULL_INT, Table
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Return empty settings: cluster exports hold no capture settings."""
+    """Return empty settings: cluster exports hold no capture settings. Reports damage in the groups, from which the scan takes
+    the ranks if no step times are left."""
+    if cluster.GROUPS.name in files:
+        report = FileReport(log, cluster.GROUPS.name)
+        content = read_settings_file(folder / cluster.GROUPS.name, log)
+        for kind in scan_keys.GROUP_KINDS:
+            for group in member(report, content, kind, list):
+                if not isinstance(group, list):
+                    report.add("unexpected_shape", kind, expected=Message("expected.list"), found=str(group), kind=kind)
     return Capture()
 
 
@@ -60,15 +69,15 @@ def select(tables: Tables, part: str) -> Tables:
 
 def _by_rank(table: Table, report: FileReport) -> Table:
     """Return the rows of ranks with a rank column. Rows without a valid rank are dropped and reported."""
-    own = table.take(table.text(cluster.ROW_TYPE.key).equals(cluster.BY_RANK))
+    own = table.take(table.text(cluster.ROW_TYPE.key).equals(scan_keys.BY_RANK))
     index = own.text(cluster.INDEX_COLUMN.key)
-    named = index.isin([text for text in index.values if cluster.INDEX.fullmatch(text)])
+    named = index.isin([text for text in index.values if scan_keys.INDEX.fullmatch(text)])
     if not named.all():
         row = int(np.flatnonzero(~named)[0])
         where, lost = cluster.INDEX_COLUMN.headers[0], int(np.count_nonzero(~named))
         report.add("bad_required_cell", where, found=index[row] or "", count=lost)
         own, index = own.take(named), index.take(named)
-    numbers = [int(text) if cluster.INDEX.fullmatch(text) else NULL_INT for text in index.values]
+    numbers = [int(text) if scan_keys.INDEX.fullmatch(text) else NULL_INT for text in index.values]
     ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
     columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
     return Table(columns, {column.key: own.data[column.key] for column in columns}).with_columns(
@@ -81,7 +90,7 @@ def _operators(content: dict[str, Any], report: FileReport) -> Tables:
     entries: dict[int, list[Entry]] = defaultdict(list)
     for step, key, ranks in _inner(content, report):
         for rank, value in ranks.items():
-            if not cluster.INDEX.fullmatch(rank) or not isinstance(value, dict):
+            if not scan_keys.INDEX.fullmatch(rank) or not isinstance(value, dict):
                 report.add(
                     "unexpected_shape", f"{step}, {key}, {rank}", expected=Message("expected.object"), found=str(value)
                 )

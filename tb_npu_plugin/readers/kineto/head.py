@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from tb_npu_plugin.discovery.identity import MAX_RANK
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
@@ -21,7 +20,8 @@ from tb_npu_plugin.readers.shared.source import READ_ERRORS
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan import MEMORY, ScanSink, TraceEvents, scan_trace
 from tb_npu_plugin.scan.source import unpacked_limit
-from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema import kineto, scan_keys
+from tb_npu_plugin.schema.scan_keys import MAX_RANK
 from tb_npu_plugin.tables import NULL_INT, known
 
 #: Last bytes of a file in which baseTimeNanoseconds is searched: some versions write it after the events.
@@ -39,7 +39,7 @@ _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30}
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     """Return the settings from the span's only file."""
     head = _head(folder / files[0]) if files else {}
-    distributed = _object(head.get(kineto.DISTRIBUTED))
+    distributed = _object(head.get(scan_keys.DISTRIBUTED))
     groups = {
         str(group[kineto.GROUP_NAME]): {
             "group_name": str(group.get(kineto.GROUP_DESCRIPTION, "")),
@@ -48,11 +48,11 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
         for group in _objects(distributed.get(kineto.GROUPS))
         if kineto.GROUP_NAME in group
     }
-    rank = distributed.get(kineto.RANK)
+    rank = distributed.get(scan_keys.RANK)
     known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
     return Capture(
         rank=rank if known else None,
-        rank_source=kineto.DISTRIBUTED if known else "",
+        rank_source=scan_keys.DISTRIBUTED if known else "",
         host=str(head[kineto.HOST_NAME]) if head.get(kineto.HOST_NAME) else None,
         # some versions leave out disabled switches: missing ones are unknown
         switches={name: bool(head[name]) for name in kineto.SWITCHES if name in head},
@@ -67,10 +67,9 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
 
 def _head(path: Path) -> Mapping[str, Any]:
     try:
-        status = path.stat()
+        return kineto_head(str(path)).members
     except OSError:
         return {}  # the scan of the events reports it
-    return kineto_head(str(path), status.st_size, status.st_mtime_ns) or {}
 
 
 def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[str, str]:

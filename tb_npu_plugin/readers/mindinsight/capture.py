@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.find_mindinsight import FILE_NAMES, hosts_of, rank_in
-from tb_npu_plugin.discovery.rank_table import read_rank_table
+from tb_npu_plugin.discovery.found import list_folder
+from tb_npu_plugin.discovery.rank_table import read_here, read_rank_table
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
@@ -57,7 +58,7 @@ def _rank(folder: Path, files: Sequence[str]) -> tuple[int | None, str]:
         return number, "" if number is None else FILE_NAMES
     host = relative.split("/")[1]
     try:
-        return read_rank_table(folder).rank_of(host, number, hosts_of(folder))
+        return read_rank_table(list_folder(folder), read_here).rank_of(host, number, hosts_of(folder))
     except (OSError, ValueError) as error:
         raise_if_of_environment(error)
         return None, ""  # the folder has changed since discovery, whose rank stays valid

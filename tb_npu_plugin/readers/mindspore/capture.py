@@ -33,7 +33,7 @@ def _of_settings(folder: Path, log: ProblemLog) -> Capture:
     report = FileReport(log, name or PROFILER_INFO.name)
     parameters = object_of(info, names.PARAMETERS, report)
     own = object_of(info, names.MS_INFO, report)
-    named = identify(folder, folder.parts[-3:], ())
+    named = identify(folder, folder.parts[-3:])
     rank, source = settings.rank_of(name, {**info, **own}, named, report)
     scheduled = parameters.get(names.IS_SET_SCHEDULE) is True
     return Capture(

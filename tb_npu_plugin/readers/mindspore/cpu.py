@@ -36,7 +36,7 @@ _EXPECTED = Message("expected.execution_line")
 
 def read_capture(folder: Path, files_: Sequence[str], log: ProblemLog) -> Capture:
     """Return the capture of a result folder: rank from the file names, the rest from folder names and metadata."""
-    named = identify(folder, folder.parts[-3:], ())
+    named = identify(folder, folder.parts[-3:])
     rank, source = files.rank_in(path.rpartition("/")[2] for path in files_)
     return Capture(
         rank=named.rank if rank is None else rank,

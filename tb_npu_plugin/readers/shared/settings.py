@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tb_npu_plugin.discovery.identity import MAX_RANK, Identity
+from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.layout import INFO_NAME
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
@@ -15,6 +15,7 @@ from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.schema.scan_keys import MAX_RANK
 
 #: What a simulation may leave out, as problems show it.
 _LEFT_OUT = {

@@ -27,7 +27,7 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
     config = object_of(info, "config", report)
     common = object_of(config, "common_config", report)
     experimental = object_of(config, "experimental_config", report)
-    named = identify(folder, folder.parts[-2:], ())
+    named = identify(folder, folder.parts[-2:])
     rank, source = settings.rank_of(name, info, named, report)
     start, end = _start_end(info, report)
     return Capture(

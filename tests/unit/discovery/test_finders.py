@@ -27,6 +27,7 @@ def places(logdir: Path) -> list[Place]:
 def test_json_files_of_other_programs(tmp_path: Path) -> None:
     for number, content in enumerate(([], {"a": 1}, "text", {"schemaVersion": 1})):
         (tmp_path / f"config{number}.json").write_text(json.dumps(content))
+    (tmp_path / "trace.json").write_text('{"name": "not ours"}')
     (tmp_path / "profile.json").write_text('{"displayTimeUnit": "ms", "traceEvents": []}')
     found = scan({"": tmp_path})
     assert found.runs == ()
@@ -41,10 +42,40 @@ def test_a_named_trace_is_taken_whatever_it_holds(tmp_path: Path) -> None:
 def test_a_head_without_end_is_not_read_for_ever(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b'{"schemaVersion": 1, "x": "' + b"x" * (3 * MAX_HEAD))
-    assert kineto_head(str(path), 0, 0) is None
+    assert kineto_head(str(path)) == ({}, False, True, True)
     broken = tmp_path / "b.json.gz"
     broken.write_bytes(b"\x1f\x8b nothing")
-    assert kineto_head(str(broken), 0, 0) is None
+    assert kineto_head(str(broken)) == ({}, False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "part"),
+    [
+        ("my_trace.json.gz", b"", "empty, cut or damaged"),
+        ("rank3_trace.json", b"\0" * 99, "empty, cut or damaged"),
+        ("trace.json.gz", b"\x1f\x8b\x08 nothing", "empty, cut or damaged"),
+        ("a.json", b'{"schemaVersion": 1, "distrib', "empty, cut or damaged"),
+    ],
+)
+def test_a_trace_that_is_damaged_does_not_vanish(tmp_path: Path, name: str, content: bytes, part: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert [(one.path, part in one.reason) for one in scan({"": tmp_path}).skipped] == [(name, True)]
+
+
+@pytest.mark.parametrize(
+    ("head", "rank"),
+    [
+        ('{"schemaVersion": 1,, "distributedInfo": {"backend": "nccl", "rank": 34, "pg_config": []}, ', 34),
+        ('{"distributedInfo": {"rank": 34, "ranks": [1 2]}, "schemaVersion": 1,', 34),
+        ('{"schemaVersion": 1, "distributedInfo": {"groups": [{"rank": 5}], "rank" 34}, ', None),
+        ('{"schemaVersion": 1, "distributedInfo": {"rank": 34, "world_size": 64}, ', 34),
+    ],
+)
+def test_the_rank_of_a_trace_whose_head_is_damaged(tmp_path: Path, head: str, rank: int | None) -> None:
+    (tmp_path / "host_1.pt.trace.json").write_text(head + '"traceEvents": []}')
+    (place,) = places(tmp_path)
+    assert place.worker.rank == rank
+    assert [note.code for note in place.span.notes] == ([] if "64" in head else ["damaged_head"])
 
 
 def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:

@@ -176,6 +176,29 @@ def test_links_to_folders_are_followed(tmp_path: Path) -> None:
     assert tree(scan({"": tmp_path / "logs"})) == {"run": GOOD}
 
 
+def test_a_folder_is_entered_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
+    """36 links among six folders were 1,956 paths and 35 s of CPU."""
+    logdir = tmp_path / "logs"
+    write_result(tmp_path / "elsewhere" / "deep" / NAME)
+    for number in range(6):
+        write_result(logdir / f"f{number}" / NAME)
+        for other in range(6):
+            (logdir / f"f{number}" / f"to{other}").symlink_to(logdir / f"f{other}")
+    (logdir / "a_first").symlink_to(tmp_path / "elsewhere" / "deep")
+    (logdir / "b_above").symlink_to(tmp_path / "elsewhere")
+    (logdir / "c_result").symlink_to(logdir / "f3" / NAME)
+    found = scan({"": logdir})
+    assert tree(found) == {"a_first": GOOD, **{f"f{number}": GOOD for number in range(6)}}
+    told = reasons(found)
+    assert (
+        told["f0/to1"]
+        == "Same folder as f1, where its results are listed; 4 more links beside it lead to listed folders."
+    )
+    assert told["b_above/deep"] == "Same folder as a_first, where its results are listed."
+    assert told["c_result"] == f"Same folder as f3/{NAME}, where its results are listed."
+    assert sum("contains it" in reason for reason in told.values()) == 6 and len(told) == 6 + 6 + 2
+
+
 def test_a_cycle_of_links_ends_and_is_reported(tmp_path: Path) -> None:
     write_result(tmp_path / "a" / NAME)
     (tmp_path / "a" / "again").symlink_to(tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from tb_npu_plugin.discovery import watch
 from tb_npu_plugin.discovery.logdirs import parse_logdirs, shows_summaries
 from tb_npu_plugin.discovery.model import Scan
+from tb_npu_plugin.discovery.scan import scan
 from tb_npu_plugin.discovery.watch import Watcher
 from tb_npu_plugin.schema.summary_files import LOCK_FILE
 from tests.unit.store.results import NAME, write_result
@@ -82,17 +83,25 @@ def test_a_scan_is_not_repeated_before_it_is_old(tmp_path: Path, monkeypatch: py
     assert until(lambda: len(calls) == 2)
 
 
-def test_a_defect_in_a_scan_does_not_end_the_thread(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_in_a_scan_ends_neither_the_thread_nor_what_was_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_result(tmp_path / NAME)
     calls = []
 
-    def broken(logdirs: object, seen: Callable[[], None]) -> Scan:
+    def broken(logdirs: Mapping[str, Path], seen: Callable[[], None]) -> Scan:
         calls.append(1)
-        raise RuntimeError("played")
+        if len(calls) == 2:
+            raise RuntimeError("played")
+        return scan(logdirs, seen)
 
     watcher = Watcher({"": tmp_path}, broken)
-    assert watcher.wait(120) and "played" in caplog.text
+    assert watcher.wait(120)
     watcher.ask(now=True)
-    assert until(lambda: len(calls) == 2)
+    assert until(lambda: len(calls) == 2 and not watcher.scanning) and "played" in caplog.text
+    assert len(watcher._scan.places()) == 1 and "internal error" in watcher._scan.skipped[0].reason
+    watcher.ask(now=True)
+    assert until(lambda: len(calls) == 3 and not watcher.scanning) and not watcher._scan.skipped
 
 
 def test_profiles_that_were_never_parsed_are_profiles_and_a_broken_link_is_none(tmp_path: Path) -> None:

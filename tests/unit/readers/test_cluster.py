@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.cluster.reader import read_file, select
+from tb_npu_plugin.readers.cluster.reader import read_capture, read_file, select
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.fixtures import FIXTURES
 from tests.unit.readers.databases import change
 
 STEPS, DATABASE = "cluster_step_trace_time.csv", "cluster_analysis.db"
+GROUPS = "communication_group.json"
 OPERATORS, LINKS = "cluster_communication.json", "cluster_communication_matrix.json"
 NO_TOTAL = "hccl_op_name NOT LIKE 'Total%'"
 
@@ -32,6 +33,17 @@ def folder(tmp_path: Path) -> Path:
     for kind in ("cluster_text", "cluster_db"):
         shutil.copytree(FIXTURES / "recorded" / kind / "cluster_analysis_output", tmp_path, dirs_exist_ok=True)
     return tmp_path
+
+
+def test_groups_that_are_none_are_reported(folder: Path) -> None:
+    """The ranks of the others became the run, and nobody was told."""
+    log = ProblemLog()
+    (folder / GROUPS).write_text('{"collective": 17, "p2p": [[0, 1], "x"]}')
+    read_capture(folder, [GROUPS, OPERATORS], log)
+    assert [(one.code, one.where, one.found) for one in log.list()] == [
+        ("unexpected_shape", "collective", "17"),
+        ("unexpected_shape", "p2p", "x"),
+    ]
 
 
 def test_a_rank_that_is_no_number_loses_its_row(folder: Path) -> None:

@@ -1,0 +1,227 @@
+"""Looks: what the scan must know from inside a file. Pure functions of a path, which a child process runs
+(discovery/look_process.py): a file may be anything, and whatever a look does to its process leaves the server alone.
+
+Imports nothing heavy: that process starts with every scan that finds new files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any, Callable, Generic, NamedTuple, Optional, TypeVar
+
+from tb_npu_plugin.discovery.files import open_regular, read_start
+from tb_npu_plugin.discovery.kineto_head import kineto_head
+from tb_npu_plugin.schema import mindspore, scan_keys
+from tb_npu_plugin.schema.scan_keys import MAX_DIGITS, MAX_RANK
+
+T = TypeVar("T")
+
+#: Maximum bytes of a settings file or rank table, which usually has some kilobytes.
+MAX_SETTINGS = 4 << 20
+#: Maximum bytes read of the files of a cluster.
+MAX_CLUSTER = 16 << 20
+#: Maximum CPU seconds of one question to a database.
+DATABASE_SECONDS = 0.8
+#: Maximum signs of a host's address.
+MAX_ADDRESS = 255
+#: Maximum ranks of one cluster result: each becomes a span. Jobs have up to some 10,000.
+MAX_RANKS = 1 << 15
+
+
+class TooExpensive(Exception):
+    """A look takes more than it may."""
+
+
+class Info(NamedTuple):
+    """Fields of a profiler_info file; None where absent. mindspore: written by MindSpore 2.3 or newer."""
+
+    rank: Optional[int] = None
+    device: Optional[int] = None
+    mindspore: bool = False
+
+
+def read_info(path: str) -> Info:
+    """The fields; none of a file that is no JSON object, which its reader reports. Raises OSError."""
+    content = _json_or_none(path, MAX_SETTINGS)
+    if not isinstance(content, dict):
+        return Info()
+    nested = content.get(mindspore.MS_INFO)
+    nested = nested if isinstance(nested, dict) else {}
+    return Info(
+        _number(content.get(mindspore.RANK_ID, nested.get(mindspore.RANK_ID))),
+        _number(nested.get(mindspore.DEVICE_ID)),
+        mindspore.PARAMETERS in content,
+    )
+
+
+class TraceHead(NamedTuple):
+    """What the head of a JSON file says: see KinetoHead. rank: None where it names none."""
+
+    has_events: bool
+    is_kineto: bool
+    is_damaged: bool
+    rank: Optional[int] = None
+
+
+def read_trace_head(path: str) -> TraceHead:
+    """Whether a file is a trace of torch.profiler, and of which rank. Raises OSError."""
+    head = kineto_head(path)
+    distributed = head.members.get(scan_keys.DISTRIBUTED)
+    rank = distributed.get(scan_keys.RANK) if isinstance(distributed, dict) else None
+    known = isinstance(rank, int) and not isinstance(rank, bool) and 0 <= rank < MAX_RANK
+    return TraceHead(head.has_events, head.is_kineto, head.is_damaged, rank if known else None)
+
+
+class Ranks(NamedTuple):
+    """Sorted ranks; none of a file that holds none or is damaged."""
+
+    ranks: tuple[int, ...] = ()
+
+
+def ranks_of_steps(path: str) -> Ranks:
+    """Ranks in cluster_step_trace_time.csv. Raises OSError."""
+    import csv
+
+    text = read_start(path, MAX_CLUSTER).decode("utf-8-sig", "replace")
+    rows = csv.DictReader(text.splitlines())
+    kind, index = scan_keys.TYPE_HEADER, scan_keys.INDEX_HEADER
+    try:
+        return _ranks(row.get(index) for row in rows if row.get(kind) == scan_keys.BY_RANK)
+    except csv.Error:
+        return Ranks()
+
+
+def ranks_of_groups(path: str) -> Ranks:
+    """Ranks in communication_group.json. Raises OSError."""
+    content = _json_or_none(path, MAX_CLUSTER)
+    if not isinstance(content, dict):
+        return Ranks()
+    kinds = [content.get(kind) for kind in scan_keys.GROUP_KINDS]
+    groups = [group for kind in kinds if isinstance(kind, list) for group in kind if isinstance(group, list)]
+    return _ranks(str(rank) for group in groups for rank in group if isinstance(rank, (int, str)))
+
+
+def ranks_of_database(path: str) -> Ranks:
+    """Ranks in cluster_analysis.db. Raises OSError."""
+    import sqlite3  # few scans meet a database
+    from contextlib import closing
+    from pathlib import Path
+
+    from tb_npu_plugin.foreign_sqlite import UnboundedTable, connect
+
+    with open_regular(path) as file:
+        size = file.seek(0, 2)
+    for question in scan_keys.DB_RANKS:
+        try:
+            with closing(connect(Path(path), size, seconds=DATABASE_SECONDS)) as database:
+                rows = (row for rows in database.rows(question) for row in rows)
+                found = _ranks(_text(value) for (value,) in rows)
+        except UnboundedTable as error:
+            raise TooExpensive(str(error)) from error
+        except sqlite3.OperationalError as error:
+            if str(error) in ("unable to open database file", "disk I/O error"):
+                raise OSError(str(error)) from error
+            continue  # most often "no such table"
+        except sqlite3.Error:
+            continue
+        if found.ranks:
+            return found
+    return Ranks()
+
+
+class DeviceRank(NamedTuple):
+    """An entry of a rank table: the rank of a device of a host."""
+
+    address: str
+    device: int
+    rank: int
+
+
+class TableRanks(NamedTuple):
+    """Entries of a rank table; none of another file."""
+
+    entries: tuple[DeviceRank, ...] = ()
+
+
+def read_table_ranks(path: str) -> TableRanks:
+    """Entries of hccl.json. Raises OSError."""
+    content = _json_or_none(path, MAX_SETTINGS)
+    found = []
+    for server in _objects(content, "server_list"):
+        for device in _objects(server, "device"):
+            number, rank = _number(device.get("device_id")), _number(device.get("rank_id"))
+            if number is not None and rank is not None:
+                found.append(DeviceRank(_address(server.get("server_id")), number, rank))
+    return TableRanks(tuple(found[:MAX_RANKS]))
+
+
+class Hosts(NamedTuple):
+    """(number, address) of hosts."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+
+
+def read_hosts(path: str) -> Hosts:
+    """Hosts of host_ips_mapping.txt, from lines "address number". Raises OSError."""
+    lines = read_start(path, MAX_SETTINGS).decode("utf-8", "replace").splitlines()
+    pairs = [line.split() for line in lines]
+    return Hosts(tuple((pair[1], pair[0]) for pair in pairs if len(pair) == 2)[:MAX_RANKS])
+
+
+class Look(Generic[T]):
+    """A kind of look: its name, the function, and the type of its answer."""
+
+    def __init__(self, read: Callable[[str], T], answer: type[T]) -> None:
+        self.name = read.__name__
+        self.read = read
+        self.answer = answer
+
+
+INFO = Look(read_info, Info)
+TRACE_HEAD = Look(read_trace_head, TraceHead)
+STEP_RANKS = Look(ranks_of_steps, Ranks)
+GROUP_RANKS = Look(ranks_of_groups, Ranks)
+DATABASE_RANKS = Look(ranks_of_database, Ranks)
+TABLE_RANKS = Look(read_table_ranks, TableRanks)
+HOSTS = Look(read_hosts, Hosts)
+_ALL: tuple[Look[Any], ...] = (INFO, TRACE_HEAD, STEP_RANKS, GROUP_RANKS, DATABASE_RANKS, TABLE_RANKS, HOSTS)
+LOOKS = {look.name: look for look in _ALL}
+
+
+def _json_or_none(path: str, limit: int) -> object:
+    """Content of a JSON file; None if it is none or longer than the limit."""
+    data = read_start(path, limit + 1)
+    try:
+        return None if len(data) > limit else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _number(value: object) -> Optional[int]:
+    text = str(value).strip() if isinstance(value, (int, str)) else ""
+    return int(text) if text.isdecimal() and len(text) <= MAX_DIGITS else None
+
+
+def _address(value: object) -> str:
+    return str(value)[:MAX_ADDRESS] if isinstance(value, (int, str)) else ""
+
+
+def _objects(value: object, key: str) -> list[dict[str, object]]:
+    items = value.get(key) if isinstance(value, dict) else None
+    return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _ranks(texts: Iterable[Optional[str]]) -> Ranks:
+    """Raises TooExpensive."""
+    found: set[int] = set()
+    for text in texts:
+        if text is not None and scan_keys.INDEX.fullmatch(text.strip()):
+            found.add(int(text))
+        if len(found) > MAX_RANKS:
+            raise TooExpensive(f"more than {MAX_RANKS} ranks")
+    return Ranks(tuple(sorted(found)))
