@@ -2,7 +2,7 @@ import type { DoctorFileJson, ViewId } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { say, t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, ProblemList } from "../../widgets";
+import { Card, Pages, ProblemList } from "../../widgets";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   read: "✓",
@@ -25,34 +25,40 @@ export function Files({ path, files, more }: { path: string; files: readonly Doc
   return (
     <Card title={t("doctor.files")} subtitle={count}>
       <p class="mono small doctor-path">{path}</p>
-      <div class="doctor-scroll">
-        <table class="doctor-files">
-          <thead>
-            <tr>
-              <th>{t("doctor.state")}</th>
-              <th>{t("doctor.file")}</th>
-              <th>{t("doctor.holds")}</th>
-              <th class="number">{t("doctor.size")}</th>
-              <th class="number">{t("doctor.rows")}</th>
-              <th>{t("doctor.shown")}</th>
-            </tr>
-          </thead>
-          {folders(files).map(([folder, own]) => [
-            folder && (
-              <tbody key={folder}>
-                <tr>
-                  <th colSpan={6} scope="rowgroup" class="mono">
-                    {folder}
-                  </th>
-                </tr>
-              </tbody>
-            ),
-            ...own.map((file) => <File key={file.file} file={file} />),
-          ])}
-        </table>
-      </div>
+      <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
       {more > 0 && <p class="muted small">{t("doctor.files.more", { count: format.integer(more) })}</p>}
     </Card>
+  );
+}
+
+function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
+  return (
+    <div class="doctor-scroll">
+      <table class="doctor-files">
+        <thead>
+          <tr>
+            <th>{t("doctor.state")}</th>
+            <th>{t("doctor.file")}</th>
+            <th>{t("doctor.holds")}</th>
+            <th class="number">{t("doctor.size")}</th>
+            <th class="number">{t("doctor.rows")}</th>
+            <th>{t("doctor.shown")}</th>
+          </tr>
+        </thead>
+        {folders(files).map(([folder, own]) => [
+          folder && (
+            <tbody key={folder}>
+              <tr>
+                <th colSpan={6} scope="rowgroup" class="mono">
+                  {folder}
+                </th>
+              </tr>
+            </tbody>
+          ),
+          ...own.map((file) => <File key={file.file} file={file} />),
+        ])}
+      </table>
+    </div>
   );
 }
 
