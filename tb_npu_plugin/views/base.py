@@ -13,7 +13,7 @@ from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.tables import Table
 
 #: Maximum rows of a table sent complete with its view; larger ones are paged by /api/table.
-INLINE_ROWS = 20_000
+INLINE_ROWS = 10_000
 
 
 class ColumnJson(TypedDict):

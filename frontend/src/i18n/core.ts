@@ -85,6 +85,10 @@ export const en = {
   "problem.action": "What to do: {text}",
   "problem.times": "{count} times",
   "problem.more": "{count} more places",
+  "pages.label": "Pages",
+  "pages.next": "next",
+  "pages.previous": "previous",
+  "pages.shown": "{from}–{to} of {count}",
 
   simulated: "simulated device",
   "simulated.tip": "Simulated device: the figures of the device are not measured",
@@ -246,6 +250,10 @@ export const zh: Record<keyof typeof en, string> = {
   "problem.action": "处理办法：{text}",
   "problem.times": "{count} 次",
   "problem.more": "另有 {count} 处",
+  "pages.label": "分页",
+  "pages.next": "下一页",
+  "pages.previous": "上一页",
+  "pages.shown": "第 {from}–{to} 项，共 {count} 项",
 
   simulated: "模拟设备",
   "simulated.tip": "模拟设备：Device 侧数值不是实测值",

@@ -1,5 +1,6 @@
 import type { SkippedJson } from "../api/types.gen";
 import { t, textOf } from "../i18n";
+import { Pages } from "../widgets/pages";
 import { Popover } from "../widgets/popover";
 import { ShellCommand } from "../widgets/shell_command";
 
@@ -27,15 +28,19 @@ export function SkippedList({ skipped }: { skipped: readonly SkippedJson[] }) {
 
 export function SkippedItems({ skipped }: { skipped: readonly SkippedJson[] }) {
   return (
-    <ul>
-      {skipped.map((item) => (
-        <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
-          <strong>{item.path}</strong>
-          <div class="small">{textOf(item, "reason")}</div>
-          {item.action && <div class="small muted">{textOf(item, "action")}</div>}
-          {item.command && <ShellCommand command={item.command} />}
-        </li>
-      ))}
-    </ul>
+    <Pages items={skipped}>
+      {(shown) => (
+        <ul>
+          {shown.map((item) => (
+            <li key={item.path} class="problem" style={{ marginBottom: "8px" }}>
+              <strong>{item.path}</strong>
+              <div class="small">{textOf(item, "reason")}</div>
+              {item.action && <div class="small muted">{textOf(item, "action")}</div>}
+              {item.command && <ShellCommand command={item.command} />}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Pages>
   );
 }

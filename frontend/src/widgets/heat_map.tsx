@@ -1,4 +1,6 @@
+import { useRef } from "preact/hooks";
 import * as format from "../base/format";
+import { useRowWindow } from "./use_row_window";
 
 export interface HeatCell {
   row: string;
@@ -25,6 +27,9 @@ interface Props {
   onSelect?: (row: string, column: string) => void;
 }
 
+/** Height of a row with its spacing, px; same values in charts.css, and in distributed.css for small cells. */
+const ROW_PX = 28;
+const SMALL_ROW_PX = 15;
 /** Opacity of the smallest and of the largest value's colour, percent: text is readable on both. */
 const PALEST = 12;
 const FULLEST = 60;
@@ -49,6 +54,9 @@ export function HeatMap({
   selected,
   onSelect,
 }: Props) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const rowPx = isSmall ? SMALL_ROW_PX : ROW_PX;
+  const shown = useRowWindow(body, { count: rows.length, rowPx });
   const byPlace = new Map(cells.map((cell) => [`${cell.row}\n${cell.column}`, cell]));
   const values = cells.map((cell) => cell.value).filter((value) => value !== null);
   // In a loop: some hundred ranks have too many links for the arguments of one call.
@@ -69,8 +77,9 @@ export function HeatMap({
               ))}
             </tr>
           </thead>
-          <tbody>
-            {rows.map((row) => (
+          <tbody ref={body}>
+            {shown.isVirtual && <tr style={{ height: `${shown.top}px` }} />}
+            {rows.slice(shown.from, shown.to).map((row) => (
               <tr key={row.id}>
                 <th scope="row">{row.label}</th>
                 {columns.map((column) => {
@@ -98,6 +107,9 @@ export function HeatMap({
                 })}
               </tr>
             ))}
+            {shown.isVirtual && (
+              <tr style={{ height: `${shown.height - shown.top - (shown.to - shown.from) * rowPx}px` }} />
+            )}
           </tbody>
         </table>
       </div>

@@ -9,6 +9,7 @@ export { Donut } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";
 export { HBar } from "./hbar";
 export { type HeatCell, HeatMap } from "./heat_map";
+export { Pages } from "./pages";
 export { PartBars } from "./part_bars";
 export { formatPick, PickChips, parsePick, pickFilters, pickWhere } from "./pick";
 export { Popover } from "./popover";
@@ -26,6 +27,7 @@ export {
 } from "./progress";
 export { RangeChip, WITHIN } from "./range_chip";
 export { RowFacts } from "./row_facts";
+export { RowList } from "./row_list";
 export { RunProgress } from "./run_progress";
 export { Segments } from "./segments";
 export { type Option, Select } from "./select";

@@ -1,17 +1,22 @@
 import { useState } from "preact/hooks";
 import type { ProblemJson } from "../api/types.gen";
 import { sayPlaces, t, textOf } from "../i18n";
+import { Pages } from "./pages";
 import { type ProblemGroup, problemGroups } from "./problem_groups";
 
 /** A list of problems: file and place, expected and found, what is lost, what to do. */
 export function ProblemList({ problems }: { problems: readonly ProblemJson[] }) {
   if (problems.length === 0) return null;
   return (
-    <ul>
-      {problemGroups(problems).map((group, index) => (
-        <Problem key={index} group={group} />
-      ))}
-    </ul>
+    <Pages items={problemGroups(problems)}>
+      {(shown, first) => (
+        <ul>
+          {shown.map((group, index) => (
+            <Problem key={first + index} group={group} />
+          ))}
+        </ul>
+      )}
+    </Pages>
   );
 }
 
@@ -38,25 +43,29 @@ const FIRST = 5;
 /** The places of a problem and what was found there; the rest on demand. */
 function Places({ items }: { items: readonly ProblemJson[] }) {
   const [isAll, setAll] = useState(false);
-  const shown = isAll ? items : items.slice(0, FIRST);
+  const some = isAll ? items : items.slice(0, FIRST);
   return (
-    <ul class="small problem-places">
-      {shown.map((item, index) => (
-        <li key={index}>
-          {[sayPlaces(item.where), item.found && t("problem.found", { text: textOf(item, "found") })]
-            .filter(Boolean)
-            .join(": ")}
-          {item.count > 1 && <span class="muted"> · {t("problem.times", { count: item.count })}</span>}
-        </li>
-      ))}
-      {shown.length < items.length && (
-        <li>
-          <button type="button" class="link" onClick={() => setAll(true)}>
-            {t("problem.more", { count: items.length - shown.length })}
-          </button>
-        </li>
+    <Pages items={some}>
+      {(shown, first) => (
+        <ul class="small problem-places">
+          {shown.map((item, index) => (
+            <li key={first + index}>
+              {[sayPlaces(item.where), item.found && t("problem.found", { text: textOf(item, "found") })]
+                .filter(Boolean)
+                .join(": ")}
+              {item.count > 1 && <span class="muted"> · {t("problem.times", { count: item.count })}</span>}
+            </li>
+          ))}
+          {some.length < items.length && (
+            <li>
+              <button type="button" class="link" onClick={() => setAll(true)}>
+                {t("problem.more", { count: items.length - some.length })}
+              </button>
+            </li>
+          )}
+        </ul>
       )}
-    </ul>
+    </Pages>
   );
 }
 

@@ -2,6 +2,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { holdsAll, wordsOf } from "../base/words";
 import { t } from "../i18n";
 import { Popover } from "./popover";
+import { RowList } from "./row_list";
 
 export interface Option {
   id: string;
@@ -28,6 +29,15 @@ interface Props {
 
 /** Longer lists have a filter. */
 const FILTER_FROM = 10;
+/** Height of an option, px; same value in widgets.css. */
+const OPTION_PX = 26;
+/** Longest text that widens a list, in characters. */
+const WIDEST = 60;
+
+function longest(options: readonly Option[]): number {
+  const lengths = options.map(({ label, note = "" }) => label.length + note.length + 4);
+  return lengths.reduce((most, length) => Math.max(most, Math.min(WIDEST, length)), 0);
+}
 
 /** A dropdown list. Arrow keys, Home, End and Enter choose; long lists have a filter. */
 export function Select({ label, options, value, onChange, prefix = false, placeholder, class: more = "" }: Props) {
@@ -77,14 +87,12 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
   const list = useId();
   const active = visible.length > 0 ? `${list}:${at}` : undefined;
   const hasFilter = options.length > FILTER_FROM;
+  const minWidth = hasFilter ? `${longest(options)}ch` : "";
 
   useEffect(() => {
     const first = box.current?.querySelector<HTMLElement>("input");
     (first ?? box.current)?.focus();
   }, []);
-  useEffect(() => {
-    box.current?.querySelector(".option.at")?.scrollIntoView({ block: "nearest" });
-  }, [at]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     const last = visible.length - 1;
@@ -111,31 +119,59 @@ function OptionList({ label, options, value, onChoose }: ListProps) {
       style={{ outline: "none" }}
     >
       {hasFilter && (
-        <input
-          class="field"
-          type="text"
-          placeholder={t("select.filter")}
-          aria-label={t("select.filter")}
-          aria-activedescendant={active}
+        <FilterField
           value={filter}
-          onInput={(event) => {
-            setFilter(event.currentTarget.value);
+          active={active}
+          onChange={(text) => {
+            setFilter(text);
             setAt(0);
           }}
         />
       )}
-      {visible.map((option, index) => (
-        <OptionRow
-          key={option.id}
-          id={`${list}:${index}`}
-          option={option}
-          isAt={index === at}
-          isChosen={option.id === value}
-          onChoose={onChoose}
-        />
-      ))}
+      <Choices list={list} options={visible} at={at} value={value} onChoose={onChoose} minWidth={minWidth} />
       {visible.length === 0 && <div class="option muted">{t("select.none")}</div>}
     </div>
+  );
+}
+
+interface ChoicesProps {
+  /** Id of the list. */
+  list: string;
+  options: readonly Option[];
+  at: number;
+  value: string;
+  onChoose: (id: string) => void;
+  minWidth: string;
+}
+
+function Choices({ list, options, at, value, onChoose, minWidth }: ChoicesProps) {
+  const row = (place: number) => {
+    const option = options[place] as Option;
+    return (
+      <OptionRow
+        key={option.id}
+        id={`${list}:${place}`}
+        option={option}
+        isAt={place === at}
+        isChosen={option.id === value}
+        onChoose={onChoose}
+      />
+    );
+  };
+  return <RowList count={options.length} rowPx={OPTION_PX} at={at} minWidth={minWidth} row={row} />;
+}
+
+function FilterField(props: { value: string; active: string | undefined; onChange: (text: string) => void }) {
+  return (
+    <input
+      class="field"
+      type="text"
+      placeholder={t("select.filter")}
+      aria-label={t("select.filter")}
+      aria-activedescendant={props.active}
+      value={props.value}
+      onInput={(event) => props.onChange(event.currentTarget.value)}
+    />
   );
 }
 

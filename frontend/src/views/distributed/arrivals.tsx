@@ -4,10 +4,8 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
 import { Card, lateRankName, Select } from "../../widgets";
+import { BarList } from "./bar_list";
 import { isInStep } from "./ranks";
-
-/** Above this number of ranks, bars are closer together and scroll. */
-const CLOSE_FROM = 12;
 
 /** The collectives of the chosen step whose arrivals are known. */
 export function arrivalsOf(data: DistributedJson, step: string): CollectiveArrivals[] {
@@ -66,11 +64,14 @@ export function Arrivals({ data, collectives, isWide }: Props) {
       }
       chart={{ name: "arrivals", csv: () => arrivalsCsv(chosen) }}
     >
-      <div class={`dist-bars dist-arrivals ${chosen.arrivals.length > CLOSE_FROM ? "close" : ""}`}>
-        {chosen.arrivals.map((arrival) => (
-          <ArrivalBar key={`${arrival.rank} ${arrival.peer}`} arrival={arrival} last={last} unit={unit} />
-        ))}
-      </div>
+      <BarList
+        class="dist-arrivals"
+        count={chosen.arrivals.length}
+        bar={(place) => {
+          const arrival = chosen.arrivals[place] as Arrival;
+          return <ArrivalBar key={`${arrival.rank} ${arrival.peer}`} arrival={arrival} last={last} unit={unit} />;
+        }}
+      />
       <p class="muted small">{clockText(data)}</p>
     </Card>
   );

@@ -3,6 +3,7 @@ import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import { type BarPart, Card, Empty, Legend, StackedBar, waitingHelp } from "../../widgets";
 import { partColor, partIds, partTitle } from "../../widgets/parts";
+import { BarList } from "./bar_list";
 import { type Bar, barsOf, type Figures, type RankLine, rankName } from "./ranks";
 
 interface Props {
@@ -23,9 +24,6 @@ interface Props {
   /** True without a neighbour. */
   isWide?: boolean;
 }
-
-/** Above this number of ranks, bars are closer together and scroll. */
-const CLOSE_FROM = 12;
 
 /** One bar per rank, all on the same scale. */
 export function RankBars(props: Props) {
@@ -50,32 +48,36 @@ export function RankBars(props: Props) {
       class={props.isWide ? "" : "span-6"}
       chart={{ name: props.name, csv: () => barsCsv(bars) }}
     >
-      <div class={`dist-bars ${lines.length > CLOSE_FROM ? "close" : ""}`}>
-        {bars.map(({ line, parts, total }) => (
-          <button
-            type="button"
-            key={line.id}
-            class="dist-bar"
-            aria-pressed={line.id === chosen}
-            onClick={() => props.onChoose(line)}
-            disabled={line.figures === null}
-          >
-            <span class="ellipsis" data-tip-cut>
-              {rankName(line)}
-            </span>
-            {total === null ? (
-              <span class="muted ellipsis" data-tip-cut>
-                {whyEmpty(line, none)}
+      <BarList
+        count={bars.length}
+        bar={(place) => {
+          const { line, parts, total } = bars[place] as Bar;
+          return (
+            <button
+              type="button"
+              key={line.id}
+              class="dist-bar"
+              aria-pressed={line.id === chosen}
+              onClick={() => props.onChoose(line)}
+              disabled={line.figures === null}
+            >
+              <span class="ellipsis" data-tip-cut>
+                {rankName(line)}
               </span>
-            ) : (
-              <StackedBar thin whole={whole} parts={parts} />
-            )}
-            <span class="mono" data-tip={format.exactDuration(total)}>
-              {figure(total, unit)}
-            </span>
-          </button>
-        ))}
-      </div>
+              {total === null ? (
+                <span class="muted ellipsis" data-tip-cut>
+                  {whyEmpty(line, none)}
+                </span>
+              ) : (
+                <StackedBar thin whole={whole} parts={parts} />
+              )}
+              <span class="mono" data-tip={format.exactDuration(total)}>
+                {figure(total, unit)}
+              </span>
+            </button>
+          );
+        }}
+      />
       <Legend parts={legendOf(bars)} />
     </Card>
   );

@@ -4,8 +4,9 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { param, setParams } from "../../state/params";
-import { type BarPart, Card, DataTable, Legend, Segments, Select, StackedBar, type Where } from "../../widgets";
+import { type BarPart, Card, DataTable, Legend, Pages, Segments, Select, StackedBar, type Where } from "../../widgets";
 import { filterRows } from "../../widgets/table/columnar";
+import { BarList } from "./bar_list";
 import {
   choicesOf,
   kindsOf,
@@ -154,25 +155,31 @@ function Bars({ rows }: { rows: readonly TrajectoryRow[] }) {
     row.parts.map(({ key, value }) => ({ id: key, value, ...words(key) }));
   return (
     <>
-      <div class="dist-bars">
-        {rows.map((row) => (
-          <div key={row.rank} class="dist-bar">
-            <span class="ellipsis">
-              {row.stage === null
-                ? `rank ${row.rank}`
-                : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
-            </span>
-            {row.total === null ? (
-              <span class="muted">{t("distributed.none.figures")}</span>
-            ) : (
-              <StackedBar thin whole={whole} parts={parts(row)} />
-            )}
-            <span class="mono" data-tip={format.exactDuration(row.total)}>
-              {row.total === null ? format.UNKNOWN : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
-            </span>
-          </div>
-        ))}
-      </div>
+      <BarList
+        count={rows.length}
+        bar={(place) => {
+          const row = rows[place] as TrajectoryRow;
+          return (
+            <div key={row.rank} class="dist-bar">
+              <span class="ellipsis">
+                {row.stage === null
+                  ? `rank ${row.rank}`
+                  : t("trajectory.rank", { rank: row.rank ?? "–", stage: row.stage })}
+              </span>
+              {row.total === null ? (
+                <span class="muted">{t("distributed.none.figures")}</span>
+              ) : (
+                <StackedBar thin whole={whole} parts={parts(row)} />
+              )}
+              <span class="mono" data-tip={format.exactDuration(row.total)}>
+                {row.total === null
+                  ? format.UNKNOWN
+                  : `${format.fixedDecimals(row.total / unit.scale, 2)} ${unit.name}`}
+              </span>
+            </div>
+          );
+        }}
+      />
       {rows[0] && <Legend parts={parts(rows[0])} />}
     </>
   );
@@ -198,18 +205,22 @@ function Findings({ cluster, choice }: { cluster: ClusterJson; choice: string })
       help={t("finding.help")}
     >
       {!cluster.complete && <p class="small">{t("finding.incomplete")}</p>}
-      <ul class="dist-findings">
-        {found.map((one) => (
-          <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
-            <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
-              {format.percentOfRatio(one.share, 2)}
-            </span>
-            <span>
-              {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
-            </span>
-          </li>
-        ))}
-      </ul>
+      <Pages items={found}>
+        {(shown) => (
+          <ul class="dist-findings">
+            {shown.map((one) => (
+              <li key={`${one.rule} ${one.stage} ${one.transport}`} class={one.fires ? "" : "muted"}>
+                <span class={`chip ${one.fires && one.outlier !== false ? "bad" : ""}`}>
+                  {format.percentOfRatio(one.share, 2)}
+                </span>
+                <span>
+                  {sentence(one)} <span class="muted">{compareWithPeers(one)}</span>
+                </span>
+              </li>
+            ))}
+          </ul>
+        )}
+      </Pages>
     </Card>
   );
 }

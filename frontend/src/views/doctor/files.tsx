@@ -2,7 +2,7 @@ import type { CostJson, DoctorFileJson, DoctorJson, StageCostJson, ViewId } from
 import * as format from "../../base/format";
 import { say, t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { Card, ProblemList } from "../../widgets";
+import { Card, Pages, ProblemList } from "../../widgets";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   read: "✓",
@@ -25,38 +25,7 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   return (
     <Card title={t("doctor.files")} subtitle={count}>
       <p class="mono small doctor-path">{path}</p>
-      <div class="doctor-scroll">
-        <table class="doctor-files">
-          <thead>
-            <tr>
-              <th>{t("doctor.state")}</th>
-              <th>{t("doctor.file")}</th>
-              <th>{t("doctor.holds")}</th>
-              <th class="number">{t("doctor.size")}</th>
-              <th class="number">{t("doctor.rows")}</th>
-              <th class="number" data-tip={t("doctor.cpu.tip")}>
-                {t("doctor.cpu")}
-              </th>
-              <th class="number" data-tip={t("doctor.memory.tip")}>
-                {t("doctor.memory")}
-              </th>
-              <th>{t("doctor.shown")}</th>
-            </tr>
-          </thead>
-          {folders(files).map(([folder, own]) => [
-            folder && (
-              <tbody key={folder}>
-                <tr>
-                  <th colSpan={8} scope="rowgroup" class="mono">
-                    {folder}
-                  </th>
-                </tr>
-              </tbody>
-            ),
-            ...own.map((file) => <File key={file.file} file={file} />),
-          ])}
-        </table>
-      </div>
+      <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
       {costs.map((cost) => (
         <p key={cost.stage} class="muted small">
           {costText(cost)}
@@ -64,6 +33,43 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
       ))}
       {more > 0 && <p class="muted small">{t("doctor.files.more", { count: format.integer(more) })}</p>}
     </Card>
+  );
+}
+
+function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
+  return (
+    <div class="doctor-scroll">
+      <table class="doctor-files">
+        <thead>
+          <tr>
+            <th>{t("doctor.state")}</th>
+            <th>{t("doctor.file")}</th>
+            <th>{t("doctor.holds")}</th>
+            <th class="number">{t("doctor.size")}</th>
+            <th class="number">{t("doctor.rows")}</th>
+            <th class="number" data-tip={t("doctor.cpu.tip")}>
+              {t("doctor.cpu")}
+            </th>
+            <th class="number" data-tip={t("doctor.memory.tip")}>
+              {t("doctor.memory")}
+            </th>
+            <th>{t("doctor.shown")}</th>
+          </tr>
+        </thead>
+        {folders(files).map(([folder, own]) => [
+          folder && (
+            <tbody key={folder}>
+              <tr>
+                <th colSpan={8} scope="rowgroup" class="mono">
+                  {folder}
+                </th>
+              </tr>
+            </tbody>
+          ),
+          ...own.map((file) => <File key={file.file} file={file} />),
+        ])}
+      </table>
+    </div>
   );
 }
 

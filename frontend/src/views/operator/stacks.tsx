@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { t } from "../../i18n";
 import { openView } from "../../state/selection";
 import { useTable } from "../../state/use_table";
-import { Empty, ErrorPanel, type Row } from "../../widgets";
+import { Empty, ErrorPanel, Pages, type Row } from "../../widgets";
 import { type Cell, rowAt } from "../../widgets/table/columnar";
 import { frames } from "./parts";
 
@@ -59,11 +59,15 @@ function Stack({ row, name }: { row: Row; name: string }) {
       </div>
       <div class="frames">
         {stack.length === 0 && <span class="muted">{t("operator.stack.unknown")} ▸ </span>}
-        {stack.map((frame, index) => (
-          <span key={`${index} ${frame}`} data-tip={frame}>
-            {shortFrame(frame)} <span class="muted">▸</span>{" "}
-          </span>
-        ))}
+        <Pages items={stack}>
+          {(shown, first) =>
+            shown.map((frame, index) => (
+              <span key={`${first + index} ${frame}`} data-tip={frame}>
+                {shortFrame(frame)} <span class="muted">▸</span>{" "}
+              </span>
+            ))
+          }
+        </Pages>
         <strong>{name}</strong>
       </div>
     </div>

@@ -3,7 +3,7 @@ import type { CaptureJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { say, t, textOf } from "../../i18n";
 import { place } from "../../state/selection";
-import { Card } from "../../widgets";
+import { Card, Pages } from "../../widgets";
 
 /** The capture settings of this span. `hasFiles`: lists its files (the Doctor has its own list). */
 export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson; hasFiles?: boolean }) {
@@ -46,11 +46,15 @@ export function CaptureCard({ capture, hasFiles = true }: { capture: CaptureJson
       {hasFiles && capture.files.length > 0 && (
         <details>
           <summary class="muted">{t("overview.files", { count: capture.files.length })}</summary>
-          <ul class="mono folded">
-            {capture.files.map((file) => (
-              <li key={file}>{file}</li>
-            ))}
-          </ul>
+          <Pages items={capture.files}>
+            {(shown) => (
+              <ul class="mono folded">
+                {shown.map((file) => (
+                  <li key={file}>{file}</li>
+                ))}
+              </ul>
+            )}
+          </Pages>
         </details>
       )}
     </Card>
@@ -63,12 +67,16 @@ function Folded({ title, items }: { title: string; items: Readonly<Record<string
   return (
     <details>
       <summary class="muted">{title}</summary>
-      <dl class="facts mono folded">
-        {entries.map(([name, value]) => [
-          <dt key={name}>{name}</dt>,
-          <dd key={`${name} value`}>{typeof value === "string" ? value : JSON.stringify(value)}</dd>,
-        ])}
-      </dl>
+      <Pages items={entries}>
+        {(shown) => (
+          <dl class="facts mono folded">
+            {shown.map(([name, value]) => [
+              <dt key={name}>{name}</dt>,
+              <dd key={`${name} value`}>{typeof value === "string" ? value : JSON.stringify(value)}</dd>,
+            ])}
+          </dl>
+        )}
+      </Pages>
     </details>
   );
 }

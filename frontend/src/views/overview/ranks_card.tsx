@@ -10,6 +10,7 @@ import { ended, jobs, waitForData } from "../../state/progress";
 import { isResumable, shareDone } from "../../state/reading";
 import { Card, JobControl, ProgressBar, RunProgress } from "../../widgets";
 import { useMoreRight } from "../../widgets/table/use_more_right";
+import { useRowWindow } from "../../widgets/use_row_window";
 import { type Figure, figuresOf, isMean, type RankLine, rankLines } from "./rank_figures";
 
 /** Least time (ms) between two requests while ranks become ready one after the other. */
@@ -61,6 +62,8 @@ export function RanksCard({ ranks, span, step, device }: Props) {
   const unit = format.columnUnit(format.TIME_UNITS, totals);
   const scroller = useRef<HTMLDivElement>(null);
   const hasMore = useMoreRight(scroller);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const rows = useRowWindow(body, { count: lines.length, rowPx: ROW_PX });
   const at = lines.findIndex((line) => line.rank.span === span);
   useEffect(() => {
     // Scroll the current rank to the middle of a long list.
@@ -88,8 +91,9 @@ export function RanksCard({ ranks, span, step, device }: Props) {
               ))}
             </tr>
           </thead>
-          <tbody>
-            {lines.map((line) => (
+          <tbody ref={body}>
+            {rows.isVirtual && <tr style={{ height: `${rows.top}px` }} />}
+            {lines.slice(rows.from, rows.to).map((line) => (
               <Line
                 key={line.rank.span}
                 line={line}
@@ -101,6 +105,9 @@ export function RanksCard({ ranks, span, step, device }: Props) {
                 decimals={decimals}
               />
             ))}
+            {rows.isVirtual && (
+              <tr style={{ height: `${rows.height - rows.top - (rows.to - rows.from) * ROW_PX}px` }} />
+            )}
           </tbody>
         </table>
       </div>

@@ -4,7 +4,7 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { budgetParts, Card, Empty, Legend, namedBudgetParts, StackedBar, stepTotal } from "../../widgets";
+import { budgetParts, Card, Empty, Legend, namedBudgetParts, Pages, StackedBar, stepTotal } from "../../widgets";
 import { partsInOrder } from "../step_trace/parts";
 import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
@@ -59,17 +59,21 @@ export function StepBudget(props: Props) {
       </div>
       {steps.length > 1 && (
         <div style={{ marginTop: "12px" }}>
-          {shown.map((step) => (
-            <StepLine
-              key={`${step.device_id} ${step.step}`}
-              step={step}
-              name={nameOf(step)}
-              hasDevices={hasDevices(steps)}
-              longest={longest}
-              isChosen={step === chosen}
-              onChoose={() => chooseStep(steps, step)}
-            />
-          ))}
+          <Pages items={shown}>
+            {(page) =>
+              page.map((step) => (
+                <StepLine
+                  key={`${step.device_id} ${step.step}`}
+                  step={step}
+                  name={nameOf(step)}
+                  hasDevices={hasDevices(steps)}
+                  longest={longest}
+                  isChosen={step === chosen}
+                  onChoose={() => chooseStep(steps, step)}
+                />
+              ))
+            }
+          </Pages>
           {steps.length > shown.length && (
             <button type="button" class="link" onClick={() => setAll(true)}>
               {t("overview.more", { count: steps.length })}

@@ -9,6 +9,7 @@ import { places } from "../../state/catalog";
 import { freshJobs } from "../../state/progress";
 import { Button } from "../button";
 import { Card } from "../card";
+import { Pages } from "../pages";
 import { ProblemList } from "../problem_list";
 import { RunProgress } from "../run_progress";
 import css from "./diagnosis.css?inline";
@@ -61,11 +62,15 @@ function Diagnosis({ data, answer, most }: ContentProps) {
       </p>
       <Preliminary ranks={data.ranks} jobs={freshJobs(answer.progress)} />
       {shown.length > 0 && (
-        <ul class="findings">
-          {shown.map((one, at) => (
-            <Finding key={`${one.rule} ${at}`} finding={one} causes={causesOf(one, findings)} />
-          ))}
-        </ul>
+        <Pages items={shown}>
+          {(page, first) => (
+            <ul class="findings">
+              {page.map((one, at) => (
+                <Finding key={`${one.rule} ${first + at}`} finding={one} causes={causesOf(one, findings)} />
+              ))}
+            </ul>
+          )}
+        </Pages>
       )}
       <div class="row small muted">
         {findings.length > costly.length && most !== ALL_FINDINGS && (

@@ -5,10 +5,11 @@ import { usePrinting } from "../../base/use_printing";
 import { t } from "../../i18n";
 import { HBar } from "../hbar";
 import { MiddleCut } from "../middle_cut";
+import { scrollToRow, useRowWindow } from "../use_row_window";
 import type { Cell, Row } from "./columnar";
 import type { ShownColumn } from "./layout";
 import type { Rows } from "./rows";
-import { offsetOf, printedRows, ROW_PX, rowWindow } from "./window";
+import { offsetOf, ROW_PX } from "./window";
 
 export interface BodyProps {
   /** Id of the table, for the ids of its rows. */
@@ -26,45 +27,26 @@ export interface BodyProps {
   details: ((row: Row) => ComponentChildren) | undefined;
 }
 
-/** Longer tables scroll, and only their visible rows are in the DOM. */
-export const VIRTUAL_FROM = 200;
-
 /** The visible rows, with the details of one below it. */
-export function TableBody(props: BodyProps & { scroller: { readonly current: HTMLDivElement | null } }) {
-  const { rows, at, open, scroller, details } = props;
+export function TableBody(props: BodyProps) {
+  const { rows, at, open, details } = props;
   const count = rows.count ?? 0;
   const isPrinted = usePrinting();
-  const isVirtual = count > VIRTUAL_FROM && !isPrinted;
-  const [view, setView] = useState({ top: 0, height: 0 });
   const [openPx, setOpenPx] = useState(0);
+  const body = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLDivElement>(null);
-
-  useLayoutEffect(() => {
-    const element = scroller.current;
-    if (!element || !isVirtual) return;
-    const read = () => setView({ top: element.scrollTop, height: element.clientHeight });
-    read();
-    const observer = new ResizeObserver(read);
-    observer.observe(element);
-    element.addEventListener("scroll", read, { passive: true });
-    return () => {
-      observer.disconnect();
-      element.removeEventListener("scroll", read);
-    };
-  }, [isVirtual, scroller]);
   // Details have a variable height, which shifts the rows below.
   useLayoutEffect(() => {
     const height = box.current?.offsetHeight ?? 0;
     if (height !== openPx) setOpenPx(height);
   });
-
-  const shown = isVirtual
-    ? rowWindow(count, view.top, view.height, open, openPx)
-    : { from: 0, to: isPrinted ? printedRows(count, (place) => rows.at(place) !== null) : count, top: 0, height: 0 };
+  const shown = useRowWindow(body, { count, rowPx: ROW_PX, open, openPx, isHere: (place) => rows.at(place) !== null });
   useEffect(() => {
     if (!isPrinted) rows.want(shown.from, Math.max(shown.from, shown.to - 1));
   });
-  useEffect(() => keepInSight(scroller.current, at, isVirtual, open, openPx), [at]);
+  useEffect(() => {
+    if (at >= 0 && body.current) scrollToRow(body.current, offsetOf(at, open, openPx), ROW_PX, ROW_PX);
+  }, [at]);
 
   const lines: ComponentChildren[] = [];
   for (let place = shown.from; place < shown.to; place++) {
@@ -78,14 +60,13 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
       );
     }
   }
-  return isVirtual ? (
-    <div role="rowgroup" style={{ height: `${shown.height}px`, paddingTop: `${shown.top}px`, overflow: "hidden" }}>
+  const space = shown.isVirtual
+    ? { height: `${shown.height}px`, paddingTop: `${shown.top}px`, overflow: "hidden" }
+    : {};
+  return (
+    <div role="rowgroup" ref={body} style={space}>
       {lines}
-    </div>
-  ) : (
-    <div role="rowgroup">
-      {lines}
-      {shown.to < count && (
+      {!shown.isVirtual && shown.to < count && (
         <p class="muted small">
           {t("table.unprinted", { count: integer(count - shown.to), shown: integer(shown.to) })}
         </p>
@@ -97,27 +78,6 @@ export function TableBody(props: BodyProps & { scroller: { readonly current: HTM
 /** DOM id of a row, without blanks so that attributes can refer to it. */
 export function rowId(table: string, place: number): string {
   return `${table}:${place}`;
-}
-
-/** Scrolls the active row into view: the page for a short table, the table itself for a long one. */
-function keepInSight(
-  element: HTMLDivElement | null,
-  at: number,
-  isVirtual: boolean,
-  open: number,
-  openPx: number,
-): void {
-  if (!element || at < 0) return;
-  if (!isVirtual) {
-    element.querySelector(`[data-place="${at}"]`)?.scrollIntoView({ block: "nearest" });
-    return;
-  }
-  const top = offsetOf(at, open, openPx);
-  const header = ROW_PX;
-  if (top < element.scrollTop) element.scrollTop = top;
-  else if (top + ROW_PX + header > element.scrollTop + element.clientHeight) {
-    element.scrollTop = top + ROW_PX + header - element.clientHeight;
-  }
 }
 
 function TableRow({

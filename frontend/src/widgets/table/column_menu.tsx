@@ -1,5 +1,6 @@
 import type { ColumnJson } from "../../api/types.gen";
 import { say, t, tOr } from "../../i18n";
+import { Pages } from "../pages";
 import { Popover } from "../popover";
 import { columnTitle } from "./columns";
 
@@ -34,33 +35,42 @@ export function ColumnMenu({ all, shown, onChange }: Props) {
     <Popover label={face}>
       {() => (
         <div style={{ minWidth: "220px" }}>
-          {visible.map((column, at) => (
-            <div class="column-choice" key={column.key}>
-              <Choice column={column} on onToggle={() => onChange(shown.filter((key) => key !== column.key))} />
-              <MoveButton
-                sign="↑"
-                tip={t("table.columns.left", { column: columnTitle(column) })}
-                off={at === 0}
-                onClick={() => move(at, -1)}
-              />
-              <MoveButton
-                sign="↓"
-                tip={t("table.columns.right", { column: columnTitle(column) })}
-                off={at === visible.length - 1}
-                onClick={() => move(at, 1)}
-              />
-            </div>
-          ))}
+          <Pages items={visible}>
+            {(page, first) =>
+              page.map((column, place) => {
+                const at = first + place;
+                return (
+                  <div class="column-choice" key={column.key}>
+                    <Choice column={column} on onToggle={() => onChange(shown.filter((key) => key !== column.key))} />
+                    <MoveButton
+                      sign="↑"
+                      tip={t("table.columns.left", { column: columnTitle(column) })}
+                      off={at === 0}
+                      onClick={() => move(at, -1)}
+                    />
+                    <MoveButton
+                      sign="↓"
+                      tip={t("table.columns.right", { column: columnTitle(column) })}
+                      off={at === visible.length - 1}
+                      onClick={() => move(at, 1)}
+                    />
+                  </div>
+                );
+              })
+            }
+          </Pages>
           {groups.map((group) => (
             <div key={group}>
               <div class="column-group">{tOr(`table.group.${group}`, group)}</div>
-              {hidden
-                .filter((column) => column.group === group)
-                .map((column) => (
-                  <div class="column-choice" key={column.key}>
-                    <Choice column={column} on={false} onToggle={() => onChange([...shown, column.key])} />
-                  </div>
-                ))}
+              <Pages items={hidden.filter((column) => column.group === group)}>
+                {(page) =>
+                  page.map((column) => (
+                    <div class="column-choice" key={column.key}>
+                      <Choice column={column} on={false} onToggle={() => onChange([...shown, column.key])} />
+                    </div>
+                  ))
+                }
+              </Pages>
             </div>
           ))}
           <button type="button" class="option" onClick={() => onChange(null)}>

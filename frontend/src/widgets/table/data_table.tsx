@@ -3,7 +3,7 @@ import { t, textOf, viewTitle } from "../../i18n";
 import { CardTitle } from "../card";
 import { Empty } from "../states";
 import { useWidth } from "../use_width";
-import { rowId, TableBody, VIRTUAL_FROM } from "./body";
+import { rowId, TableBody } from "./body";
 import { nextOrder, type Where } from "./columnar";
 import { TableHeader } from "./header";
 import { fitColumns, template, totalWidth } from "./layout";
@@ -18,6 +18,8 @@ import { useRowChoice } from "./use_row_choice";
 
 export type { DataTableProps } from "./props";
 
+/** Longer tables scroll inside. */
+const SCROLLS_FROM = 200;
 const NO_CELLS = {};
 const NO_WHERE: readonly Where[] = [];
 const NO_FILTERS: readonly Filter[] = [];
@@ -92,7 +94,6 @@ export function DataTable(props: DataTableProps) {
             open={choice.open}
             isLink={Boolean(details ?? onOpen)}
             details={details}
-            scroller={scroller}
           />
         </div>
         <Emptiness rows={rows} filters={[...ofText, ...filters]} />
@@ -103,7 +104,7 @@ export function DataTable(props: DataTableProps) {
 
 /** The scroll container. A table wider than the page gets its own, or its sticky header would scroll away. */
 function shapeOf(count: number, isWide: boolean): "tall" | "wide" | "fits" {
-  if (count > VIRTUAL_FROM) return "tall";
+  if (count > SCROLLS_FROM) return "tall";
   return isWide ? "wide" : "fits";
 }
 

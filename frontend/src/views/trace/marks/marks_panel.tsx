@@ -3,6 +3,7 @@
 import { t } from "../../../i18n";
 import { MARK_COLOURS, type MarkColour, markToken } from "../../../timeline/mark_colours";
 import type { Mark } from "../../../timeline/scene";
+import { Pages } from "../../../widgets";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
 
@@ -26,25 +27,32 @@ export function MarksPanel({ session }: { session: TraceSession }) {
           {t("trace.marks.clear")}
         </button>
       </div>
-      <table class="trace-marks">
-        <thead>
-          <tr>
-            <th>{t("trace.marks.colour")}</th>
-            <th>{t("trace.marks.column")}</th>
-            <th class="figure">{t("col.start")}</th>
-            <th class="figure">{t("col.duration")}</th>
-            <th class="figure" data-tip={t("trace.marks.since.tip")}>
-              {t("trace.marks.since")}
-            </th>
-            <th />
-          </tr>
-        </thead>
-        <tbody>
-          {marks.map((mark, index) => (
-            <MarkRow key={index} session={session} mark={mark} index={index} before={marks[index - 1] ?? null} />
-          ))}
-        </tbody>
-      </table>
+      <Pages items={marks}>
+        {(shown, first) => (
+          <table class="trace-marks">
+            <thead>
+              <tr>
+                <th>{t("trace.marks.colour")}</th>
+                <th>{t("trace.marks.column")}</th>
+                <th class="figure">{t("col.start")}</th>
+                <th class="figure">{t("col.duration")}</th>
+                <th class="figure" data-tip={t("trace.marks.since.tip")}>
+                  {t("trace.marks.since")}
+                </th>
+                <th />
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((mark, at) => {
+                const index = first + at;
+                return (
+                  <MarkRow key={index} session={session} mark={mark} index={index} before={marks[index - 1] ?? null} />
+                );
+              })}
+            </tbody>
+          </table>
+        )}
+      </Pages>
     </div>
   );
 }

@@ -3,7 +3,7 @@
 import type { CollectiveEndJson, TraceCollectiveJson, TraceRanksJson } from "../../../api/types.gen";
 import { t } from "../../../i18n";
 import { originOf } from "../../../timeline/decode";
-import { Popover } from "../../../widgets";
+import { Pages, Popover } from "../../../widgets";
 import { duration } from "../format";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../toolbar/menu_label";
@@ -41,19 +41,27 @@ function Ways({ session }: { session: TraceSession }) {
     <>
       <Way ranks={ranks} to={{ kind: "clock" }} text={t("trace.align.clock")} />
       <Way ranks={ranks} to={{ kind: "recorded" }} text={t("trace.align.recorded")} />
-      {steps.map((step) => (
-        <Way key={step} ranks={ranks} to={{ kind: "step", step }} text={t("trace.align.step", { step })} />
-      ))}
-      {byWait.map((one) => {
-        const collective = collectiveKey(one);
-        const text = t("trace.align.end", { operator: one.operator });
-        const more = t("trace.align.end.more", {
-          step: one.step ?? "–",
-          count: one.ends.length,
-          wait: duration(one.wait),
-        });
-        return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
-      })}
+      <Pages items={steps}>
+        {(shown) =>
+          shown.map((step) => (
+            <Way key={step} ranks={ranks} to={{ kind: "step", step }} text={t("trace.align.step", { step })} />
+          ))
+        }
+      </Pages>
+      <Pages items={byWait}>
+        {(shown) =>
+          shown.map((one) => {
+            const collective = collectiveKey(one);
+            const text = t("trace.align.end", { operator: one.operator });
+            const more = t("trace.align.end.more", {
+              step: one.step ?? "–",
+              count: one.ends.length,
+              wait: duration(one.wait),
+            });
+            return <Way key={collective} ranks={ranks} to={{ kind: "end", collective }} text={text} more={more} />;
+          })
+        }
+      </Pages>
     </>
   );
 }
@@ -94,20 +102,26 @@ function ByHand({ session }: { session: TraceSession }) {
           {t("trace.align.clear")}
         </button>
       </div>
-      {ranks.shown.value.map(({ span, name }) => (
-        <div key={span} class="rank-offset">
-          <span class="ellipsis">{name}</span>
-          <span class="muted small">{span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}</span>
-          <input
-            class="field"
-            type="number"
-            step="1"
-            aria-label={t("trace.align.hand.name", { name })}
-            value={ranks.byHand.value.get(span) ?? 0}
-            onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
-          />
-        </div>
-      ))}
+      <Pages items={ranks.shown.value}>
+        {(shown) =>
+          shown.map(({ span, name }) => (
+            <div key={span} class="rank-offset">
+              <span class="ellipsis">{name}</span>
+              <span class="muted small">
+                {span === session.span ? t("trace.ranks.is_open") : shiftText(ranks, span)}
+              </span>
+              <input
+                class="field"
+                type="number"
+                step="1"
+                aria-label={t("trace.align.hand.name", { name })}
+                value={ranks.byHand.value.get(span) ?? 0}
+                onChange={(event) => ranks.setOffset(span, Math.round(Number(event.currentTarget.value) || 0))}
+              />
+            </div>
+          ))
+        }
+      </Pages>
     </>
   );
 }

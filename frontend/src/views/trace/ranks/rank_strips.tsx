@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { t } from "../../../i18n";
 import { partColor, partTitle } from "../../../widgets/parts";
+import { useRowWindow } from "../../../widgets/use_row_window";
 import type { TraceSession } from "../session";
 import type { RankPlace } from "./choice";
 import { toggleRank } from "./rank_rows";
@@ -20,6 +21,8 @@ function Strips({ session }: { session: TraceSession }) {
   const shown = ranks.shown.value;
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const all = useRef<HTMLDivElement>(null);
+  const rows = useRowWindow(all, { count: shown.length, rowPx: STRIP_HEIGHT });
   const strips = useMemo(() => new StripCanvas(session), []);
   useRanks(session);
   useEffect(() => {
@@ -34,10 +37,10 @@ function Strips({ session }: { session: TraceSession }) {
       {otherRun && <OtherRun key={otherRun.id} session={session} run={otherRun.id} />}
       <Legend other={otherRun?.label ?? ""} />
       <div ref={box} class="rank-strips" data-ready="no" onScroll={() => strips.draw()}>
-        <div style={{ height: `${shown.length * STRIP_HEIGHT}px` }}>
+        <div ref={all} style={{ height: `${shown.length * STRIP_HEIGHT}px` }}>
           <canvas ref={canvas} class="rank-strips-canvas" />
-          {shown.map((place, at) => (
-            <RankName key={place.span} session={session} place={place} top={at * STRIP_HEIGHT} />
+          {shown.slice(rows.from, rows.to).map((place, at) => (
+            <RankName key={place.span} session={session} place={place} top={(rows.from + at) * STRIP_HEIGHT} />
           ))}
         </div>
       </div>

@@ -1,7 +1,7 @@
 /** Chooses the ranks that are shown as strips. */
 
 import { t } from "../../../i18n";
-import { Popover, Select } from "../../../widgets";
+import { Pages, Popover, Select } from "../../../widgets";
 import type { TraceSession } from "../session";
 import { MenuLabel } from "../toolbar/menu_label";
 import { type RankSet, rankSets } from "./choice";
@@ -40,16 +40,25 @@ function Choice({ session }: { session: TraceSession }) {
           {t("trace.ranks.none")}
         </button>
       </div>
-      {data &&
-        rankSets(data).map((set) => (
-          <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(ranks.withPairs(set.spans))} />
-        ))}
-      {ranks.all.value.map(({ span, name }) => (
-        <label key={span} class="option">
-          <input type="checkbox" checked={shown.has(span)} onChange={() => toggle(span)} />
-          <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
-        </label>
-      ))}
+      {data && (
+        <Pages items={rankSets(data)}>
+          {(sets) =>
+            sets.map((set) => (
+              <SetRow key={set.kind + set.name} set={set} choose={() => ranks.show(ranks.withPairs(set.spans))} />
+            ))
+          }
+        </Pages>
+      )}
+      <Pages items={ranks.all.value}>
+        {(some) =>
+          some.map(({ span, name }) => (
+            <label key={span} class="option">
+              <input type="checkbox" checked={shown.has(span)} onChange={() => toggle(span)} />
+              <span class="ellipsis">{ranks.isOther(span) ? t("trace.versus.rank", { name }) : name}</span>
+            </label>
+          ))
+        }
+      </Pages>
       <OtherRuns ranks={ranks} />
     </div>
   );

@@ -5,6 +5,7 @@ import type { ChainJson, FlowJson, SliceDetailJson } from "../../../api/types.ge
 import { integer } from "../../../base/format";
 import { t } from "../../../i18n";
 import { flowToken } from "../../../timeline/flow_kinds";
+import { Pages } from "../../../widgets";
 import { duration, exactDuration } from "../format";
 import type { TraceSession } from "../session";
 import { causeOf, hiddenLinks } from "./chain";
@@ -27,7 +28,7 @@ export function ChainColumn({ session, selected, detail }: Props) {
   return (
     <div>
       <h3 class="trace-sub">{t("trace.slice.chain")}</h3>
-      <p class="trace-chain">
+      <div class="trace-chain">
         {hidden > 0 && (
           <span>
             <button
@@ -42,22 +43,26 @@ export function ChainColumn({ session, selected, detail }: Props) {
             <span class="muted"> ▸ </span>
           </span>
         )}
-        {chain.links.slice(hidden).map((link) => (
-          <span key={link.id}>
-            {link.id === detail.id ? (
-              <b>{link.name}</b>
-            ) : (
-              <>
-                <SliceLink session={session} id={link.id} name={link.name} />
-                <span class="muted" data-tip={link.via || t("trace.slice.chain.call")}>
-                  {" "}
-                  ▸{" "}
-                </span>
-              </>
-            )}
-          </span>
-        ))}
-      </p>
+        <Pages items={chain.links.slice(hidden)}>
+          {(shown) =>
+            shown.map((link) => (
+              <span key={link.id}>
+                {link.id === detail.id ? (
+                  <b>{link.name}</b>
+                ) : (
+                  <>
+                    <SliceLink session={session} id={link.id} name={link.name} />
+                    <span class="muted" data-tip={link.via || t("trace.slice.chain.call")}>
+                      {" "}
+                      ▸{" "}
+                    </span>
+                  </>
+                )}
+              </span>
+            ))
+          }
+        </Pages>
+      </div>
       {cause && (
         <p class="muted small" data-tip={exactDuration(detail.start - cause.from.start)}>
           {t("trace.slice.launch", { time: duration(detail.start - cause.from.start), name: cause.from.name })}
@@ -85,11 +90,15 @@ export function FlowList({ session, selected, detail }: Props) {
   return (
     <>
       <h3 class="trace-sub">{t("trace.slice.flows")}</h3>
-      <ul>
-        {selected.flows.map((flow) => (
-          <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
-        ))}
-      </ul>
+      <Pages items={selected.flows}>
+        {(shown) => (
+          <ul>
+            {shown.map((flow) => (
+              <Flow key={`${flow.kind} ${flow.from.id} ${flow.to.id}`} session={session} flow={flow} id={detail.id} />
+            ))}
+          </ul>
+        )}
+      </Pages>
     </>
   );
 }

@@ -4,6 +4,7 @@ import type { DerivedFactsJson, ViewId } from "../../../api/types.gen";
 import { lang, t, textOf, viewTitle } from "../../../i18n";
 import { sayMessage } from "../../../i18n/messages";
 import { openView } from "../../../state/selection";
+import { Pages } from "../../../widgets";
 import { unfoldRank } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { SliceLink } from "./slice_link";
@@ -18,16 +19,20 @@ export function DerivedFacts({ session, facts }: { session: TraceSession; facts:
       {facts.lines.map((line) => (
         <p key={line.code}>{sayMessage(line, lang.value)}</p>
       ))}
-      <dl class="facts">
-        {facts.related.map((one) => (
-          <>
-            <dt>{textOf(one, "role")}</dt>
-            <dd>
-              <SliceLink session={session} id={one.slice.id} name={one.slice.name} />
-            </dd>
-          </>
-        ))}
-      </dl>
+      <Pages items={facts.related}>
+        {(shown) => (
+          <dl class="facts">
+            {shown.map((one) => (
+              <>
+                <dt>{textOf(one, "role")}</dt>
+                <dd>
+                  <SliceLink session={session} id={one.slice.id} name={one.slice.name} />
+                </dd>
+              </>
+            ))}
+          </dl>
+        )}
+      </Pages>
       {late && (
         <button type="button" class="link" onClick={() => void unfoldRank(session, late.span)}>
           {t("trace.derived.late", { rank: facts.late_rank ?? "" })}

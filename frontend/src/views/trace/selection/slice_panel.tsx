@@ -7,7 +7,7 @@ import { copyText } from "../../../base/clipboard";
 import { dateAndTime, integer } from "../../../base/format";
 import { t, textOf } from "../../../i18n";
 import { findTrack, processLabel } from "../../../timeline/rows";
-import { Empty } from "../../../widgets";
+import { Empty, Pages } from "../../../widgets";
 import { argument, duration, exactDuration, tensors } from "../format";
 import { focus } from "../help/keyboard";
 import type { TraceSession } from "../session";
@@ -290,13 +290,17 @@ function Arguments({ detail }: { detail: SliceDetailJson }) {
       <h3 class="trace-sub">{t("trace.slice.args")}</h3>
       {detail.args_error && <p class="muted">{textOf(detail, "args_error")}</p>}
       {pairs.length === 0 && !detail.args_error && <p class="muted">{t("trace.slice.args.none")}</p>}
-      <dl class="facts">
-        {pairs.map(([key, value]) => (
-          <Fact key={key} name={key}>
-            <span class="mono">{argument(value)}</span>
-          </Fact>
-        ))}
-      </dl>
+      <Pages items={pairs}>
+        {(shown) => (
+          <dl class="facts">
+            {shown.map(([key, value]) => (
+              <Fact key={key} name={key}>
+                <span class="mono">{argument(value)}</span>
+              </Fact>
+            ))}
+          </dl>
+        )}
+      </Pages>
     </>
   );
 }
@@ -306,11 +310,15 @@ function Stack({ detail }: { detail: SliceDetailJson }) {
   return (
     <>
       <h3 class="trace-sub">{t("trace.slice.stack")}</h3>
-      <ol class="mono trace-stack">
-        {detail.stack.map((frame, index) => (
-          <li key={index}>{frame}</li>
-        ))}
-      </ol>
+      <Pages items={detail.stack}>
+        {(shown, first) => (
+          <ol class="mono trace-stack" start={first + 1}>
+            {shown.map((frame, index) => (
+              <li key={index}>{frame}</li>
+            ))}
+          </ol>
+        )}
+      </Pages>
     </>
   );
 }

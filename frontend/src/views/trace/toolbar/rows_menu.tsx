@@ -14,13 +14,11 @@ import {
   trackLabel,
   tracksOf,
 } from "../../../timeline/rows";
+import { Pages } from "../../../widgets";
 import { pinOnAllRanks } from "../ranks/rank_rows";
 import type { TraceSession } from "../session";
 import { DisplayFields } from "./display_fields";
 import { kindOf, PROCESS_KINDS, type ProcessKind } from "./process_kinds";
-
-/** Largest number of listed threads; the filter finds the others. */
-const MOST = 200;
 
 export function RowsMenu({ session }: { session: TraceSession }) {
   const state = session.layout.value;
@@ -65,15 +63,17 @@ export function RowsMenu({ session }: { session: TraceSession }) {
         )}
       </div>
       {all.items.length === 0 && <p class="muted">{t("trace.rows.none")}</p>}
-      {all.items
-        .slice(0, MOST)
-        .map((item) =>
-          item.kind === "process" ? (
-            <ProcessRow key={item.key} item={item} session={session} />
-          ) : (
-            <ThreadRow key={item.thread.track} item={item} session={session} />
-          ),
-        )}
+      <Pages items={all.items}>
+        {(shown) =>
+          shown.map((item) =>
+            item.kind === "process" ? (
+              <ProcessRow key={item.key} item={item} session={session} />
+            ) : (
+              <ThreadRow key={item.thread.track} item={item} session={session} />
+            ),
+          )
+        }
+      </Pages>
     </div>
   );
 }
