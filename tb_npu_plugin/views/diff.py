@@ -20,7 +20,7 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     runs_in,
     starts_in,
 )
-from tb_npu_plugin.analysis.kernels.statistics import of_step
+from tb_npu_plugin.analysis.kernels.statistics import by_step
 from tb_npu_plugin.analysis.run.communication import StepPlace, waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
@@ -117,7 +117,19 @@ class _Side:
 
     def rows(self, step: str) -> list[Step]:
         """Rows of one step."""
-        return [row for row in self.steps if row.step == step]
+        return self._rows_by_step[step]
+
+    @cached_property
+    def _rows_by_step(self) -> Mapping[str | None, list[Step]]:
+        found: dict[str | None, list[Step]] = {}
+        for row in self.steps:
+            found.setdefault(row.step, []).append(row)
+        return found
+
+    @cached_property
+    def _kernels_by_step(self) -> Mapping[str | None, Table]:
+        assert self.kernels is not None
+        return by_step(self.kernels)
 
     def kernels_of(self, rows: Sequence[Step]) -> Table:
         """Kernels of steps; all kernels if none belongs to these steps."""
@@ -143,7 +155,8 @@ class _Side:
             return class_times(
                 times, self.kernels.take(self._is_on(row) & runs_in(self.kernels, _window(row))), _window(row)
             )
-        of_one = self.kernels if row.step is None else of_step(self.kernels, row.step)
+        none = self.kernels.take(np.zeros(0, dtype=np.int64))
+        of_one = self.kernels if row.step is None else self._kernels_by_step.get(row.step, none)
         own = of_one.ints("device_id") == row.device_id
         return class_times(times, of_one.take(own) if row.device_id is not None and own.any() else of_one)
 
