@@ -62,6 +62,9 @@ TOTAL = "total"
 #: Transports that include others and are never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
 
+#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains.
+IDLE_TOLERANCE_NS = 1_000
+
 #: communication.json as three tables, without rollup rows ("Total Op Info").
 COMM_OPS_COLUMNS = (
     _STEP,
@@ -73,7 +76,7 @@ COMM_OPS_COLUMNS = (
     Column("transit_ns", DUR, "Transfer", "Data moves, main plane.", "time", (TRANSIT,)),
     Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", (WAIT,)),
     Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time", (SYNC,)),
-    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,)),
+    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,), least=-IDLE_TOLERANCE_NS),
     Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", (WAIT_RATIO,)),
     Column(
         "sync_ratio",

@@ -84,11 +84,16 @@ def main(count: int = 500, seed: int = 1) -> None:
         for one in verdicts(count, seed, Path(folder)):
             found.append(one)
             if one.failure or one.is_untold:
-                print(f"{'FAILED' if one.failure else 'untold'}: {one.mutation.name}: {one.done}\n    {one.failure} {one.changed[:4]}", flush=True)
+                print(
+                    f"{'FAILED' if one.failure else 'untold'}: {one.mutation.name}: {one.done}\n    {one.failure} {one.changed[:4]}",
+                    flush=True,
+                )
     effective = [one for one in found if one.changed or one.notes]
     untold = sum(one.is_untold for one in found)
     failed = sum(bool(one.failure) for one in found)
-    print(f"{len(found)} mutations, {len(effective)} with an effect, {untold} untold, {failed} failed, {time.monotonic() - start:.0f} s")
+    print(
+        f"{len(found)} mutations, {len(effective)} with an effect, {untold} untold, {failed} failed, {time.monotonic() - start:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -19,10 +19,11 @@ from tb_npu_plugin.views.registry import VIEWS
 from tests.http.conftest import InProcess
 from tests.unit.store.results import settle
 
-#: Fields that are not figures: names of readings, texts about losses, sizes of files.
+#: Fields that are not figures: names of readings, texts about losses, sizes of files, numbers of events of any kind, in which
+#: order kinds came, which file gave a table.
 _NO_FIGURES = frozenset(
     ("version", "fingerprint", "problems", "missing", "progress", "files", "others", "more", "source", "texts", "path")
-)
+) | {"events", "flow_kinds", "databases"}
 #: Views that show nothing that others do not; `diff` would compare a span with itself.
 _LEFT_OUT = frozenset(("diff",))
 ENVIRONMENT_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
@@ -85,7 +86,10 @@ def _look(service: Service, view: str, params: dict[str, str], owner: str, out: 
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and value.keys() >= {"columns", "data", "offset"}:  # the order of rows is no figure
+        yield f"{place}.columns", sorted(value["data"])
+        yield f"{place}.rows", sorted(map(str, zip(*(value["data"][key] for key in sorted(value["data"])))))
+    elif isinstance(value, dict):
         for key, one in value.items():
             if key not in _NO_FIGURES:
                 yield from _leaves(one, f"{place}.{key}")

@@ -65,6 +65,10 @@ _CODES: dict[str, _MessageCodes] = {
         _PARSE_AGAIN,
     ),
     "bad_cell": _MessageCodes("expected.valid_value_or_empty", "lost.value", _PARSE_AGAIN),
+    "out_of_bounds": _MessageCodes("expected.in_bounds", "lost.value", _PARSE_AGAIN),
+    "repeated_row": _MessageCodes("expected.distinct_rows", "lost.nothing_repeated", "action.copy_again", "warning"),
+    "not_in_order": _MessageCodes("expected.rows_in_order", "lost.nothing_sorted", "action.original_file", "warning"),
+    "lost_column": _MessageCodes("expected.column", "lost.column", _PARSE_AGAIN, "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes(

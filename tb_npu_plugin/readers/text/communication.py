@@ -21,8 +21,6 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
 
 _MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
-#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains.
-_IDLE_TOLERANCE_NS = 1_000
 _STEP_KEY = re.compile(r"step(\d*)")
 _LINK_KEY = re.compile(r"\s*(\d{1,18})\s*-\s*(\d{1,18})\s*")
 
@@ -204,7 +202,7 @@ class _TablesBuilder:
         sync, idle = duration(names.SYNC), duration(names.IDLE)
         if elapse is not None and transit is not None and wait is not None:
             computed = elapse - transit - wait
-            if idle is not None and abs(idle - computed) > _IDLE_TOLERANCE_NS:
+            if idle is not None and abs(idle - computed) > names.IDLE_TOLERANCE_NS:
                 self._report.add(
                     "inconsistent",
                     f"{entry.where}, {names.IDLE}",
