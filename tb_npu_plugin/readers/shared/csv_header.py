@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tb_npu_plugin.messages import Message
@@ -47,25 +47,12 @@ def find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> 
         expected = ", ".join(missing) if missing else Message("expected.known_column")
         report.add("missing_column", "line 1", expected=expected, found=", ".join(header))
         return None
-    report_lost([column for column in spec.columns if not column.written and column.key not in found], report)
     fields = list(found.values())
     if spec.extra == "metric":
         fields += _metrics(unknown, spec, report)
     elif any(text for _, text in unknown):
         report.add("unknown_headers", "line 1", found=", ".join(text for _, text in unknown if text))
     return sorted(fields, key=lambda field: field.index)
-
-
-def report_lost(columns: Iterable[Column], report: FileReport) -> None:
-    """Report columns that the file lacks although its profiler writes them."""
-    for column in columns:
-        if column.headers:
-            report.add(
-                "lost_column",
-                "line 1",
-                expected=Message("expected.column", column=column.headers[0]),
-                kind=column.headers[0],
-            )
 
 
 def _metrics(unknown: Sequence[tuple[int, str]], spec: ResultFile, report: FileReport) -> list[Field]:

@@ -1,18 +1,17 @@
-"""Reports columns that a file lacks although the files beside it show that its profiler writes them, and missing metrics.
-Columns that all files have are reported with the header (csv_header.py)."""
+"""Reports columns that a file lacks although its profiler writes them (Column.written), and missing metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.readers.shared.csv_header import report_lost
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import SCHEDULE, SELDOM, ResultFile
 from tb_npu_plugin.schema.formats import Format
 from tb_npu_plugin.schema.metric_sets import SETS, columns
 from tb_npu_plugin.schema.metrics import GROUP, metric_column
-from tb_npu_plugin.tables import Table
+from tb_npu_plugin.tables import Column, Table
 
 
 def report_lost_columns(
@@ -25,16 +24,25 @@ def report_lost_columns(
     if has_schedule:
         holds.add(SCHEDULE)
     for name, spec in declared.items():
-        expected = (one for one in spec.columns if one.written and holds.issuperset(one.written.split()))
+        if not all(tables[name].has(one.key) for one in spec.columns if one.required):
+            continue  # its reader made the table of other columns
+        expected = (one for one in spec.columns if one.headers and holds.issuperset(one.written.split()))
         lost = [one for one in expected if not tables[name].has(one.key)]
         metrics = _lost_metrics(tables[name]) if spec.extra == "metric" else []
         report_lost([*lost, *(metric_column(header)[0] for header in metrics)], FileReport(log, files[name]))
 
 
 def _csv_file(format: Format, file: str, table: str) -> ResultFile | None:
-    """Return the declaration of the CSV file of a table, if its columns are those of the header."""
+    """Return the declaration of the CSV file that a table was read from."""
     spec = format.file(file.rpartition("/")[2])
     return spec if spec is not None and spec.id == table and spec.name.endswith(".csv") else None
+
+
+def report_lost(columns: Iterable[Column], report: FileReport) -> None:
+    """Report columns that a file lacks although its profiler writes them."""
+    for column in columns:
+        header = column.headers[0]
+        report.add("lost_column", "line 1", expected=Message("expected.column", column=header), kind=header)
 
 
 def _words(spec: ResultFile, table: Table) -> Iterator[str]:
