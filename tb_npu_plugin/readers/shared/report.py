@@ -69,6 +69,7 @@ _CODES: dict[str, _MessageCodes] = {
     "repeated_row": _MessageCodes("expected.distinct_rows", "lost.nothing_repeated", "action.copy_again", "warning"),
     "not_in_order": _MessageCodes("expected.rows_in_order", "lost.nothing_sorted", "action.original_file", "warning"),
     "lost_column": _MessageCodes("expected.column", "lost.column", _PARSE_AGAIN, "warning"),
+    "lost_table": _MessageCodes("expected.table_of_group", "lost.table", _PARSE_AGAIN, "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes(
