@@ -70,6 +70,11 @@ _CODES: dict[str, _MessageCodes] = {
     "not_in_order": _MessageCodes("expected.rows_in_order", "lost.nothing_sorted", "action.original_file", "warning"),
     "lost_column": _MessageCodes("expected.column", "lost.column", _PARSE_AGAIN, "warning"),
     "lost_table": _MessageCodes("expected.table_of_group", "lost.table", _PARSE_AGAIN, "warning"),
+    "repeated_event": _MessageCodes(
+        "expected.distinct_slices", "lost.nothing_repeated_event", "action.export_trace", "warning"
+    ),
+    "no_thread_id": _MessageCodes("expected.thread_id", "lost.thread", "action.export_trace", "warning"),
+    "lost_key": _MessageCodes("expected.key", "lost.value", _PARSE_AGAIN, "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes(

@@ -26,6 +26,11 @@ def check_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: Probl
     return {name: _checked(name, table, FileReport(log, files.get(name, ""))) for name, table in tables.items()}
 
 
+def within_bounds(tables: Mapping[str, Table], file: str, log: ProblemLog) -> dict[str, Table]:
+    """Return tables computed from the events of a file without impossible figures."""
+    return {name: _within_bounds(table, FileReport(log, file)) for name, table in tables.items()}
+
+
 def _checked(name: str, table: Table, report: FileReport) -> Table:
     table = _within_bounds(with_known_preparing(table) if name == "step_trace" else table, report)
     return _in_order(name, _without_repeats(name, table, report), report)

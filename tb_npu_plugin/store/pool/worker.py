@@ -34,7 +34,7 @@ from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.lost_columns import report_lost_columns
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.row_checks import check_rows
+from tb_npu_plugin.readers.shared.row_checks import check_rows, within_bounds
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
 from tb_npu_plugin.scan import check_settings
@@ -283,7 +283,8 @@ def _trace(request: Request, log: ProblemLog, progress: Progress) -> dict[str, A
         trace = request.folder / relative
         try:
             size = sum(one.size for one in request.files)
-            tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size))
+            derived = build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size)
+            tables.update(within_bounds(derived, trace.name, found))
         except NoEvents:
             is_empty = True
             if not any(problem.severity == "error" for problem in found.list()):
