@@ -53,6 +53,10 @@ LARGE_PACKETS = "Large Packet Ratio"
 LARGE_PACKET_MB = {"HCCS": 32, "PCIE": 32, "SIO": 32, "RDMA": 0.5}
 TRANSPORT = "Transport Type"
 OP_NAME = "Op Name"
+#: Keys that are written together: of an operator's times, of a transport and of a link.
+TIME_KEYS = (START, ELAPSE, TRANSIT, WAIT, SYNC, IDLE, WAIT_RATIO, SYNC_RATIO)
+BANDWIDTH_KEYS = (SIZE, TRANSIT, BANDWIDTH_GBS, LARGE_PACKETS, COMM_SIZE_DISTRIBUTION)
+LINK_KEYS = (TRANSPORT, SIZE, TRANSIT, BANDWIDTH_GBS)
 #: Transport of copies within a device.
 LOCAL = "LOCAL"
 #: The second is MindSpore's spelling.

@@ -75,6 +75,8 @@ _CODES: dict[str, _MessageCodes] = {
     ),
     "no_thread_id": _MessageCodes("expected.thread_id", "lost.thread", "action.export_trace", "warning"),
     "lost_key": _MessageCodes("expected.key", "lost.value", _PARSE_AGAIN, "warning"),
+    "no_events_in_piece": _MessageCodes("expected.events_of_piece", "lost.piece_events", "action.export_result"),
+    "piece_cut": _MessageCodes("expected.end_of_list", "lost.piece_end", "action.export_result"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes(

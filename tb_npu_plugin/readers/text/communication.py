@@ -12,7 +12,7 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object, read_text
-from tb_npu_plugin.readers.shared.json_shapes import members, object_members
+from tb_npu_plugin.readers.shared.json_shapes import members, object_members, report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.text.communication_totals import Totals
@@ -174,6 +174,7 @@ class _TablesBuilder:
 
     def add(self, entry: Entry) -> None:
         """Add one operator."""
+        report_lost_keys(self._report, entry.value, (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO), entry.where)
         times, links = (entry.value.get(key) for key in (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO))
         if isinstance(times, dict):
             self._add_op(entry, times, _has_moved(links))
@@ -190,6 +191,8 @@ class _TablesBuilder:
         self._report.add("unexpected_shape", where, expected=Message("expected.object"), found=str(found))
 
     def _add_op(self, entry: Entry, times: dict[str, Any], has_moved: bool) -> None:
+        report_lost_keys(self._report, times, names.TIME_KEYS, entry.where)
+
         def duration(key: str) -> int | None:
             value = times.get(key)
             return None if value is None else self._figures.integer(value, _MS, f"{entry.where}, {key}")
@@ -231,6 +234,7 @@ class _TablesBuilder:
 
     def _add_bandwidth(self, entry: Entry, transport: str, info: dict[str, Any]) -> None:
         where = f"{entry.where}, {transport}"
+        report_lost_keys(self._report, info, names.BANDWIDTH_KEYS, where)
         size = self._figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}")
         time = self._figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}")
         self._totals.add_transport(entry.step, entry.kind, transport, (size, time))
@@ -271,6 +275,7 @@ def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileRep
         if ends is None or not isinstance(info, dict):
             report.add("unexpected_shape", where, expected='"from-to": {...}', found=f"{link}: {info}")
             continue
+        report_lost_keys(report, info, names.LINK_KEYS, where)
         rows.add(
             entry.step,
             entry.kind,
