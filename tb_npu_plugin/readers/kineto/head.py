@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import gzip
 import os
@@ -37,7 +38,7 @@ _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30}
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
     """Return the settings from the span's only file."""
-    head = _head(folder / files[0]) if files else {}
+    head = _head(folder / files[0], log) if files else {}
     distributed = _object(head.get(kineto.DISTRIBUTED))
     groups = {
         str(group[kineto.GROUP_NAME]): {
@@ -64,12 +65,25 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     )
 
 
-def _head(path: Path) -> Mapping[str, Any]:
+def _head(path: Path, log: ProblemLog | None = None) -> Mapping[str, Any]:
+    """Return the settings; {} without, which `log` gets if there are some."""
     try:
         status = path.stat()
-    except OSError:
+        head = kineto_head(str(path), status.st_size, status.st_mtime_ns)
+        if head is None and log is not None and _begins_with_settings(path):
+            FileReport(log, path.name).add("bad_head")
+    except READ_ERRORS:
         return {}  # the scan of the events reports it
-    return kineto_head(str(path), status.st_size, status.st_mtime_ns) or {}
+    return head or {}
+
+
+def _begins_with_settings(path: Path) -> bool:
+    """Whether the file is an object whose first member is not the list of events."""
+    with path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(path) if is_packed else path.open("rb") as stream:
+        begin = stream.read(_TAIL).lstrip(codecs.BOM_UTF8 + b" \t\r\n")
+    return begin.startswith(b"{") and not begin[1:].lstrip().startswith(b'"' + kineto.EVENTS.encode())
 
 
 def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[str, str]:

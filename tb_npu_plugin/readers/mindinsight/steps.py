@@ -51,6 +51,7 @@ def read_step_trace(reading: Reading) -> Tables:
             return {}
         found = _reduces(rows.header)
         rows.report_unknown_headers(_known_headers(found))
+        rows.report_lost_headers([column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers])
         count = 0
         for line, cells in rows.lines:
             if _add_step(rows, cells, line, positions, steps):
@@ -149,8 +150,11 @@ def _add_reduces(
     for reduce in found:
         start = rows.integer(cells, reduce.start, names.COUNT_NS, line)
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
-        if start and end and end >= start:  # 0: did not run in this step
+        if start and end and 0 < start <= end:
             out.add(step, reduce.name, reduce.stream, start, end - start)
+        elif start or end:  # both are 0 or empty where it did not run in this step
+            found = f"{start} to {end} ns"
+            rows.report.add("bad_cell", f"line {line}, {reduce.header}", found=found, kind=reduce.header)
 
 
 def read_points(reading: Reading) -> Tables:

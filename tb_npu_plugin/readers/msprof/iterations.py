@@ -48,6 +48,10 @@ def read_iterations(reading: Reading) -> Tables:
         if missing:
             report.add("missing_column", "line 1", expected=", ".join(missing), found=", ".join(rows.header))
             return {}
+        headers = [column.headers[0] for column in names.ITERATIONS.columns if column.headers]
+        lost = [one for one in headers if normalise_header(one) not in positions]
+        for header in lost if 2 * len(lost) <= len(headers) else ():
+            report.add("lost_column", "line 1", expected=Message("expected.column", column=header), kind=header)
         found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, positions)) is not None]
     if not found:
         report.add("no_rows")
