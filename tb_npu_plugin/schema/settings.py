@@ -19,10 +19,10 @@ AIC_METRICS = {
     "ACL_AICORE_NONE": "AiCoreNone",
 }
 
-#: Object of profiler_info*.json -> keys that profilers always write into it together; "": the file itself. The schedule's
-#: may begin with "_".
+#: Keys of profiler_info*.json that a profiler writes together: torch_npu, MindSpore.
+ROOT_KEYS = (("config", "start_info", "end_info"), ("profiler_parameters", "ms_profiler_info"))
+#: Object of profiler_info*.json -> keys that profilers always write into it together. The schedule's may begin with "_".
 WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
-    "": ("config", "start_info", "end_info"),
     "config": ("common_config", "experimental_config"),
     "common_config": (
         "activities",

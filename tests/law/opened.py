@@ -94,7 +94,7 @@ def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
             if key not in _NO_FIGURES:
                 yield from _leaves(one, f"{place}.{key}")
     elif isinstance(value, list) and value and isinstance(value[0], (dict, list)):
-        for number, one in enumerate(value):
+        for number, one in enumerate(sorted(value, key=json.dumps)):  # nor is that of curves, ranks and findings
             yield from _leaves(one, f"{place}[{number}]")
     else:
         yield place, value

@@ -176,7 +176,10 @@ def read_points(reading: Reading) -> Tables:
         if not isinstance(item, dict):
             report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
             continue
-        rows.add(step, _first_operator(item, names.FP_KEYS, report), _first_operator(item, names.BP_KEYS, report))
+        first, last = (_first_operator(item, keys, report) for keys in (names.FP_KEYS, names.BP_KEYS))
+        if (first is None) != (last is None):
+            report.add("lost_key", ", ".join(filter(None, (step, (names.FP_KEYS, names.BP_KEYS)[last is None][0]))))
+        rows.add(step, first, last)
     return {"step_points": rows.table()}
 
 

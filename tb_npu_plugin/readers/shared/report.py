@@ -113,6 +113,7 @@ _CODES: dict[str, _MessageCodes] = {
         "action.copy_settings",
         "info",
     ),
+    "no_metadata": _MessageCodes("expected.groups", "lost.groups", "action.copy_settings", "info"),
     "several_settings": _MessageCodes(
         "expected.one_profiler_info", "lost.other_settings", "action.one_capture", "warning"
     ),

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.identity import MAX_RANK, Identity
 from tb_npu_plugin.discovery.layout import INFO_NAME
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
-from tb_npu_plugin.schema.settings import SCHEDULE, VERSION_KEYS, WRITTEN_KEYS
+from tb_npu_plugin.schema.settings import ROOT_KEYS, SCHEDULE, VERSION_KEYS, WRITTEN_KEYS
 
 #: What a simulation may leave out, as problems show it.
 _LEFT_OUT = {
@@ -52,7 +53,7 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
     info = read_settings_file(folder / name, log)
     report = FileReport(log, name)
     versions = (keys for profiler, keys in VERSION_KEYS.items() if profiler in info)
-    for keys in (WRITTEN_KEYS[""], *versions):
+    for keys in (*ROOT_KEYS, *versions):
         if any(key in info for key in keys):
             report_lost_keys(report, info, keys, "")
     return name, info
@@ -125,6 +126,13 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
         "simulated": bool(simulated),
         "metadata": {key: value for key, value in content.items() if key not in taken},
     }
+
+
+def report_no_groups(tables: Collection[str], capture: Capture, log: ProblemLog) -> None:
+    """Report, as information, that a capture with communication has no metadata, which name the communicators."""
+    known = (capture.groups, capture.distributed_args, capture.environment, capture.metadata)
+    if "comm_ops" in tables and capture.switches and not any(known):
+        FileReport(log, names.PROFILER_METADATA.name).add("no_metadata")
 
 
 def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def read_communication(reading: Reading) -> dict[str, Table]:
     if text is None:
         return {}
     totals = Totals(report)
-    builder = _TablesBuilder(report, totals)
+    builder = _TablesBuilder(report, totals, is_summed=True)
     entries, is_whole = _entries(text, report, lambda value: names.COMM_TIME_INFO in value)
     for entry in entries:
         if entry.name == names.COMM_TOTAL:
@@ -156,7 +156,8 @@ def _is_positive(value: Any) -> bool:
 class _TablesBuilder:
     """Builds the three tables of communication.json."""
 
-    def __init__(self, report: FileReport, totals: Totals) -> None:
+    def __init__(self, report: FileReport, totals: Totals, is_summed: bool = False) -> None:
+        self._is_summed = is_summed  # the packets of a transport take its time; not in files summed over ranks
         self.ops = RowBuilder(names.COMM_OPS_COLUMNS)
         self.bandwidth = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
         self.packets = RowBuilder(names.COMM_PACKETS_COLUMNS)
@@ -250,11 +251,19 @@ class _TablesBuilder:
             self._figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
             self._figures.real(info.get(names.LARGE_PACKETS), f"{where}, {names.LARGE_PACKETS}"),
         )
+        self._add_packets(entry, transport, info, where, None if transport in names.ROLLUP_TRANSPORTS else time)
+
+    def _add_packets(
+        self, entry: Entry, transport: str, info: dict[str, Any], where: str, total_ns: int | None
+    ) -> None:
+        """Add the packets of a transport. total_ns: time of all; reported if it is another, as packets are missing then."""
+        times: list[int | None] = []
         for packet, pair in members(self._report, info.get(names.COMM_SIZE_DISTRIBUTION, {}), where):
             place = f"{where}, {names.COMM_SIZE_DISTRIBUTION}"
             if not isinstance(pair, list) or len(pair) != 2:
                 self._report.add("unexpected_shape", place, expected="[count, time]", found=str(pair))
                 continue
+            times.append(self._figures.integer(pair[1], _MS, place))
             self.packets.add(
                 entry.step,
                 entry.kind,
@@ -263,8 +272,14 @@ class _TablesBuilder:
                 transport,
                 self._figures.integer(packet, _MB, place),
                 self._figures.integer(pair[0], 1, place),
-                self._figures.integer(pair[1], _MS, place),
+                times[-1],
             )
+        known = [time for time in times if time is not None]
+        if not self._is_summed or total_ns is None or len(known) < len(times):
+            return
+        if abs(sum(known) - total_ns) > names.IDLE_TOLERANCE_NS:
+            place, found = f"{where}, {names.COMM_SIZE_DISTRIBUTION}", Message("found.ns", ns=sum(known))
+            self._report.add("inconsistent", place, expected=Message("found.ns", ns=total_ns), found=found, kind=place)
 
 
 def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileReport) -> None:
