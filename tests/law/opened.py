@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,13 +75,12 @@ def _open(service: Service) -> Opened:
 
 
 def _look(service: Service, view: str, params: dict[str, str], owner: str, out: Opened) -> None:
-    answer, result = service.wait(view, params, lambda jobs: time.sleep(0.001))
+    answer, _ = service.wait(view, params, lambda jobs: time.sleep(0.001))
     for problem in answer["problems"]:
         out.codes.add(problem["code"])
         out.notes.add(f"{problem['code']} {problem['file']} {problem['where']} {problem['found']} {problem['count']}")
     out.notes |= {f"missing {item['file']} {item['text']}" for item in answer["missing"]}
-    tables = {name: one for name, one in answer["tables"].items()}
-    plain = json.loads(json.dumps({"data": answer["data"], "tables": tables}, default=str))
+    plain = json.loads(json.dumps({"data": answer["data"], "tables": answer["tables"]}, default=str))
     out.figures.update(_leaves(plain, f"{owner} {view}"))
 
 

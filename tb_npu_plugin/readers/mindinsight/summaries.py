@@ -34,7 +34,11 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
         expected = ", ".join(spellings[0] for spellings in keys.values())
         report.add("unexpected_shape", expected=expected, found=", ".join(value))
         return {}
-    written = [next((key for key in spellings if key in value), spellings[0]) for spellings in keys.values()]
+    written = [
+        next((key for key in spellings if key in value), spellings[0])
+        for column, spellings in keys.items()
+        if not column.written
+    ]
     report_lost_keys(report, value, written, "")
     figures = Figures(report)
     row: list[float | None] = []

@@ -47,10 +47,15 @@ def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple
             report.add("unexpected_shape", f"{where}, {key}", expected=Message("expected.object"), found=str(item))
 
 
+def lost_of_most(written: Collection[str], found: Collection[str]) -> list[str]:
+    """Return the names of `written` that are not in `found`, if these are few: one, or a quarter."""
+    lost = [name for name in written if name not in found]
+    return lost if len(lost) < len(written) and len(lost) <= max(1, len(written) // 4) else []
+
+
 def report_lost_keys(report: FileReport, owner: Mapping[str, Any], keys: Collection[str], where: str) -> None:
     """Report keys that an object lacks although it has most of those that the profiler writes together."""
-    lost = [key for key in keys if key not in owner]
-    for key in lost if 2 * len(lost) <= len(keys) else ():
+    for key in lost_of_most(keys, owner):
         report.add("lost_key", ", ".join(filter(None, (where, key))), kind=key)
 
 

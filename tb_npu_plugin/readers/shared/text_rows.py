@@ -12,6 +12,7 @@ from tb_npu_plugin.readers.shared.csv_rows import RowReader
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.figures import Figures
 from tb_npu_plugin.readers.shared.json_file import load_object
+from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
@@ -56,8 +57,7 @@ class CsvRows:
 
     def report_lost_headers(self, written: Collection[str]) -> None:
         """Report headers that the profiler writes and the file lacks, if it has most of them."""
-        lost = [name for name in written if name not in self.header]
-        for name in lost if 2 * len(lost) <= len(written) else ():
+        for name in lost_of_most(written, self.header):
             self.report.add("lost_column", "line 1", expected=Message("expected.column", column=name), kind=name)
 
     def positions(self, *names: str) -> list[int | None]:

@@ -152,7 +152,7 @@ def test_missing_columns(database: Path) -> None:
     tables, problems = read(database)
     assert tables.keys() == whole.keys() - {"op_memory"}
     lost = ("lost_column", "MEMORY_RECORD", "the column MEMORY_RECORD.totalActive, which the profiler writes")
-    assert [(p.code, p.where, p.expected) for p in problems] == [lost, ("missing_table_column", "OP_MEMORY", "size")]
+    assert [(p.code, p.where, p.expected) for p in problems] == [("missing_table_column", "OP_MEMORY", "size"), lost]
     record = tables["memory_record"]
     assert not record.has("active_bytes") or (record.ints("active_bytes") == NULL_INT).all()
 
