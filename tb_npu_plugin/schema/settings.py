@@ -57,6 +57,8 @@ WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
         "profiler_level",
         "record_shapes",
         SCHEDULE,
+        "start_profile",
+        "sync_enable",
         "with_stack",
     ),
 }
