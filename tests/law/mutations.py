@@ -32,10 +32,31 @@ BASES = (
 #: Figures that no recording has.
 IMPOSSIBLE = (-1e30, 1e25, -5_000_000.0, -0.001)
 _IDS = frozenset(
-    ("pid", "tid", "id", "external id", "record function id", "ev idx", "python id", "python parent id", "addr")
+    (
+        "pid",
+        "tid",
+        "id",
+        "external id",
+        "record function id",
+        "ev idx",
+        "python id",
+        "python parent id",
+        "addr",
+        "sort_index",
+    )
 )
 #: Files that not all releases write, so that nothing misses them.
-_OF_SOME_RELEASES = ("task_time", "communication_statistic", "fusion_op", "nic.", "roce.", "pcie.", "hccs.")
+_OF_SOME_RELEASES = (
+    "task_time",
+    "communication_statistic",
+    "fusion_op",
+    "nic.",
+    "roce.",
+    "pcie.",
+    "hccs.",
+    "minddata_aicpu",
+    "device_queue",
+)
 #: Changes a file; returns what was done, or None where the file has nothing of the kind.
 Change = Callable[[Path, Random], Optional[str]]
 

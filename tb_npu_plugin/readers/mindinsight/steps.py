@@ -152,7 +152,7 @@ def _add_reduces(
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
         if start and end and 0 < start <= end:
             out.add(step, reduce.name, reduce.stream, start, end - start)
-        elif start or end:  # both are 0 or empty where it did not run in this step
+        elif (start or end) and None not in (reduce.start, reduce.end):  # both are 0 or empty where it did not run in this step
             found = f"{start} to {end} ns"
             rows.report.add("bad_cell", f"line {line}, {reduce.header}", found=found, kind=reduce.header)
 
@@ -177,8 +177,9 @@ def read_points(reading: Reading) -> Tables:
             report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
             continue
         first, last = (_first_operator(item, keys, report) for keys in (names.FP_KEYS, names.BP_KEYS))
-        if (first is None) != (last is None):
-            report.add("lost_key", ", ".join(filter(None, (step, (names.FP_KEYS, names.BP_KEYS)[last is None][0]))))
+        lost = [keys[0] for keys in (names.FP_KEYS, names.BP_KEYS) if not any(key in item for key in keys)]
+        for key in lost if len(lost) == 1 else ():
+            report.add("lost_key", ", ".join(filter(None, (step, key))))
         rows.add(step, first, last)
     return {"step_points": rows.table()}
 
@@ -208,7 +209,12 @@ def read_cluster(reading: Reading) -> Tables:
             found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in positions]))
         last = rows.source.last
     out = RowBuilder(names.PARALLEL_COLUMNS)
+    seen: set[tuple[int | None, ...]] = set()
     for line, values in found:
+        if len(found) > _FIRST_STEP and tuple(values) in seen:  # the average of one step equals it
+            report.add("repeated_row", f"line {line}")
+            continue
+        seen.add(tuple(values))
         # Steps are numbered by line, so that a broken row does not shift the others.
         is_average = line == last > _FIRST_STEP
         out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)

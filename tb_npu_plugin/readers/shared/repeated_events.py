@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,13 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
     if not len(equal):
         return events
     rows = rows[np.isin(mixed, equal)]
-    columns = [column[rows] for column in (events.ts, events.dur, events.name, events.pid, events.tid)]
+    columns: list[NDArray[Any]] = [
+        events.ts[rows],
+        events.dur[rows],
+        events.name[rows],
+        events.pid[rows],
+        events.tid[rows],
+    ]
     order = np.lexsort((rows, *columns))
     is_same = np.logical_and.reduce([column[order][1:] == column[order][:-1] for column in columns])
     repeated = np.sort(rows[order][1:][is_same])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ def _within_bounds(table: Table, report: FileReport) -> Table:
     return table.take(~dropped) if dropped.any() else table
 
 
-def _outside(values: NDArray[np.generic], bounds: tuple[float, float]) -> Mask | None:
+def _outside(values: NDArray[Any], bounds: tuple[float, float]) -> Mask | None:
     """Return the mask of the known values outside the bounds; None if there are none."""
     wrong = np.asarray((values < bounds[0]) | (values > bounds[1]))
     if values.dtype.kind == "i":
@@ -113,7 +114,7 @@ def _repeated(table: Table, keys: list[str]) -> IntArray:
             return rows
     order = np.lexsort((rows, groups))
     is_later = np.concatenate([[False], groups[order][1:] == groups[order][:-1]])
-    return np.sort(rows[order][is_later])
+    return np.asarray(np.sort(rows[order][is_later]), dtype=np.int64)
 
 
 def _in_order(name: str, table: Table, report: FileReport) -> Table:
