@@ -153,8 +153,9 @@ def _add_reduces(
         if start and end and 0 < start <= end:
             out.add(step, reduce.name, reduce.stream, start, end - start)
         elif (start or end) and None not in (reduce.start, reduce.end):  # both are 0 or empty where it did not run in this step
-            found = f"{start} to {end} ns"
-            rows.report.add("bad_cell", f"line {line}, {reduce.header}", found=found, kind=reduce.header)
+            rows.report.add(
+                "bad_cell", f"line {line}, {reduce.header}", found=f"{start} to {end} ns", kind=reduce.header
+            )
 
 
 def read_points(reading: Reading) -> Tables:

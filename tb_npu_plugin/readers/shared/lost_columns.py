@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.core import SCHEDULE, SELDOM, ResultFile
 from tb_npu_plugin.schema.formats import Format
@@ -26,8 +27,8 @@ def report_lost_columns(
     for name, spec in declared.items():
         if not all(tables[name].has(one.key) for one in spec.columns if one.required):
             continue  # its reader made the table of other columns
-        expected = (one for one in spec.columns if one.headers and holds.issuperset(one.written.split()))
-        lost = [one for one in expected if not tables[name].has(one.key)]
+        expected = {one.key: one for one in spec.columns if one.headers and holds.issuperset(one.written.split())}
+        lost = [expected[key] for key in lost_of_most(expected, tables[name].data)]
         metrics = _lost_metrics(tables[name]) if spec.extra == "metric" else []
         report_lost([*lost, *(metric_column(header)[0] for header in metrics)], FileReport(log, files[name]))
 

@@ -37,7 +37,9 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
         events.tid[rows],
     ]
     order = np.lexsort((rows, *columns))
-    is_same = np.logical_and.reduce([column[order][1:] == column[order][:-1] for column in columns])
+    is_same = np.ones(max(len(rows) - 1, 0), dtype=np.bool_)
+    for column in columns:
+        is_same &= column[order][1:] == column[order][:-1]
     repeated = np.sort(rows[order][1:][is_same])
     if not len(repeated):
         return events

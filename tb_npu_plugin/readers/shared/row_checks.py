@@ -98,7 +98,7 @@ def _without_repeats(name: str, table: Table, report: FileReport) -> Table:
 def _repeated(table: Table, keys: list[str]) -> IntArray:
     """Return the rows that equal an earlier one in all `keys`. Columns divide the rows into groups of equal ones, those first
     that leave few; rows that are alone in their group are left out of the next column."""
-    rows = np.arange(len(table))
+    rows: IntArray = np.arange(len(table), dtype=np.int64)
     groups = np.zeros(len(table), dtype=np.int64)
     for key in sorted(keys, key=lambda key: not key.endswith("_ns")):
         data = table.data[key]
@@ -114,7 +114,8 @@ def _repeated(table: Table, keys: list[str]) -> IntArray:
             return rows
     order = np.lexsort((rows, groups))
     is_later = np.concatenate([[False], groups[order][1:] == groups[order][:-1]])
-    return np.asarray(np.sort(rows[order][is_later]), dtype=np.int64)
+    repeated: IntArray = np.sort(rows[order][is_later])
+    return repeated
 
 
 def _in_order(name: str, table: Table, report: FileReport) -> Table:
