@@ -54,6 +54,7 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
 def _mixed(events: TraceEvents, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return a number of each slice: equal slices have equal ones, and others seldom do."""
     mixed = events.ts[rows].view(np.uint64)
-    for factor, column in zip(_FACTORS, (events.dur, events.name, events.pid, events.tid)):
+    columns: list[NDArray[Any]] = [events.dur, events.name, events.pid, events.tid]
+    for factor, column in zip(_FACTORS, columns):
         mixed = (mixed ^ (mixed >> np.uint64(29))) * factor + column[rows].astype(np.int64).view(np.uint64)
     return np.asarray(mixed)
