@@ -344,7 +344,7 @@ def test_a_table_of_another_clock_stays(tmp_path: Path) -> None:
     header = "Name,Size(KB),Allocation Time(us)\r\n"
     rows = [f"aten::add,1,17216358167{number}.0\t\r\n" for number in range(2)]
     more = [row.replace("aclnn", f"{number}") for row in ROWS for number in range(2)]
-    more.sort(key=lambda row: row.split(",")[4])
+    more.sort(key=lambda row: float(row.split(",")[4]))
     meta, tables, problems = results_of(
         request(tmp_path, files={**kernels(*more), "operator_memory.csv": header + "".join(rows)})
     )
