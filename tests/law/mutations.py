@@ -408,7 +408,10 @@ def _exceed_table_cell(path: Path, random: Random) -> str | None:
         if not rows:
             return None
         row, value = random.choice(rows), random.choice((*IMPOSSIBLE, -5_000_000, 10**18))
-        connection.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (value, row))
+        try:
+            connection.execute(f'UPDATE "{table}" SET "{column}" = ? WHERE rowid = ?', (value, row))
+        except sqlite3.IntegrityError:  # the database itself forbids it
+            return None
         return f"{table}.{column} of row {row}: {value}"
 
     return _in_database(path, random, change)
