@@ -152,7 +152,10 @@ def _add_reduces(
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
         if start and end and 0 < start <= end:
             out.add(step, reduce.name, reduce.stream, start, end - start)
-        elif (start or end) and None not in (reduce.start, reduce.end):  # both are 0 or empty where it did not run in this step
+        elif (start or end) and None not in (
+            reduce.start,
+            reduce.end,
+        ):  # both are 0 or empty where it did not run in this step
             rows.report.add(
                 "bad_cell", f"line {line}, {reduce.header}", found=f"{start} to {end} ns", kind=reduce.header
             )
