@@ -175,7 +175,8 @@ class _TablesBuilder:
 
     def add(self, entry: Entry) -> None:
         """Add one operator."""
-        report_lost_keys(self._report, entry.value, (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO), entry.where)
+        if names.COMM_TIME_INFO in entry.value and names.COMM_BANDWIDTH_INFO not in entry.value:
+            self._report.add("lost_key", f"{entry.where}, {names.COMM_BANDWIDTH_INFO}", kind=names.COMM_BANDWIDTH_INFO)
         times, links = (entry.value.get(key) for key in (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO))
         if isinstance(times, dict):
             self._add_op(entry, times, _has_moved(links))
