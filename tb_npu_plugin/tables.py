@@ -11,7 +11,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,19 @@ class Kind(str, enum.Enum):
         return self in (Kind.INT, Kind.TIME, Kind.DURATION, Kind.BYTES, Kind.TRAFFIC)
 
 
+#: Whole figures are below this: JavaScript rounds larger ones, and as ns it is more than a hundred days.
+MAX_WHOLE = 2**53
+#: Least and largest possible figure of each kind. Ratios of some counters exceed 1 a little, percents 100. Times are
+#: compared with the recording instead.
+_BOUNDS: dict[Kind, tuple[float, float]] = {
+    **dict.fromkeys((Kind.INT, Kind.DURATION, Kind.BYTES, Kind.TRAFFIC), (0.0, float(MAX_WHOLE))),
+    Kind.FLOAT: (0.0, 1e18),
+    Kind.RATIO: (0.0, 2.0),
+    Kind.PERCENT: (0.0, 200.0),
+    Kind.BANDWIDTH: (0.0, 1e6),
+}
+
+
 @dataclass(frozen=True)
 class Column:
     """Declares one column.
@@ -54,6 +67,9 @@ class Column:
     group     "identity", "time", "shape", "metric" or "": for column choosers
     headers   spellings in result files, newest first; a unit in brackets is read from the header itself
     required  a row without a valid value is skipped; a file without the column cannot be read
+    least     least possible figure, where it is not that of the kind
+    most      largest possible figure, where it is not that of the kind
+    written   which files have it: "" all; otherwise words, such as a release: files that have other columns of each word
     """
 
     key: str
@@ -63,6 +79,17 @@ class Column:
     group: str = ""
     headers: tuple[str, ...] = ()
     required: bool = False
+    least: Optional[float] = None
+    most: Optional[float] = None
+    written: str = ""
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Least and largest possible figure; None for texts and times."""
+        if self.kind not in _BOUNDS:
+            return None
+        least, most = _BOUNDS[self.kind]
+        return least if self.least is None else self.least, most if self.most is None else self.most
 
 
 class StringDictionary(Sequence[str], ABC):

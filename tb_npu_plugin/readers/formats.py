@@ -22,6 +22,7 @@ from tb_npu_plugin.readers.mindspore import cpu as mindspore_cpu
 from tb_npu_plugin.readers.mindspore import reader as mindspore
 from tb_npu_plugin.readers.msprof import reader as msprof
 from tb_npu_plugin.readers.shared.reading import Progress, Reading, Tables
+from tb_npu_plugin.readers.shared.settings import report_no_groups
 from tb_npu_plugin.readers.text import capture, minddata
 from tb_npu_plugin.readers.text import reader as text
 from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
@@ -76,6 +77,7 @@ def _tables(reading: Reading) -> Tables:
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Drop the memory record if memory profiling was off. Databases record the process memory for the timeline's
     counters even then; text exports have no such record."""
+    report_no_groups(tables, capture, log)
     tables = with_known_times(with_kernel_columns(tables))
     record = tables.get("memory_record")
     if record is None or capture.switches.get(PROFILE_MEMORY) is not False:

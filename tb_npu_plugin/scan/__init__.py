@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Optional, TypeVar
@@ -70,9 +71,30 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
         OSError: `spool` or `blob` cannot be written.
     """
     with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
-        return _load_scanner()(
-            Source(path, log, progress), into.blob, columns, PreviewSchedule(into.peek, into.peek_at)
-        )
+        source = Source(path, log, progress)
+        events = _load_scanner()(source, into.blob, columns, PreviewSchedule(into.peek, into.peek_at))
+    _report_rest(source, events.bytes_read)
+    return events
+
+
+def _report_rest(source: Source, end: int) -> None:
+    """Report what follows a list of events that is not a member of an object. end: offset behind the list. Packed files are
+    not read again for this."""
+    if source.compressed:
+        return
+    with suppress(OSError), source.path.open("rb") as file:
+        if file.read(_HEAD).lstrip(codecs.BOM_UTF8 + b" \t\r\n")[:1] != b"[":
+            return
+        file.seek(end)
+        rest = file.read(_HEAD).strip(b"] \t\r\n\0")
+        if rest:
+            expected, lost = Message("expected.end_of_events"), Message("lost.json_rest")
+            action, found = Message("action.export_trace"), rest.decode("utf-8", "replace")
+            source.problem("bad_json", f"byte {end}", expected, found, lost, action)
+
+
+#: Bytes of a file that show how it begins, or goes on.
+_HEAD = 1 << 12
 
 
 _Scanner = Callable[[Source, Optional[IO[bytes]], Columns, PreviewSchedule], TraceEvents]

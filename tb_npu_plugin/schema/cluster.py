@@ -8,7 +8,7 @@ import re
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_db_reading as db
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
 from tb_npu_plugin.schema.scan_keys import DB_STEPS, DB_TIME, INDEX_HEADER, TYPE_HEADER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION, COMMUNICATION_MATRIX
@@ -39,7 +39,13 @@ STEPS = dataclasses.replace(
         ROW_TYPE,
         *(
             Column(
-                f"{name.lower()}_index", Kind.INT, f"{name} Index", f"Place in {name}.", "identity", (f"{name} Index",)
+                f"{name.lower()}_index",
+                Kind.INT,
+                f"{name} Index",
+                f"Place in {name}.",
+                "identity",
+                (f"{name} Index",),
+                written=SELDOM,
             )
             for name in PARALLEL
         ),

@@ -22,8 +22,22 @@ LOG_SUFFIXES = ("-wal", "-journal")
 #: Reading stages of a span: the data of its tables, and its timeline.
 Stage = Literal["tables", "trace"]
 
+# Values of Column.written. Evidence: docs/facts/ascend_pt.md, Differences between versions.
+#: From CANN 8.0 and 8.1 on.
+CANN_8, CANN_8_1 = "CANN8.0", "CANN8.1"
+#: With the memory of the framework's allocator: not in msprof's files.
+ALLOCATOR = "allocator"
+#: At level 1 and above.
+FROM_LEVEL_1 = "level1"
+#: Where the capture has a schedule.
+SCHEDULE = "schedule"
+#: By releases or settings that other columns do not show.
+SELDOM = "seldom"
+
 #: First column of most tables since CANN 8.1.
-DEVICE_ID = Column("device_id", Kind.INT, "Device", "Physical device id; not the rank.", "identity", ("Device_id",))
+DEVICE_ID = Column(
+    "device_id", Kind.INT, "Device", "Physical device id; not the rank.", "identity", ("Device_id",), written=CANN_8_1
+)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ Generated from `tb_npu_plugin/schema/` by `python -m tb_npu_plugin.schema.docgen
 What is read of a result folder, by the profiler that wrote it. Files are in `{OUTPUT_FOLDER}/` unless said otherwise; each may be
 gzip-compressed (`.gz`). Columns are found by their headers, never by position: case, the unit in brackets, and `_` for
 a space do not matter. The unit is read from the header. Empty cells and `N/A` are unknown. A row without a valid value
-in a **required** column is lost, a file without the column cannot be read; whatever is lost is reported.
+in a **required** column is lost, a file without the column cannot be read; whatever is lost is reported. Figures outside the
+bounds in brackets, and rows that a table repeats, cannot be right: they are unknown, or count once.
 
 Kinds: {{kinds}}.
 """
@@ -44,7 +45,7 @@ _KINDS = {
 
 def formats_page() -> str:
     """The whole page as Markdown."""
-    kinds = ", ".join(f"`{kind.value}` ({meaning})" for kind, meaning in _KINDS.items())
+    kinds = ", ".join(f"`{kind.value}` ({meaning}{_bounds_of_kind(kind)})" for kind, meaning in _KINDS.items())
     parts = [_INTRODUCTION.format(kinds=kinds)]
     seen: list[ResultFile] = []
     for format in FORMATS.values():
@@ -55,6 +56,11 @@ def formats_page() -> str:
             seen.append(spec)
     parts.append(_databases())
     return "\n".join(parts)
+
+
+def _bounds_of_kind(kind: Kind) -> str:
+    bounds = Column("", kind).bounds
+    return "" if bounds is None else f" [{bounds[0]:.10g}, {bounds[1]:.10g}]"
 
 
 def _versions(format: str) -> list[str]:
@@ -110,13 +116,21 @@ def _tables_of(spec: ResultFile) -> Iterable[tuple[str, Sequence[Column]]]:
     return [(tables[0][0], spec.columns), *tables[1:]] if tables and spec.columns else tables
 
 
+def _bounds(column: Column) -> str:
+    """ " [0, 2]" for the bounds of a column, where they are not those of its kind; else ""."""
+    least, most = column.bounds or (0, 0)
+    is_own = column.least is not None or column.most is not None
+    return f" [{least:.10g}, {most:.10g}]" if is_own else ""
+
+
 def _columns(columns: Sequence[Column]) -> list[str]:
     """A Markdown table of columns."""
     lines = ["| column | kind | headers | meaning |", "|---|---|---|---|"]
     for column in columns:
         headers = ", ".join(f"`{header}`" for header in column.headers)
         key = f"`{column.key}`" + (" **required**" if column.required else "")
-        lines.append(f"| {key} | {column.kind.value} | {headers} | {column.doc.replace('|', '/')} |")
+        kind = column.kind.value + _bounds(column)
+        lines.append(f"| {key} | {kind} | {headers} | {column.doc.replace('|', '/')} |")
     return lines
 
 

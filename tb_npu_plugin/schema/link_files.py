@@ -9,6 +9,8 @@ A MB is 1024 * 1024 bytes here: msprof multiplies by that to get the bytes of it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
@@ -38,6 +40,7 @@ PCIE_KINDS = {
 LATENCY = "tx_latency"
 
 _F, _PERCENT = Kind.FLOAT, Kind.PERCENT
+_DEVICE = replace(DEVICE_ID, written="")
 _MODE = Column("mode", Kind.TEXT, "Mode", "Direction and kind of packets; names the unit.", "identity", ("Mode",), True)
 _MIN = Column("min", _F, "Minimum", "Least of the samples, in the unit that the mode names.", "", ("Min",))
 _MAX = Column("max", _F, "Maximum", "Most of the samples, in the unit that the mode names.", "", ("Max",))
@@ -50,7 +53,7 @@ NIC = ResultFile(
     condition=SYS_IO,
     sizes=(("MB", LINK_MB),),
     columns=(
-        DEVICE_ID,
+        _DEVICE,
         Column("time_ns", Kind.TIME, "Timestamp", "When the capture was added up.", "time", ("Timestamp(us)",)),
         Column(
             "bandwidth",
@@ -116,7 +119,7 @@ PCIE = ResultFile(
     name="pcie.csv",
     title="PCIe",
     condition=SYS_INTERCONNECTION,
-    columns=(DEVICE_ID, _MODE, _MIN, _MAX, Column("avg", _F, "Average", _MEAN_DOC, "", ("Avg",))),
+    columns=(_DEVICE, _MODE, _MIN, _MAX, Column("avg", _F, "Average", _MEAN_DOC, "", ("Avg",))),
     doc="One row per direction and kind of packets over PCIe.",
 )
 HCCS = ResultFile(
@@ -124,7 +127,7 @@ HCCS = ResultFile(
     name="hccs.csv",
     title="HCCS",
     condition=SYS_INTERCONNECTION,
-    columns=(DEVICE_ID, _MODE, _MAX, _MIN, Column("avg", _F, "Average", _MEAN_DOC, "", ("Average",))),
+    columns=(_DEVICE, _MODE, _MAX, _MIN, Column("avg", _F, "Average", _MEAN_DOC, "", ("Average",))),
     doc="One row per direction over the links between the devices of a server; none of a single device.",
 )
 LINK_FILES = (NIC, ROCE, PCIE, HCCS)

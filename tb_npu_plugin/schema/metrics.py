@@ -75,6 +75,8 @@ RULES = tuple(
     )
 )
 _NOISE = re.compile(r"_(time|ratio|rate|cycles|datas)$|_bw(?=_|$)", re.IGNORECASE)
+#: Bound of figures whose meaning is unknown.
+_ANY = float("inf")
 _NO_KEY = re.compile(r"\W+")
 
 
@@ -87,7 +89,7 @@ def metric_column(header: str) -> tuple[Column, Guess]:
         if rule.header.search(header):
             guess = Guess.FRACTIONS if rule.kind is Kind.INT else Guess.NOTHING
             return Column(key, rule.kind, base, _doc(rule, base), GROUP, (header,)), guess
-    return Column(key, Kind.FLOAT, base, "", GROUP, (header,)), Guess.FIGURES
+    return Column(key, Kind.FLOAT, base, "", GROUP, (header,), least=-_ANY, most=_ANY), Guess.FIGURES
 
 
 def _doc(rule: _Rule, base: str) -> str:

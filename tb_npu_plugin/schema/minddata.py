@@ -128,6 +128,8 @@ CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
 RAW_INTERVAL, RAW_OPS, RAW_METRICS, RAW_QUEUE = "sampling_interval", "op_info", "metrics", "output_queue"
 OP_ID, OP_TYPE, OP_WORKERS, OP_CHILDREN = "op_id", "op_type", "num_workers", "children"
 QUEUE_SIZES, QUEUE_LENGTH = "size", "length"
+#: Keys that each operator has.
+RAW_KEYS = (OP_ID, OP_TYPE, OP_WORKERS, RAW_METRICS)
 
 DATASET = ResultFile(
     id="dataset",

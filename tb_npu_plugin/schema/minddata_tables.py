@@ -9,6 +9,8 @@ from tb_npu_plugin.tables import Column, Kind
 
 T, I, F = Kind.TEXT, Kind.INT, Kind.FLOAT
 DUR, RATIO, PERCENT = Kind.DURATION, Kind.RATIO, Kind.PERCENT
+#: Most percents of CPU: each core has 100.
+_CORES = 1e6
 
 _OP_ID = Column("op_id", I, "ID", "Number of the operator; 0 is the end of the pipeline.", "identity", ("op_id",))
 
@@ -47,7 +49,7 @@ MINDDATA_OPS_COLUMNS = (
     ),
     Column("sample_interval_ns", DUR, "Sample interval", "Time between two samples.", "time", ("sample_interval",)),
     Column("queue_empty", PERCENT, "Queue empty", "Samples at which its output queue was empty, of all.", ""),
-    Column("cpu", PERCENT, "CPU", "Mean CPU of the operator, of one core.", ""),
+    Column("cpu", PERCENT, "CPU", "Mean CPU of the operator, of one core.", "", most=_CORES),
     Column("pipeline_ns", DUR, "Pipeline time", "Mean time of a batch in the pipeline up to here.", "time"),
     Column("push_ns", DUR, "Push time", "Mean time to push a batch into the queue of the device.", "time"),
     Column("batch_ns", DUR, "Batch time", "Mean time of a batch, the first left out.", "time"),
@@ -73,10 +75,10 @@ MINDDATA_CPU_COLUMNS = (
     Column("scope", T, "Of", "machine, process or op.", "identity"),
     _OP_ID,
     Column("time_ns", DUR, "Time", "Since the first sample.", "time"),
-    Column("user", PERCENT, "User", "CPU in user mode.", ""),
-    Column("sys", PERCENT, "System", "CPU in the kernel.", ""),
-    Column("io", PERCENT, "I/O wait", "CPU waiting for I/O; of the machine only.", ""),
-    Column("idle", PERCENT, "Idle", "CPU idle; of the machine only.", ""),
+    Column("user", PERCENT, "User", "CPU in user mode.", "", most=_CORES),
+    Column("sys", PERCENT, "System", "CPU in the kernel.", "", most=_CORES),
+    Column("io", PERCENT, "I/O wait", "CPU waiting for I/O; of the machine only.", "", most=_CORES),
+    Column("idle", PERCENT, "Idle", "CPU idle; of the machine only.", "", most=_CORES),
 )
 #: Remarks of MindSpore about the pipeline. kind "warning", "suggestion", "cpu", "queue".
 MINDDATA_REMARKS_COLUMNS = (

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.core import SELDOM, Condition, ResultFile
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import KERNELS, OP_STATISTIC
 from tb_npu_plugin.schema.torch_npu_json import COMM_OPS_COLUMNS
@@ -71,9 +71,9 @@ FLOPS_SUMMARY_COLUMNS = (
     Column("flops", F, "MFLOPs", "Work of a step, million floating-point operations.", ""),
     Column("flops_rate", F, "GFLOPS", "Floating-point operations per second, 1e9.", ""),
     Column("utilisation", Kind.PERCENT, "FLOPS utilization", "Of what the cores could do, 0 to 100.", ""),
-    Column("vec_flops", F, "Vector MFLOPs", "The same of the vector cores, where told apart.", ""),
-    Column("vec_flops_rate", F, "Vector GFLOPS", "The same of the vector cores, where told apart.", ""),
-    Column("vec_utilisation", Kind.PERCENT, "Vector utilization", "The same of the vector cores.", ""),
+    Column("vec_flops", F, "Vector MFLOPs", "The same of the vector cores, where told apart.", "", written=SELDOM),
+    Column("vec_flops_rate", F, "Vector GFLOPS", "The same of the vector cores, where told apart.", "", written=SELDOM),
+    Column("vec_utilisation", Kind.PERCENT, "Vector utilization", "The same of the vector cores.", "", written=SELDOM),
 )
 #: Keys of flops_summary_<rank>.json by column.
 FLOPS_KEYS = {

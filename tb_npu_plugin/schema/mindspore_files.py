@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.schema import torch_npu_csv, torch_npu_json, torch_npu_memory_csv
-from tb_npu_plugin.schema.core import Condition, ResultFile
+from tb_npu_plugin.schema.core import DEVICE_ID, SELDOM, Condition, ResultFile
 from tb_npu_plugin.schema.link_files import LINK_FILES, LINK_TABLES
 from tb_npu_plugin.schema.minddata import MINDDATA_FILES
 from tb_npu_plugin.schema.mindspore import (
@@ -59,8 +59,15 @@ STEP_MARKS_COLUMNS = (
     Column("end_ns", Kind.TIME, "End", "End on the host.", "time"),
 )
 
-KERNELS = replace(torch_npu_csv.KERNELS, condition=NPU)
-STEP_TRACE = replace(torch_npu_csv.STEP_TRACE, condition=STEPS)
+
+def _without_device(file: ResultFile) -> ResultFile:
+    """A file that MindSpore writes without the device."""
+    columns = (replace(one, written=SELDOM) if one.key == DEVICE_ID.key else one for one in file.columns)
+    return replace(file, columns=tuple(columns))
+
+
+KERNELS = _without_device(replace(torch_npu_csv.KERNELS, condition=NPU))
+STEP_TRACE = _without_device(replace(torch_npu_csv.STEP_TRACE, condition=STEPS))
 OP_STATISTIC = replace(torch_npu_csv.OP_STATISTIC, condition=NPU)
 API_STATISTIC = replace(torch_npu_csv.API_STATISTIC, condition=LEVEL_1)
 OPERATORS = ResultFile(

@@ -53,7 +53,7 @@ def _of_cann(file: ResultFile) -> ResultFile:
     device = file.column("device")
     renamed = dataclasses.replace(device, headers=(*device.headers, "Device"))
     columns = (renamed if column is device else column for column in file.columns)
-    return dataclasses.replace(file, columns=(DEVICE_ID, *columns))
+    return dataclasses.replace(file, columns=(dataclasses.replace(DEVICE_ID, written=""), *columns))
 
 
 def exported_name(stem: str, end: str = "csv") -> re.Pattern[str]:
@@ -141,7 +141,12 @@ COMMUNICATION_STATISTIC = ResultFile(
     title="Communication statistic",
     condition=Condition("--hccl=on, or --task-time=on", Message("written.msprof_ranks")),
     columns=(
-        *(column for column in OP_STATISTIC.columns if column.key not in ("model_name", "core", "ratio")),
+        dataclasses.replace(DEVICE_ID, written=""),
+        *(
+            column
+            for column in OP_STATISTIC.columns
+            if column.key in ("type", "calls", "total_ns", "min_ns", "avg_ns", "max_ns")
+        ),
         Column("ratio", Kind.PERCENT, "Share of communication", "Share of the communication time.", "", ("Ratio(%)",)),
     ),
     doc="Communication operators by type, by total time.",

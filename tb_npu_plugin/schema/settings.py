@@ -4,6 +4,8 @@ from __future__ import annotations
 
 #: Switch of the memory profiling.
 PROFILE_MEMORY = "profile_memory"
+#: Object of the schedule.
+SCHEDULE = "schedule"
 #: Stored value -> name of the AiCMetrics member that users write.
 AIC_METRICS = {
     "ACL_AICORE_PIPE_UTILIZATION": "PipeUtilization",
@@ -15,4 +17,53 @@ AIC_METRICS = {
     "ACL_AICORE_L2_CACHE": "L2Cache",
     "ACL_AICORE_MEMORY_ACCESS": "MemoryAccess",
     "ACL_AICORE_NONE": "AiCoreNone",
+}
+
+#: Keys of profiler_info*.json that a profiler writes together: torch_npu, MindSpore.
+ROOT_KEYS = (("config", "start_info", "end_info"), ("profiler_parameters", "ms_profiler_info"))
+#: Object of profiler_info*.json -> keys that profilers always write into it together. The schedule's may begin with "_".
+WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
+    "config": ("common_config", "experimental_config"),
+    "common_config": (
+        "activities",
+        SCHEDULE,
+        "record_shapes",
+        PROFILE_MEMORY,
+        "with_stack",
+        "with_flops",
+        "with_modules",
+    ),
+    "experimental_config": (
+        "_profiler_level",
+        "_aic_metrics",
+        "_l2_cache",
+        "_data_simplification",
+        "record_op_args",
+        "_export_type",
+    ),
+    SCHEDULE: ("wait", "active", "warmup", "repeat", "skip_first"),
+    "start_info": ("freq", "start_monotonic"),
+    "end_info": ("collectionTimeEnd", "MonotonicTimeEnd"),
+    "ms_profiler_info": ("rank_id", "device_id"),
+    "profiler_parameters": (
+        "activities",
+        "aic_metrics",
+        "data_process",
+        "export_type",
+        "hbm_ddr",
+        "is_set_schedule",
+        "l2_cache",
+        PROFILE_MEMORY,
+        "profiler_level",
+        "record_shapes",
+        SCHEDULE,
+        "start_profile",
+        "sync_enable",
+        "with_stack",
+    ),
+}
+#: Key of a profiler's settings -> the versions that it writes together.
+VERSION_KEYS = {
+    "config": ("torch_npu_version", "cann_version"),
+    "profiler_parameters": ("ms_version", "cann_version"),
 }

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
+from tb_npu_plugin.schema.core import (
+    CANN_8,
+    CANN_8_1,
+    DEVICE_ID,
+    FROM_LEVEL_1,
+    SCHEDULE,
+    SELDOM,
+    Condition,
+    ResultFile,
+)
 from tb_npu_plugin.schema.link_files import LINK_FILES
 from tb_npu_plugin.schema.torch_npu_memory_csv import MEMORY_RECORD, MODULE_MEMORY, OP_MEMORY
 from tb_npu_plugin.tables import Column, Kind
@@ -22,15 +33,35 @@ KERNELS = ResultFile(
     condition=NPU,
     extra="metric",
     columns=(
-        Column("step", T, "Step", "Step that the kernel belongs to.", "identity", ("Step Id", "Step ID")),
+        Column(
+            "step", T, "Step", "Step that the kernel belongs to.", "identity", ("Step Id", "Step ID"), written=SCHEDULE
+        ),
         DEVICE_ID,
-        Column("model_id", I, "Model ID", "Model id; 4294967295 in single-operator mode.", "identity", ("Model ID",)),
-        Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task ID",)),
-        Column("stream_id", I, "Stream ID", "Stream that ran the kernel.", "identity", ("Stream ID",)),
-        Column("infer_id", I, "Infer ID", "Inference id.", "identity", ("Infer ID",)),
+        Column(
+            "model_id",
+            I,
+            "Model ID",
+            "Model id; 4294967295 in single-operator mode.",
+            "identity",
+            ("Model ID",),
+            written=FROM_LEVEL_1,
+        ),
+        Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task ID",), written=FROM_LEVEL_1),
+        Column(
+            "stream_id", I, "Stream ID", "Stream that ran the kernel.", "identity", ("Stream ID",), written=FROM_LEVEL_1
+        ),
+        Column("infer_id", I, "Infer ID", "Inference id.", "identity", ("Infer ID",), written=SELDOM),
         Column("name", T, "Name", "Kernel name.", "identity", ("Name", "Op Name"), required=True),
         Column("type", T, "Type", "Operator type; unknown at level 0.", "identity", ("Type", "OP Type")),
-        Column("op_state", T, "OP State", "dynamic or static shape.", "identity", ("OP State",)),
+        Column(
+            "op_state",
+            T,
+            "OP State",
+            "dynamic or static shape.",
+            "identity",
+            ("OP State",),
+            written=f"{FROM_LEVEL_1} {CANN_8}",
+        ),
         Column(
             "core",
             T,
@@ -73,15 +104,58 @@ KERNELS = ResultFile(
             "Blocks of the second core of a MIX kernel.",
             "shape",
             ("Mix Block Num", "Mix Block Dim"),
+            written=FROM_LEVEL_1,
         ),
-        Column("hf32", T, "HF32 Eligible", "HF32 could be used.", "shape", ("HF32 Eligible",)),
-        Column("input_shapes", T, "Input Shapes", "Shapes of the inputs.", "shape", ("Input Shapes",)),
-        Column("input_types", T, "Input Data Types", "Data types of the inputs.", "shape", ("Input Data Types",)),
-        Column("input_formats", T, "Input Formats", "Memory formats of the inputs.", "shape", ("Input Formats",)),
-        Column("output_shapes", T, "Output Shapes", "Shapes of the outputs.", "shape", ("Output Shapes",)),
-        Column("output_types", T, "Output Data Types", "Data types of the outputs.", "shape", ("Output Data Types",)),
-        Column("output_formats", T, "Output Formats", "Memory formats of the outputs.", "shape", ("Output Formats",)),
-        Column("context_id", I, "Context ID", "FFTS context.", "identity", ("Context ID",)),
+        Column("hf32", T, "HF32 Eligible", "HF32 could be used.", "shape", ("HF32 Eligible",), written=FROM_LEVEL_1),
+        Column(
+            "input_shapes", T, "Input Shapes", "Shapes of the inputs.", "shape", ("Input Shapes",), written=FROM_LEVEL_1
+        ),
+        Column(
+            "input_types",
+            T,
+            "Input Data Types",
+            "Data types of the inputs.",
+            "shape",
+            ("Input Data Types",),
+            written=FROM_LEVEL_1,
+        ),
+        Column(
+            "input_formats",
+            T,
+            "Input Formats",
+            "Memory formats of the inputs.",
+            "shape",
+            ("Input Formats",),
+            written=FROM_LEVEL_1,
+        ),
+        Column(
+            "output_shapes",
+            T,
+            "Output Shapes",
+            "Shapes of the outputs.",
+            "shape",
+            ("Output Shapes",),
+            written=FROM_LEVEL_1,
+        ),
+        Column(
+            "output_types",
+            T,
+            "Output Data Types",
+            "Data types of the outputs.",
+            "shape",
+            ("Output Data Types",),
+            written=FROM_LEVEL_1,
+        ),
+        Column(
+            "output_formats",
+            T,
+            "Output Formats",
+            "Memory formats of the outputs.",
+            "shape",
+            ("Output Formats",),
+            written=FROM_LEVEL_1,
+        ),
+        Column("context_id", I, "Context ID", "FFTS context.", "identity", ("Context ID",), written=FROM_LEVEL_1),
     ),
     doc="One row per device computation task and one per communication operator, by start time.",
 )
@@ -163,7 +237,7 @@ OP_STATISTIC = ResultFile(
     condition=LEVEL_1,
     columns=(
         DEVICE_ID,
-        Column("model_name", T, "Model Name", "Model.", "identity", ("Model Name",)),
+        Column("model_name", T, "Model Name", "Model.", "identity", ("Model Name",), written=SELDOM),
         Column("type", T, "OP Type", "Operator type.", "identity", ("OP Type",), required=True),
         Column("core", T, "Core Type", "Core that ran it.", "identity", ("Core Type",)),
         Column("calls", I, "Count", "Calls.", "", ("Count",)),
@@ -182,7 +256,7 @@ API_STATISTIC = ResultFile(
     title="API statistic",
     condition=LEVEL_1,
     columns=(
-        Column("device_id", T, "Device", "Device; host for host APIs.", "identity", ("Device_id",)),
+        Column("device_id", T, "Device", "Device; host for host APIs.", "identity", ("Device_id",), written=CANN_8_1),
         Column("level", T, "Level", "acl, runtime, node, model, communication.", "identity", ("Level",)),
         Column("name", T, "API Name", "CANN API.", "identity", ("API Name",), required=True),
         Column("total_ns", DUR, "Time", "Sum of the durations.", "time", ("Time(us)",)),
@@ -230,7 +304,13 @@ STEP_TRACE = ResultFile(
             ("Communication(Not Overlapped and Exclude Receive)",),
         ),
         Column(
-            "preparing", DUR, "Preparing", "Step start on the host to the first device task.", "time", ("Preparing",)
+            "preparing",
+            DUR,
+            "Preparing",
+            "Step start on the host to the first device task.",
+            "time",
+            ("Preparing",),
+            written=CANN_8,
         ),
     ),
     doc="One row per device and step. Headers name no unit: the figures are microseconds.",
@@ -269,7 +349,7 @@ L2_CACHE = ResultFile(
         Column("stream_id", I, "Stream ID", "Stream.", "identity", ("Stream Id", "Stream ID")),
         Column("task_id", I, "Task ID", "Task on its stream.", "identity", ("Task Id", "Task ID")),
         Column("hit_rate", RATIO, "Hit Rate", "L2 hit rate.", "", ("Hit Rate",)),
-        Column("victim_rate", RATIO, "Victim Rate", "L2 victim rate; may exceed 1.", "", ("Victim Rate",)),
+        Column("victim_rate", RATIO, "Victim Rate", "L2 victim rate; may exceed 1.", "", ("Victim Rate",), most=1e4),
         Column("name", T, "Op Name", "Kernel.", "identity", ("Op Name",)),
     ),
     doc="L2 cache hits of AI core tasks.",
@@ -281,7 +361,7 @@ TASK_TIME = ResultFile(
     title="Task time",
     condition=NPU,
     columns=(
-        DEVICE_ID,
+        dataclasses.replace(DEVICE_ID, written=""),
         Column("name", T, "Kernel", "Kernel name.", "identity", ("kernel_name",), required=True),
         Column("type", T, "Kernel type", "Task type.", "identity", ("kernel_type",)),
         Column("stream_id", I, "Stream ID", "Stream.", "identity", ("stream_id",)),

@@ -8,7 +8,7 @@ a changed name is changed here only.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tb_npu_plugin.schema import torch_npu_db as names
 from tb_npu_plugin.schema.link_files import HCCS_KINDS, PCIE_KINDS
@@ -25,12 +25,14 @@ class Content(enum.Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One column to read. names: newest first. required: a row without a valid value is skipped."""
+    """One column to read. names: newest first. required: a row without a valid value is skipped. seldom: not every release
+    writes it."""
 
     key: str
     names: tuple[str, ...]
     content: Content = Content.INT
     required: bool = False
+    seldom: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,10 @@ def _string(key: str, *columns: str) -> Field:
 
 def _text(key: str, *columns: str) -> Field:
     return Field(key, columns, Content.TEXT)
+
+
+def _seldom(field: Field) -> Field:
+    return replace(field, seldom=True)
 
 
 STRING_IDS = Select("STRING_IDS", (_required("id", "id"), _text("value", "value")))
@@ -103,8 +109,8 @@ COMPUTE_TASK = Select(
         _int("mix_block_dim", "mixBlockNum", "mixBlockDim"),
         _string("core", "taskType"),
         _string("type", "opType"),
-        _string("op_state", "opState"),
-        _string("hf32", "hf32Eligible"),
+        _seldom(_string("op_state", "opState")),
+        _seldom(_string("hf32", "hf32Eligible")),
         _string("input_shapes", "inputShapes"),
         _string("input_types", "inputDataTypes"),
         _string("input_formats", "inputFormats"),
@@ -126,7 +132,7 @@ COMMUNICATION_OP = Select(
         _string("algorithm", "algType"),
         _int("count", "count"),
         _string("type", "opType"),
-        _int("device_id", "deviceId"),
+        _seldom(_int("device_id", "deviceId")),
     ),
 )
 COMMUNICATION_TASK = Select(
@@ -144,7 +150,7 @@ COMMUNICATION_TASK = Select(
         _int("data_type", "dataType"),
         _int("link", "linkType"),
         _int("op", "opId"),
-        _float("bandwidth", "bandwidth"),
+        _seldom(_float("bandwidth", "bandwidth")),
     ),
 )
 METRICS = Select(
@@ -354,7 +360,7 @@ MSTX_TYPES = Select("ENUM_MSTX_EVENT_TYPE", (_required("id", "id"), _text("value
 STEP_TRACE = Select(
     "StepTraceTime",
     (
-        _int("device_id", "deviceId"),
+        _seldom(_int("device_id", "deviceId")),
         _text("step", "step"),
         _float("computing", "computing"),
         _float("communication_not_overlapped", "communication_not_overlapped"),
@@ -370,8 +376,8 @@ STEP_TRACE = Select(
 _COMM_OP = (
     _required("name", "hccl_op_name", content=Content.TEXT),
     _text("group", "group_name"),
-    _text("step", "step"),
-    _text("kind", "type"),
+    _seldom(_text("step", "step")),
+    _seldom(_text("kind", "type")),
 )
 COMM_TIME = Select(
     "CommAnalyzerTime",
@@ -409,8 +415,18 @@ COMM_MATRIX = Select(
         _float("size_mb", "transit_size"),
         _float("time_ms", "transit_time"),
         _float("bandwidth", "bandwidth"),
-        _text("op_name", "op_name"),
+        _seldom(_text("op_name", "op_name")),
     ),
+)
+
+#: Tables that profilers write together: one without the others has lost them.
+TOGETHER: tuple[tuple[str, ...], ...] = (
+    (COMM_TIME.table, COMM_BANDWIDTH.table, COMM_MATRIX.table),
+    (COMMUNICATION_OP.table, COMMUNICATION_TASK.table),
+    (MEMORY_RECORD.table, OP_MEMORY.table),
+    ("HBM", "LLC"),
+    (PYTORCH_API.table, CONNECTIONS.table),
+    (TASK.table, STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table, "AICORE_FREQ"),
 )
 
 #: All of the above.

@@ -53,6 +53,10 @@ LARGE_PACKETS = "Large Packet Ratio"
 LARGE_PACKET_MB = {"HCCS": 32, "PCIE": 32, "SIO": 32, "RDMA": 0.5}
 TRANSPORT = "Transport Type"
 OP_NAME = "Op Name"
+#: Keys that are written together: of an operator's times, of a transport and of a link.
+TIME_KEYS = (START, ELAPSE, TRANSIT, WAIT, SYNC, IDLE, WAIT_RATIO, SYNC_RATIO)
+BANDWIDTH_KEYS = (SIZE, TRANSIT, BANDWIDTH_GBS, LARGE_PACKETS, COMM_SIZE_DISTRIBUTION)
+LINK_KEYS = (TRANSPORT, SIZE, TRANSIT, BANDWIDTH_GBS)
 #: Transport of copies within a device.
 LOCAL = "LOCAL"
 #: The second is MindSpore's spelling.
@@ -61,6 +65,9 @@ OP_NAMES = (OP_NAME, "op_name")
 TOTAL = "total"
 #: Transports that include others and are never added to them.
 ROLLUP_TRANSPORTS = frozenset({"SDMA"})
+
+#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains.
+IDLE_TOLERANCE_NS = 1_000
 
 #: communication.json as three tables, without rollup rows ("Total Op Info").
 COMM_OPS_COLUMNS = (
@@ -73,7 +80,7 @@ COMM_OPS_COLUMNS = (
     Column("transit_ns", DUR, "Transfer", "Data moves, main plane.", "time", (TRANSIT,)),
     Column("wait_ns", DUR, "Wait", "Waiting for peers, synchronization included.", "time", (WAIT,)),
     Column("sync_ns", DUR, "Synchronization", "Waiting before the first data moves; part of Wait.", "time", (SYNC,)),
-    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,)),
+    Column("idle_ns", DUR, "Idle", "Elapsed minus transit minus wait.", "time", (IDLE,), least=-IDLE_TOLERANCE_NS),
     Column("wait_ratio", RATIO, "Wait ratio", "Wait / (wait + transit).", "", (WAIT_RATIO,)),
     Column(
         "sync_ratio",

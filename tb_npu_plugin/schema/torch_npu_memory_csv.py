@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
-from tb_npu_plugin.tables import Column, Kind
+from tb_npu_plugin.schema.core import ALLOCATOR, DEVICE_ID, Condition, ResultFile
+from tb_npu_plugin.tables import MAX_WHOLE, Column, Kind
 
 MEMORY = Condition("profile_memory=True", Message("written.memory"))
 
@@ -34,6 +34,7 @@ OP_MEMORY = ResultFile(
             "",
             ("Size(KB)",),
             required=True,
+            least=-MAX_WHOLE,
         ),
         Column(
             "alloc_ns",
@@ -58,6 +59,7 @@ OP_MEMORY = ResultFile(
             "When the block could be used again.",
             "time",
             ("Active Release Time(us)",),
+            written=ALLOCATOR,
         ),
         Column("dur_ns", DUR, "Duration", "Release minus allocation.", "time", ("Duration(us)",)),
         Column(
@@ -67,6 +69,7 @@ OP_MEMORY = ResultFile(
             "Active release minus allocation.",
             "time",
             ("Active Duration(us)",),
+            written=ALLOCATOR,
         ),
         Column(
             "alloc_allocated_bytes",
@@ -91,6 +94,7 @@ OP_MEMORY = ResultFile(
             "Total active right after.",
             "",
             ("Allocation Total Active(MB)",),
+            written=ALLOCATOR,
         ),
         Column(
             "release_allocated_bytes",
@@ -115,8 +119,9 @@ OP_MEMORY = ResultFile(
             "Total active after the release.",
             "",
             ("Release Total Active(MB)",),
+            written=ALLOCATOR,
         ),
-        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",)),
+        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",), written=ALLOCATOR),
         Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
     ),
     doc="One row per allocation.",
@@ -134,8 +139,8 @@ MEMORY_RECORD = ResultFile(
         Column("time_ns", TIME, "Time", "When it was recorded.", "time", ("Timestamp(us)",), required=True),
         Column("allocated_bytes", BYTES, "Allocated", "Total allocated.", "", ("Total Allocated(MB)",)),
         Column("reserved_bytes", BYTES, "Reserved", "Total reserved.", "", ("Total Reserved(MB)",)),
-        Column("active_bytes", BYTES, "Active", "Total active.", "", ("Total Active(MB)",)),
-        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",)),
+        Column("active_bytes", BYTES, "Active", "Total active.", "", ("Total Active(MB)",), written=ALLOCATOR),
+        Column("stream", I, "Stream", "Stream pointer or id.", "identity", ("Stream Ptr",), written=ALLOCATOR),
         Column("device", T, "Device", "Device, e.g. NPU:0.", "identity", ("Device Type",)),
     ),
     doc="Totals per component over time.",

@@ -130,6 +130,7 @@ def missing_data(facts: SpanFacts, view: str | None = None) -> list[MissingJson]
         if (
             use is None
             or not use.missed
+            or (use.if_set and not _is_lost(file, file.condition, facts))
             or (chosen is not None and chosen not in use.views)
             or read.intersection(file.tables)
         ):

@@ -11,11 +11,12 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 @dataclass(frozen=True)
 class Use:
     """Purpose of a result file: the views that show it, and what they cannot show without it. missed: report it if it
-    is missing."""
+    is missing; if_set: only where the settings that record it were on."""
 
     views: tuple[str, ...]
     cost: Message
     missed: bool = True
+    if_set: bool = False
 
 
 #: By id of the result file. Files that no view shows are not listed and never reported as missing.
@@ -31,8 +32,8 @@ USES: dict[str, Use] = {
         ("operator", "overview", "diff", "data_pipeline"),
         Message("cost.operators"),
     ),
-    "api_statistic": Use(("operator",), Message("cost.api_statistic"), missed=False),
-    "l2_cache": Use(("kernel",), Message("cost.l2_cache"), missed=False),
+    "api_statistic": Use(("operator",), Message("cost.api_statistic"), if_set=True),
+    "l2_cache": Use(("kernel",), Message("cost.l2_cache"), if_set=True),
     "task_time": Use(("kernel",), Message("cost.task_time"), missed=False),
     "communication_statistic": Use(("kernel",), Message("cost.communication_statistic"), missed=False),
     "fusion_op": Use(("kernel",), Message("cost.fusion_op"), missed=False),

@@ -30,6 +30,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
             return {}
         progress = DatabaseProgress(size_of(reading.path), reading.progress)
         source = Source(connection, reading.report, reading.spool, progress.count_rows)
+        source.report_lost(_SELECTS, [[select.table for select in _SELECTS]])
         progress.total_rows = source.rows(_SELECTS)
         bandwidth = _operators(source, cluster.BANDWIDTH_ROWS)
         found = {

@@ -16,6 +16,7 @@ from tb_npu_plugin.readers.cluster.database import of_ranks, read_database
 from tb_npu_plugin.readers.shared.csv_reader import read_csv
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.json_shapes import member, members, object_members
+from tb_npu_plugin.readers.shared.lost_columns import report_lost
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.settings import read_settings_file
@@ -44,7 +45,10 @@ def read_file(reading: Reading) -> Tables:
     spec = CLUSTER.file(reading.name)
     if spec is cluster.STEPS:
         table = read_csv(reading, cluster.STEPS)
-        return {} if table is None else {"step_trace": _by_rank(table, reading.report)}
+        if table is None:
+            return {}
+        report_lost([one for one in spec.columns if not one.written and not table.has(one.key)], reading.report)
+        return {"step_trace": _by_rank(table, reading.report)}
     if spec is cluster.DATABASE:
         return read_database(reading, reading.missing_tables(spec))
     report = reading.report

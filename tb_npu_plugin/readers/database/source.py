@@ -161,6 +161,20 @@ class Source:
             self.report.add("missing_table_column", select.table, expected=", ".join(missing))
         return not missing
 
+    def report_lost(self, selects: Iterable[Select], together: Iterable[Sequence[str]]) -> None:
+        """Report columns that are missing in existing tables, and missing tables of groups that profilers write together,
+        where most of the group exists."""
+        for select in selects:
+            for field in select.fields if select.table in self.tables else ():
+                column = f"{select.table}.{field.names[0]}"
+                if not field.seldom and not field.required and self._name(select, field) is None:
+                    expected = Message("expected.column", column=column)
+                    self.report.add("lost_column", select.table, expected=expected, kind=column)
+        for tables in together:
+            lost = [table for table in tables if table not in self.tables]
+            for table in lost if 2 * len(lost) <= len(tables) else ():
+                self.report.add("lost_table", table, kind=table)
+
     def rows(self, selects: Iterable[Select]) -> int:
         """Estimate the number of rows by the last row ids, which is faster than counting."""
         total = 0

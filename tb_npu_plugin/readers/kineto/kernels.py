@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels import gpu as gpu_kernels
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents, find_rows
 from tb_npu_plugin.readers.kineto.steps import Steps
@@ -23,8 +25,9 @@ _ARGS_COLUMNS = tuple(column for column in kineto.KERNEL_COLUMNS if column.key i
 _INT = 2**63
 
 
-def read_kernels(selected: SelectedEvents, steps: Steps) -> tuple[Table, Index]:
-    """Return the table by start and the event of each row. Columns without a value are left out."""
+def read_kernels(selected: SelectedEvents, steps: Steps, log: ProblemLog) -> tuple[Table, Index]:
+    """Return the table by start and the event of each row. Columns without a value are left out; args that only some events
+    lack are reported."""
     events = selected.events
     order = np.argsort(events.ts[selected.device], kind="stable")
     rows = selected.device[order]
@@ -32,6 +35,7 @@ def read_kernels(selected: SelectedEvents, steps: Steps) -> tuple[Table, Index]:
     kinds = _kinds(selected, rows, names)
     types = gpu_kernels.types(names)
     given = Table(_ARGS_COLUMNS, _args(selected, selected.device)).take(order)
+    report_lost_args({_FROM_ARGS[key]: data for key, data in given.data.items()}, kinds.codes, rows, log)
     start, dur = events.ts[rows], events.dur[rows]
     devices = given.ints("device_id")
     devices = np.where(devices == NULL_INT, _process_ids(selected, rows), devices)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
@@ -26,12 +28,14 @@ _ALLOCATION = (
 )
 
 
-def read_memory(selected: SelectedEvents, operators: Operators) -> dict[str, Table]:
+def read_memory(selected: SelectedEvents, operators: Operators, log: ProblemLog) -> dict[str, Table]:
     """Return memory_record and op_memory; {} without [memory] events."""
     rows = selected.memory
     if not len(rows):
         return {}
-    size, address, kind, number, allocated, reserved = selected.integers(rows, *kineto.MEMORY_ARGS)
+    found = selected.integers(rows, *kineto.MEMORY_ARGS)
+    report_lost_args(dict(zip(kineto.MEMORY_ARGS, found)), np.zeros(len(rows), dtype=np.int32), rows, log)
+    size, address, kind, number, allocated, reserved = found
     order = np.argsort(selected.events.ts[rows], kind="stable")
     rows, size, address, kind, number, allocated, reserved = (
         part[order] for part in (rows, size, address, kind, number, allocated, reserved)

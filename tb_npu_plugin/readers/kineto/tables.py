@@ -32,7 +32,7 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
     if len(steps.start):
         out["step_marks"] = steps.table()
     if len(selected.device):
-        kernels, rows = read_kernels(selected, steps)
+        kernels, rows = read_kernels(selected, steps, log)
         out["kernels"] = kernels
         out["step_trace"] = budgets(kernels, steps)
         out |= read_communication(selected, kernels, rows)
@@ -42,7 +42,7 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
             log.add(_not_owned(lost))
     if len(operators.rows):
         out["operators"] = operators.table(owner, device_ns)
-    return out | read_memory(selected, operators)
+    return out | read_memory(selected, operators, log)
 
 
 def _owners(selected: SelectedEvents, operators: Operators) -> Index:

@@ -13,7 +13,7 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
 from tb_npu_plugin.readers.shared.reading import Reading
-from tb_npu_plugin.readers.shared.settings import known_versions
+from tb_npu_plugin.readers.shared.settings import known_versions, possible_settings
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
@@ -30,7 +30,8 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     info: dict[str, Any] = {}
     for relative in files:
         if INFO.matches(relative.rpartition("/")[2]):
-            info = read_object(Reading(folder / relative, relative, log), exact=False) or {}
+            reading = Reading(folder / relative, relative, log)
+            info = possible_settings(read_object(reading, exact=False) or {}, reading.report)
     rank, source = _rank(folder, files)
     parallel = _parallel(files, info)
     world = max(parallel.get("world_size", 1), 1 if rank is None else rank + 1)

@@ -51,6 +51,7 @@ def read_step_trace(reading: Reading) -> Tables:
             return {}
         found = _reduces(rows.header)
         rows.report_unknown_headers(_known_headers(found))
+        rows.report_lost_headers([column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers])
         count = 0
         for line, cells in rows.lines:
             if _add_step(rows, cells, line, positions, steps):
@@ -149,8 +150,15 @@ def _add_reduces(
     for reduce in found:
         start = rows.integer(cells, reduce.start, names.COUNT_NS, line)
         end = rows.integer(cells, reduce.end, names.COUNT_NS, line)
-        if start and end and end >= start:  # 0: did not run in this step
+        if start and end and 0 < start <= end:
             out.add(step, reduce.name, reduce.stream, start, end - start)
+        elif (start or end) and None not in (
+            reduce.start,
+            reduce.end,
+        ):  # both are 0 or empty where it did not run in this step
+            rows.report.add(
+                "bad_cell", f"line {line}, {reduce.header}", found=f"{start} to {end} ns", kind=reduce.header
+            )
 
 
 def read_points(reading: Reading) -> Tables:
@@ -172,7 +180,11 @@ def read_points(reading: Reading) -> Tables:
         if not isinstance(item, dict):
             report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
             continue
-        rows.add(step, _first_operator(item, names.FP_KEYS, report), _first_operator(item, names.BP_KEYS, report))
+        first, last = (_first_operator(item, keys, report) for keys in (names.FP_KEYS, names.BP_KEYS))
+        lost = [keys[0] for keys in (names.FP_KEYS, names.BP_KEYS) if not any(key in item for key in keys)]
+        for key in lost if len(lost) == 1 else ():
+            report.add("lost_key", ", ".join(filter(None, (step, key))))
+        rows.add(step, first, last)
     return {"step_points": rows.table()}
 
 
@@ -201,7 +213,12 @@ def read_cluster(reading: Reading) -> Tables:
             found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in positions]))
         last = rows.source.last
     out = RowBuilder(names.PARALLEL_COLUMNS)
+    seen: set[tuple[int | None, ...]] = set()
     for line, values in found:
+        if len(found) > _FIRST_STEP and tuple(values) in seen:  # the average of one step equals it
+            report.add("repeated_row", f"line {line}")
+            continue
+        seen.add(tuple(values))
         # Steps are numbered by line, so that a broken row does not shift the others.
         is_average = line == last > _FIRST_STEP
         out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)

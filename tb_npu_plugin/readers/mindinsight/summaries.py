@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.tables import Column, Kind, Table
@@ -33,6 +34,12 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
         expected = ", ".join(spellings[0] for spellings in keys.values())
         report.add("unexpected_shape", expected=expected, found=", ".join(value))
         return {}
+    written = [
+        next((key for key in spellings if key in value), spellings[0])
+        for column, spellings in keys.items()
+        if not column.written
+    ]
+    report_lost_keys(report, value, written, "")
     figures = Figures(report)
     row: list[float | None] = []
     for column, spellings in keys.items():

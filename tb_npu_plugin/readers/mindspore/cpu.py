@@ -17,6 +17,7 @@ from tb_npu_plugin.readers.shared.csv_reader import read_csv
 from tb_npu_plugin.readers.shared.damage import is_damaged
 from tb_npu_plugin.readers.shared.figures import TOO_LONG, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.schema import mindspore_cpu as files
 from tb_npu_plugin.schema.formats import MINDSPORE_CPU
@@ -54,9 +55,13 @@ def read_file(reading: Reading) -> Tables:
     """Return the logical tables of one file; see readers.text.reader.read_file."""
     spec = MINDSPORE_CPU.file(reading.name)
     if spec is files.EXECUTIONS:
-        return _read_executions(reading)
+        found = _read_executions(reading)
+        _report_unmatched(found.get(_EXECUTIONS), reading.before.get(_LAUNCHES), reading.report)
+        return found
     if spec is files.LAUNCHES:
-        return {_LAUNCHES: _read_launches(reading)}
+        launches = _read_launches(reading)
+        _report_unmatched(reading.before.get(_EXECUTIONS), launches, reading.report)
+        return {_LAUNCHES: launches}
     if spec is files.HOST_MEMORY:
         return _read_memory(reading)
     reading.report.add("unknown_file", found=reading.name)
@@ -162,8 +167,20 @@ def _shapes_of(executions: Table, launches: Table) -> StringColumn:
     """Return the shapes of each execution. Executions by start and launches are the same list if their numbers are equal
     and no launch has another name; otherwise all are unknown."""
     unknown = executions.text("input_shapes")
+    return launches.text("input_shapes") if _are_same(executions, launches) else unknown
+
+
+def _are_same(executions: Table, launches: Table) -> bool:
+    """Whether the launches are those of the executions."""
     if len(launches) != len(executions):
-        return unknown
+        return False
     executed, launched = executions.text("_node").tolist(), launches.text("_node").tolist()
-    is_same = all(name is None or name == node for node, name in zip(executed, launched))
-    return launches.text("input_shapes") if is_same else unknown
+    return all(name is None or name == node for node, name in zip(executed, launched))
+
+
+def _report_unmatched(executions: Table | None, launches: Table | None, report: FileReport) -> None:
+    """Report that launches and executions, once both are read, are not the same: the operators have no shapes then."""
+    if executions is None or launches is None or _are_same(executions, launches):
+        return
+    counts = Message("found.launches", launches=len(launches), executions=len(executions))
+    report.add("unmatched_launches", found=counts)

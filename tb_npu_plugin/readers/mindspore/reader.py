@@ -11,6 +11,7 @@ from tb_npu_plugin.readers.mindspore.marks import read_marks
 from tb_npu_plugin.readers.shared.csv_reader import read_csv
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.settings import report_no_groups
 from tb_npu_plugin.readers.text import minddata
 from tb_npu_plugin.readers.text.communication import read_communication, read_communication_matrix
 from tb_npu_plugin.readers.text.kernel_columns import with_kernel_columns
@@ -53,6 +54,7 @@ def read_file(reading: Reading) -> Tables:
 
 def finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Give names, steps and kinds of communication the same meaning as in torch_npu's tables."""
+    report_no_groups(tables, capture, log)
     out = with_known_times(with_kernel_columns(minddata.with_combined_tables(tables)), is_marked=True)
     kernels = out.get("kernels")
     if kernels is not None:

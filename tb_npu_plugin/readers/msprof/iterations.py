@@ -9,6 +9,7 @@ from typing import Optional
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.figures import RowBuilder
+from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import msprof as names
@@ -48,6 +49,10 @@ def read_iterations(reading: Reading) -> Tables:
         if missing:
             report.add("missing_column", "line 1", expected=", ".join(missing), found=", ".join(rows.header))
             return {}
+        headers = [column.headers[0] for column in names.ITERATIONS.columns if column.headers]
+        lost = lost_of_most(list(map(normalise_header, headers)), positions)
+        for header in (one for one in headers if normalise_header(one) in lost):
+            report.add("lost_column", "line 1", expected=Message("expected.column", column=header), kind=header)
         found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, positions)) is not None]
     if not found:
         report.add("no_rows")

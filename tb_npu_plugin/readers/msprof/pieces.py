@@ -115,9 +115,14 @@ def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
                 continue
             blocks = _blocks(stream, report)
             begin = _begin(blocks, report)
-            if begin is not None:
+            if begin is None:
+                continue
+            if begin.lstrip(_BLANKS).startswith(b"]"):  # msprof writes no piece without events
+                report.add("no_events_in_piece")
+            else:
                 out.write(between)
-                _copy(chain([begin], blocks), out)
+                if not _copy(chain([begin], blocks), out):
+                    report.add("piece_cut")
                 between = b",\n"
     out.write(b"]" if between != b"[" else b"[]")
     out.flush()
@@ -146,12 +151,14 @@ def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:
     return None
 
 
-def _copy(blocks: Iterable[bytes], out: IO[bytes]) -> None:
-    """Copy everything up to the closing bracket of the list."""
+def _copy(blocks: Iterable[bytes], out: IO[bytes]) -> bool:
+    """Copy everything up to the closing bracket of the list. Returns whether there is one."""
     held = b""
     for block in blocks:
         held += block
         out.write(held[:-_END])
         held = held[-_END:]
     held = held.rstrip(_BLANKS)
-    out.write(held[:-1] if held.endswith(b"]") else held)
+    is_whole = held.endswith(b"]")
+    out.write(held[:-1] if is_whole else held)
+    return is_whole

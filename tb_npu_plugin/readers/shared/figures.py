@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.tables import Column, Table, from_lists
+from tb_npu_plugin.tables import MAX_WHOLE, Column, Table, from_lists
 from tb_npu_plugin.units import float_or_none, scale_decimal
 
-#: Durations (ns), sizes (bytes) and counts are invalid from here on: no capture takes a hundred days, and JavaScript
-#: rounds larger numbers.
-TOO_LONG = 2**53
+#: Durations (ns), sizes (bytes) and counts are invalid from here on.
+TOO_LONG = MAX_WHOLE
 
 
 class Figures:

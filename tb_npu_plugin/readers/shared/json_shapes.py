@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from tb_npu_plugin.messages import Message
@@ -45,6 +45,18 @@ def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple
             yield key, item
         else:
             report.add("unexpected_shape", f"{where}, {key}", expected=Message("expected.object"), found=str(item))
+
+
+def lost_of_most(written: Collection[str], found: Collection[str]) -> list[str]:
+    """Return the names of `written` that are not in `found`, if these are few: one, or a quarter."""
+    lost = [name for name in written if name not in found]
+    return lost if len(lost) < len(written) and len(lost) <= max(1, len(written) // 4) else []
+
+
+def report_lost_keys(report: FileReport, owner: Mapping[str, Any], keys: Collection[str], where: str) -> None:
+    """Report keys that an object lacks although it has most of those that the profiler writes together."""
+    for key in lost_of_most(keys, owner):
+        report.add("lost_key", ", ".join(filter(None, (where, key))), kind=key)
 
 
 def int64_or_none(value: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""Reports step columns with values that are not numbers.
+"""Corrects what is known to be wrong in columns of steps: numbers that are none, preparing times of idle steps.
 Source: docs/facts/ascend_pt.md, kernel_details.csv, step_trace_time.csv."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
-from tb_npu_plugin.tables import StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
 
 _NUMBER = re.compile(r"[0-9]+(\.0)?")
 _EXPECTED = Message("expected.step_number")
@@ -34,3 +34,14 @@ def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
         return table.take(~wrong)
     codes = np.where(wrong, -1, steps.codes).astype(np.int32)
     return Table(table.columns, {**table.data, "step": StringColumn(codes, steps.values)})
+
+
+def with_known_preparing(steps: Table) -> Table:
+    """Set preparing to unknown for steps without computing and communication. torch_npu computes it up to -1 us after
+    1970 then, which gives minus 50 years."""
+    if not all(map(steps.has, ("computing", "communication", "preparing"))):
+        return steps
+    idle = (steps.ints("computing") == 0) & (steps.ints("communication") == 0)
+    if not idle.any():
+        return steps
+    return Table(steps.columns, {**steps.data, "preparing": np.where(idle, NULL_INT, steps.ints("preparing"))})

@@ -68,6 +68,20 @@ _CODES: dict[str, _MessageCodes] = {
         _PARSE_AGAIN,
     ),
     "bad_cell": _MessageCodes("expected.valid_value_or_empty", "lost.value", _PARSE_AGAIN),
+    "out_of_bounds": _MessageCodes("expected.in_bounds", "lost.value", _PARSE_AGAIN),
+    "repeated_row": _MessageCodes("expected.distinct_rows", "lost.nothing_repeated", "action.copy_again", "warning"),
+    "not_in_order": _MessageCodes("expected.rows_in_order", "lost.nothing_sorted", "action.original_file", "warning"),
+    "lost_column": _MessageCodes("expected.column", "lost.column", _PARSE_AGAIN, "warning"),
+    "lost_table": _MessageCodes("expected.table_of_group", "lost.table", _PARSE_AGAIN, "warning"),
+    "repeated_event": _MessageCodes(
+        "expected.distinct_slices", "lost.nothing_repeated_event", "action.export_trace", "warning"
+    ),
+    "no_thread_id": _MessageCodes("expected.thread_id", "lost.thread", "action.export_trace", "warning"),
+    "lost_key": _MessageCodes("expected.key", "lost.value", _PARSE_AGAIN, "warning"),
+    "no_events_in_piece": _MessageCodes("expected.events_of_piece", "lost.piece_events", "action.export_result"),
+    "piece_cut": _MessageCodes("expected.end_of_list", "lost.piece_end", "action.export_result"),
+    "unmatched_launches": _MessageCodes("expected.same_launches", "lost.shapes", _PARSE_AGAIN, "warning"),
+    "bad_head": _MessageCodes("expected.trace_settings", "lost.trace_settings", "action.export_trace", "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes(
@@ -102,6 +116,7 @@ _CODES: dict[str, _MessageCodes] = {
         "action.copy_settings",
         "info",
     ),
+    "no_metadata": _MessageCodes("expected.groups", "lost.groups", "action.copy_settings", "info"),
     "several_settings": _MessageCodes(
         "expected.one_profiler_info", "lost.other_settings", "action.one_capture", "warning"
     ),

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.layout import INFO_NAME
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.schema.scan_keys import MAX_RANK
+from tb_npu_plugin.schema.settings import ROOT_KEYS, SCHEDULE, VERSION_KEYS, WRITTEN_KEYS
 
 #: What a simulation may leave out, as problems show it.
 _LEFT_OUT = {
     names.MEMORY_BLOCKS: Message("found.no_memory_blocks"),
     names.SUNK_GRAPH: Message("found.no_sunk_graph"),
 }
+#: Figures of settings are below this: 64 bits, as counters of clocks. -1 stands for unknown.
+_TOO_LARGE = 1 << 64
+#: Depth of objects that are looked into.
+_MAX_DEPTH = 4
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
 
@@ -44,12 +51,34 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
     if len(found) > 1:
         report.add("several_settings", found=", ".join(found))
     name = next((name for name in found if _suffix(name) is not None), found[0])
-    return name, read_settings_file(folder / name, log)
+    info = read_settings_file(folder / name, log)
+    report = FileReport(log, name)
+    versions = (keys for profiler, keys in VERSION_KEYS.items() if profiler in info)
+    for keys in (*ROOT_KEYS, *versions):
+        if any(key in info for key in keys):
+            report_lost_keys(report, info, keys, "")
+    return name, info
 
 
 def read_settings_file(path: Path, log: ProblemLog) -> dict[str, Any]:
-    """Return the JSON object of a settings file; {} after a problem."""
-    return read_object(Reading(path, path.name, log), exact=False) or {}
+    """Return the JSON object of a settings file, without impossible figures; {} after a problem."""
+    reading = Reading(path, path.name, log)
+    return possible_settings(read_object(reading, exact=False) or {}, reading.report)
+
+
+def possible_settings(content: dict[str, Any], report: FileReport, where: str = "") -> dict[str, Any]:
+    """Return an object of settings without figures that no setting, count, clock or size has; report them."""
+    out: dict[str, Any] = {}
+    for key, value in content.items():
+        place = f"{where}, {key}" if where else key
+        if isinstance(value, dict) and where.count(",") < _MAX_DEPTH:
+            out[key] = possible_settings(value, report, place)
+        elif type(value) in (int, float) and value != -1 and not 0 <= value < _TOO_LARGE:
+            expected = Message("expected.in_bounds", least="0", most=f"{_TOO_LARGE:.15g}")
+            report.add("out_of_bounds", place, expected=expected, found=str(value), kind=place)
+        else:
+            out[key] = value
+    return out
 
 
 def _suffix(name: str) -> int | None:
@@ -100,10 +129,19 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
     }
 
 
+def report_no_groups(tables: Collection[str], capture: Capture, log: ProblemLog) -> None:
+    """Report, as information, that a capture with communication has no metadata, which name the communicators."""
+    known = (capture.groups, capture.distributed_args, capture.environment, capture.metadata)
+    if "comm_ops" in tables and capture.switches and not any(known):
+        FileReport(log, names.PROFILER_METADATA.name).add("no_metadata")
+
+
 def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[str, Any]:
     """Return a member that is an object; {} if it is absent or, with a problem, of another type."""
     value = content.get(key)
     if isinstance(value, dict):
+        found = {name.lstrip("_"): 1 for name in value} if key == SCHEDULE else value
+        report_lost_keys(report, found, WRITTEN_KEYS.get(key, ()), key)
         return value
     if value is not None:
         report_shape(report, key, Message("expected.object"), value)

@@ -7,10 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.csv_rows import RowReader
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.figures import Figures
 from tb_npu_plugin.readers.shared.json_file import load_object
+from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import open_file, read_lines
@@ -52,6 +54,11 @@ class CsvRows:
         unknown = [name for name in self.header if name and name not in known]
         if unknown:
             self.report.add("unknown_headers", "line 1", found=", ".join(unknown))
+
+    def report_lost_headers(self, written: Collection[str]) -> None:
+        """Report headers that the profiler writes and the file lacks, if it has most of them."""
+        for name in lost_of_most(written, self.header):
+            self.report.add("lost_column", "line 1", expected=Message("expected.column", column=name), kind=name)
 
     def positions(self, *names: str) -> list[int | None]:
         """Return the column index of each header; None for a missing one."""

@@ -12,7 +12,7 @@ from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object, read_text
-from tb_npu_plugin.readers.shared.json_shapes import members, object_members
+from tb_npu_plugin.readers.shared.json_shapes import members, object_members, report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.text.communication_totals import Totals
@@ -21,8 +21,6 @@ from tb_npu_plugin.tables import Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS
 
 _MS, _US, _MB = TIME_UNITS["ms"], TIME_UNITS["us"], DECIMAL_SIZE_UNITS["MB"]
-#: Largest difference between the file's idle time and elapsed - transit - wait that rounding explains.
-_IDLE_TOLERANCE_NS = 1_000
 _STEP_KEY = re.compile(r"step(\d*)")
 _LINK_KEY = re.compile(r"\s*(\d{1,18})\s*-\s*(\d{1,18})\s*")
 
@@ -53,7 +51,7 @@ def read_communication(reading: Reading) -> dict[str, Table]:
     if text is None:
         return {}
     totals = Totals(report)
-    builder = _TablesBuilder(report, totals)
+    builder = _TablesBuilder(report, totals, is_summed=True)
     entries, is_whole = _entries(text, report, lambda value: names.COMM_TIME_INFO in value)
     for entry in entries:
         if entry.name == names.COMM_TOTAL:
@@ -158,7 +156,8 @@ def _is_positive(value: Any) -> bool:
 class _TablesBuilder:
     """Builds the three tables of communication.json."""
 
-    def __init__(self, report: FileReport, totals: Totals) -> None:
+    def __init__(self, report: FileReport, totals: Totals, is_summed: bool = False) -> None:
+        self._is_summed = is_summed  # the packets of a transport take its time; not in files summed over ranks
         self.ops = RowBuilder(names.COMM_OPS_COLUMNS)
         self.bandwidth = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
         self.packets = RowBuilder(names.COMM_PACKETS_COLUMNS)
@@ -176,6 +175,8 @@ class _TablesBuilder:
 
     def add(self, entry: Entry) -> None:
         """Add one operator."""
+        if names.COMM_TIME_INFO in entry.value and names.COMM_BANDWIDTH_INFO not in entry.value:
+            self._report.add("lost_key", f"{entry.where}, {names.COMM_BANDWIDTH_INFO}", kind=names.COMM_BANDWIDTH_INFO)
         times, links = (entry.value.get(key) for key in (names.COMM_TIME_INFO, names.COMM_BANDWIDTH_INFO))
         if isinstance(times, dict):
             self._add_op(entry, times, _has_moved(links))
@@ -192,6 +193,8 @@ class _TablesBuilder:
         self._report.add("unexpected_shape", where, expected=Message("expected.object"), found=str(found))
 
     def _add_op(self, entry: Entry, times: dict[str, Any], has_moved: bool) -> None:
+        report_lost_keys(self._report, times, names.TIME_KEYS, entry.where)
+
         def duration(key: str) -> int | None:
             value = times.get(key)
             return None if value is None else self._figures.integer(value, _MS, f"{entry.where}, {key}")
@@ -204,7 +207,7 @@ class _TablesBuilder:
         sync, idle = duration(names.SYNC), duration(names.IDLE)
         if elapse is not None and transit is not None and wait is not None:
             computed = elapse - transit - wait
-            if idle is not None and abs(idle - computed) > _IDLE_TOLERANCE_NS:
+            if idle is not None and abs(idle - computed) > names.IDLE_TOLERANCE_NS:
                 self._report.add(
                     "inconsistent",
                     f"{entry.where}, {names.IDLE}",
@@ -233,6 +236,7 @@ class _TablesBuilder:
 
     def _add_bandwidth(self, entry: Entry, transport: str, info: dict[str, Any]) -> None:
         where = f"{entry.where}, {transport}"
+        report_lost_keys(self._report, info, names.BANDWIDTH_KEYS, where)
         size = self._figures.integer(info.get(names.SIZE), _MB, f"{where}, {names.SIZE}")
         time = self._figures.integer(info.get(names.TRANSIT), _MS, f"{where}, {names.TRANSIT}")
         self._totals.add_transport(entry.step, entry.kind, transport, (size, time))
@@ -248,11 +252,19 @@ class _TablesBuilder:
             self._figures.real(info.get(names.BANDWIDTH_GBS), f"{where}, {names.BANDWIDTH_GBS}"),
             self._figures.real(info.get(names.LARGE_PACKETS), f"{where}, {names.LARGE_PACKETS}"),
         )
+        self._add_packets(entry, transport, info, where, None if transport in names.ROLLUP_TRANSPORTS else time)
+
+    def _add_packets(
+        self, entry: Entry, transport: str, info: dict[str, Any], where: str, total_ns: int | None
+    ) -> None:
+        """Add the packets of a transport. total_ns: time of all; reported if it is another, as packets are missing then."""
+        times: list[int | None] = []
         for packet, pair in members(self._report, info.get(names.COMM_SIZE_DISTRIBUTION, {}), where):
             place = f"{where}, {names.COMM_SIZE_DISTRIBUTION}"
             if not isinstance(pair, list) or len(pair) != 2:
                 self._report.add("unexpected_shape", place, expected="[count, time]", found=str(pair))
                 continue
+            times.append(self._figures.integer(pair[1], _MS, place))
             self.packets.add(
                 entry.step,
                 entry.kind,
@@ -261,8 +273,14 @@ class _TablesBuilder:
                 transport,
                 self._figures.integer(packet, _MB, place),
                 self._figures.integer(pair[0], 1, place),
-                self._figures.integer(pair[1], _MS, place),
+                times[-1],
             )
+        known = [time for time in times if time is not None]
+        if not self._is_summed or total_ns is None or len(known) < len(times):
+            return
+        if abs(sum(known) - total_ns) > names.IDLE_TOLERANCE_NS:
+            place, found = f"{where}, {names.COMM_SIZE_DISTRIBUTION}", Message("found.ns", ns=sum(known))
+            self._report.add("inconsistent", place, expected=Message("found.ns", ns=total_ns), found=found, kind=place)
 
 
 def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileReport) -> None:
@@ -273,6 +291,7 @@ def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileRep
         if ends is None or not isinstance(info, dict):
             report.add("unexpected_shape", where, expected='"from-to": {...}', found=f"{link}: {info}")
             continue
+        report_lost_keys(report, info, names.LINK_KEYS, where)
         rows.add(
             entry.step,
             entry.kind,

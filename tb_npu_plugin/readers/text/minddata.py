@@ -10,7 +10,7 @@ from typing import Any
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.readers.shared.json_file import read_object
-from tb_npu_plugin.readers.shared.json_shapes import int64_or_none, member, objects
+from tb_npu_plugin.readers.shared.json_shapes import int64_or_none, member, objects, report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.text_rows import CsvRows, open_rows, text
@@ -44,6 +44,7 @@ def read_pipeline_raw(reading: Reading) -> Tables:
             rows.report.add("missing_column", "line 1", expected="op_id, op_type", found=", ".join(rows.header))
             return {}
         rows.report_unknown_headers(files.RAW_HEADER)
+        rows.report_lost_headers(files.RAW_HEADER)
         for line, cells in rows.lines:
             op_id, capacity = (rows.integer(cells, place[key], 1, line) for key in ("op_id", "queue_capacity"))
             if not _is_new(op_id, seen):
@@ -133,7 +134,12 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
     parents = {child: int64_or_none(item[files.OP_ID]) for item in found for child in _children(report, item)}
     ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     for item in found:
+        report_lost_keys(report, item, files.RAW_KEYS, f"{files.OP_ID} {item[files.OP_ID]}")
         queue = member(report, member(report, item, files.RAW_METRICS, dict), files.RAW_QUEUE, dict)
+        if queue:
+            report_lost_keys(
+                report, queue, (files.QUEUE_SIZES, files.QUEUE_LENGTH), f"{files.OP_ID} {item[files.OP_ID]}"
+            )
         samples = [size if _is_size(size) else None for size in member(report, queue, files.QUEUE_SIZES, list)]
         sizes = [size for size in samples if size is not None]
         if len(sizes) < len(samples):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from tb_npu_plugin.analysis.joining import concat
@@ -31,12 +31,13 @@ def read_device_queue(reading: Reading) -> Tables:
     report = reading.report
     batches: list[tuple[int, dict[str, int]]] = []
     latest: dict[int, dict[str, int]] = {}
+    stamped: set[tuple[str, ...]] = set()
     with open_file(reading) as stream:
         if stream is None:
             return {}
         for line, content in enumerate(_read_lines(stream, report), 1):
             cells = content.split()
-            if not cells:
+            if not cells or _is_repeated(cells, 5, stamped, line, report):
                 continue
             parsed = _parse(cells)
             if parsed is None:
@@ -51,6 +52,20 @@ def read_device_queue(reading: Reading) -> Tables:
     for batch, figures in sorted(batches, key=lambda entry: entry[0]):
         rows.add(names.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
     return _unless_empty(HOST, rows, report)
+
+
+def _is_repeated(
+    cells: Sequence[str], stamped_width: int, seen: set[tuple[str, ...]], line: int, report: FileReport
+) -> bool:
+    """Whether a line with a time (of `stamped_width` cells) was in the file before; reports it."""
+    key = tuple(cells)
+    if len(cells) != stamped_width:
+        return False
+    if key in seen:
+        report.add("repeated_row", f"line {line}")
+        return True
+    seen.add(key)
+    return False
 
 
 def _parse(cells: list[str]) -> tuple[int, dict[str, int]] | None:
@@ -74,12 +89,13 @@ def read_device_wait(reading: Reading) -> Tables:
     unit = _US if "aicpu" in reading.name else 1
     rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
     batch = 0
+    stamped: set[tuple[str, ...]] = set()
     with open_file(reading) as stream:
         if stream is None:
             return {}
         for line, content in enumerate(_read_lines(stream, report), 1):
             cells = content.split()
-            if not cells or cells[0] == files.WAIT_HEADER:
+            if not cells or cells[0] == files.WAIT_HEADER or _is_repeated(cells, 4, stamped, line, report):
                 continue
             start, end = (scale_decimal(cell, unit) for cell in (cells[1:3] if len(cells) > 2 else ("", "")))
             size = scale_decimal(cells[3], 1) if len(cells) > 3 else None

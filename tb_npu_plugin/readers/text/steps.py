@@ -13,26 +13,14 @@ from tb_npu_plugin.tables import NULL_INT, Table
 
 
 def with_known_times(tables: dict[str, Table], is_marked: bool = False) -> dict[str, Table]:
-    """Add the starts of each step on device and host to step_trace, and remove invalid preparing times. is_marked:
+    """Add the starts of each step on device and host to step_trace. is_marked:
     steps are bounded by their host marks, as in MindSpore, instead of by what they launched."""
     steps, kernels = tables.get("step_trace"), tables.get("kernels")
     if steps is None:
         return tables
-    steps = _with_known_preparing(steps)
     if kernels is not None and not steps.has(STEP_START.key):
         steps = _with_starts(steps, kernels, is_marked)
     return {**tables, "step_trace": steps}
-
-
-def _with_known_preparing(steps: Table) -> Table:
-    """Set preparing to unknown for steps without computing and communication. torch_npu computes it up to -1 us after
-    1970 then, which gives minus 50 years."""
-    if not all(map(steps.has, ("computing", "communication", "preparing"))):
-        return steps
-    idle = (steps.ints("computing") == 0) & (steps.ints("communication") == 0)
-    if not idle.any():
-        return steps
-    return Table(steps.columns, {**steps.data, "preparing": np.where(idle, NULL_INT, steps.ints("preparing"))})
 
 
 def _with_starts(steps: Table, kernels: Table, is_marked: bool) -> Table:

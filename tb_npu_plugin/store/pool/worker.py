@@ -33,8 +33,10 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.printable import printable_lines
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.shared.lost_columns import report_lost_columns
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.row_checks import check_rows, within_bounds
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
 from tb_npu_plugin.scan import check_settings
@@ -200,7 +202,10 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """Build the tables that need several files, and select the part of this span."""
+        format, has_schedule = FORMATS[self._request.format], bool(self._capture.schedule)
+        report_lost_columns(self.tables, self._files, format, has_schedule, self._log)
         self.tables = drop_stray_rows(self.tables, self._files, self._log)
+        self.tables = check_rows(self.tables, self._files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
@@ -304,7 +309,8 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
         trace = request.folder / relative
         try:
             size = sum(one.size for one in request.files)
-            tables.update(build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size))
+            derived = build_timeline(trace, out, found, progress, progress.show, reader.scan, reader.derive, size)
+            tables.update(within_bounds(derived, trace.name, found))
         except NoEvents:
             is_empty = True
             if not any(problem.severity == "error" for problem in found.list()):

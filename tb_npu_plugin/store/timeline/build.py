@@ -16,6 +16,7 @@ from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.shared.repeated_events import hide_repeated_events
 from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
@@ -155,7 +156,7 @@ def write_timeline(
         args_path = None
     columns = out / _WITHOUT_STRAYS
     columns.mkdir()
-    events = drop_stray_events(events, origin.name, log, columns)
+    events = hide_repeated_events(drop_stray_events(events, origin.name, log, columns), origin.name, log)
     if derive is None:
         # A thread reads the args of the operators in parallel, from the file opened twice. It takes little memory.
         with (
@@ -257,7 +258,9 @@ class _Builder:
         events = self._events
         found = [track_of_key(events, key) for key in keys.tolist()]
         curves = dict.fromkeys(Track("counter", pid, -1, events.names[name]) for pid, name, _ in counters.series)
-        tracks = order_tracks([*found, *curves], read_names(events, self._args), events.pids, events.tids)
+        tracks = order_tracks(
+            [*found, *curves], read_names(events, self._args, self._origin.name, self._log), events.pids, events.tids
+        )
         number = {track: index for index, (track, _) in enumerate(tracks)}
         return tracks, np.array([number[track] for track in found], dtype=np.int64)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.operators.nesting import nesting
 from tb_npu_plugin.analysis.operators.tree import FRACTION, OperatorEvents, rebuild, rebuild_by_thread
 from tb_npu_plugin.analysis.time_range import overlaps
+from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile
 from tb_npu_plugin.scan.args_columns import Key, read_columns
@@ -71,7 +72,7 @@ class _Chosen:
 
 def _framework_slices(events: TraceEvents, args: ArgsFile | None) -> Index:
     """Complete events of the framework's process, without Python frames."""
-    named = read_names(events, args).processes
+    named = read_names(events, args, "", ProblemLog()).processes  # the builder of the timeline reports them
     pids = [pid for pid, process in named.items() if process.name in trace.FRAMEWORK]
     if not pids:
         return np.zeros(0, dtype=np.int64)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.recording import MAX_TIME, is_plausible
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.tables import IntArray
 
@@ -51,6 +52,7 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     instants = events.of_phase("iI")
     _report_lost(events, instants[~named[instants]], file, log)
     instants = instants[named[instants]]
+    _report_without_thread(events, np.concatenate([complete, instants]), file, log)
     begins, pair_dur = _pairs(events, named, file, log)
     _report_other_phases(events, file, log)
     odd = np.concatenate([begins, instants])
@@ -133,6 +135,12 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
             count=len(rows),
         )
     )
+
+
+def _report_without_thread(events: TraceEvents, rows: NDArray[np.int64], file: str, log: ProblemLog) -> None:
+    lost = rows[(events.pid[rows] < 0) | (events.tid[rows] < 0)]
+    if len(lost):
+        FileReport(log, file).add("no_thread_id", f"event {int(lost.min())}", count=len(lost))
 
 
 def _report_other_phases(events: TraceEvents, file: str, log: ProblemLog) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.schema import trace
@@ -46,29 +48,46 @@ class Names:
         return self.threads.setdefault((pid, tid), Metadata())
 
 
-def read_names(events: TraceEvents, args: ArgsFile | None) -> Names:
-    """Read all metadata events."""
+def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Names:
+    """Read all metadata events; report those without their value."""
     out = Names()
     rows = events.of_phase("M")
     if args is None:
         return out
     for row, data in zip(rows.tolist(), args.each(events.args_offset[rows], events.args_length[rows])):
+        kind = events.names[events.name[row]] if events.name[row] >= 0 else ""
+        key = _KEYS.get(kind)
         value = read_object(data)
-        if value is None or events.name[row] < 0:
+        if not kind or (key is not None and (value is None or key not in value)):
+            FileReport(log, file).add(
+                "unexpected_shape", f"event {row}", expected=f'"name", "args": {{"{key or "name"}": ...}}', found=kind
+            )
+        if key is None or value is None:
             continue
-        kind = events.names[events.name[row]]
         pid, tid = int(events.pid[row]), int(events.tid[row])
         if kind == trace.PROCESS_NAME[0]:
-            out.process(pid).name = str(value.get(trace.PROCESS_NAME[1], ""))
+            out.process(pid).name = str(value.get(key, ""))
         elif kind == trace.PROCESS_LABELS[0]:
-            out.process(pid).label = str(value.get(trace.PROCESS_LABELS[1], ""))
+            out.process(pid).label = str(value.get(key, ""))
         elif kind == trace.PROCESS_SORT_INDEX[0]:
-            out.process(pid).sort = _sort_index(value.get(trace.PROCESS_SORT_INDEX[1]))
+            out.process(pid).sort = _sort_index(value.get(key))
         elif kind == trace.THREAD_NAME[0]:
-            out.thread(pid, tid).name = str(value.get(trace.THREAD_NAME[1], ""))
-        elif kind == trace.THREAD_SORT_INDEX[0]:
-            out.thread(pid, tid).sort = _sort_index(value.get(trace.THREAD_SORT_INDEX[1]))
+            out.thread(pid, tid).name = str(value.get(key, ""))
+        else:
+            out.thread(pid, tid).sort = _sort_index(value.get(key))
     return out
+
+
+#: Name of a metadata event -> key of its value.
+_KEYS = dict(
+    (
+        trace.PROCESS_NAME,
+        trace.PROCESS_LABELS,
+        trace.PROCESS_SORT_INDEX,
+        trace.THREAD_NAME,
+        trace.THREAD_SORT_INDEX,
+    )
+)
 
 
 def _sort_index(value: Any) -> float:

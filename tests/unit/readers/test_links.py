@@ -69,7 +69,8 @@ INSERT INTO ROCE VALUES (0,2000,4000,10,1000,100,0,0,400,1),(0,2500,4000,30,3000
 def test_samples_are_added_up_as_text_exports_do(tmp_path: Path) -> None:
     path = create(tmp_path, HCCS + "INSERT INTO HCCS VALUES (0,NULL,1,1);" + OTHERS)
     tables, problems = read_database(path, *LINK_TABLES)
-    assert codes(problems) == ["bad_required_cell x1"]  # a time that is NULL costs its row
+    told = [problem for problem in problems if problem.code != "lost_column"]  # these tables have few columns
+    assert codes(told) == ["bad_required_cell x1"]  # a time that is NULL costs its row
     assert tables.keys() == {"hccs", "pcie", "roce"}
     assert rows(tables["hccs"]) == [
         {"device_id": 0, "mode": "Tx (MB/s)", "max": 4.0, "min": 2.0, "avg": 3.0},

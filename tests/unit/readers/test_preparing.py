@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.steps.step_trace import from_figures
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.formats import READERS
+from tb_npu_plugin.readers.shared.row_checks import check_rows
 from tb_npu_plugin.readers.text.steps import _starts
 from tb_npu_plugin.schema.formats import MINDSPORE, TORCH_NPU
 from tb_npu_plugin.tables import NULL_INT
@@ -27,7 +28,9 @@ STEPS = (
 @pytest.mark.parametrize("kind", [TORCH_NPU.id, MINDSPORE.id])
 def test_its_preparation_is_unknown(tmp_path: Path, kind: str) -> None:
     tables, _ = read(tmp_path, "step_trace_time.csv", STEPS.encode())
-    steps = READERS[kind].finish(tables, Capture(), ProblemLog())["step_trace"]
+    log = ProblemLog()
+    steps = READERS[kind].finish(check_rows(tables, {}, log), Capture(), log)["step_trace"]
+    assert not log.list()
     assert steps.ints("preparing").tolist() == [8250, NULL_INT, 4000]
     assert steps.ints("free").tolist() == [0, 15_000, 15_000]
     if kind == TORCH_NPU.id:

@@ -45,7 +45,9 @@ def write_result(
     for name, content in contents.items():
         (output / name).write_bytes(content.encode())
     info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
-    (folder / info).write_text(json.dumps({"config": {"common_config": {"with_stack": True}}}))
+    (folder / info).write_text(
+        json.dumps({"config": {"common_config": {"with_stack": True}, "experimental_config": {}}})
+    )
     if settled:
         settle(folder)
     return folder

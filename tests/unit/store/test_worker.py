@@ -343,7 +343,7 @@ def test_a_table_of_another_clock_stays(tmp_path: Path) -> None:
     """Times since the start of the machine: what was recorded is right, and the list begins with the others."""
     header = "Name,Size(KB),Allocation Time(us)\r\n"
     rows = [f"aten::add,1,17216358167{number}.0\t\r\n" for number in range(2)]
-    more = [row.replace("aclnn", f"{number}") for number in range(2) for row in ROWS]
+    more = [ROWS[-1].replace("aclnn", f"{number}") for number in range(4)]
     meta, tables, problems = results_of(
         request(tmp_path, files={**kernels(*more), "operator_memory.csv": header + "".join(rows)})
     )

@@ -265,8 +265,8 @@ def good(count: int = 50) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("phase", ["X", "i", "C", "s", "B"])
 def test_an_event_far_off_is_skipped(at: int, phase: str, tmp_path: Path) -> None:
     stray = {**event("stray", at, 1), "ph": phase, "id": 7, "args": {"value": 5}}
-    timeline, problems = open_trace([*good(25), stray, *good(25)], tmp_path)
-    assert (timeline.base_ns, timeline.end_ns) == (NOW * 1000, (NOW + 25) * 1000)
+    timeline, problems = open_trace([*good()[:25], stray, *good()[25:]], tmp_path)
+    assert (timeline.base_ns, timeline.end_ns) == (NOW * 1000, (NOW + 50) * 1000)
     assert len(slices_of(timeline)) == 50
     (problem,) = problems
     assert (problem.code, problem.count, problem.where) == ("outside_recording", 1, "event 25")
@@ -283,8 +283,8 @@ def test_an_end_far_off_is_skipped(tmp_path: Path) -> None:
 def test_long_columns_go_to_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tb_npu_plugin.readers.shared.spool.IN_MEMORY", 64)
     monkeypatch.setattr("tb_npu_plugin.readers.shared.stray_events._PIECE", 7)
-    timeline, problems = open_trace([*good(25), event("stray", 5, 1), *good(25)], tmp_path)
-    assert [found["name"] for found in slices_of(timeline)] == [*(f"a{number}" for number in range(25))] * 2
+    timeline, problems = open_trace([*good()[:25], event("stray", 5, 1), *good()[25:]], tmp_path)
+    assert [found["name"] for found in slices_of(timeline)] == [f"a{number}" for number in range(50)]
     assert len(problems) == 1 and not list(tmp_path.glob("*/timeline/kept"))
 
 

@@ -6,6 +6,7 @@ export const PLACES = {
   "character {0}": "第 {0} 个字符",
   "event {0}": "第 {0} 个事件",
   "line {0}": "第 {0} 行",
+  "row {0}": "表的第 {0} 行",
   "{0} and {1} more": "{0} 等，另有 {1} 处",
 } as const satisfies Partial<Record<ServerText, string>>;
 

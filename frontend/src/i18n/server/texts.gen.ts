@@ -699,6 +699,7 @@ export type ServerText =
   | "p50"
   | "p95"
   | "rank or stage."
+  | "row {0}"
   | "rxDropped rate"
   | "rxError rate"
   | "rxPacket/s"

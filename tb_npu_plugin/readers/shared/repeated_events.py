@@ -1,0 +1,60 @@
+"""Hides slices that a trace holds twice: a thread cannot run the same slice twice at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.scan.events import TraceEvents
+
+#: Phase of events that are not drawn and fill no table.
+_HIDDEN = ord("M")
+#: Odd numbers that mix the columns of a slice.
+_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5], dtype=np.uint64)
+
+
+def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> TraceEvents:
+    """Hide and report slices with the name, thread, start and duration of an earlier one; those without a duration may be
+    equal. Returns `events` itself if there are none."""
+    rows = events.of_phase("X")
+    rows = rows[events.dur[rows] > 0]
+    mixed = _mixed(events, rows)
+    ordered = np.sort(mixed)
+    equal = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(equal):
+        return events
+    rows = rows[np.isin(mixed, equal)]
+    columns: list[NDArray[Any]] = [
+        events.ts[rows],
+        events.dur[rows],
+        events.name[rows],
+        events.pid[rows],
+        events.tid[rows],
+    ]
+    order = np.lexsort((rows, *columns))
+    is_same = np.ones(max(len(rows) - 1, 0), dtype=np.bool_)
+    for column in columns:
+        is_same &= column[order][1:] == column[order][:-1]
+    repeated = np.sort(rows[order][1:][is_same])
+    if not len(repeated):
+        return events
+    first = int(repeated[0])
+    name = events.names[events.name[first]] if events.name[first] >= 0 else ""
+    FileReport(log, file).add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
+    phase = np.array(events.phase)
+    phase[repeated] = _HIDDEN
+    return replace(events, phase=phase)
+
+
+def _mixed(events: TraceEvents, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return a number of each slice: equal slices have equal ones, and others seldom do."""
+    mixed = events.ts[rows].view(np.uint64)
+    columns: list[NDArray[Any]] = [events.dur, events.name, events.pid, events.tid]
+    for factor, column in zip(_FACTORS, columns):
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * factor + column[rows].astype(np.int64).view(np.uint64)
+    return np.asarray(mixed)

@@ -1,0 +1,137 @@
+"""Checks the rows of all tables, of text and databases alike: figures within their bounds, each row once, rows in order.
+
+Bounds are those of the columns (tables.Column); which rows may be equal and which order files have is in schema/rows.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.numbered_steps import with_known_preparing
+from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.schema.rows import IN_ORDER, KEYS, REPEATABLE
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, StringColumn, Table, known
+
+Mask = NDArray[np.bool_]
+
+
+def check_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog) -> dict[str, Table]:
+    """Return the tables without impossible figures and repeated rows, in the order of the profiler; report what was changed.
+    files: table -> file name, for problems."""
+    return {name: _checked(name, table, FileReport(log, files.get(name, ""))) for name, table in tables.items()}
+
+
+def within_bounds(tables: Mapping[str, Table], file: str, log: ProblemLog) -> dict[str, Table]:
+    """Return tables computed from the events of a file without impossible figures."""
+    return {name: _within_bounds(table, FileReport(log, file)) for name, table in tables.items()}
+
+
+def _checked(name: str, table: Table, report: FileReport) -> Table:
+    table = _within_bounds(with_known_preparing(table) if name == "step_trace" else table, report)
+    return _in_order(name, _without_repeats(name, table, report), report)
+
+
+def title_of(column: Column) -> str:
+    """Name of a column in problems: as files write it, if they do."""
+    return column.headers[0] if column.headers else column.title
+
+
+def _within_bounds(table: Table, report: FileReport) -> Table:
+    """Set impossible figures to unknown; drop rows where the figure is required."""
+    changed: dict[str, Data] = {}
+    dropped = np.zeros(len(table), dtype=np.bool_)
+    for column in table.columns:
+        values = table.data[column.key]
+        if column.bounds is None or isinstance(values, StringColumn):
+            continue
+        wrong = _outside(values, column.bounds)
+        if wrong is None:
+            continue
+        least, most = column.bounds
+        first = int(np.flatnonzero(wrong)[0])
+        report.add(
+            "bad_required_cell" if column.required else "out_of_bounds",
+            f"row {first + 1}, {title_of(column)}",
+            expected=Message("expected.in_bounds", least=f"{least:.15g}", most=f"{most:.15g}"),
+            found=str(values[first]),
+            kind=column.key,
+            count=int(wrong.sum()),
+        )
+        if column.required:
+            dropped |= wrong
+        else:
+            changed[column.key] = np.where(wrong, NULL_INT if values.dtype.kind == "i" else np.nan, values)
+    if changed:
+        table = replace(table, data={**table.data, **changed})
+    return table.take(~dropped) if dropped.any() else table
+
+
+def _outside(values: NDArray[Any], bounds: tuple[float, float]) -> Mask | None:
+    """Return the mask of the known values outside the bounds; None if there are none."""
+    wrong = np.asarray((values < bounds[0]) | (values > bounds[1]))
+    if values.dtype.kind == "i":
+        wrong &= values != NULL_INT
+    return wrong if wrong.any() else None
+
+
+def _without_repeats(name: str, table: Table, report: FileReport) -> Table:
+    """Drop rows that are in the table already."""
+    if name in REPEATABLE or len(table) < 2:
+        return table
+    keys = [key for key in KEYS.get(name, ()) if table.has(key)] or [column.key for column in table.columns]
+    repeated = _repeated(table, keys)
+    if not len(repeated):
+        return table
+    where = ", ".join(f"row {row + 1}" for row in repeated[:1].tolist())
+    report.add("repeated_row", where, count=len(repeated), kind=name)
+    kept = np.ones(len(table), dtype=np.bool_)
+    kept[repeated] = False
+    return table.take(kept)
+
+
+def _repeated(table: Table, keys: list[str]) -> IntArray:
+    """Return the rows that equal an earlier one in all `keys`. Columns divide the rows into groups of equal ones, those first
+    that leave few; rows that are alone in their group are left out of the next column."""
+    rows: IntArray = np.arange(len(table), dtype=np.int64)
+    groups = np.zeros(len(table), dtype=np.int64)
+    for key in sorted(keys, key=lambda key: not key.endswith("_ns")):
+        data = table.data[key]
+        values = data.codes[rows] if isinstance(data, StringColumn) else data[rows]
+        numbers = np.unique(values, return_inverse=True)[1].reshape(-1)
+        _, groups, sizes = np.unique(
+            groups * (int(numbers.max(initial=0)) + 1) + numbers, return_inverse=True, return_counts=True
+        )
+        groups = groups.reshape(-1)
+        shared = sizes[groups] > 1
+        rows, groups = rows[shared], groups[shared]
+        if not len(rows):
+            return rows
+    order = np.lexsort((rows, groups))
+    is_later = np.concatenate([[False], groups[order][1:] == groups[order][:-1]])
+    repeated: IntArray = np.sort(rows[order][is_later])
+    return repeated
+
+
+def _in_order(name: str, table: Table, report: FileReport) -> Table:
+    """Order the rows as the profiler writes them, if they are not."""
+    if name not in IN_ORDER or len(table) < 2:
+        return table
+    group, key = IN_ORDER[name]
+    times = table.ints(key)
+    parts = table.text(group).codes if group else np.zeros(len(table), dtype=np.int32)
+    by_part = np.argsort(parts, kind="stable")
+    steps, same = np.diff(times[by_part]), parts[by_part][1:] == parts[by_part][:-1]
+    wrong = (steps < 0) & same & known(times[by_part][:-1]) & known(times[by_part][1:])
+    if not wrong.any():
+        return table
+    column = title_of(table.column(key))
+    report.add(
+        "not_in_order", column, expected=Message("expected.rows_in_order", column=column), count=int(wrong.sum())
+    )
+    return table.take(np.argsort(times, kind="stable"))

@@ -1,0 +1,105 @@
+"""What a folder of results shows: the figures of all views, and the notes that say what is lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tb_npu_plugin.discovery.watch import scan_once
+from tb_npu_plugin.service.answers import Service
+from tb_npu_plugin.service.catalog import catalog
+from tb_npu_plugin.store.cache.disk import Cache
+from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.views.registry import VIEWS
+from tests.http.conftest import InProcess
+from tests.unit.store.results import settle
+
+#: Fields that are not figures: names of readings, texts about losses, sizes of files, numbers of events of any kind, in which
+#: order kinds came, which file gave a table.
+_NO_FIGURES = frozenset(
+    ("version", "fingerprint", "problems", "missing", "progress", "files", "others", "more", "source", "texts", "path")
+) | {"events", "flow_kinds", "databases"}
+#: Views that show nothing that others do not; `diff` would compare a span with itself.
+_LEFT_OUT = frozenset(("diff",))
+ENVIRONMENT_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
+
+
+@dataclass
+class Opened:
+    """What is shown of the results below a folder.
+
+    figures  place in the answers -> value
+    notes    problems, missing files and skipped folders, as text
+    codes    codes of the problems
+    runs     number of spans
+    """
+
+    figures: dict[str, Any] = field(default_factory=dict)
+    notes: set[str] = field(default_factory=set)
+    codes: set[str] = field(default_factory=set)
+    spans: int = 0
+
+
+def open_results(logdir: Path, scratch: Path) -> Opened:
+    """Open everything below a folder. scratch: for the cache; removed."""
+    settle(logdir)
+    watcher = scan_once({"": logdir})
+    library = Library(watcher, Cache(scratch), workers=1, process=InProcess)
+    try:
+        return _open(Service(library, for_page=False))
+    finally:
+        library.close()
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _open(service: Service) -> Opened:
+    out = Opened()
+    found: Any = catalog(service.library)
+    out.notes |= {f"skipped {item['path']} {item['reason']}" for item in found["skipped"]}
+    for run in found["runs"]:
+        params = [("run", {"run": run["id"]}, run["label"])]
+        for worker in run["workers"]:
+            for span in worker["spans"]:
+                out.spans += 1
+                params.append(("span", {"span": span["id"]}, f"{run['label']} {worker['label']}"))
+        for scope, given, owner in params:
+            for view in VIEWS:
+                if view.scope == scope and view.id not in _LEFT_OUT:
+                    _look(service, view.id, given, owner, out)
+    return out
+
+
+def _look(service: Service, view: str, params: dict[str, str], owner: str, out: Opened) -> None:
+    answer, _ = service.wait(view, params, lambda jobs: time.sleep(0.001))
+    for problem in answer["problems"]:
+        out.codes.add(problem["code"])
+        out.notes.add(f"{problem['code']} {problem['file']} {problem['where']} {problem['found']} {problem['count']}")
+    out.notes |= {f"missing {item['file']} {item['text']}" for item in answer["missing"]}
+    plain = json.loads(json.dumps({"data": answer["data"], "tables": answer["tables"]}, default=str))
+    out.figures.update(_leaves(plain, f"{owner} {view}"))
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value.keys() >= {"columns", "data", "offset"}:  # the order of rows is no figure
+        yield f"{place}.columns", sorted(value["data"])
+        yield f"{place}.rows", sorted(map(str, zip(*(value["data"][key] for key in sorted(value["data"])))))
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key not in _NO_FIGURES:
+                yield from _leaves(one, f"{place}.{key}")
+    elif isinstance(value, list) and value and isinstance(value[0], (dict, list)):
+        for number, one in enumerate(sorted(value, key=json.dumps)):  # nor is that of curves, ranks and findings
+            yield from _leaves(one, f"{place}[{number}]")
+    else:
+        yield place, value
+
+
+def changed(before: Opened, after: Opened) -> list[str]:
+    """Places of the figures that are different, disappeared or are new."""
+    places = dict.fromkeys((*before.figures, *after.figures))
+    return [place for place in places if before.figures.get(place, "") != after.figures.get(place, "")]
