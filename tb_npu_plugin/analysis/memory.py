@@ -167,7 +167,7 @@ def live_within(allocations: Table, start: int, end: int) -> Table:
 
 def _end_of_blocks(allocations: Table) -> IntArray:
     """When each block ends: the earlier of its release and its active release, where the allocator's total falls; the other
-    one changes no total. NULL_INT if both are unknown. Source: docs/facts/ascend_pt.md, operator_memory.csv."""
+    one changes no total. NULL_INT if both are unknown. Source: docs/facts/ascend_pt.md, Memory files."""
     release, active = (allocations.ints(key) for key in ("release_ns", "active_release_ns"))
     both = known(release) & known(active)
     return np.where(both, np.minimum(release, active), np.maximum(release, active))  # unknown is the smallest integer
