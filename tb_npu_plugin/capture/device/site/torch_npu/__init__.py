@@ -11,8 +11,10 @@ except ModuleNotFoundError:  # run from a clone that is not installed
 from tb_npu_plugin.capture import pytorch
 from tb_npu_plugin.capture.device.load import install
 
-install(sys.modules[__name__], pytorch)
-
 
 def _autoload() -> None:
-    """What PyTorch calls when it is imported; the import of this module has done it all."""
+    """What PyTorch calls when it is imported; the import of this module does it all."""
+
+
+# Imports PyTorch, which calls _autoload if it was not imported before: that must be there.
+install(sys.modules[__name__], pytorch)
