@@ -20,6 +20,10 @@ _library = torch.library.Library("npu", "FRAGMENT")
 FUNCTIONS: dict[str, Function] = {}
 
 
+#: Operator -> its backward in torch_npu, where that is not named `<operator>_backward`.
+BACKWARDS = {"npu_fusion_attention": "npu_fusion_attention_grad", "npu_geglu": "npu_geglu_grad"}
+
+
 def _fused(schema: str) -> Callable[[Function], Function]:
     """Register what the function computes as the operator with this schema."""
 
@@ -44,11 +48,12 @@ def _complete(operator: Any, values: Sequence[Any], options: dict[str, Any]) -> 
 
 
 def _differentiate(name: str, arguments: str, function: Function, operator: Any) -> None:
-    """Define `name`_backward(grads, the arguments, wanted) and link it with the operator.
+    """Define the backward operator (grads, the arguments, wanted) and link it with the operator.
 
     wanted: numbers of the leaves (pytree) of the arguments whose gradients it returns.
     """
-    _library.define(f"{name}_backward(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
+    backward = BACKWARDS.get(name, f"{name}_backward")
+    _library.define(f"{backward}(Tensor?[] grads, {arguments}, int[] wanted) -> Tensor[]")
     names = [argument.name for argument in operator._schema.arguments]
 
     def compute(grads: Sequence[Any], *arguments: Any) -> list[Any]:
@@ -64,8 +69,8 @@ def _differentiate(name: str, arguments: str, function: Function, operator: Any)
             found = torch.autograd.grad(outs, inputs, gradients, allow_unused=True)
         return [torch.zeros_like(leaf) if grad is None else grad for leaf, grad in zip(inputs, found)]
 
-    _library.impl(f"{name}_backward", compute, "CPU")
-    backward_operator = getattr(torch.ops.npu, f"{name}_backward").default
+    _library.impl(backward, compute, "CPU")
+    backward_operator = getattr(torch.ops.npu, backward).default
 
     class Node(torch.autograd.Function):  # type: ignore[misc]
         @staticmethod
