@@ -55,14 +55,22 @@ def groups() -> dict[str, Any]:
     if distributed is None:
         return {}
     world, rank = distributed.distributed_c10d._world, distributed.get_rank()
-    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
     out: dict[str, Any] = {}
     for group, members in world.pg_group_ranks.items():
         name = world.pg_names.get(group)
         if rank in members and name is not None and "hccl" in distributed.get_backend_config(group):
-            out[f"{server}_{distributed.get_backend(group)}_{name}"] = {
+            out[communicator_of(group)] = {
                 "group_name": "default_group" if group is distributed.group.WORLD else str(name),
                 "group_rank": int(members[rank]),
                 "global_ranks": sorted(int(member) for member in members),
             }
     return out
+
+
+def communicator_of(group: Any) -> str:
+    """Name of the communicator of a group of torch.distributed, as its recorded files have it."""
+    import torch.distributed as distributed
+
+    server = f"{os.environ.get('MASTER_ADDR', '127.0.0.1')}_{os.environ.get('MASTER_PORT', '0')}"
+    name = distributed.distributed_c10d._world.pg_names[group]
+    return f"{server}_{distributed.get_backend(group)}_{name}"

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tb_npu_plugin.capture.api.ranks import communicator_of
 from tb_npu_plugin.capture.device.build import NotBuilt, extension, say_to_user
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
 
@@ -124,6 +125,11 @@ def _register_hccl(torch: Any, native: Any) -> None:
             inner = dist.ProcessGroupGloo(options.store, rank, size, options.timeout)
         return native.hccl(inner, options.group_id or "", rank, size)
 
+    def get_hccl_comm_name(backend: Any, rank: int, init_comm: bool = True) -> str:
+        groups = dist.distributed_c10d._world.pg_group_ranks
+        return next(communicator_of(one) for one in groups if one._get_backend(torch.device("npu")) is backend)
+
+    torch._C._distributed_c10d.Backend.get_hccl_comm_name = get_hccl_comm_name
     register = dist.ProcessGroup._register_backend
 
     def register_as_default(group: Any, device: Any, kind: Any, *backend: Any) -> None:

@@ -27,6 +27,10 @@ def fill(module: ModuleType, profiler: ModuleType) -> None:
             "torch_npu.optim", NpuFusedAdamW=NpuFusedAdamW, NpuFusedAdam=NpuFusedAdam, NpuFusedSGD=NpuFusedSGD
         ),
         "profiler": profiler,
+        "_C": _module(
+            "torch_npu._C",
+            _distributed_c10d=_module("torch_npu._C._distributed_c10d", ProcessGroupHCCL=ProcessGroupHCCL),
+        ),
         "get_npu_format": get_npu_format,
         "empty_with_format": empty_with_format,
         "erase_stream": erase_stream,
@@ -80,6 +84,19 @@ class _GradScaler(torch.amp.GradScaler):  # type: ignore[misc]
         enabled: bool = True,
     ) -> None:
         super().__init__("npu", init_scale, growth_factor, backoff_factor, growth_interval, enabled)
+
+
+class ProcessGroupHCCL:
+    """What scripts name of torch_npu's class: its options, `pg_options` of new_group, which change nothing here."""
+
+    class Options:
+        """hccl_config: hccl_buffer_size, hccl_algo and others."""
+
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
+            self.is_high_priority_stream = is_high_priority_stream
+            self.hccl_config: dict[str, Any] = {}
+            self.global_ranks_in_group: list[int] = []
+            self.group_id = ""
 
 
 class _FusedOptimizer:

@@ -16,7 +16,6 @@ _MEANINGS = {
     "kernels that compute and communicate": ("npu_mm_all_reduce", "npu_all_gather", "npu_moe_distribute"),
     "paged attention": ("_npu_paged", "_npu_reshape_and_cache"),
     "attention for inference": ("npu_incre_flash", "npu_prompt_flash", "npu_fused_infer"),
-    "the native module of torch_npu": ("_C",),
     "compilation of graphs": ("_inductor", "dynamo"),
     "data dumps": ("init_dump", "set_dump", "finalize_dump"),
     "hardware checks": ("stress_detect", "check_uce"),

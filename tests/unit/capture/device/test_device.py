@@ -102,6 +102,10 @@ TOLERANCES = {
 }
 
 
+def test_names_of_the_vendor(tmp_path: Path) -> None:
+    run([*RUN, SCRIPTS / "vendor_names.py", tmp_path / "out"], tmp_path)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", TOLERANCES)
 def test_gradients_equal_those_of_the_host(name: str, tmp_path: Path) -> None:
