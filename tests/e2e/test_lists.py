@@ -92,7 +92,7 @@ def test_every_list_of_the_trace(open_plugin: Open, long_server: str) -> None:
     check(plugin, "trace")
     open_all(plugin, "trace")
     find(plugin, NEEDLE)
-    plugin.frame.get_by_role("button", name="Matches").click()
+    plugin.frame.locator(".trace-place .link").click()
     panel(plugin).locator(".data-row.body").first.wait_for()
     plugin.quiet()
     check(plugin, "matches")
