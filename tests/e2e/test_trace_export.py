@@ -8,9 +8,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator
 
-from tests.e2e.conftest import Open, Plugin
+from tests.e2e.conftest import Open, Plugin, wait_until
 from tests.e2e.timeline import drag_range, param, ranks_settled, settled, slices, trace
 from tests.support.cli import run
 
@@ -65,8 +65,15 @@ def test_the_range_is_a_file_and_opens_in_perfetto(open_plugin: Open, demo_serve
 def test_the_range_of_several_ranks_is_one_file(open_plugin: Open, demo_server: str, tmp_path: Path) -> None:
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")
-    plugin.open("trace", **place, **{"trace.ranks": "all"})
-    expect(plugin.frame.locator(".rank-strip-name.slow")).to_have_count(1)  # all traces are read
+    state = {**place, "trace.ranks": "all"}
+    plugin.open("trace", **state)
+
+    def are_traced() -> bool:
+        data = plugin.get(f"view/trace_ranks?run={place['run']}&span={place['span']}")["data"]
+        return data is not None and len(data["lines"]) == 8 and all(line["is_traced"] for line in data["lines"])
+
+    wait_until(plugin, are_traced)
+    plugin.open("trace", **state)  # the page knows of all traces
     ranks_settled(plugin)
     saved = json.loads(plugin.download(entry(plugin, "Range of 8 ranks as a Chrome trace")))
     processes = {one["args"]["name"] for one in saved["traceEvents"] if one["name"] == "process_name"}
