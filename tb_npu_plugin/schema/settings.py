@@ -65,5 +65,5 @@ WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
 #: Key of a profiler's settings -> the versions that it writes together.
 VERSION_KEYS = {
     "config": ("torch_npu_version", "cann_version"),
-    "profiler_parameters": ("ms_version", "cann_version"),
+    "profiler_parameters": ("ms_version",),  # without an NPU there is no CANN
 }

@@ -177,6 +177,7 @@ def test_every_requirement_has_a_lowest_and_a_newest_version() -> None:
     assert required
     bounds = set(re.findall(r'"([a-z]+)>=([\d.]+)"', required[1]))
     assert len(bounds) == required[1].count('"') // 2
+    bounds |= set(re.findall(r'"notebook": \["([a-z]+)>=([\d.]+)"\]', setup))
     assert bounds == set(re.findall(r"^([a-z]+)==([\d.]+)$", (ROOT / "tests/lowest.txt").read_text(), re.M))
     newest = re.findall(r"^([a-z-]+)<=[\d.]+$", (ROOT / "tests/newest.txt").read_text(), re.M)
     named = set(re.findall(r'"([a-z-]+)(?:>=|==)[\d.*]+"', setup))
