@@ -43,6 +43,11 @@ class Select:
     fields: tuple[Field, ...]
 
 
+def together(*tables: str) -> list[tuple[str, frozenset[str]]]:
+    """Tables that are written together: each with the others, which prove it."""
+    return [(table, frozenset(tables) - {table}) for table in tables]
+
+
 #: Keys of the start and the end of a row with a duration.
 START, END = "start_ns", "end_ns"
 #: Keys of all times, ns since the epoch.
@@ -419,14 +424,18 @@ COMM_MATRIX = Select(
     ),
 )
 
-#: Tables that profilers write together: one without the others has lost them.
-TOGETHER: tuple[tuple[str, ...], ...] = (
-    (COMM_TIME.table, COMM_BANDWIDTH.table, COMM_MATRIX.table),
-    (COMMUNICATION_OP.table, COMMUNICATION_TASK.table),
-    (MEMORY_RECORD.table, OP_MEMORY.table),
-    ("HBM", "LLC"),
-    (PYTORCH_API.table, CONNECTIONS.table),
-    (TASK.table, STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table, "AICORE_FREQ"),
+#: Table, and the tables that prove it: where all of these are there and the table is not, it was lost.
+PROVEN: tuple[tuple[str, frozenset[str]], ...] = (
+    *together(COMM_TIME.table, COMM_BANDWIDTH.table, COMM_MATRIX.table),
+    *together(COMMUNICATION_OP.table, COMMUNICATION_TASK.table),
+    *together("HBM", "LLC"),
+    *together(PYTORCH_API.table, CONNECTIONS.table),
+    (OP_MEMORY.table, frozenset({MEMORY_RECORD.table, PYTORCH_API.table})),  # operators are of the CPU's activity
+    (MEMORY_RECORD.table, frozenset({OP_MEMORY.table})),
+    # Level_none writes neither TASK nor AICORE_FREQ.
+    *together(
+        TASK.table, STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table, "AICORE_FREQ"
+    ),
 )
 
 #: All of the above.

@@ -227,9 +227,11 @@ class Plugin:
         self.frame.locator(f'nav.side a[data-view="{view}"]').click()
         self.ready(view)
 
-    def choose(self, heading: str, option: str | Pattern[str]) -> None:
-        """Choose in the dropdown below a heading of the sidebar."""
+    def choose(self, heading: str, option: str | Pattern[str], words: str = "") -> None:
+        """Choose in the dropdown below a heading of the sidebar, if `words` are given after typing them into its filter."""
         self.frame.locator(f'nav.side h2:text-is("{heading}") + *').first.locator("button").first.click()
+        if words:
+            self.page.keyboard.type(words)
         self.frame.get_by_role("option", name=option).first.click()
 
     def pick(self, face: str, option: str) -> None:

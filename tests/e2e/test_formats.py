@@ -135,7 +135,7 @@ def test_communication_summary_of_msprof(open_plugin: Open, results_server: str)
 def compare(open_plugin: Open, server: str, run: str, other: str) -> Locator:
     """Diff of two runs."""
     plugin = choose_run(open_plugin, server, run)
-    plugin.choose("Compare with", re.compile(rf"^{other}(?!\w)"))
+    plugin.choose("Compare with", re.compile(rf"^{other}(?!\w)"), other)
     plugin.switch("diff")
     plugin.main.get_by_text("Where the time changed").first.wait_for()
     return plugin.main

@@ -139,7 +139,7 @@ def test_filters_that_leave_no_row_are_listed_and_can_be_cleared(open_plugin: Op
     expect(kernels.filter(has_text="Attention").first).to_be_visible()
     plugin.frame.get_by_placeholder("Filter by words").fill("no such kernel")
     nothing.get_by_role("button", name="Clear all").click()
-    expect(kernels.filter(has_text="MatMul").first).to_be_visible()
+    expect(kernels.first).to_be_visible()
     expect(plugin.frame.get_by_placeholder("Filter by words")).to_have_value("")
 
 

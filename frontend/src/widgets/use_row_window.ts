@@ -4,6 +4,8 @@ import { printedRows, type RowWindow, rowWindow } from "./table/window";
 
 /** Shorter lists are in the document as a whole: fewer than 100 rows, whatever the height of the screen. */
 const VIRTUAL_FROM = 60;
+/** Rows of a list that is out of sight, at its nearer end: there when it comes into sight, and for readers of the document. */
+const LEAST_ROWS = 20;
 
 interface Options {
   count: number;
@@ -30,14 +32,14 @@ export function useRowWindow(
 ): ShownRows {
   const isPrinted = usePrinting();
   const isVirtual = count > VIRTUAL_FROM && !isPrinted;
-  const [part, setPart] = useState({ top: 0, height: 0 });
+  const [part, setPart] = useState<Part>({ isShown: false, top: 0, height: 0 });
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || !isVirtual) return;
     const around = clippers(element);
     const read = () => {
       const found = partInSight(element, around);
-      setPart((before) => (before.top === found.top && before.height === found.height ? before : found));
+      setPart((before) => (isSame(before, found) ? before : found));
     };
     read();
     const observer = new ResizeObserver(read);
@@ -50,7 +52,10 @@ export function useRowWindow(
       document.removeEventListener("scroll", read, { capture: true });
     };
   }, [isVirtual, box]);
-  if (isVirtual) return { isVirtual, ...rowWindow(count, part.top, part.height, open, openPx, rowPx) };
+  if (isVirtual) {
+    const height = part.isShown ? Math.max(part.height, LEAST_ROWS * rowPx) : 0;
+    return { isVirtual, ...rowWindow(count, part.top, height, open, openPx, rowPx) };
+  }
   return { isVirtual, from: 0, to: isPrinted ? printedRows(count, isHere) : count, top: 0, height: 0 };
 }
 
@@ -65,16 +70,28 @@ function clippers(element: HTMLElement): HTMLElement[] {
   return found;
 }
 
-/** The part of an element that is in sight, px from its top. */
-function partInSight(element: HTMLElement, around: readonly HTMLElement[]): { top: number; height: number } {
+interface Part {
+  /** False for an element that takes no space, such as one in a hidden panel. */
+  isShown: boolean;
+  /** What is in sight, px from the top of the element. */
+  top: number;
+  height: number;
+}
+
+function isSame(a: Part, b: Part): boolean {
+  return a.isShown === b.isShown && a.top === b.top && a.height === b.height;
+}
+
+/** The part of an element that is in sight. */
+function partInSight(element: HTMLElement, around: readonly HTMLElement[]): Part {
   const own = element.getBoundingClientRect();
   let [top, bottom] = [0, window.innerHeight];
   for (const one of around) {
     const box = one.getBoundingClientRect();
     [top, bottom] = [Math.max(top, box.top), Math.min(bottom, box.bottom)];
   }
-  const from = Math.max(top, own.top);
-  return { top: from - own.top, height: Math.max(0, Math.min(bottom, own.bottom) - from) };
+  const from = Math.min(Math.max(top, own.top), own.bottom);
+  return { isShown: own.height > 0, top: from - own.top, height: Math.max(0, Math.min(bottom, own.bottom) - from) };
 }
 
 /** Scrolls the box around a list so far that a row is in sight. `header`: px at the top of the box that cover rows. */

@@ -15,7 +15,7 @@ from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.database.steps import step_table
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.schema import cluster, scan_keys
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
+from tb_npu_plugin.schema.torch_npu_db_reading import Select, together
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_TOTAL
 from tb_npu_plugin.tables import Table
 
@@ -30,7 +30,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
             return {}
         progress = DatabaseProgress(size_of(reading.path), reading.progress)
         source = Source(connection, reading.report, reading.spool, progress.count_rows)
-        source.report_lost(_SELECTS, [[select.table for select in _SELECTS]])
+        source.report_lost(_SELECTS, together(*(select.table for select in _SELECTS)))
         progress.total_rows = source.rows(_SELECTS)
         bandwidth = _operators(source, cluster.BANDWIDTH_ROWS)
         found = {

@@ -161,18 +161,16 @@ class Source:
             self.report.add("missing_table_column", select.table, expected=", ".join(missing))
         return not missing
 
-    def report_lost(self, selects: Iterable[Select], together: Iterable[Sequence[str]]) -> None:
-        """Report columns that are missing in existing tables, and missing tables of groups that profilers write together,
-        where most of the group exists."""
+    def report_lost(self, selects: Iterable[Select], proven: Iterable[tuple[str, frozenset[str]]]) -> None:
+        """Report columns that are missing in existing tables, and missing tables that other tables prove."""
         for select in selects:
             for field in select.fields if select.table in self.tables else ():
                 column = f"{select.table}.{field.names[0]}"
                 if not field.seldom and not field.required and self._name(select, field) is None:
                     expected = Message("expected.column", column=column)
                     self.report.add("lost_column", select.table, expected=expected, kind=column)
-        for tables in together:
-            lost = [table for table in tables if table not in self.tables]
-            for table in lost if 2 * len(lost) <= len(tables) else ():
+        for table, others in proven:
+            if table not in self.tables and others <= self.tables:
                 self.report.add("lost_table", table, kind=table)
 
     def rows(self, selects: Iterable[Select]) -> int:

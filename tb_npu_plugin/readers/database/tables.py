@@ -88,7 +88,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
         known = {schema.RANK_DEVICE.table, *(need.table for part in _TABLE_READERS for need in part.needs)}
         if known.isdisjoint(source.tables):  # if nothing ran during the capture, only RANK_DEVICE exists
             report.add("no_profiler_tables", found=", ".join(sorted(source.tables)))
-        source.report_lost(schema.SELECTS, schema.TOGETHER)
+        source.report_lost(schema.SELECTS, schema.PROVEN)
         context = Context(source, reading.show)
         progress.total_rows = source.rows(
             dict.fromkeys(table for part in parts for table in (*part.needs, *part.reads))
