@@ -10,7 +10,7 @@ from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.messages import describe_error, error, never_raises, truth_of, warn
+from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.api.schedule import as_action, default_schedule
 
@@ -65,6 +65,8 @@ class profile(_KinetoProfile):
     def _call_handler(self) -> None:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
+        else:
+            info(f"There is no on_trace_ready, the data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})")
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
@@ -96,7 +98,7 @@ class profile(_KinetoProfile):
             return
         self._started, self.stopped = True, False
         if self.on_trace_ready is None:
-            PLACE.configure(export_only=True)
+            PLACE.configure()
         else:
             PLACE.keep()
         self.action_controller.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
