@@ -66,7 +66,9 @@ class profile(_KinetoProfile):
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
         else:
-            info(f"There is no on_trace_ready, the data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})")
+            info(
+                f"There is no on_trace_ready, the data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})"
+            )
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
