@@ -13,6 +13,7 @@ from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
 from tb_npu_plugin.capture.api.schedule import as_action, default_schedule
+from tb_npu_plugin.capture.api.schedule import schedule as Schedule
 
 
 class profile(_KinetoProfile):
@@ -59,7 +60,7 @@ class profile(_KinetoProfile):
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
-        self._schedule_failures = 0
+        self._schedule_failures = self._recorded_steps = 0
         self.current_action = self._action()
 
     def _call_handler(self) -> None:
@@ -121,6 +122,10 @@ class profile(_KinetoProfile):
             failures, self._schedule_failures = self._schedule_failures, 0
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
+            if isinstance(self.schedule, Schedule):
+                shortfall = self.schedule.shortfall(self.step_num, self._recorded_steps)
+                if shortfall:
+                    warn(shortfall)
 
     @never_raises()
     def step(self) -> None:
@@ -132,6 +137,7 @@ class profile(_KinetoProfile):
             return
         self._end_step()
         before = self.current_action
+        self._recorded_steps += self.prof_if.state is ProfilerAction.RECORD
         try:
             self.step_num += 1
             self.current_action = self._action()
