@@ -71,7 +71,7 @@ def _steps(report: ConfigReport, values: Mapping[str, Any], at_init: bool) -> st
             report.add_trap(
                 f"{START}: {start}",
                 f"ignored by mindformers {VERSION} because {AT_INIT} is True: recording begins before step 1",
-                f"{AT_INIT}: False",
+                f"{START}: 1, or {AT_INIT}: False and {COMMUNICATION}: False",
             )
         return f"1 to {stop}"
     if start > stop:

@@ -111,7 +111,7 @@ def test_the_rules_of_a_version_are_named() -> None:
     report = check({**DOCUMENT, "profile_start_step": 4, "profiler_level": 1})
     assert "mindformers 2.1" in report.facts["Rules"] and report.facts["Steps"] == "4 to 10"
     assert [trap.effect for trap in report.traps] == [
-        "ignored by mindformers because profile_start_step is 4 and not 1"
+        "ignored by mindformers 2.1 because profile_start_step is 4 and not 1"
     ]
 
 
