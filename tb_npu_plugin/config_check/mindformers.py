@@ -91,12 +91,13 @@ def _steps(report: ConfigReport, values: Mapping[str, Any]) -> tuple[int, int]:
     start, stop = _in_sinks(report, values, start, stop)
     at_init = boolean(report, values, "init_start_profile")
     if start > stop:
+        last = max(start, DEFAULT_STOP)  # the stop is reset, and a number of steps below 1 as well
         report.add_trap(
             f"{START}: {start}, {STOP}: {stop}",
-            f"stop lies before start: step {start} alone is recorded",
+            f"stop lies before start and is reset: recorded are {_span(start, last)}",
             f"{STOP}: {start} or later",
         )
-        return start, 1
+        return start, last - start + 1
     if at_init and start != 1:
         report.add_trap(
             "init_start_profile: True",

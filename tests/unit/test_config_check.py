@@ -24,6 +24,7 @@ Settings = dict[str, Any]
         ({"init_start_profile": True, "profile_stop_step": 3}, "1 to 3"),
         ({"init_start_profile": True, "profile_start_step": 4, "profile_stop_step": 6}, "4 to 6"),
         ({"profile_start_step": 20, "profile_stop_step": 15}, "20"),
+        ({"profile_start_step": 8, "profile_stop_step": 5}, "8 to 10"),
         (
             {"runner_config": {"sink_mode": True, "sink_size": 4}, "profile_start_step": 1, "profile_stop_step": 9},
             "4 to 10",
