@@ -18,7 +18,7 @@ DOCUMENT = REAL_DATA.parent / "vendor-docs/001_604926c0bd83b9cf.txt"
 needs_document = pytest.mark.skipif(not DOCUMENT.exists(), reason=f"no vendor documentation: {DOCUMENT} is missing")
 #: A line that may be code: of Python, or a command.
 CODE = re.compile(
-    r"\s*((import|from|with|for|if|def|class|return|print) ?\S*|[\w.]+ ?= ?\S|[\w.]+\(|(git|cd|pip3?|python3?|tensorboard) |\./)"
+    r"\s*((import|from|with|for|if|def|class|return|print)\b[ (]|[\w.]+ ?= ?\S|[\w.]+\(|(git|cd|pip3?|python3?|tensorboard) |\./)"
 )
 CHINESE = re.compile("[\u4e00-\u9fff]")
 OWN = sorted((Path(__file__).parent / "own").glob("*.py"))
@@ -73,6 +73,7 @@ def test_our_own(script: Path, tmp_path: Path) -> None:
     out, errors = run([*RUN, script], tmp_path)
     assert out.rstrip().endswith("checked"), out + errors
     assert "[ERROR]" not in out
+    assert ("Recorded steps: 2 of 3" in out) == (script.stem == "offline")
 
 
 @pytest.mark.full
