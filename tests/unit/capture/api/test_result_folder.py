@@ -110,7 +110,11 @@ def test_places(
     collect_frames()
     assert (folder / "FRAMEWORK").is_dir()
     assert any(f"analyse('{folder}')" in text for _, text in said()) != handled
-    analyse(parent)
+
+
+def test_a_capture_without_a_handler_is_parsed_later(recorded: Recorded) -> None:
+    folder = _capture(on_trace_ready=None)
+    analyse(".")
     assert (folder / "ASCEND_PROFILER_OUTPUT/trace_view.json").is_file()
 
 
