@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
 from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import as_action, default_schedule
+from tb_npu_plugin.capture.api.schedule import as_action, default_schedule, shortfall
 from tb_npu_plugin.capture.api.schedule import schedule as Schedule
 
 
@@ -123,9 +123,9 @@ class profile(_KinetoProfile):
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
             if isinstance(self.schedule, Schedule):
-                shortfall = self.schedule.shortfall(self.step_num, self._recorded_steps)
-                if shortfall:
-                    warn(shortfall)
+                lacks = shortfall(self.schedule, self.step_num, self._recorded_steps)
+                if lacks:
+                    warn(lacks)
 
     @never_raises()
     def step(self) -> None:
