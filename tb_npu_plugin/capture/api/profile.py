@@ -68,7 +68,7 @@ class profile(_KinetoProfile):
             self.on_trace_ready(self)
         else:
             info(
-                f"There is no on_trace_ready, the data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})"
+                f"on_trace_ready is not set: the raw data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})"
             )
 
     @never_raises(lambda: ProfilerAction.NONE)
