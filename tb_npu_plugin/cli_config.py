@@ -14,7 +14,7 @@ import yaml
 from tb_npu_plugin.cli_show import write_json
 from tb_npu_plugin.config_check.mindspore_options import VARIABLE
 from tb_npu_plugin.config_check.model import ConfigError, ConfigReport
-from tb_npu_plugin.config_check.registry import check
+from tb_npu_plugin.config_check.registry import MINDFORMERS, check
 from tb_npu_plugin.terminal import echo
 
 #: Exit code if a trap was found.
@@ -26,8 +26,15 @@ _LARGEST = 4 << 20
 @click.command("check-config")
 @click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @click.option("--env", "from_environment", is_flag=True, help=f"Check the environment variable {VARIABLE} instead.")
+@click.option(
+    "--mindformers",
+    type=click.Choice(list(MINDFORMERS)),
+    default=next(iter(MINDFORMERS)),
+    show_default=True,
+    help="The version whose rules apply to a YAML of mindformers.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def check_config(path: Optional[Path], from_environment: bool, as_json: bool) -> None:
+def check_config(path: Optional[Path], from_environment: bool, mindformers: str, as_json: bool) -> None:
     """Say what the profiler configuration in PATH records: which steps on which ranks, at which level, where to, the equivalent
     profile(...) call, and settings that do something else than they seem to.
 
@@ -39,7 +46,7 @@ def check_config(path: Optional[Path], from_environment: bool, as_json: bool) ->
     if (path is None) is not from_environment:
         raise click.UsageError("Give either PATH or --env.")
     try:
-        report = check(_read(os.environ.get(VARIABLE, "") if path is None else _text(path)))
+        report = check(_read(os.environ.get(VARIABLE, "") if path is None else _text(path)), mindformers)
     except ConfigError as error:
         echo(f"{VARIABLE if path is None else path}: {error}", err=True)
         sys.exit(1)

@@ -6,9 +6,12 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
+from tb_npu_plugin.config_check.mindformers_old import VERSION as OLD
 from tb_npu_plugin.config_check.mindspore import Settings
 from tb_npu_plugin.config_check.model import ConfigReport, boolean, integer
 
+#: Whose rules these are.
+VERSION = "2.1"
 START, STOP = "profile_start_step", "profile_stop_step"
 DEFAULT_START, DEFAULT_STOP = 1, 10
 #: Keys that the trainer reads.
@@ -42,6 +45,7 @@ def is_mindformers(values: Mapping[str, Any]) -> bool:
 def check(values: Mapping[str, Any]) -> ConfigReport:
     """What a run of mindformers records. values: content of the YAML."""
     report = ConfigReport("mindformers YAML")
+    report.facts["Rules"] = f"those of mindformers {VERSION}; of 1.0 and older: --mindformers {OLD}"
     _add_unread_keys(report, values)
     if not boolean(report, values, "profile"):
         report.facts["Steps"] = "none: profile is False"
@@ -87,16 +91,17 @@ def _steps(report: ConfigReport, values: Mapping[str, Any]) -> tuple[int, int]:
     start, stop = _in_sinks(report, values, start, stop)
     at_init = boolean(report, values, "init_start_profile")
     if start > stop:
+        last = max(start, DEFAULT_STOP)  # the stop is reset, and a number of steps below 1 as well
         report.add_trap(
             f"{START}: {start}, {STOP}: {stop}",
-            f"stop lies before start: step {start} alone is recorded",
+            f"stop lies before start and is reset: recorded are {_span(start, last)}",
             f"{STOP}: {start} or later",
         )
-        return start, 1
+        return start, last - start + 1
     if at_init and start != 1:
         report.add_trap(
             "init_start_profile: True",
-            f"switched off, as {START} is {start}",
+            f"ignored by mindformers {VERSION} because {START} is {start} and not 1",
             f"{START}: 1, or init_start_profile: False",
         )
         at_init = False

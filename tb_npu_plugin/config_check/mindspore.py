@@ -75,7 +75,11 @@ class Settings:
         elif self.level in ("Level1", "Level2") and metrics == NO_METRICS:
             metrics = "PipeUtilization"
         if self.switches.get("record_shapes") and "CPU" not in self.activities:
-            add("record_shapes: true", "switched off: it needs the CPU activity", "activities: [CPU, NPU]")
+            add(
+                "record_shapes: true",
+                "ignored by MindSpore because it needs the CPU activity",
+                "activities: [CPU, NPU]",
+            )
             self.switches["record_shapes"] = False
         domains = [key for key in self.lists if key.startswith("mstx_domain")]
         if domains and not mstx:

@@ -24,6 +24,7 @@ Settings = dict[str, Any]
         ({"init_start_profile": True, "profile_stop_step": 3}, "1 to 3"),
         ({"init_start_profile": True, "profile_start_step": 4, "profile_stop_step": 6}, "4 to 6"),
         ({"profile_start_step": 20, "profile_stop_step": 15}, "20"),
+        ({"profile_start_step": 8, "profile_stop_step": 5}, "8 to 10"),
         (
             {"runner_config": {"sink_mode": True, "sink_size": 4}, "profile_start_step": 1, "profile_stop_step": 9},
             "4 to 10",
@@ -64,6 +65,57 @@ def test_levels_and_traps_of_mindformers(settings: Settings, level: str, traps: 
     assert [trap.setting for trap in report.traps] == traps
 
 
+#: Of the mindformers document: its own YAML, and what changes it.
+DOCUMENT = {
+    "profile": True,
+    "profile_start_step": 1,
+    "profile_stop_step": 10,
+    "init_start_profile": True,
+    "profile_communication": True,
+    "profile_memory": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "steps", "trap"),
+    [
+        ({}, "1 to 10", ""),
+        ({"profile": False}, "none: profile is False", ""),
+        ({"profile_start_step": 4}, "1 to 10", "profile_start_step: 4: ignored by mindformers 1.0 because init_start"),
+        (
+            {"init_start_profile": False},
+            "none: the run ends",
+            "profile_communication: True: the run ends with ValueError",
+        ),
+        (
+            {"init_start_profile": False, "use_parallel": True, "profile_start_step": 1},
+            "1 to 10",
+            "init_start_profile: False: ignored by mindformers 1.0 because use_parallel is True",
+        ),
+        (
+            {"init_start_profile": False, "profile_communication": False, "profile_start_step": 4, "profiler_level": 1},
+            "4 to 10",
+            "profiler_level: 1: ignored by mindformers 1.0 because it does not read it",
+        ),
+        ({"runner_config": {"sink_mode": True}}, "1 to 10", "sink_mode: True: ignored"),
+    ],
+)
+def test_rules_of_the_first_mindformers(settings: Settings, steps: str, trap: str) -> None:
+    report = check({**DOCUMENT, **settings}, "1.0")
+    assert "mindformers 1.0" in report.facts["Rules"]
+    assert report.facts["Steps"].startswith(steps)
+    assert [f"{one.setting}: {one.effect}".startswith(trap) for one in report.traps] == [True] * bool(trap)
+    assert bool(report.call) != ("none" in steps)
+
+
+def test_the_rules_of_a_version_are_named() -> None:
+    report = check({**DOCUMENT, "profile_start_step": 4, "profiler_level": 1})
+    assert "mindformers 2.1" in report.facts["Rules"] and report.facts["Steps"] == "4 to 10"
+    assert [trap.effect for trap in report.traps] == [
+        "ignored by mindformers 2.1 because profile_start_step is 4 and not 1"
+    ]
+
+
 def test_what_mindformers_records_is_a_call() -> None:
     settings = {
         "profile": True,
@@ -91,7 +143,7 @@ def test_what_mindformers_records_is_a_call() -> None:
 
 def test_profile_that_is_off_records_nothing() -> None:
     report = check({"profile": False, "profile_level": 1})
-    assert report.facts == {"Steps": "none: profile is False"} and not report.call
+    assert report.facts["Steps"] == "none: profile is False" and not report.call
 
 
 @pytest.mark.parametrize(
@@ -163,6 +215,7 @@ def test_the_command_reads_yaml_json_and_the_environment(tmp_path: Path, monkeyp
     found = run(check_config, [str(file), "--json"])
     assert found.exit_code == 3
     assert json.loads(found.output)["traps"][0]["fix"] == "profiler_level: 1"
+    assert "mindformers 1.0" in run(check_config, [str(file), "--mindformers", "1.0"]).output
     monkeypatch.setenv("MS_PROFILER_OPTIONS", '{"start": true}')
     found = run(check_config, ["--env"])
     assert found.exit_code == 0 and "the whole run" in found.output

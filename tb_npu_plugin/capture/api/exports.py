@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,8 @@ from tb_npu_plugin.capture import side_files
 from tb_npu_plugin.capture.api import parsing
 from tb_npu_plugin.capture.api.enums import ExportType
 from tb_npu_plugin.capture.api.messages import error, warn
-from tb_npu_plugin.capture.api.parser_process import progress_bars, run_parser
-from tb_npu_plugin.capture.backend import Json
+from tb_npu_plugin.capture.api.parser_process import ParseFailed, progress_bars, run_parser
+from tb_npu_plugin.capture.backend import RAW_FOLDER, Json
 from tb_npu_plugin.schema.torch_npu_csv import OPERATORS
 from tb_npu_plugin.schema.torch_npu_json import TRACE_VIEW
 
@@ -41,31 +42,36 @@ CATEGORIES = {
 
 def export_chrome_trace(folder: Path, output_path: str) -> None:
     """Write the trace of a capture."""
-    with _parsed(folder, output_path) as (parsed, target):
-        (parsed / TRACE_VIEW.name).replace(target)
+    with _parsed(folder, TRACE_VIEW.name, output_path) as (trace, target):
+        trace.replace(target)
 
 
 def export_stacks(folder: Path, output_path: str, metric: str) -> None:
     """Write the call stacks of a capture."""
-    with _parsed(folder, output_path) as (parsed, target):
-        operators = parsed / OPERATORS.name
+    with _parsed(folder, OPERATORS.name, output_path) as (operators, target):
         lines = list(_stack_lines(operators, _METRICS[metric])) if operators.exists() else []
         target.write_text("\n".join(lines), encoding="utf-8")
 
 
 @contextmanager
-def _parsed(folder: Path, output_path: str) -> Iterator[tuple[Path, Path]]:
-    """Yields a temporary folder with the text files of a capture, and the file to write."""
+def _parsed(folder: Path, name: str, output_path: str) -> Iterator[tuple[Path, Path]]:
+    """Yields a result file of a capture in a temporary folder, and the file to write. It is that of the capture's result if
+    there is one: the raw data may have been deleted."""
     if ExportType.Db in parsing.recorded_types(side_files.read_info(folder)):
         warn("The export_type db in experimental_config is ignored by export_chrome_trace and export_stacks.")
     target = Path(output_path).absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with (
-        tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary,
-        progress_bars() as add_bar,
-    ):
-        run_parser(folder, Path(temporary), [ExportType.Text], add_bar(target.name))
-        yield Path(temporary), target
+    with tempfile.TemporaryDirectory(prefix=".tb_npu_export_", dir=target.parent) as temporary:
+        with parsing.lock(folder):
+            result = parsing.result_file(folder, name)
+            if result is not None:
+                shutil.copyfile(result, Path(temporary, name))
+            elif not (folder / RAW_FOLDER).is_dir():
+                raise ParseFailed(f"The result has no {name}, and its raw data are deleted. {parsing.KEEP_RAW}")
+            else:
+                with progress_bars() as add_bar:
+                    run_parser(folder, Path(temporary), [ExportType.Text], add_bar(target.name))
+        yield Path(temporary, name), target
 
 
 def _stack_lines(operators: Path, key: str) -> Iterator[str]:

@@ -35,6 +35,7 @@ DONE_FILE = "analyse.done"
 _CANN_FOLDER = re.compile(r"PROF_\d+_\d+_[0-9A-Za-z]+")
 #: Infix of the temporary folder, followed by random letters.
 _PART = ".part-"
+KEEP_RAW = f"Parsing deletes {RAW_FOLDER} unless data_simplification=False."
 _DAEMON = (
     "The profiling data cannot be parsed during the daemon process, it is recommended that you use an offline parsing "
     "interface to parse the collected data. For example: from tb_npu_plugin.capture.pytorch import analyse; "
@@ -58,6 +59,12 @@ def is_result(folder: Path) -> bool:
     return any(name == RAW_FOLDER or _CANN_FOLDER.match(name) for name in children)
 
 
+def result_file(folder: Path, name: str) -> Path | None:
+    """The file of that name in the complete result of a folder."""
+    out = folder / OUTPUT_FOLDER
+    return out / name if (out / DONE_FILE).is_file() and (out / name).is_file() else None
+
+
 def find_results(path: Path) -> list[Path]:
     """The folder itself if it is a result, else the results directly below it."""
     return [path] if is_result(path) else sorted(child for child in path.iterdir() if is_result(child))
@@ -79,7 +86,7 @@ def analyse(
         return
     folders = find_results(path)
     if not folders:
-        error(f"No raw profiling data in '{profiler_path}': no folder that holds {RAW_FOLDER} or PROF_*.")
+        error(f"No raw profiling data in '{profiler_path}': no folder that holds {RAW_FOLDER} or PROF_*. {KEEP_RAW}")
         return
     if refuse_daemon():
         return
@@ -124,7 +131,7 @@ def parse_folder(
     folder: Path, types: Sequence[str] | None, report: Report, mode: str, started: Processes | None = None
 ) -> None:
     """Parse one folder into its ASCEND_PROFILER_OUTPUT; a failure is an error message. types None: as it was recorded."""
-    with _lock(folder):
+    with lock(folder):
         began = monotonic()
         info(f"Start parsing profiling data in {mode} mode at: {folder}")
         recorded = side_files.read_info(folder)
@@ -135,11 +142,21 @@ def parse_folder(
         except (OSError, NpuPluginError) as problem:
             error(f"Failed to parsing profiling data. {folder}: {problem}")
             return
+        if _setting(recorded, "experimental_config", "_data_simplification") is True:
+            _delete_raw_data(folder)
         took = timedelta(seconds=monotonic() - began)
         activities = _setting(recorded, "common_config", "activities")
         if isinstance(activities, list) and "ProfilerActivity.NPU" in activities:
             info(f"CANN profiling data parsed in a total time of {took}")
         info(f"All profiling data parsed in a total time of {took}")
+
+
+def _delete_raw_data(folder: Path) -> None:
+    """data_simplification (docs/facts/torch_npu_api.md, _ExperimentalConfig)."""
+    try:
+        shutil.rmtree(folder / RAW_FOLDER)
+    except OSError as problem:
+        warn(f"The raw data in {folder / RAW_FOLDER} could not be deleted: {problem}")
 
 
 @contextmanager
@@ -161,7 +178,7 @@ def _replacing(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def lock(folder: Path) -> Iterator[None]:
     """Lock the folder against other processes: they would delete what this one writes."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)

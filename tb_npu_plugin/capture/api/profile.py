@@ -10,9 +10,10 @@ from tb_npu_plugin.capture.api.actions import ActionController
 from tb_npu_plugin.capture.api.enums import ProfilerAction, ProfilerActivity
 from tb_npu_plugin.capture.api.experimental_config import _ExperimentalConfig
 from tb_npu_plugin.capture.api.kineto import _KinetoProfile
-from tb_npu_plugin.capture.api.messages import describe_error, error, never_raises, truth_of, warn
+from tb_npu_plugin.capture.api.messages import describe_error, error, info, never_raises, truth_of, warn
 from tb_npu_plugin.capture.api.paths import PLACE
-from tb_npu_plugin.capture.api.schedule import as_action, default_schedule
+from tb_npu_plugin.capture.api.schedule import as_action, default_schedule, shortfall
+from tb_npu_plugin.capture.api.schedule import schedule as Schedule
 
 
 class profile(_KinetoProfile):
@@ -59,12 +60,16 @@ class profile(_KinetoProfile):
         self.action_controller = ActionController(self.prof_if, execution_trace_observer)
         if use_cuda is not None:
             warn("This is npu environment, use_cuda is invalid")
-        self._schedule_failures = 0
+        self._schedule_failures = self._recorded_steps = 0
         self.current_action = self._action()
 
     def _call_handler(self) -> None:
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
+        else:
+            info(
+                f"on_trace_ready is not set: the raw data are not parsed. Parse them: analyse({self.prof_if.prof_path!r})"
+            )
 
     @never_raises(lambda: ProfilerAction.NONE)
     def _action(self) -> ProfilerAction:
@@ -96,7 +101,7 @@ class profile(_KinetoProfile):
             return
         self._started, self.stopped = True, False
         if self.on_trace_ready is None:
-            PLACE.configure(export_only=True)
+            PLACE.configure()
         else:
             PLACE.keep()
         self.action_controller.transit(ProfilerAction.NONE, self.current_action, self._call_handler)
@@ -117,6 +122,10 @@ class profile(_KinetoProfile):
             failures, self._schedule_failures = self._schedule_failures, 0
             if failures > 1:
                 warn(f"The schedule failed for {failures} steps, which were not recorded.")
+            if isinstance(self.schedule, Schedule):
+                lacks = shortfall(self.schedule, self.step_num, self._recorded_steps)
+                if lacks:
+                    warn(lacks)
 
     @never_raises()
     def step(self) -> None:
@@ -128,6 +137,7 @@ class profile(_KinetoProfile):
             return
         self._end_step()
         before = self.current_action
+        self._recorded_steps += self.prof_if.state is ProfilerAction.RECORD
         try:
             self.step_num += 1
             self.current_action = self._action()

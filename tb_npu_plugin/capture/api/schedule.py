@@ -55,6 +55,24 @@ class schedule:
         return ProfilerAction.RECORD if at < cycle - 1 else ProfilerAction.RECORD_AND_SAVE
 
 
+def shortfall(plan: schedule, steps: int, recorded: int) -> str:
+    """What a run of `steps` steps, `recorded` of them recorded, lacks of the plan; "" if it was long enough.
+
+    Without a repeat the plan is the cycles that were begun.
+    """
+    cycle = plan.wait + plan.warmup + plan.active
+    before = plan.skip_first - (plan.wait if plan.skip_first_wait != 0 else 0)
+    begun = max(0, steps - before) // cycle + (plan(steps) is not ProfilerAction.NONE)
+    cycles = plan.repeat or max(1, begun)
+    needed = before + cycles * cycle
+    if steps >= needed:
+        return ""
+    return (
+        f"Recorded steps: {recorded} of {cycles * plan.active} that the schedule plans (active={plan.active}, "
+        f"repeat={plan.repeat}). step() was called {steps} times, the schedule needs {needed}."
+    )
+
+
 def default_schedule(_: int) -> ProfilerAction:
     """Without a schedule: record always."""
     return ProfilerAction.RECORD

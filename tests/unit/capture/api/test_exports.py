@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
-from tb_npu_plugin.capture.api.profile import profile
+from tb_npu_plugin.capture.api.profile import profile, tensorboard_trace_handler
 from tests.unit.capture.api.conftest import Recorded, Said, make_profile, quiet
 
 MEMORY = {"record_shapes": True, "profile_memory": True, "with_stack": True}
@@ -49,6 +49,20 @@ def test_stacks(captured: profile, said: Said) -> None:
         ("WARNING", "The file of export_stacks must be a .log file, it is written to a/stacks.log."),
     ]
     assert Path("a/stacks.log").read_text() == Path("cpu.log").read_text()
+
+
+@pytest.mark.parametrize(("types", "lines"), [(["text"], 2), (["db"], 0)])
+def test_exports_of_a_result_without_raw_data(types: list[str], lines: int, recorded: Recorded, said: Said) -> None:
+    """data_simplification has deleted them: what the result has is copied."""
+    handler = tensorboard_trace_handler("result")
+    with make_profile(on_trace_ready=handler, experimental_config=quiet(export_type=types), **MEMORY) as prof:
+        pass
+    assert not list(Path("result").glob("*/FRAMEWORK")) and said.errors() == []
+    prof.export_chrome_trace("trace.json")
+    prof.export_stacks("stacks.log")
+    assert Path("trace.json").exists() == bool(lines)
+    assert lines == (len(Path("stacks.log").read_text().splitlines()) if Path("stacks.log").exists() else 0)
+    assert all("its raw data are deleted" in text for text in said.errors())
 
 
 #: Arguments of the profile, export, its file, beginning of the only line that is printed.

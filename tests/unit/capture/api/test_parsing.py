@@ -26,13 +26,13 @@ DB = {"ascend_pytorch_profiler.db", "analyse.done"}
 STEERS_RICH = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
-def _result(folder: Path, types: Any = ("text",), raw: str = '{"operators": 2}') -> Path:
+def _result(folder: Path, types: Any = ("text",), raw: str = '{"operators": 2}', simplified: Any = False) -> Path:
     """A result folder as the fake recorder leaves it."""
     (folder / "FRAMEWORK").mkdir(parents=True)
     (folder / "FRAMEWORK/raw.json").write_text(raw)
     config = {
         "common_config": {"activities": ["ProfilerActivity.CPU", "ProfilerActivity.NPU"]},
-        "experimental_config": {"_export_type": types},
+        "experimental_config": {"_export_type": types, "_data_simplification": simplified},
     }
     (folder / "profiler_info.json").write_text(json.dumps({"config": config}))
     return folder
@@ -94,6 +94,30 @@ def test_a_result_stays_when_parsing_it_again_fails(tmp_path: Path, recorded: Re
     assert _files(folder) == TEXT
     assert len(said.errors()) == 1
     assert not list(folder.glob("*.part*"))
+
+
+@pytest.mark.parametrize(("simplified", "raw", "kept"), [(True, "{", True), (None, "{}", True), (True, "{}", False)])
+def test_simplified_raw_data_are_deleted_once_they_are_parsed(
+    simplified: Any, raw: str, kept: bool, tmp_path: Path, recorded: Recorded, said: Said
+) -> None:
+    whole = raw.replace("{}", '{"operators": 2}')
+    folder = _result(tmp_path / "a_ascend_pt", raw=whole, simplified=simplified)
+    analyse(str(folder))
+    said()
+    assert (folder / "FRAMEWORK").exists() == kept
+    if not kept:
+        analyse(str(tmp_path))
+        assert "Parsing deletes FRAMEWORK unless data_simplification=False." in said.errors()[0]
+        assert _files(folder) == TEXT
+
+
+def test_raw_data_that_cannot_be_deleted_are_a_warning(tmp_path: Path, recorded: Recorded, said: Said) -> None:
+    folder = _result(tmp_path / "a_ascend_pt", simplified=True)
+    (folder / "FRAMEWORK").rename(tmp_path / "elsewhere")
+    (folder / "FRAMEWORK").symlink_to(tmp_path / "elsewhere")
+    analyse(str(folder))
+    assert (tmp_path / "elsewhere/raw.json").is_file() and _files(folder) == TEXT
+    assert [text[:12] for kind, text in said() if kind == "WARNING"] == ["The raw data"]
 
 
 @pytest.mark.parametrize("info", ["[]", "{", '{"config": []}', '{"config": {"common_config": 5}}', "\udcff"])

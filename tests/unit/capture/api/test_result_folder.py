@@ -15,6 +15,8 @@ import pytest
 
 from tb_npu_plugin.capture.api import paths, settings
 from tb_npu_plugin.capture.api.enums import ProfilerActivity
+from tb_npu_plugin.capture.api.kineto import _KinetoProfile
+from tb_npu_plugin.capture.api.parsing import analyse
 from tb_npu_plugin.capture.api.profile import tensorboard_trace_handler
 from tb_npu_plugin.capture.api.schedule import schedule
 from tests.unit.capture.api.conftest import Recorded, Said, collect_frames, make_profile, quiet
@@ -88,13 +90,15 @@ PLACES = [
     (None, "work", True, "work/profiling_data"),
     (None, "", True, "."),
     (None, "work", False, "work/profiling_data"),
-    (None, "", False, "export_only_prof_dir"),
-    ("given", "", False, "export_only_prof_dir"),  # start() without a handler forgets the dir_name
+    (None, "", False, "."),
+    ("given", "", False, "."),  # start() without a handler forgets the dir_name
 ]
 
 
 @pytest.mark.parametrize(("given", "work", "handled", "parent"), PLACES)
-def test_places(given: Any, work: str, handled: bool, parent: str, recorded: Recorded, monkeypatch: Any) -> None:
+def test_places(
+    given: Any, work: str, handled: bool, parent: str, recorded: Recorded, said: Said, monkeypatch: Any
+) -> None:
     monkeypatch.setenv("ASCEND_WORK_PATH", work)
     tensorboard_trace_handler(given)
     prof = make_profile() if handled else make_profile(on_trace_ready=None)
@@ -102,10 +106,27 @@ def test_places(given: Any, work: str, handled: bool, parent: str, recorded: Rec
     prof.stop()
     folder = Path(prof.prof_if.prof_path)
     assert folder.parent == Path(parent).absolute()
-    assert folder.is_dir()
     del prof
     collect_frames()
-    assert folder.exists() == (parent != "export_only_prof_dir")
+    assert (folder / "FRAMEWORK").is_dir()
+    assert any(f"analyse('{folder}')" in text for _, text in said()) != handled
+
+
+def test_a_capture_without_a_handler_is_parsed_later(recorded: Recorded) -> None:
+    folder = _capture(on_trace_ready=None)
+    analyse(".")
+    assert (folder / "ASCEND_PROFILER_OUTPUT/trace_view.json").is_file()
+
+
+def test_a_capture_for_exports_alone_is_temporary(recorded: Recorded) -> None:
+    prof = _KinetoProfile(experimental_config=quiet())
+    prof.start()
+    prof.stop()
+    folder = Path(prof.prof_if.prof_path)
+    assert folder.parent == Path("export_only_prof_dir").absolute() and folder.is_dir()
+    del prof
+    collect_frames()
+    assert not folder.parent.exists()
 
 
 def test_two_folders_in_one_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ Source: docs/facts/torch_npu_api.md, schedule, Transitions between actions."""
 from __future__ import annotations
 
 import errno
+import re
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -177,6 +178,33 @@ def test_row(
     assert recorded.take_captures() == done
     assert said() == ([("WARNING", warning)] if warning else [])
     assert Path(folder).is_dir() == ((before, after) != (W, None))
+
+
+#: Steps of the run, its schedule (wait, active, warmup, repeat, skip_first, skip_first_wait), recorded, planned and needed steps.
+SHORT: list[tuple[int, tuple[int, ...], tuple[int, int, int] | None]] = [
+    (5, (1, 3, 1, 1), None),
+    (9, (1, 3, 1, 1), None),
+    (4, (1, 3, 1, 1), (2, 3, 5)),
+    (1, (1, 3, 1, 1, 10), (0, 3, 15)),
+    (9, (0, 3, 1, 2, 2), (5, 6, 10)),
+    (3, (5, 2, 1, 1, 0, 1), None),
+    (2, (5, 2, 1, 1, 0, 1), (1, 2, 3)),
+    (5, (2, 2, 1), None),  # without a repeat, in the wait of the second cycle
+    (8, (2, 2, 1), (2, 4, 10)),
+    (2, (2, 2, 1), (0, 2, 5)),
+]
+
+
+@pytest.mark.parametrize(("steps", "plan", "lacks"), SHORT)
+def test_a_run_that_is_shorter_than_its_schedule(
+    steps: int, plan: tuple[int, ...], lacks: tuple[int, int, int] | None, recorded: Recorded, said: Said
+) -> None:
+    with make_profile(schedule=schedule(*plan)) as prof:
+        for _ in range(steps):
+            prof.step()
+    text = said()[-1][1] if lacks else ""
+    assert [int(number) for number in re.findall(r"(?:steps:|of|needs) (\d+)", text)] == list(lacks or ())
+    assert lacks or not any("Recorded steps" in text for _, text in said())
 
 
 def _two_cycles(call: str, problem: Exception, recorded: Recorded) -> None:

@@ -33,7 +33,7 @@ OWN = {
 
 
 def captured(out: Path, work: Callable[[], Any], **switches: Any) -> Raw:
-    level = profiler._ExperimentalConfig(profiler_level=profiler.ProfilerLevel.Level1)
+    level = profiler._ExperimentalConfig(profiler_level=profiler.ProfilerLevel.Level1, data_simplification=False)
     handler = profiler.tensorboard_trace_handler(str(out))
     with profiler.profile(on_trace_ready=handler, experimental_config=level, **switches):
         work()

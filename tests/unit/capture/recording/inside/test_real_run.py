@@ -51,6 +51,7 @@ def train(
         export_type=list(export),
         aic_metrics=profiler.AiCMetrics.PipeUtilization,
         gc_detect_threshold=0.0,
+        data_simplification=False,
     )
     with profiler.profile(
         activities=[profiler.ProfilerActivity.CPU] + [profiler.ProfilerActivity.NPU] * npu,
