@@ -30,6 +30,8 @@ BASES = (
     *(f"results/kineto_{name}" for name in ("gpu", "ahead", "old")),
     *(f"recorded/{name}" for name in ("cluster_text", "cluster_db", "kineto_cpu", "kineto_stacks")),
 )
+#: Mutations that a seed can have.
+SEED = 1_000_000
 #: Figures that no recording has.
 IMPOSSIBLE = (-1e30, 1e25, -5_000_000.0, -0.001)
 _IDS = frozenset(
@@ -88,8 +90,9 @@ class Mutation:
 
 
 def mutations(seed: int, bases: Sequence[str] = BASES) -> Iterator[Mutation]:
-    """Mutations without end: bases in turn, files and kinds at random."""
-    number = seed * 1_000_000
+    """Mutations without end: bases in turn, files and kinds at random. seed: a small number, or that of a mutation to begin
+    with."""
+    number = seed if seed >= SEED else seed * SEED
     while True:
         base = bases[number % len(bases)]
         random = Random(f"choice {number}")
