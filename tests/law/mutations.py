@@ -48,19 +48,16 @@ _IDS = frozenset(
         "sort_index",
     )
 )
-#: Files that not all releases write, so that nothing misses them.
-_OF_SOME_RELEASES = (
-    "task_time",
-    "communication_statistic",
-    "fusion_op",
-    "nic.",
-    "roce.",
-    "pcie.",
-    "hccs.",
-    "minddata_aicpu",
-    "device_queue",
-    "profiler_metadata",
+#: Files that not all releases, settings or networks write, so that nothing misses them.
+_OF_SOME = re.compile(
+    r"(?:task_time|communication_statistic|fusion_op|nic\.|roce\.|pcie\.|hccs\.|minddata_aicpu|device_queue"
+    r"|profiler_metadata|aicpu_intermediate|flops_\d|step_trace_point_info\."
+    r"|(?:api_statistic|l2_cache|step_trace|op_summary)_2025).*"
 )
+#: The last piece of a file that msprof cut: nothing counts them.
+_LAST_PIECE = "_slice_2_"
+#: Results of one file: nothing is left to miss it.
+_WHOLE = re.compile(r".*\.pt\.trace\..*|cluster_analysis\.db|msprof_\d+\.db")
 #: Tables without times, in which equal rows and any order occur.
 _WITHOUT_TIMES = "operator_details"
 #: Keys that not all objects have: of single events on the host, of metadata, a link or a rank that nothing counts.
@@ -147,9 +144,10 @@ def _twice(path: Path, random: Random) -> str:
 
 
 def _remove(path: Path, random: Random) -> str | None:
-    if "pt.trace" in path.name or path.name == "cluster_analysis.db":  # the whole result: nothing is left to miss it
+    is_last_of_rank = "cluster_profiler" in path.parts
+    if is_last_of_rank or _WHOLE.fullmatch(path.name) or _OF_SOME.fullmatch(path.name) or _LAST_PIECE in path.name:
         return None
-    if path.name.startswith(_OF_SOME_RELEASES):
+    if path.name == "data_preprocess.csv" and len(list(path.parents[2].iterdir())) == 1:  # no other rank has it
         return None
     path.unlink()
     return "deleted"

@@ -21,10 +21,10 @@ from tests.http.conftest import InProcess
 from tests.unit.store.results import settle
 
 #: Fields that are not figures: names of readings, texts about losses, sizes of files, what reading cost, numbers of events of
-#: any kind, in which order kinds came, which file gave a table.
+#: any kind, in which order kinds came, which files gave a table.
 _NO_FIGURES = frozenset(
     ("version", "fingerprint", "problems", "missing", "progress", "files", "others", "more", "source", "texts", "path")
-) | {"events", "flow_kinds", "databases", "costs", "cost", "scanner"}
+) | {"events", "flow_kinds", "databases", "costs", "cost", "scanner", "sources"}
 #: Views that show nothing that others do not; `diff` would compare a span with itself.
 _LEFT_OUT = frozenset(("diff",))
 INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
@@ -32,16 +32,23 @@ INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "
 
 @dataclass(frozen=True)
 class Note:
-    """A problem, a missing file or a skipped folder. file: the path that it is about; "" if only its text names files."""
+    """A problem, a missing file or a skipped folder.
+
+    file   the path that it is about; "" if only its text names files
+    table  the table that is missing; "" for a problem
+    """
 
     file: str
     text: str
+    table: str = ""
 
     def names(self, file: str) -> bool:
-        """Whether it is about a file: by path, by name, or by the name that the format gives to its kind."""
+        """Whether it is about a file: by path, by name, by the name that the format gives to its kind, or by its table."""
         name = file.rpartition("/")[2]
-        kinds = (format.file(name) for format in FORMATS.values())
-        names = {name, *(kind.name for kind in kinds if kind is not None)}
+        kinds = [kind for format in FORMATS.values() if (kind := format.file(name)) is not None]
+        if self.table and any(self.table in kind.tables for kind in kinds):
+            return True
+        names = {name, *(kind.name for kind in kinds)}
         return (self.file != "" and f"/{file}".endswith(f"/{self.file}")) or any(one in self.text for one in names)
 
 
@@ -96,7 +103,9 @@ def _look(service: Service, view: str, params: dict[str, str], owner: str, out: 
         out.codes.add(problem["code"])
         says = " ".join(str(problem[key]) for key in ("code", "file", "where", "expected", "found", "count"))
         out.notes.add(Note(problem["file"], says))
-    out.notes |= {Note(item["file"], f"missing {item['file']} {item['text']}") for item in answer["missing"]}
+    out.notes |= {
+        Note(item["file"], f"missing {item['file']} {item['text']}", item["table"]) for item in answer["missing"]
+    }
     plain = json.loads(json.dumps({"data": answer["data"], "tables": answer["tables"]}, default=str))
     out.figures.update(_leaves(plain, f"{owner} {view}"))
 

@@ -45,7 +45,8 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
         return events
     first = int(repeated[0])
     name = events.names[events.name[first]] if events.name[first] >= 0 else ""
-    FileReport(log, file).add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
+    report = FileReport(log, events.file_of(first, file))
+    report.add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
     phase = np.array(events.phase)
     phase[repeated] = _HIDDEN
     return replace(events, phase=phase)

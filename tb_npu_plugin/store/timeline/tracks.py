@@ -59,7 +59,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
         key = _KEYS.get(kind)
         value = read_object(data)
         if not kind or (key is not None and (value is None or key not in value)):
-            FileReport(log, file).add(
+            FileReport(log, events.file_of(row, file)).add(
                 "unexpected_shape", f"event {row}", expected=f'"name", "args": {{"{key or "name"}": ...}}', found=kind
             )
         if key is None or value is None:
