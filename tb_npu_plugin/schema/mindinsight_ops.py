@@ -54,6 +54,8 @@ FRAMEWORK_HEADERS = {
     "subgraph": ("subgraph",),
     "info": ("op_info",),
 }
+#: Those that all releases write.
+FRAMEWORK_WRITTEN = ("op_info", "subgraph", "stream_id", "block_dim")
 #: Words of its op_info.
 INPUT, OUTPUT = "input_", "output_"
 SHAPE, DATA_TYPE, FORMAT = "shape", "data_type", "format"

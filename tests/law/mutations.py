@@ -58,11 +58,12 @@ _OF_SOME = re.compile(
 _LAST_PIECE = "_slice_2_"
 #: Results of one file: nothing is left to miss it.
 _WHOLE = re.compile(r".*\.pt\.trace\..*|cluster_analysis\.db|msprof_\d+\.db")
-#: Tables without times, in which equal rows and any order occur.
+#: Tables without times, in which equal rows and any order occur; those of iterations have no numbers either.
 _WITHOUT_TIMES = "operator_details"
+_WITHOUT_NUMBERS = (_WITHOUT_TIMES, "ascend_cluster_analyse")
 #: Keys that not all objects have: of single events on the host, of metadata, a link or a rank that nothing counts.
 _KEYS_OF_SOME = re.compile(
-    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|\(?\d+[-,] ?\d+\)?"
+    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|\(?\d+(?:[-,] ?\d+)*\)?"
 )
 #: Changes a file; returns what was done, or None where the file has nothing of the kind.
 Change = Callable[[Path, Random], Optional[str]]
@@ -206,7 +207,7 @@ def _repeat_row(path: Path, random: Random) -> str | None:
 
 def _reorder_rows(path: Path, random: Random) -> str | None:
     rows = _rows(path)
-    if len(rows) < 3 or path.name.startswith(_WITHOUT_TIMES):
+    if len(rows) < 3 or path.name.startswith(_WITHOUT_NUMBERS):
         return None
     rest = rows[1:]
     random.shuffle(rest)

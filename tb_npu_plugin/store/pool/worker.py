@@ -202,8 +202,7 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """Build the tables that need several files, and select the part of this span."""
-        format, has_schedule = FORMATS[self._request.format], bool(self._capture.schedule)
-        report_lost_columns(self.tables, self._files, format, has_schedule, self._log)
+        report_lost_columns(self.tables, self._files, FORMATS[self._request.format], self._capture, self._log)
         self.tables = drop_stray_rows(self.tables, self._files, self._log)
         self.tables = check_rows(self.tables, self._files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
