@@ -54,6 +54,8 @@ _OF_SOME = re.compile(
     r"|profiler_metadata|aicpu_intermediate|flops_\d|step_trace_point_info\."
     r"|(?:api_statistic|l2_cache|step_trace|op_summary)_2025).*"
 )
+#: A column of some releases, in the only table that has it.
+_ONLY_DEVICE = ("StepTraceTime", "deviceId")
 #: The last piece of a file that msprof cut: nothing counts them.
 _LAST_PIECE = "_slice_2_"
 #: Results of one file: nothing is left to miss it.
@@ -63,7 +65,7 @@ _WITHOUT_TIMES = "operator_details"
 _WITHOUT_NUMBERS = (_WITHOUT_TIMES, "ascend_cluster_analyse")
 #: Keys that not all objects have: of single events on the host, of metadata, a link or a rank that nothing counts.
 _KEYS_OF_SOME = re.compile(
-    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|\(?\d+(?:[-,] ?\d+)*\)?"
+    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|sys_io|jit_level|\(?\d+(?:[-,] ?\d+)*\)?"
 )
 #: Changes a file; returns what was done, or None where the file has nothing of the kind.
 Change = Callable[[Path, Random], Optional[str]]
@@ -368,7 +370,7 @@ def _drop_table(path: Path, random: Random) -> str | None:
 def _drop_table_column(path: Path, random: Random) -> str | None:
     def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
         columns = [name for _, name, *_ in connection.execute(f'PRAGMA table_info("{table}")') if name != column]
-        if not columns:
+        if not columns or (table, column) == _ONLY_DEVICE:
             return None
         names = ", ".join(f'"{name}"' for name in columns)
         connection.execute(f'CREATE TABLE _kept AS SELECT {names} FROM "{table}"')
@@ -380,7 +382,9 @@ def _drop_table_column(path: Path, random: Random) -> str | None:
 
 
 def _rename_table_column(path: Path, random: Random) -> str | None:
-    def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str:
+    def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
+        if (table, column) == _ONLY_DEVICE:
+            return None
         connection.execute(f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "other"')
         return f"{table}.{column} is named other"
 
@@ -404,6 +408,8 @@ def _repeat_table_row(path: Path, random: Random) -> str | None:
 
 def _exceed_table_cell(path: Path, random: Random) -> str | None:
     def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
+        if column.lower().endswith("id"):  # another id is one, too
+            return None
         rows = [
             row for row, value in connection.execute(f'SELECT rowid, "{column}" FROM "{table}"') if _is_number(value)
         ]
