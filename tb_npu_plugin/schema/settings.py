@@ -72,6 +72,8 @@ DISTRIBUTED_KEYS = (
     "world_size",
     "sequence_parallel",
 )
+#: Keys of profiler_parameters that newer releases of MindSpore write together.
+NEWER_KEYS = ("mstx", "sys_io", "sys_interconnection")
 #: Keys that MindSpore 2.0 to 2.2 writes together.
 LEGACY_KEYS = ("context_mode", "rank_id", "rank_size", "parallel_mode", "pipeline_stage_num", "ms_version")
 #: Key of a profiler's settings -> the versions that it writes together.

@@ -426,7 +426,8 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     (MEMORY_RECORD.table, OP_MEMORY.table),
     ("HBM", "LLC"),
     (PYTORCH_API.table, CONNECTIONS.table),
-    (TASK.table, STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table, "AICORE_FREQ"),
+    (STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table),
+    (COMPUTE_TASK.table, TASK.table, AICORE_FREQ.table),  # none where no kernels were recorded
 )
 
 #: All of the above.

@@ -65,7 +65,7 @@ _WITHOUT_TIMES = "operator_details"
 _WITHOUT_NUMBERS = (_WITHOUT_TIMES, "ascend_cluster_analyse")
 #: Keys that not all objects have: of single events on the host, of metadata, a link or a rank that nothing counts.
 _KEYS_OF_SOME = re.compile(
-    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|sys_io|jit_level|\(?\d+(?:[-,] ?\d+)*\)?"
+    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|jit_level|\(?\d+(?:[-,] ?\d+)*\)?"
 )
 #: Changes a file; returns what was done, or None where the file has nothing of the kind.
 Change = Callable[[Path, Random], Optional[str]]
@@ -160,7 +160,7 @@ def _break(path: Path, random: Random) -> str | None:
     """Delete, double or replace a byte that separates values."""
     data = _read(path)
     places = [place for place, byte in enumerate(data) if byte in _structure(path, data)]
-    if path.name.endswith((".json", ".json.gz")):
+    if path.name.endswith((".json", ".json.gz", ".csv")):
         places = _outside_strings(data, places)
     if path.suffix == ".db" or not places:
         return None

@@ -18,6 +18,7 @@ from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
+from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.units import float_or_none, unit_of
 
@@ -73,7 +74,8 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
                 values.append(value)
     if bad:
         log.add(_no_number(events.file_of(min(bad), file), min(bad), len(bad)))
-    _report_lost_keys(events, kinds.values(), file, log)
+    if not file.endswith(DATABASE_SUFFIX):  # NULL in a database is no key
+        _report_lost_keys(events, kinds.values(), file, log)
     code = np.frombuffer(which, dtype=np.int32) if which else np.zeros(0, dtype=np.int32)
     time = np.frombuffer(when, dtype=np.int64) if when else np.zeros(0, dtype=np.int64)
     order = np.lexsort((time, code))

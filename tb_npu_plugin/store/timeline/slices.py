@@ -52,7 +52,9 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     instants = events.of_phase("iI")
     _report_lost(events, instants[~named[instants]], file, log)
     instants = instants[named[instants]]
-    _report_without_thread(events, np.concatenate([complete, instants, events.of_phase("stf")]), file, log)
+    ends = events.of_phase("stf")  # of arrows
+    _report_lost(events, ends[~is_plausible(events.ts[ends])], file, log)
+    _report_without_thread(events, np.concatenate([complete, instants, ends]), file, log)
     begins, pair_dur = _pairs(events, named, file, log)
     _report_other_phases(events, file, log)
     odd = np.concatenate([begins, instants])
