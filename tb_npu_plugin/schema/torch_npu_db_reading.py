@@ -423,7 +423,6 @@ COMM_MATRIX = Select(
 TOGETHER: tuple[tuple[str, ...], ...] = (
     (COMM_TIME.table, COMM_BANDWIDTH.table, COMM_MATRIX.table),
     (COMMUNICATION_OP.table, COMMUNICATION_TASK.table),
-    (MEMORY_RECORD.table, OP_MEMORY.table),
     ("HBM", "LLC"),
     (PYTORCH_API.table, CONNECTIONS.table),
     (STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table),
