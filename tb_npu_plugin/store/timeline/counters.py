@@ -89,7 +89,7 @@ def _report_lost_keys(
 ) -> None:
     """Report events with other keys than almost all events of their counter. kinds: keys -> number of events, first one."""
     for found in kinds:
-        written = max(found, key=lambda keys: found[keys][0])
+        written = max(found, key=lambda keys: (found[keys][0], any(map(counter_unit, keys))))
         total = sum(count for count, _ in found.values())
         for keys, (count, row) in found.items():
             if keys != written and count <= max(1, total * _FEW):
