@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +29,10 @@ _MOST = 2.0**64
 _FEW = 0.25
 
 
+#: Process and name of a counter -> keys of its events -> their number, and the first.
+_Kinds = dict[tuple[int, int], dict[tuple[str, ...], list[int]]]
+
+
 @dataclass
 class Counters:
     """Values of all series, sorted by series, then time.
@@ -53,7 +56,7 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     series = Interner()
     which, when, values = array("i"), array("q"), array("d")
     bad = every[~np.isin(every, rows)].tolist()
-    kinds: dict[tuple[int, int], dict[tuple[str, ...], list[int]]] = {}
+    kinds: _Kinds = {}
     if args is not None:
         columns = (part.tolist() for part in (events.pid[rows], events.name[rows], events.ts[rows]))
         decoded: dict[bytes, _Values | None] = {}
@@ -75,7 +78,7 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     if bad:
         log.add(_no_number(events.file_of(min(bad), file), min(bad), len(bad)))
     if not file.endswith(DATABASE_SUFFIX):  # NULL in a database is no key
-        _report_lost_keys(events, kinds.values(), file, log)
+        _report_lost_keys(events, kinds, file, log)
     code = np.frombuffer(which, dtype=np.int32) if which else np.zeros(0, dtype=np.int32)
     time = np.frombuffer(when, dtype=np.int64) if when else np.zeros(0, dtype=np.int64)
     order = np.lexsort((time, code))
@@ -84,11 +87,17 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     return Counters(list(series), ends, time[order], figures[order])
 
 
-def _report_lost_keys(
-    events: TraceEvents, kinds: Iterable[dict[tuple[str, ...], list[int]]], file: str, log: ProblemLog
-) -> None:
-    """Report events with other keys than almost all events of their counter. kinds: keys -> number of events, first one."""
-    for found in kinds:
+def _report_lost_keys(events: TraceEvents, kinds: _Kinds, file: str, log: ProblemLog) -> None:
+    """Report events with other keys than almost all events of their counter, and the only counter of a process whose keys
+    have no unit."""
+    for pid in {pid for pid, _ in kinds}:
+        own = [found for (process, _), found in kinds.items() if process == pid]
+        without = [found for found in own if not any(counter_unit(key) for keys in found for key in keys)]
+        if len(without) == 1 and len(own) > 2:
+            keys, (count, row) = next(iter(without[0].items()))
+            report = FileReport(log, events.file_of(row, file))
+            report.add("lost_key", f"event {row}", found=", ".join(keys), count=count)
+    for found in kinds.values():
         written = max(found, key=lambda keys: (found[keys][0], any(map(counter_unit, keys))))
         total = sum(count for count, _ in found.values())
         for keys, (count, row) in found.items():

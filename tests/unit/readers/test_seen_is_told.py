@@ -142,7 +142,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     "another key of a counter": (
         "level1",
         "trace_view.json",
-        replaced('"MHz"', '"other"'),
+        replaced('"Read(MB/s)"', '"other"'),
         "lost_key",
     ),
     "an impossible counter": (
