@@ -14,7 +14,7 @@ from tb_npu_plugin.discovery.identity import Identity, fold
 from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES, Problem
 from tb_npu_plugin.schema import msprof
 from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -117,7 +117,7 @@ def _name_without_piece(file: FoundFile) -> str | None:
 def _gaps(pieces: list[FoundFile]) -> list[Problem]:
     """A problem for each missing piece of a split file."""
     there = {number for number in map(_piece_number, pieces) if number is not None}
-    lost = max(there) + 1 - len(there) if there else 0
+    lost = [number for number in range(max(there, default=0)) if number not in there]
     return [_missing_piece(pieces[0], lost, len(there))] if lost else []
 
 
@@ -144,12 +144,17 @@ def _identity(folder: Folder, parts: tuple[str, ...]) -> Identity:
     )
 
 
-def _missing_piece(file: FoundFile, lost: int, there: int) -> Problem:
+def _missing_piece(file: FoundFile, lost: list[int], there: int) -> Problem:
+    """file: one of the pieces. lost: numbers of the missing ones."""
+    begin, _, end = file.name.rpartition(f"{msprof.PIECE_MARK}{_piece_number(file)}")
+    where = ", ".join(f"{begin}{msprof.PIECE_MARK}{number}{end}" for number in lost[:MAX_PLACES])
+    if len(lost) > MAX_PLACES:
+        where = MORE_PLACES.format(where, len(lost) - MAX_PLACES)
     return Problem(
         "missing_piece",
         file.relative,
-        "",
-        Message("expected.pieces", count=lost + there),
+        where,
+        Message("expected.pieces", count=len(lost) + there),
         Message("found.pieces", count=there),
         Message("lost.other_rows"),
         Message("action.copy_pieces"),

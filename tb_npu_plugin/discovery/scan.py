@@ -15,6 +15,7 @@ from tb_npu_plugin.discovery.found import Found, display_path
 from tb_npu_plugin.discovery.identity import Identity
 from tb_npu_plugin.discovery.logdirs import is_remote
 from tb_npu_plugin.discovery.look_client import Looks
+from tb_npu_plugin.discovery.lost_files import with_lost_files
 from tb_npu_plugin.discovery.model import FoundRun, FoundSpan, FoundWorker, Scan, token
 from tb_npu_plugin.discovery.report import Skipped
 from tb_npu_plugin.discovery.walk import Walk
@@ -66,7 +67,7 @@ def _scan(logdirs: Mapping[str, Path], seen: Callable[[], None], looks: Looks) -
             label = report.decode_name(label)
             run = token("r", name, *parts)
             try:
-                runs.append(FoundRun(run, label, tuple(_workers(run, spans))))
+                runs.append(FoundRun(run, label, tuple(_workers(run, with_lost_files(spans)))))
             except Exception:  # a defect of this plugin must not hide other runs
                 logger.exception("grouping %s failed", printable(label))
                 skipped.append(report.internal_error(label))

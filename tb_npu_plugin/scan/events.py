@@ -50,6 +50,7 @@ class TraceEvents:
         scanner: Name of the implementation.
         bytes_read: Bytes of JSON up to the end of the list of events.
         complete: False if the file is truncated or could not be read to its end.
+        parts: Of a trace in several files: where the args of each begin in `args_path`, and its name.
     """
 
     phase: UInt8
@@ -73,6 +74,7 @@ class TraceEvents:
     scanner: str
     bytes_read: int
     complete: bool
+    parts: tuple[tuple[int, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.phase)
@@ -82,6 +84,15 @@ class TraceEvents:
         wanted = np.zeros(256, dtype=np.bool_)
         wanted[[ord(letter) for letter in letters]] = True
         return np.flatnonzero(wanted[self.phase])
+
+    def file_of(self, row: int, trace: str) -> str:
+        """Name of the file that holds an event: `trace`, or the part of it with the args before and of that event."""
+        if not self.parts:
+            return trace
+        before = self.args_offset[: row + 1]
+        with_args = np.flatnonzero(before >= 0)
+        offset = int(before[with_args[-1]]) if len(with_args) else 0
+        return next((name for start, name in reversed(self.parts) if start <= offset), trace)
 
 
 class Interner(dict[Any, int]):

@@ -72,6 +72,7 @@ class ResultFile:
     settings  it holds capture settings and fills no table
     fallback  it is read last, for tables that no other file filled
     in_trace  tables built from its events with the timeline, and when it contains them
+    beside    ids of files that the profiler writes only together with this one
     """
 
     id: str
@@ -90,6 +91,7 @@ class ResultFile:
     settings: bool = False
     fallback: bool = False
     in_trace: tuple[tuple[str, Condition], ...] = ()
+    beside: tuple[str, ...] = ()
 
     def matches(self, file_name: str) -> bool:
         """Whether this declaration describes a file of that name (a trailing .gz is allowed)."""

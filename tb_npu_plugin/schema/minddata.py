@@ -38,6 +38,7 @@ PIPELINE = ResultFile(
     pattern=re.compile(r"minddata_pipeline_raw_(?P<rank>\d+)\.csv"),
     unit="ms",
     fills=("minddata_ops", "minddata_queues"),
+    beside=("minddata_summary",),
     doc="Operators of the pipeline from its end on, and samples of their queues.",
 )
 PIPELINE_PROFILING = ResultFile(
@@ -87,6 +88,7 @@ CPU = ResultFile(
     condition=DATA_PROCESS,
     columns=tables.MINDDATA_CPU_COLUMNS,
     pattern=re.compile(r"minddata_cpu_utilization_(?P<rank>\d+)\.json"),
+    beside=(PIPELINE_PROFILING.id,),
     doc="CPU of the machine, the process and each operator over time.",
 )
 

@@ -54,6 +54,8 @@ FRAMEWORK_HEADERS = {
     "subgraph": ("subgraph",),
     "info": ("op_info",),
 }
+#: Those that all releases write.
+FRAMEWORK_WRITTEN = ("op_info", "subgraph", "stream_id", "block_dim")
 #: Words of its op_info.
 INPUT, OUTPUT = "input_", "output_"
 SHAPE, DATA_TYPE, FORMAT = "shape", "data_type", "format"
@@ -102,6 +104,7 @@ AICORE_TYPES = ResultFile(
     pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_type\.csv"),
     unit="ms",
     fills=("op_statistic",),
+    beside=("aicore_ops",),
     doc="Type, total time, calls and share, by their place in the row: headers differ between versions.",
 )
 AICORE_OPS = ResultFile(
@@ -113,6 +116,7 @@ AICORE_OPS = ResultFile(
     pattern=re.compile(r"aicore_intermediate_(?P<rank>\d+)_detail\.csv"),
     unit="ms",
     fills=("op_totals",),
+    beside=(AICORE_TYPES.id,),
     doc="Name, mean time and calls, by their place in the row.",
 )
 AICPU_OPS = ResultFile(
@@ -134,6 +138,7 @@ FRAMEWORK = ResultFile(
     columns=(),
     pattern=re.compile(r"framework_raw_(?P<rank>\d+)\.csv"),
     fills=("op_totals",),
+    beside=(AICORE_OPS.id, AICORE_TYPES.id),
     doc="Types, shapes and scopes; joined to the times by the full name.",
 )
 OP_FLOPS = ResultFile(

@@ -86,6 +86,8 @@ POINTS_COLUMNS = (
 FP_KEYS = ("fp_start",)
 BP_KEYS = ("bp_end",)
 
+#: In the names of files of pipeline-parallel jobs.
+PIPELINE = "pipeline-parallel"
 PARALLEL_COLUMNS = (
     Column("step", I, "Step", "Number of the step, from 1; unknown for the recorder's own average.", "identity"),
     _AVERAGE,

@@ -13,11 +13,12 @@ KEYS: dict[str, tuple[str, ...]] = {
     "api_statistic": ("device_id", "level", "name"),
     "parallel_times": ("step", "average"),
 }
-#: Table -> (column whose values each have an order, or "", column that increases).
+#: Table -> (column whose values each have an order, or "", column that increases: times, or texts of whole numbers).
 IN_ORDER: dict[str, tuple[str, str]] = {
     "kernels": ("", "start_ns"),
     "task_time": ("", "start_ns"),
     "data_preprocess": ("", "time_ns"),
     "memory_record": ("component", "time_ns"),
     "module_memory": ("component", "time_ns"),
+    "step_trace": ("device_id", "step"),
 }

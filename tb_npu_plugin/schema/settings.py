@@ -62,6 +62,20 @@ WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
         "with_stack",
     ),
 }
+#: Keys that torch_npu writes together: of each communicator, and of Megatron's arguments.
+GROUP_KEYS = ("group_name", "group_rank", "global_ranks")
+DISTRIBUTED_KEYS = (
+    "tensor_model_parallel_size",
+    "pipeline_model_parallel_size",
+    "data_parallel_size",
+    "rank",
+    "world_size",
+    "sequence_parallel",
+)
+#: Keys of profiler_parameters that newer releases of MindSpore write together.
+NEWER_KEYS = ("mstx", "sys_io", "sys_interconnection")
+#: Keys that MindSpore 2.0 to 2.2 writes together.
+LEGACY_KEYS = ("context_mode", "rank_id", "rank_size", "parallel_mode", "pipeline_stage_num", "ms_version")
 #: Key of a profiler's settings -> the versions that it writes together.
 VERSION_KEYS = {
     "config": ("torch_npu_version", "cann_version"),

@@ -434,7 +434,13 @@ PROVEN: tuple[tuple[str, frozenset[str]], ...] = (
     (MEMORY_RECORD.table, frozenset({OP_MEMORY.table})),
     # Level_none writes neither TASK nor AICORE_FREQ.
     *together(
-        TASK.table, STRING_IDS.table, NPU_INFO.table, HOST_INFO.table, RANK_DEVICE.table, META_DATA.table, "AICORE_FREQ"
+        TASK.table,
+        STRING_IDS.table,
+        NPU_INFO.table,
+        HOST_INFO.table,
+        RANK_DEVICE.table,
+        META_DATA.table,
+        AICORE_FREQ.table,
     ),
 )
 

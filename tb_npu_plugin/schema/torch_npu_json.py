@@ -35,6 +35,8 @@ COMM_TIME_INFO = "Communication Time Info"
 COMM_BANDWIDTH_INFO = "Communication Bandwidth Info"
 COMM_TOTAL = "Total Op Info"
 COMM_SIZE_DISTRIBUTION = "Size Distribution"
+#: Key of a step, before its number.
+STEP_KEY = "step"
 #: The two parts of a step.
 COMM_KINDS = ("p2p", "collective")
 #: Keys of figures.

@@ -59,6 +59,7 @@ def open_all(plugin: Plugin, place: str) -> None:
     check(plugin, f"{place}, unfolded")
 
 
+@pytest.mark.full
 def test_every_list_of_every_view(open_plugin: Open, long_server: str) -> None:
     plugin = open_plugin(long_server)
     place = plugin.span_of("long")
@@ -72,9 +73,11 @@ def test_every_list_of_every_view(open_plugin: Open, long_server: str) -> None:
 @pytest.mark.parametrize(
     ("run", "view"),
     [
-        *((("wide", view)) for view in ("overview", "distributed", "trace")),
-        ("steps", "overview"),
-        ("steps", "step_trace"),
+        ("wide", "distributed"),
+        *(
+            pytest.param(*place, marks=pytest.mark.full)
+            for place in (("wide", "overview"), ("wide", "trace"), ("steps", "overview"), ("steps", "step_trace"))
+        ),
     ],
 )
 def test_lists_of_many_ranks_and_steps(open_plugin: Open, long_server: str, run: str, view: str) -> None:

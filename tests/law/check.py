@@ -1,4 +1,5 @@
-"""Runs mutations and judges them: `python -m tests.law.check [COUNT [SEED]]` prints each untold one."""
+"""Runs mutations and judges them: `python -m tests.law.check [COUNT [SEED]]` prints each untold one. The number of a mutation
+as the seed repeats it."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from tests.conftest import FIXTURES
 from tests.law.mutations import Mutation, mutations
-from tests.law.opened import ENVIRONMENT_ERRORS, Opened, changed, open_results
+from tests.law.opened import INTERNAL_ERRORS, Opened, changed, open_results
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,16 @@ class Verdict:
 
     done     what was done
     changed  places of changed figures
-    notes    new notes
-    failure  an internal error, or a hidden run; "" for none
+    notes    new notes that name the file
+    vague    new notes that do not
+    failure  an internal error, or a hidden span; "" for none
     """
 
     mutation: Mutation
     done: str
     changed: list[str]
     notes: list[str]
+    vague: list[str]
     failure: str
 
     @property
@@ -57,10 +60,14 @@ class Bench:
         try:
             after = open_results(logs, self._folder / "cache")
         except Exception:
-            return Verdict(mutation, done, [], [], traceback.format_exc())
-        bad = sorted(after.codes & ENVIRONMENT_ERRORS)
-        notes = sorted(after.notes - before.notes)
-        return Verdict(mutation, done, changed(before, after), notes, ", ".join(bad))
+            return Verdict(mutation, done, [], [], [], traceback.format_exc())
+        new = after.notes - before.notes
+        notes = sorted(note.text for note in new if note.names(mutation.file))
+        vague = sorted(note.text for note in new if not note.names(mutation.file))
+        failures = sorted(after.codes & INTERNAL_ERRORS)
+        if set(before.spans) - set(after.spans) and not notes:
+            failures.append("a span is hidden")
+        return Verdict(mutation, done, changed(before, after), notes, vague, ", ".join(failures))
 
     def _copy(self, base: str) -> Path:
         """A fresh copy, always in the same place: paths make the tokens."""
@@ -84,11 +91,10 @@ def main(count: int = 500, seed: int = 1) -> None:
         for one in verdicts(count, seed, Path(folder)):
             found.append(one)
             if one.failure or one.is_untold:
-                print(
-                    f"{'FAILED' if one.failure else 'untold'}: {one.mutation.name}: {one.done}\n    {one.failure} {one.changed[:4]}",
-                    flush=True,
-                )
-    effective = [one for one in found if one.changed or one.notes]
+                word = "FAILED" if one.failure else "untold"
+                print(f"{word}: {one.mutation.name}: {one.done}", flush=True)
+                print("   ", *filter(None, (one.failure, one.changed[:4], one.vague)), flush=True)
+    effective = [one for one in found if one.changed or one.notes or one.vague]
     untold = sum(one.is_untold for one in found)
     failed = sum(bool(one.failure) for one in found)
     print(

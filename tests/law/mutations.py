@@ -30,6 +30,8 @@ BASES = (
     *(f"results/kineto_{name}" for name in ("gpu", "ahead", "old")),
     *(f"recorded/{name}" for name in ("cluster_text", "cluster_db", "kineto_cpu", "kineto_stacks")),
 )
+#: Mutations that a seed can have.
+SEED = 1_000_000
 #: Figures that no recording has.
 IMPOSSIBLE = (-1e30, 1e25, -5_000_000.0, -0.001)
 _IDS = frozenset(
@@ -46,24 +48,24 @@ _IDS = frozenset(
         "sort_index",
     )
 )
-#: Files that not all releases write, so that nothing misses them.
-_OF_SOME_RELEASES = (
-    "task_time",
-    "communication_statistic",
-    "fusion_op",
-    "nic.",
-    "roce.",
-    "pcie.",
-    "hccs.",
-    "minddata_aicpu",
-    "device_queue",
-    "profiler_metadata",
+#: Files that not all releases, settings or networks write, so that nothing misses them.
+_OF_SOME = re.compile(
+    r"(?:task_time|communication_statistic|fusion_op|nic\.|roce\.|pcie\.|hccs\.|minddata_aicpu|device_queue"
+    r"|profiler_metadata|aicpu_intermediate|flops_\d|step_trace_point_info\."
+    r"|(?:api_statistic|l2_cache|step_trace|op_summary)_2025).*"
 )
-#: Tables without times, in which equal rows and any order occur.
+#: A column of some releases, in the only table that has it.
+_ONLY_DEVICE = ("StepTraceTime", "deviceId")
+#: The last piece of a file that msprof cut: nothing counts them.
+_LAST_PIECE = "_slice_2_"
+#: Results of one file: nothing is left to miss it.
+_WHOLE = re.compile(r".*\.pt\.trace\..*|cluster_analysis\.db|msprof_\d+\.db")
+#: Tables without times, in which equal rows and any order occur; those of iterations have no numbers either.
 _WITHOUT_TIMES = "operator_details"
+_WITHOUT_NUMBERS = (_WITHOUT_TIMES, "ascend_cluster_analyse")
 #: Keys that not all objects have: of single events on the host, of metadata, a link or a rank that nothing counts.
 _KEYS_OF_SOME = re.compile(
-    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|\(?\d+[-,] ?\d+\)?"
+    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|jit_level|\(?\d+(?:[-,] ?\d+)*\)?"
 )
 #: Changes a file; returns what was done, or None where the file has nothing of the kind.
 Change = Callable[[Path, Random], Optional[str]]
@@ -88,8 +90,9 @@ class Mutation:
 
 
 def mutations(seed: int, bases: Sequence[str] = BASES) -> Iterator[Mutation]:
-    """Mutations without end: bases in turn, files and kinds at random."""
-    number = seed * 1_000_000
+    """Mutations without end: bases in turn, files and kinds at random. seed: a small number, or that of a mutation to begin
+    with."""
+    number = seed if seed >= SEED else seed * SEED
     while True:
         base = bases[number % len(bases)]
         random = Random(f"choice {number}")
@@ -144,9 +147,10 @@ def _twice(path: Path, random: Random) -> str:
 
 
 def _remove(path: Path, random: Random) -> str | None:
-    if "pt.trace" in path.name or path.name == "cluster_analysis.db":  # the whole result: nothing is left to miss it
+    is_last_of_rank = "cluster_profiler" in path.parts
+    if is_last_of_rank or _WHOLE.fullmatch(path.name) or _OF_SOME.fullmatch(path.name) or _LAST_PIECE in path.name:
         return None
-    if path.name.startswith(_OF_SOME_RELEASES):
+    if path.name == "data_preprocess.csv" and len(list(path.parents[2].iterdir())) == 1:  # no other rank has it
         return None
     path.unlink()
     return "deleted"
@@ -156,7 +160,7 @@ def _break(path: Path, random: Random) -> str | None:
     """Delete, double or replace a byte that separates values."""
     data = _read(path)
     places = [place for place, byte in enumerate(data) if byte in _structure(path, data)]
-    if path.name.endswith((".json", ".json.gz")):
+    if path.name.endswith((".json", ".json.gz", ".csv")):
         places = _outside_strings(data, places)
     if path.suffix == ".db" or not places:
         return None
@@ -205,7 +209,7 @@ def _repeat_row(path: Path, random: Random) -> str | None:
 
 def _reorder_rows(path: Path, random: Random) -> str | None:
     rows = _rows(path)
-    if len(rows) < 3 or path.name.startswith(_WITHOUT_TIMES):
+    if len(rows) < 3 or path.name.startswith(_WITHOUT_NUMBERS):
         return None
     rest = rows[1:]
     random.shuffle(rest)
@@ -366,7 +370,7 @@ def _drop_table(path: Path, random: Random) -> str | None:
 def _drop_table_column(path: Path, random: Random) -> str | None:
     def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
         columns = [name for _, name, *_ in connection.execute(f'PRAGMA table_info("{table}")') if name != column]
-        if not columns:
+        if not columns or (table, column) == _ONLY_DEVICE:
             return None
         names = ", ".join(f'"{name}"' for name in columns)
         connection.execute(f'CREATE TABLE _kept AS SELECT {names} FROM "{table}"')
@@ -378,7 +382,9 @@ def _drop_table_column(path: Path, random: Random) -> str | None:
 
 
 def _rename_table_column(path: Path, random: Random) -> str | None:
-    def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str:
+    def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
+        if (table, column) == _ONLY_DEVICE:
+            return None
         connection.execute(f'ALTER TABLE "{table}" RENAME COLUMN "{column}" TO "other"')
         return f"{table}.{column} is named other"
 
@@ -402,6 +408,8 @@ def _repeat_table_row(path: Path, random: Random) -> str | None:
 
 def _exceed_table_cell(path: Path, random: Random) -> str | None:
     def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
+        if column.lower().endswith("id"):  # another id is one, too
+            return None
         rows = [
             row for row, value in connection.execute(f'SELECT rowid, "{column}" FROM "{table}"') if _is_number(value)
         ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.watch import scan_once
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog
 from tb_npu_plugin.store.cache.disk import Cache
@@ -19,14 +20,36 @@ from tb_npu_plugin.views.registry import VIEWS
 from tests.http.conftest import InProcess
 from tests.unit.store.results import settle
 
-#: Fields that are not figures: names of readings, texts about losses, sizes of files, numbers of events of any kind, in which
-#: order kinds came, which file gave a table.
+#: Fields that are not figures: names of readings, texts about losses, sizes of files, what reading cost, numbers of events of
+#: any kind, in which order kinds came, which files gave a table.
 _NO_FIGURES = frozenset(
     ("version", "fingerprint", "problems", "missing", "progress", "files", "others", "more", "source", "texts", "path")
-) | {"events", "flow_kinds", "databases"}
+) | {"events", "flow_kinds", "databases", "costs", "cost", "scanner", "sources"}
 #: Views that show nothing that others do not; `diff` would compare a span with itself.
 _LEFT_OUT = frozenset(("diff",))
-ENVIRONMENT_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
+INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
+
+
+@dataclass(frozen=True)
+class Note:
+    """A problem, a missing file or a skipped folder.
+
+    file   the path that it is about; "" if only its text names files
+    table  the table that is missing; "" for a problem
+    """
+
+    file: str
+    text: str
+    table: str = ""
+
+    def names(self, file: str) -> bool:
+        """Whether it is about a file: by path, by name, by the name that the format gives to its kind, or by its table."""
+        name = file.rpartition("/")[2]
+        kinds = [kind for format in FORMATS.values() if (kind := format.file(name)) is not None]
+        if self.table and any(self.table in kind.tables for kind in kinds):
+            return True
+        names = {name, *(kind.name for kind in kinds)}
+        return (self.file != "" and f"/{file}".endswith(f"/{self.file}")) or any(one in self.text for one in names)
 
 
 @dataclass
@@ -34,15 +57,15 @@ class Opened:
     """What is shown of the results below a folder.
 
     figures  place in the answers -> value
-    notes    problems, missing files and skipped folders, as text
+    notes    what says that something is lost
     codes    codes of the problems
-    runs     number of spans
+    spans    their ids
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
-    notes: set[str] = field(default_factory=set)
+    notes: set[Note] = field(default_factory=set)
     codes: set[str] = field(default_factory=set)
-    spans: int = 0
+    spans: list[str] = field(default_factory=list)
 
 
 def open_results(logdir: Path, scratch: Path) -> Opened:
@@ -60,12 +83,12 @@ def open_results(logdir: Path, scratch: Path) -> Opened:
 def _open(service: Service) -> Opened:
     out = Opened()
     found: Any = catalog(service.library)
-    out.notes |= {f"skipped {item['path']} {item['reason']}" for item in found["skipped"]}
+    out.notes |= {Note("", f"skipped {item['path']} {item['reason']}") for item in found["skipped"]}
     for run in found["runs"]:
         params = [("run", {"run": run["id"]}, run["label"])]
         for worker in run["workers"]:
             for span in worker["spans"]:
-                out.spans += 1
+                out.spans.append(span["id"])
                 params.append(("span", {"span": span["id"]}, f"{run['label']} {worker['label']}"))
         for scope, given, owner in params:
             for view in VIEWS:
@@ -78,8 +101,11 @@ def _look(service: Service, view: str, params: dict[str, str], owner: str, out: 
     answer, _ = service.wait(view, params, lambda jobs: time.sleep(0.001))
     for problem in answer["problems"]:
         out.codes.add(problem["code"])
-        out.notes.add(f"{problem['code']} {problem['file']} {problem['where']} {problem['found']} {problem['count']}")
-    out.notes |= {f"missing {item['file']} {item['text']}" for item in answer["missing"]}
+        says = " ".join(str(problem[key]) for key in ("code", "file", "where", "expected", "found", "count"))
+        out.notes.add(Note(problem["file"], says))
+    out.notes |= {
+        Note(item["file"], f"missing {item['file']} {item['text']}", item["table"]) for item in answer["missing"]
+    }
     plain = json.loads(json.dumps({"data": answer["data"], "tables": answer["tables"]}, default=str))
     out.figures.update(_leaves(plain, f"{owner} {view}"))
 

@@ -138,7 +138,9 @@ def test_counters_hold_until_the_next_point(
     points: list[tuple[int, int]], piece: int, t0: int, width: int, tmp_path: Path
 ) -> None:
     t1 = t0 + width
-    events = [{"ph": "C", "name": "mem", "pid": 1, "ts": f"{time / 1000:.3f}", "args": {"KB": v}} for time, v in points]
+    events = [
+        {"ph": "C", "name": "mem", "pid": 1, "ts": f"{time / 1000:.3f}", "args": {"figure": v}} for time, v in points
+    ]
     timeline, _ = open_trace([event("a", 0, 1), *events], tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline_curves, "PIECE", piece)

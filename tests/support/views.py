@@ -13,7 +13,7 @@ from tests.support.span import found_spans
 def open_all(logdir: Path) -> None:
     """Every result below is read without a problem, and every view that it has data for is built."""
     for span in found_spans(logdir):
-        assert span.problems == [], [(one.code, one.file, one.where) for one in span.problems]
+        assert not span.problems, span.problems
         facts = facts_of_span(span)
         for view in VIEWS:
             if view.id != "trace" and is_available(view, facts):  # what the trace shows is made by the store

@@ -114,8 +114,11 @@ def find_peak_holders(run: RunData) -> list[Finding]:
         return []
     groups = Groups([live.text("name")], len(live))
     sums = groups.sum(live.ints("size_bytes"))
-    order = np.argsort(-sums, kind="stable")[:_NAMED]
-    names: Sequence[Optional[str]] = live.text("name").take(groups.first[order]).tolist()
+    all_names = live.text("name").take(groups.first).tolist()
+    order = np.array(sorted(range(len(all_names)), key=lambda place: (-int(sums[place]), all_names[place] or "")))[
+        :_NAMED
+    ]
+    names: Sequence[Optional[str]] = [all_names[place] for place in order.tolist()]
     message = Message(
         "finding.peak_holders",
         rank=_name(span),

@@ -12,11 +12,12 @@ from tb_npu_plugin.tables import NULL_INT
 from tb_npu_plugin.units import float_or_none, scale_decimal
 
 Mask = NDArray[np.bool_]
+#: Microseconds from here on do not fit 64 bits as ns.
+_TOO_LARGE = 2.0**63 / 1000
 
 
 def ints_of(cells: Sequence[Any]) -> tuple[NDArray[np.int64], Mask]:
-    """Return int64 values, NULL_INT if unknown, and a mask of the cells that are neither NULL nor a number. Fractions
-    are rounded half to even."""
+    """Return int64 values, NULL_INT if unknown, and a mask of the cells that are neither NULL nor a whole number."""
     found = np.array(cells)
     none = np.zeros(len(cells), dtype=np.bool_)
     if found.dtype.kind == "i":
@@ -35,21 +36,20 @@ def _int_of(cell: Any) -> int | None:
     if isinstance(cell, int):
         return cell
     if isinstance(cell, float):
-        return scale_decimal(repr(cell), 1)
+        return scale_decimal(repr(cell), 1) if cell.is_integer() else None
     return scale_decimal(cell.decode("utf-8", "replace"), 1) if isinstance(cell, bytes) else None
 
 
 def floats_of(cells: Sequence[Any]) -> tuple[NDArray[np.float64], Mask]:
-    """Return float64 values, NaN if unknown, and a mask of the cells that are neither NULL nor a finite number."""
-    none = np.zeros(len(cells), dtype=np.bool_)
+    """Return float64 values, NaN if unknown, and a mask of the cells that are neither NULL nor a number that a column of
+    times or sizes holds in ns or bytes."""
     found = np.array(cells)
     if found.dtype.kind in "if":
-        values = found.astype(np.float64)
+        values, given = found.astype(np.float64), np.ones(len(cells), dtype=np.bool_)
     else:
         values = np.array([_float_of(cell) for cell in cells], dtype=np.float64)
-        none = np.fromiter((cell is not None for cell in cells), np.bool_, len(cells))
-        return values, none & np.isnan(values)
-    bad = ~np.isfinite(values)
+        given = np.fromiter((cell is not None for cell in cells), np.bool_, len(cells))
+    bad = given & ~(np.abs(values) < _TOO_LARGE)
     values[bad] = np.nan
     return values, bad
 

@@ -23,6 +23,8 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
     columns: dict[int, np.ndarray[Any, Any]] = {}
 
     def take(chunk: dict[str, Any]) -> None:
+        if "value" not in chunk:  # told as a lost column
+            return
         rows = _find_rows(ordered, chunk["task"])
         found, first = np.unique(chunk["name"], return_index=True)
         for name in found[np.argsort(first)].tolist():

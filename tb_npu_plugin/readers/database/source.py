@@ -162,11 +162,14 @@ class Source:
         return not missing
 
     def report_lost(self, selects: Iterable[Select], proven: Iterable[tuple[str, frozenset[str]]]) -> None:
-        """Report columns that are missing in existing tables, and missing tables that other tables prove."""
+        """Report columns that are missing in existing tables, and missing tables that other tables prove. A column that
+        not all releases write is missing where another table has it."""
+        selects = list(selects)
+        shown = {field for select in selects for field in select.fields if field.seldom and self._name(select, field)}
         for select in selects:
             for field in select.fields if select.table in self.tables else ():
                 column = f"{select.table}.{field.names[0]}"
-                if not field.seldom and not field.required and self._name(select, field) is None:
+                if (not field.seldom or field in shown) and not field.required and self._name(select, field) is None:
                     expected = Message("expected.column", column=column)
                     self.report.add("lost_column", select.table, expected=expected, kind=column)
         for table, others in proven:

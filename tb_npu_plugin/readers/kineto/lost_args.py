@@ -26,7 +26,8 @@ def report_lost_args(
         for kind in np.unique(kinds[~has]).tolist():
             of_kind = kinds == kind
             lost = rows[of_kind & ~has]
-            if len(lost) <= (1 - _MOST) * int(of_kind.sum()):
+            count = int(of_kind.sum())
+            if len(lost) < count and len(lost) <= max(1, (1 - _MOST) * count):
                 report.add("lost_key", f"event {int(lost[0])}, {key}", count=len(lost), kind=key)
 
 

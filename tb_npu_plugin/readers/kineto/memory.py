@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
 from tb_npu_plugin.readers.kineto.selected_events import Index, SelectedEvents
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import NULL_INT, Data, IntArray, StringColumn, Table, known
@@ -35,6 +37,7 @@ def read_memory(selected: SelectedEvents, operators: Operators, log: ProblemLog)
         return {}
     found = selected.integers(rows, *kineto.MEMORY_ARGS)
     report_lost_args(dict(zip(kineto.MEMORY_ARGS, found)), np.zeros(len(rows), dtype=np.int32), rows, log)
+    rows, found = _once_in_order(selected.events.ts[rows], rows, found, log)
     size, address, kind, number, allocated, reserved = found
     order = np.argsort(selected.events.ts[rows], kind="stable")
     rows, size, address, kind, number, allocated, reserved = (
@@ -70,6 +73,25 @@ def read_memory(selected: SelectedEvents, operators: Operators, log: ProblemLog)
         "memory_record": _table("memory_record", _RECORD, record),
         "op_memory": _table("op_memory", _ALLOCATION, allocations),
     }
+
+
+def _once_in_order(time: IntArray, rows: Index, found: list[IntArray], log: ProblemLog) -> tuple[Index, list[IntArray]]:
+    """Return the events without repeated ones, whose totals would differ; report these, and events that are not in the order
+    of time: totals and releases follow from it."""
+    report = FileReport(log, "")
+    _, first = np.unique(np.stack([time, *found]), axis=1, return_index=True)
+    if len(first) < len(rows):
+        kept = np.zeros(len(rows), dtype=np.bool_)
+        kept[first] = True
+        report.add(
+            "repeated_event", f"event {int(rows[~kept][0])}", found=kineto.MEMORY_EVENT, count=int((~kept).sum())
+        )
+        time, rows, found = time[kept], rows[kept], [values[kept] for values in found]
+    wrong = int((np.diff(time) < 0).sum())
+    if wrong > 1 + len(rows) // 1000:  # threads may swap two
+        expected = Message("expected.rows_in_order", column="ts")
+        report.add("not_in_order", kineto.MEMORY_EVENT, expected=expected, count=wrong)
+    return rows, found
 
 
 def _table(name: str, keys: tuple[str, ...], data: dict[str, Data]) -> Table:

@@ -8,6 +8,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.kineto.communication import read_communication
 from tb_npu_plugin.readers.kineto.kernels import read_kernels
+from tb_npu_plugin.readers.kineto.lost_args import report_lost_args
 from tb_npu_plugin.readers.kineto.memory import read_memory
 from tb_npu_plugin.readers.kineto.nesting import threads
 from tb_npu_plugin.readers.kineto.operators import Operators
@@ -28,6 +29,7 @@ def derive_tables(events: TraceEvents, args: ArgsFile | None, log: ProblemLog) -
     out: dict[str, Table] = {}
     owner = np.zeros(0, dtype=np.int64)
     device_ns = np.zeros(0, dtype=np.int64)
+    _report_lost_ids(selected, log)
     steps = Steps.of(selected)
     if len(steps.start):
         out["step_marks"] = steps.table()
@@ -66,6 +68,15 @@ def _external(selected: SelectedEvents, rows: Index, correlation: IntArray) -> I
     both = known(external) & known(correlation)
     copied = both.any() and bool((external[both] == correlation[both]).all())
     return np.full_like(external, NULL_INT) if copied else external
+
+
+def _report_lost_ids(selected: SelectedEvents, log: ProblemLog) -> None:
+    """Report operators without the id, and calls without the correlation, that most of them have."""
+    for key, rows, values in (
+        (kineto.EXTERNAL_ID[0], selected.ops, selected.external(selected.ops)),
+        (kineto.CORRELATION, selected.runtime, selected.integers(selected.runtime, kineto.CORRELATION)[0]),
+    ):
+        report_lost_args({key: values}, np.zeros(len(rows), dtype=np.int32), rows, log)
 
 
 def _not_owned(count: int) -> Problem:

@@ -12,11 +12,13 @@ from tb_npu_plugin.discovery.rank_table import read_here, read_rank_table
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_file import read_object
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.settings import known_versions, possible_settings
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
+from tb_npu_plugin.schema.settings import LEGACY_KEYS
 
 #: Keys of profiler_info that are shown unchanged.
 _SHOWN = ("context_mode", "parallel_mode", "pipeline_stage_num", "stage_num", "rank_size", "device_id")
@@ -32,6 +34,8 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
         if INFO.matches(relative.rpartition("/")[2]):
             reading = Reading(folder / relative, relative, log)
             info = possible_settings(read_object(reading, exact=False) or {}, reading.report)
+            if not info.keys().isdisjoint(LEGACY_KEYS[-2:]):  # older releases write neither
+                report_lost_keys(reading.report, info, LEGACY_KEYS, "")
     rank, source = _rank(folder, files)
     parallel = _parallel(files, info)
     world = max(parallel.get("world_size", 1), 1 if rank is None else rank + 1)

@@ -11,7 +11,7 @@ from typing import Any
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.text_rows import CsvRows, open_rows, text
+from tb_npu_plugin.readers.shared.text_rows import CsvRows, is_number, open_rows, text
 from tb_npu_plugin.schema import mindinsight_ops as names
 from tb_npu_plugin.schema import mindinsight_steps as steps
 from tb_npu_plugin.schema import torch_npu_json as tables
@@ -81,9 +81,13 @@ def read_hccl(reading: Reading) -> Tables:
 
 def _step(rows: CsvRows, cells: list[str], line: int, positions: list[int | None]) -> _Step:
     """Decode the JSON cells of a row, figures as text."""
-    step, cost, wait, links, ops = positions
+    place, cost, wait, links, ops = positions
+    step = text(cells, place) or str(line - 1)
+    if not is_number(step) and step != steps.AVERAGE_STEP:
+        rows.report.add("bad_cell", f"line {line}, {names.HCCL_STEP}", found=step)
+        step = str(line - 1)
     return _Step(
-        text(cells, step) or str(line - 1),
+        step,
         text(cells, cost),
         text(cells, wait),
         rows.object(cells, ops, line, exact=True),

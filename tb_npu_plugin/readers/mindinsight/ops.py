@@ -44,26 +44,27 @@ _INDEX = re.compile(r"(\d+)")
 
 
 def read_types(reading: Reading) -> Tables:
-    """Read aicore_intermediate type by column position: type, total ms, calls. The share is recomputed."""
-    return _by_place(reading, TYPES, _TYPES)
+    """Read aicore_intermediate type by column position: type, total ms, calls. The share, which follows, is recomputed."""
+    return _by_place(reading, TYPES, _TYPES, len(_TYPES) + 1)
 
 
 def read_ops(reading: Reading) -> Tables:
     """Read aicore_intermediate detail by column position: name, mean ms, calls."""
-    return _by_place(reading, OPS, _OPS)
+    return _by_place(reading, OPS, _OPS, len(_OPS))
 
 
-def _by_place(reading: Reading, table: str, columns: tuple[Column, ...]) -> Tables:
+def _by_place(reading: Reading, table: str, columns: tuple[Column, ...], width: int) -> Tables:
+    """width: number of columns of the file."""
     report = reading.report
     out = RowBuilder(columns)
     with open_rows(reading) as rows:
         if rows is None:
             return {}
-        if len(rows.header) < len(columns):
+        if len(rows.header) < width:
             report.add(
                 "missing_column",
                 "line 1",
-                expected=Message("expected.columns", count=len(columns)),
+                expected=Message("expected.columns", count=width),
                 found=", ".join(rows.header),
             )
             return {}
@@ -110,6 +111,7 @@ def read_framework(reading: Reading) -> Tables:
             expected = " or ".join(names.FRAMEWORK_HEADERS["full_name"])
             rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
             return {}
+        rows.report_lost_headers(names.FRAMEWORK_WRITTEN)
         for line, cells in rows.lines:
             info = rows.object(cells, place["info"], line, exact=False)
             out.add(

@@ -208,7 +208,10 @@ def read_cluster(reading: Reading) -> Tables:
         if all(place is None for place in positions):
             report.add("missing_column", "line 1", found=", ".join(rows.header))
             return {}
-        rows.report_unknown_headers([name for column in names.PARALLEL_COLUMNS for name in column.headers])
+        headers = [name for column in names.PARALLEL_COLUMNS for name in column.headers]
+        rows.report_unknown_headers(headers)
+        if names.PIPELINE in reading.name:  # other modes write some of them
+            rows.report_lost_headers(headers)
         for line, cells in rows.lines:
             found.append((line, [rows.integer(cells, place, TIME_UNITS["ms"], line) for place in positions]))
         last = rows.source.last

@@ -10,10 +10,12 @@ from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.database.settings import with_database_settings
 from tb_npu_plugin.readers.shared import settings
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.settings import integer_of, known_versions, object_of, text_of
 from tb_npu_plugin.schema import mindspore as names
 from tb_npu_plugin.schema.mindspore_files import PROFILER_DATABASE
+from tb_npu_plugin.schema.settings import NEWER_KEYS
 from tb_npu_plugin.schema.torch_npu_json import PROFILER_INFO
 
 _NO_METRICS = "None"
@@ -32,6 +34,7 @@ def _of_settings(folder: Path, log: ProblemLog) -> Capture:
     name, info = settings.read_profiler_info(folder, found, log)
     report = FileReport(log, name or PROFILER_INFO.name)
     parameters = object_of(info, names.PARAMETERS, report)
+    report_lost_keys(report, parameters, NEWER_KEYS, names.PARAMETERS)
     own = object_of(info, names.MS_INFO, report)
     named = identify(folder, folder.parts[-3:])
     rank, source = settings.rank_of(name, {**info, **own}, named, report)

@@ -53,10 +53,20 @@ def read_iterations(reading: Reading) -> Tables:
         lost = lost_of_most(list(map(normalise_header, headers)), positions)
         for header in (one for one in headers if normalise_header(one) in lost):
             report.add("lost_column", "line 1", expected=Message("expected.column", column=header), kind=header)
+        _report_lost_reduces(rows)
         found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, positions)) is not None]
     if not found:
         report.add("no_rows")
     return _tables(found)
+
+
+def _report_lost_reduces(rows: CsvRows) -> None:
+    """Report reduces with a start or a duration alone."""
+    headers = list(map(normalise_header, rows.header))
+    starts, durations = (headers.count(normalise_header(name)) for name in (names.REDUCE_START, names.REDUCE_DURATION))
+    if starts != durations:
+        lost = names.REDUCE_START if starts < durations else names.REDUCE_DURATION
+        rows.report.add("lost_column", "line 1", expected=Message("expected.column", column=lost), kind=lost)
 
 
 def _row(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int]) -> _Row | None:
@@ -109,7 +119,7 @@ def _tables(found: list[_Row]) -> Tables:
     """Build the tables. Iterations are counted per graph: step names include the device or model if there are several."""
     steps, reduces = RowBuilder(ITERATIONS_COLUMNS), RowBuilder(REDUCES_COLUMNS)
     varies = [len({row.origin[part] for row in found}) > 1 for part in (0, 1)]
-    for row in found:
+    for row in sorted(found, key=lambda row: (*(name or "" for name in row.origin), row.figures["end_ns"] or 0)):
         origin = [name or "" for name, shown in zip(row.origin, varies) if shown]
         step = "/".join([*origin, row.number])
         values = {"step": step, "average": 0, **row.figures}

@@ -3,6 +3,7 @@ Source: the vendor's reference of msprof's files."""
 
 from __future__ import annotations
 
+import re
 import tempfile
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from typing import IO
 import numpy as np
 
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import READ_ERRORS, open_file
@@ -29,6 +30,8 @@ _JOINING = 0.25
 #: Last bytes of a piece that are searched for "]" and blanks.
 _END = 64
 _BLANKS = b" \t\r\n"
+_BRACKET = b"["
+_BYTE = re.compile(r"byte (\d+)")
 
 
 def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
@@ -59,12 +62,29 @@ def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], in
     )
     pieces = [replace(piece, progress=pieces_progress.count_joined) for piece in pieces]
     if into.blob is not None:
-        _join(pieces, into.blob)
+        log = _LogOfParts(log, _join(pieces, into.blob))
         return _scan_joined(Path(into.blob.name), log, pieces_progress, into)
     with tempfile.NamedTemporaryFile() as file:  # args are not kept
-        _join(pieces, file)
+        log = _LogOfParts(log, _join(pieces, file))
         events = _scan_joined(Path(file.name), log, pieces_progress, into)
         return replace(events, args_offset=np.full(len(events), -1, dtype=np.int64))
+
+
+class _LogOfParts(ProblemLog):
+    """Passes on the problems of a joined file; those at a byte get the name of their piece and the byte in it. parts: where
+    each begins in the joined file, and its name."""
+
+    def __init__(self, log: ProblemLog, parts: Sequence[tuple[int, str]]) -> None:
+        super().__init__()
+        self._log, self.parts = log, tuple(parts)
+
+    def add(self, problem: Problem, kind: str = "") -> None:
+        """As in ProblemLog."""
+        place = _BYTE.search(problem.where)
+        byte = int(place[1]) if place is not None else -1
+        begin, name = next((part for part in reversed(self.parts) if part[0] <= byte), (0, problem.file))
+        where = _BYTE.sub(f"byte {byte - begin + len(_BRACKET)}", problem.where) if begin else problem.where
+        self._log.add(replace(problem, file=name, where=where), kind)
 
 
 class _PiecesProgress:
@@ -92,22 +112,23 @@ class _PiecesProgress:
             self._progress(count)
 
 
-def _scan_joined(joined: Path, log: ProblemLog, pieces_progress: _PiecesProgress, into: ScanSink) -> TraceEvents:
+def _scan_joined(joined: Path, log: _LogOfParts, pieces_progress: _PiecesProgress, into: ScanSink) -> TraceEvents:
     """Scan the joined file, which is the blob: the events need no path of args."""
 
     def shown(events: TraceEvents) -> None:
         assert peek is not None
-        peek(replace(events, args_path=None))
+        peek(replace(events, args_path=None, parts=log.parts))
 
     peek, whole = into.peek, joined.stat().st_size
     inner = replace(into, blob=None, peek=None if peek is None else shown)
     found = scan_trace(joined, log, lambda count: pieces_progress.count_scanned(count, whole), inner)
-    return replace(found, args_path=None)
+    return replace(found, args_path=None, parts=log.parts)
 
 
-def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
-    """Write the lists of events of all pieces as one list."""
-    between = b"["
+def _join(pieces: Sequence[Reading], out: IO[bytes]) -> list[tuple[int, str]]:
+    """Write the lists of events of all pieces as one list. Returns where the events of each begin in it, and its name."""
+    between = _BRACKET
+    parts: list[tuple[int, str]] = []
     for piece in pieces:
         report = piece.report
         with open_file(piece) as stream:
@@ -121,11 +142,13 @@ def _join(pieces: Sequence[Reading], out: IO[bytes]) -> None:
                 report.add("no_events_in_piece")
             else:
                 out.write(between)
+                parts.append((out.tell(), piece.name))
                 if not _copy(chain([begin], blocks), out):
                     report.add("piece_cut")
                 between = b",\n"
-    out.write(b"]" if between != b"[" else b"[]")
+    out.write(b"]" if parts else b"[]")
     out.flush()
+    return parts
 
 
 def _blocks(stream: IO[bytes], report: FileReport) -> Iterator[bytes]:
@@ -143,7 +166,7 @@ def _begin(blocks: Iterator[bytes], report: FileReport) -> bytes | None:
     for block in blocks:
         begin = block.lstrip(_BLANKS + BOM_UTF8)
         if begin:
-            if begin.startswith(b"["):
+            if begin.startswith(_BRACKET):
                 return begin[1:]
             report.add("unexpected_shape", expected=Message("expected.event_list"))
             return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.json_shapes import lost_of_most
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.schema.core import SCHEDULE, SELDOM, ResultFile
+from tb_npu_plugin.schema.core import CANN_8, SCHEDULE, SELDOM, ResultFile
 from tb_npu_plugin.schema.formats import Format
 from tb_npu_plugin.schema.metric_sets import SETS, columns
 from tb_npu_plugin.schema.metrics import GROUP, metric_column
@@ -16,14 +17,17 @@ from tb_npu_plugin.tables import Column, Table
 
 
 def report_lost_columns(
-    tables: Mapping[str, Table], files: Mapping[str, str], format: Format, has_schedule: bool, log: ProblemLog
+    tables: Mapping[str, Table], files: Mapping[str, str], format: Format, capture: Capture, log: ProblemLog
 ) -> None:
     """Report the columns that each CSV file lacks. files: table -> file name. A word of Column.written holds where a column
-    with that word alone was read; SCHEDULE where the settings have one."""
+    with that word alone was read; SCHEDULE where the settings have one, CANN_8 where they name that version or a newer one."""
     declared = {name: spec for name in tables if (spec := _csv_file(format, files.get(name, ""), name)) is not None}
     holds = {word for name, spec in declared.items() for word in _words(spec, tables[name])}
-    if has_schedule:
+    if capture.schedule:
         holds.add(SCHEDULE)
+    major = capture.versions.get("CANN", "").partition(".")[0]
+    if major.isdecimal() and int(major) >= 8:
+        holds.add(CANN_8)
     for name, spec in declared.items():
         if not all(tables[name].has(one.key) for one in spec.columns if one.required):
             continue  # its reader made the table of other columns

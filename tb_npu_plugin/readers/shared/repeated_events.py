@@ -1,4 +1,4 @@
-"""Hides slices that a trace holds twice: a thread cannot run the same slice twice at once."""
+"""Hides slices and ends of arrows that a trace holds twice: a thread cannot run the same slice twice at once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from tb_npu_plugin.scan.events import TraceEvents
 #: Phase of events that are not drawn and fill no table.
 _HIDDEN = ord("M")
 #: Odd numbers that mix the columns of a slice.
-_FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5], dtype=np.uint64)
+_FACTORS = np.array(
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5, 0x85EBCA77C2B2AE63],
+    dtype=np.uint64,
+)
 
 
 def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> TraceEvents:
-    """Hide and report slices with the name, thread, start and duration of an earlier one; those without a duration may be
-    equal. Returns `events` itself if there are none."""
-    rows = events.of_phase("X")
-    rows = rows[events.dur[rows] > 0]
+    """Hide and report slices with the name, thread, start and duration of an earlier one, and ends of arrows with the same id
+    too; slices without a duration may be equal. Returns `events` itself if there are none."""
+    rows = events.of_phase("Xsf")
+    rows = rows[(events.dur[rows] > 0) | (events.phase[rows] != ord("X"))]
     mixed = _mixed(events, rows)
     ordered = np.sort(mixed)
     equal = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -35,6 +38,9 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
         events.name[rows],
         events.pid[rows],
         events.tid[rows],
+        events.phase[rows],
+        events.category[rows],
+        events.flow[rows],
     ]
     order = np.lexsort((rows, *columns))
     is_same = np.ones(max(len(rows) - 1, 0), dtype=np.bool_)
@@ -45,7 +51,8 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
         return events
     first = int(repeated[0])
     name = events.names[events.name[first]] if events.name[first] >= 0 else ""
-    FileReport(log, file).add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
+    report = FileReport(log, events.file_of(first, file))
+    report.add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
     phase = np.array(events.phase)
     phase[repeated] = _HIDDEN
     return replace(events, phase=phase)
@@ -54,7 +61,7 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
 def _mixed(events: TraceEvents, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return a number of each slice: equal slices have equal ones, and others seldom do."""
     mixed = events.ts[rows].view(np.uint64)
-    columns: list[NDArray[Any]] = [events.dur, events.name, events.pid, events.tid]
+    columns: list[NDArray[Any]] = [events.dur, events.name, events.pid, events.tid, events.flow]
     for factor, column in zip(_FACTORS, columns):
         mixed = (mixed ^ (mixed >> np.uint64(29))) * factor + column[rows].astype(np.int64).view(np.uint64)
     return np.asarray(mixed)

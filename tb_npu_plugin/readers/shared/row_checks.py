@@ -19,6 +19,8 @@ from tb_npu_plugin.schema.rows import IN_ORDER, KEYS, REPEATABLE
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, StringColumn, Table, known
 
 Mask = NDArray[np.bool_]
+#: Numbers with fewer digits are below 2**63.
+_DIGITS = 19
 
 
 def check_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog) -> dict[str, Table]:
@@ -118,13 +120,25 @@ def _repeated(table: Table, keys: list[str]) -> IntArray:
     return repeated
 
 
+def _numbers(table: Table, key: str) -> IntArray:
+    """Return a column of integers or of texts of integers, other texts as numbers of their own; 0 without the column."""
+    if not table.has(key):
+        return np.zeros(len(table), dtype=np.int64)
+    data = table.data[key]
+    if not isinstance(data, StringColumn):
+        return table.ints(key)
+    values = [
+        int(text) if text.isdecimal() and len(text) < _DIGITS else -number for number, text in enumerate(data.values)
+    ]
+    return np.array([*values, NULL_INT], dtype=np.int64)[data.codes]
+
+
 def _in_order(name: str, table: Table, report: FileReport) -> Table:
     """Order the rows as the profiler writes them, if they are not."""
-    if name not in IN_ORDER or len(table) < 2:
+    if name not in IN_ORDER or len(table) < 2 or table.has("rank"):  # files of several ranks have another order
         return table
     group, key = IN_ORDER[name]
-    times = table.ints(key)
-    parts = table.text(group).codes if group else np.zeros(len(table), dtype=np.int32)
+    times, parts = _numbers(table, key), _numbers(table, group)
     by_part = np.argsort(parts, kind="stable")
     steps, same = np.diff(times[by_part]), parts[by_part][1:] == parts[by_part][:-1]
     wrong = (steps < 0) & same & known(times[by_part][:-1]) & known(times[by_part][1:])

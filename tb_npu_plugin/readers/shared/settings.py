@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.scan_keys import MAX_RANK
-from tb_npu_plugin.schema.settings import ROOT_KEYS, SCHEDULE, VERSION_KEYS, WRITTEN_KEYS
+from tb_npu_plugin.schema.settings import DISTRIBUTED_KEYS, GROUP_KEYS, ROOT_KEYS, SCHEDULE, VERSION_KEYS, WRITTEN_KEYS
+from tb_npu_plugin.tables import Table
 
 #: What a simulation may leave out, as problems show it.
 _LEFT_OUT = {
@@ -113,6 +115,10 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
     for name, group in groups.items():
         if not isinstance(group, dict):
             report_shape(report, f"{names.GROUPS}, {name}", Message("expected.object"), group)
+        else:
+            report_lost_keys(report, group, GROUP_KEYS, f"{names.GROUPS}, {name}")
+    distributed = object_of(content, names.DISTRIBUTED, report)
+    report_lost_keys(report, distributed, DISTRIBUTED_KEYS, names.DISTRIBUTED)
     environment = object_of(content, names.ENVIRONMENT, report)
     simulated = content.get(names.SIMULATED, False)
     left_out = simulated.get(names.LEFT_OUT) if isinstance(simulated, dict) else None
@@ -122,18 +128,26 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
     taken = (names.GROUPS, names.ENVIRONMENT, names.DISTRIBUTED, names.SIMULATED)
     return {
         "groups": {name: group for name, group in groups.items() if isinstance(group, dict)},
-        "distributed_args": object_of(content, names.DISTRIBUTED, report),
+        "distributed_args": distributed,
         "environment": {name: str(value) for name, value in environment.items()},
         "simulated": bool(simulated),
         "metadata": {key: value for key, value in content.items() if key not in taken},
     }
 
 
-def report_no_groups(tables: Collection[str], capture: Capture, log: ProblemLog) -> None:
-    """Report, as information, that a capture with communication has no metadata, which name the communicators."""
+def report_no_groups(tables: Mapping[str, Table], capture: Capture, log: ProblemLog) -> None:
+    """Report, as information, that a capture with communication has no metadata, which name the communicators, and those
+    that the metadata lack."""
+    report = FileReport(log, names.PROFILER_METADATA.name)
     known = (capture.groups, capture.distributed_args, capture.environment, capture.metadata)
     if "comm_ops" in tables and capture.switches and not any(known):
-        FileReport(log, names.PROFILER_METADATA.name).add("no_metadata")
+        report.add("no_metadata")
+    if not (capture.groups or capture.distributed_args) or "comm_links" not in tables:
+        return
+    named = {key for name in capture.groups for key in (name, group_hash(name))}
+    groups = tables["comm_links"].text("group").values
+    for lost in [group for group in groups if group not in named]:
+        report.add("lost_key", names.GROUPS, found=lost, kind=names.GROUPS)
 
 
 def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[str, Any]:

@@ -44,7 +44,8 @@ def drop_stray_events(events: TraceEvents, file: str, log: ProblemLog, folder: P
     found = (
         Message("found.begin", ns=int(events.ts[row])) if begins else Message("found.duration", ns=int(events.dur[row]))
     )
-    FileReport(log, file).add("outside_recording", f"event {row}", found=found, count=int(wrong.sum()), kind="event")
+    report = FileReport(log, events.file_of(row, file))
+    report.add("outside_recording", f"event {row}", found=found, count=int(wrong.sum()), kind="event")
     spool = Spool(folder)
     columns: dict[str, Any] = {}
     for key, dtype in DTYPES.items():

@@ -113,6 +113,8 @@ def _entries(text: str, report: FileReport, accepts: Callable[[dict[str, Any]], 
 def _walk(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
     """Yield the entries of an undamaged file: step -> kind -> name@group."""
     for step, kinds in content.items():
+        if not _STEP_KEY.fullmatch(step):
+            report.add("unexpected_shape", step, expected=names.STEP_KEY, found=step, kind="step")
         for kind, entries in members(report, kinds, step):
             for name, value in object_members(report, entries, f"{step}, {kind}"):
                 yield entry_of(step, kind, name, value)

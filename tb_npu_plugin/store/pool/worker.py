@@ -202,13 +202,20 @@ class _Tables:
 
     def finish(self, relative: str) -> None:
         """Build the tables that need several files, and select the part of this span."""
-        format, has_schedule = FORMATS[self._request.format], bool(self._capture.schedule)
-        report_lost_columns(self.tables, self._files, format, has_schedule, self._log)
-        self.tables = drop_stray_rows(self.tables, self._files, self._log)
-        self.tables = check_rows(self.tables, self._files, self._log)
+        report_lost_columns(self.tables, self._files, FORMATS[self._request.format], self._capture, self._log)
+        files = {name: self._all_pieces(file) for name, file in self._files.items()}
+        self.tables = drop_stray_rows(self.tables, files, self._log)
+        self.tables = check_rows(self.tables, files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
+
+    def _all_pieces(self, relative: str) -> str:
+        """The paths of all pieces of a split file, for problems of rows that may be in any of them."""
+        spec = FORMATS[self._request.format].file(_name(relative))
+        if spec is None or spec.piece(_name(relative)) is None:
+            return relative
+        return ", ".join(file.relative for file in self._request.files if spec.matches(file.name))
 
     def show_first_look(self, left: Sequence[int]) -> None:
         """Send a first look, once, if it is due. left: sizes of the files not read yet. Spans that share files have

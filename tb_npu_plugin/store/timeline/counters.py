@@ -12,15 +12,25 @@ from numpy.typing import NDArray
 from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan import TraceEvents
 from tb_npu_plugin.scan.args import ArgsFile, read_object
 from tb_npu_plugin.scan.events import Interner
 from tb_npu_plugin.schema import trace
+from tb_npu_plugin.schema.core import DATABASE_SUFFIX
 from tb_npu_plugin.tables import IntArray
 from tb_npu_plugin.units import float_or_none, unit_of
 
 #: Size of the cache of decoded args: counters repeat their values.
 _MAX_CACHED = 65_536
+#: No counter exceeds this: 64 bits.
+_MOST = 2.0**64
+#: Share of a counter's events up to which those with other keys are damaged.
+_FEW = 0.25
+
+
+#: Process and name of a counter -> keys of its events -> their number, and the first.
+_Kinds = dict[tuple[int, int], dict[tuple[str, ...], list[int]]]
 
 
 @dataclass
@@ -45,25 +55,30 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     rows = every[is_plausible(events.ts[every]) & (events.name[every] >= 0)]
     series = Interner()
     which, when, values = array("i"), array("q"), array("d")
-    bad = len(every) - len(rows)
+    bad = every[~np.isin(every, rows)].tolist()
+    kinds: _Kinds = {}
     if args is not None:
         columns = (part.tolist() for part in (events.pid[rows], events.name[rows], events.ts[rows]))
-        decoded: dict[bytes, list[tuple[str, float]] | None] = {}
-        for pid, name, ts, data in zip(*columns, args.each(events.args_offset[rows], events.args_length[rows])):
+        decoded: dict[bytes, _Values | None] = {}
+        each = args.each(events.args_offset[rows], events.args_length[rows])
+        for row, pid, name, ts, data in zip(rows.tolist(), *columns, each):
             if data not in decoded:
                 if len(decoded) >= _MAX_CACHED:
                     decoded.clear()
                 decoded[data] = _values(data)
             found = decoded[data]
             if found is None:
-                bad += 1
+                bad.append(row)
                 continue
-            for key, value in found:
+            kinds.setdefault((pid, name), {}).setdefault(found.keys, [0, row])[0] += 1
+            for key, value in found.pairs:
                 which.append(series[(pid, name, key)])
                 when.append(ts)
                 values.append(value)
     if bad:
-        log.add(_no_number(file, bad))
+        log.add(_no_number(events.file_of(min(bad), file), min(bad), len(bad)))
+    if not file.endswith(DATABASE_SUFFIX):  # NULL in a database is no key
+        _report_lost_keys(events, kinds, file, log)
     code = np.frombuffer(which, dtype=np.int32) if which else np.zeros(0, dtype=np.int32)
     time = np.frombuffer(when, dtype=np.int64) if when else np.zeros(0, dtype=np.int64)
     order = np.lexsort((time, code))
@@ -72,8 +87,35 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     return Counters(list(series), ends, time[order], figures[order])
 
 
-def _values(data: bytes) -> list[tuple[str, float]] | None:
-    """(series key, value) pairs of one event; None where a value is not a number."""
+def _report_lost_keys(events: TraceEvents, kinds: _Kinds, file: str, log: ProblemLog) -> None:
+    """Report events with other keys than almost all events of their counter, and the only counter of a process whose keys
+    have no unit."""
+    for pid in {pid for pid, _ in kinds}:
+        own = [found for (process, _), found in kinds.items() if process == pid]
+        without = [found for found in own if not any(counter_unit(key) for keys in found for key in keys)]
+        if len(without) == 1 and len(own) > 2:
+            keys, (count, row) = next(iter(without[0].items()))
+            report = FileReport(log, events.file_of(row, file))
+            report.add("lost_key", f"event {row}", found=", ".join(keys), count=count)
+    for found in kinds.values():
+        written = max(found, key=lambda keys: (found[keys][0], any(map(counter_unit, keys))))
+        total = sum(count for count, _ in found.values())
+        for keys, (count, row) in found.items():
+            if keys != written and count <= max(1, total * _FEW):
+                lost = ", ".join(key for key in written if key not in keys) or ", ".join(keys)
+                FileReport(log, events.file_of(row, file)).add("lost_key", f"event {row}, {lost}", count=count)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The keys of one event, and (series key, value) pairs."""
+
+    keys: tuple[str, ...]
+    pairs: list[tuple[str, float]]
+
+
+def _values(data: bytes) -> _Values | None:
+    """The values of one event; None where one is not a number that a counter can have."""
     found = read_object(data)
     if not found:
         return None
@@ -84,17 +126,17 @@ def _values(data: bytes) -> list[tuple[str, float]] | None:
         if key in trace.COUNTER_DIMENSIONS:
             continue
         figure = None if isinstance(value, bool) else float_or_none(str(value))
-        if figure is None:
+        if figure is None or abs(figure) > _MOST or (figure < 0 and counter_unit(key)):
             return None
         out.append((key + suffix, figure))
-    return out
+    return _Values(tuple(found), out)
 
 
-def _no_number(file: str, count: int) -> Problem:
+def _no_number(file: str, row: int, count: int) -> Problem:
     return Problem(
         code="bad_counter",
         file=file,
-        where="",
+        where=f"event {row}",
         expected=Message("expected.counter_events"),
         found=Message("found.something_else"),
         lost=Message("lost.points"),

@@ -52,7 +52,9 @@ def make_slices(events: TraceEvents, file: str, log: ProblemLog) -> Slices:
     instants = events.of_phase("iI")
     _report_lost(events, instants[~named[instants]], file, log)
     instants = instants[named[instants]]
-    _report_without_thread(events, np.concatenate([complete, instants]), file, log)
+    ends = events.of_phase("stf")  # of arrows
+    _report_lost(events, ends[~is_plausible(events.ts[ends])], file, log)
+    _report_without_thread(events, np.concatenate([complete, instants, ends]), file, log)
     begins, pair_dur = _pairs(events, named, file, log)
     _report_other_phases(events, file, log)
     odd = np.concatenate([begins, instants])
@@ -126,7 +128,7 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
     log.add(
         Problem(
             code="incomplete_event",
-            file=file,
+            file=events.file_of(row, file),
             where=f"event {row}",
             expected=Message("expected.complete_event"),
             found=Message("found.invalid", names=", ".join(missing)),
@@ -140,19 +142,21 @@ def _report_lost(events: TraceEvents, rows: NDArray[np.int64], file: str, log: P
 def _report_without_thread(events: TraceEvents, rows: NDArray[np.int64], file: str, log: ProblemLog) -> None:
     lost = rows[(events.pid[rows] < 0) | (events.tid[rows] < 0)]
     if len(lost):
-        FileReport(log, file).add("no_thread_id", f"event {int(lost.min())}", count=len(lost))
+        row = int(lost.min())
+        FileReport(log, events.file_of(row, file)).add("no_thread_id", f"event {row}", count=len(lost))
 
 
 def _report_other_phases(events: TraceEvents, file: str, log: ProblemLog) -> None:
     other = ~np.isin(events.phase, [ord(letter) for letter in _DRAWN])
     if not other.any():
         return
+    row = int(np.flatnonzero(other)[0])
     letters = sorted({chr(code) if code else "?" for code in np.unique(events.phase[other]).tolist()})
     log.add(
         Problem(
             code="unknown_phase",
-            file=file,
-            where=f"event {int(np.flatnonzero(other)[0])}",
+            file=events.file_of(row, file),
+            where=f"event {row}",
             expected=Message("expected.known_phase"),
             found=Message("found.phases", phases=", ".join(letters)),
             lost=Message("lost.events_hidden"),

@@ -59,12 +59,14 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
         key = _KEYS.get(kind)
         value = read_object(data)
         if not kind or (key is not None and (value is None or key not in value)):
-            FileReport(log, file).add(
+            FileReport(log, events.file_of(row, file)).add(
                 "unexpected_shape", f"event {row}", expected=f'"name", "args": {{"{key or "name"}": ...}}', found=kind
             )
         if key is None or value is None:
             continue
         pid, tid = int(events.pid[row]), int(events.tid[row])
+        if pid < 0 or (tid < 0 and kind in _OF_THREADS):
+            FileReport(log, events.file_of(row, file)).add("no_thread_id", f"event {row}", found=kind)
         if kind == trace.PROCESS_NAME[0]:
             out.process(pid).name = str(value.get(key, ""))
         elif kind == trace.PROCESS_LABELS[0]:
@@ -79,6 +81,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
 
 
 #: Name of a metadata event -> key of its value.
+_OF_THREADS = (trace.THREAD_NAME[0], trace.THREAD_SORT_INDEX[0])
 _KEYS = dict(
     (
         trace.PROCESS_NAME,

@@ -466,8 +466,8 @@ def test_placeholders_between_figures_of_the_machine_are_left_out(tmp_path: Path
 
 def test_list_of_other_operators_is_reported(tmp_path: Path) -> None:
     """A list with more than was measured is usual: copies and AI CPU calls have no times there."""
-    header = "stream_id,full_kernel_name,op_name,kernel_name,kernel_type,subgraph,op_info\n"
-    rows = [f"0,Net/{name},{name},{name},T,Default,\n" for name in ("a-op1", "b-op2", "c-op3")]
+    header = "stream_id,block_dim,full_kernel_name,op_name,kernel_name,kernel_type,subgraph,op_info\n"
+    rows = [f"0,1,Net/{name},{name},{name},T,Default,\n" for name in ("a-op1", "b-op2", "c-op3")]
     detail = (DETAIL, "name,time,count\nNet/a-op1,1,1\n")
     assert read(tmp_path, detail, (FRAMEWORK, header + "".join(rows)))[1] == []
     (found,) = read(tmp_path, detail, (FRAMEWORK, header + "".join(rows[1:])))[1]
@@ -481,7 +481,7 @@ def test_a_broken_result_keeps_what_is_left() -> None:
     assert {"short_row", "inconsistent", "bad_json"} <= {problem.code for problem in first.problems}
     assert set(first.tables["comm_links"].text("step").tolist()) == {"1", "3", "4", "5", "6"}
     assert second.tables == {}
-    assert [problem.code for problem in second.problems] == ["empty_file", "missing_column"]
+    assert [problem.code for problem in second.problems] == ["lost_file", "lost_file", "empty_file", "missing_column"]
 
 
 def test_the_capture_knows_mode_and_stages() -> None:

@@ -68,7 +68,9 @@ def test_a_lost_piece_loses_its_rows(output: Path, monkeypatch: pytest.MonkeyPat
     lost = len(piece(output, 0).read_text().splitlines()) - 1
     piece(output, 0).unlink()
     span = read(output)
-    assert codes(span) == {"missing_piece"}
+    assert [(one.code, one.where) for one in span.problems] == [
+        ("missing_piece", "op_summary_slice_0_20250615070512.csv")
+    ]
     assert span.tables["kernels"].text("name").tolist() == names[lost:] != []
 
 
@@ -180,6 +182,24 @@ def test_a_damaged_piece_of_a_trace_is_skipped(output: Path, tmp_path: Path, dam
     assert not Counter(kept) - Counter(left)
     assert (len(left) > len(kept)) is (damage == "cut")
     assert bool(problems) is (damage != "gone")
+
+
+@pytest.mark.parametrize("scanner", ["", "python"])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_problems_of_a_trace_in_pieces_name_the_piece(
+    output: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, scanner: str
+) -> None:
+    monkeypatch.setenv(SCANNER_VARIABLE, scanner)
+    path = trace_pieces(output)[number]
+    events = json.loads(path.read_text())
+    row = max(row for row, event in enumerate(events) if event.get("args") and event["ph"] == "X")
+    events[row]["dur"] = -5
+    text = json.dumps(events)
+    path.write_text(text[:-1] + ", 7]")
+    found = {one.code: one for one in timeline(output, tmp_path / "out")[1]}
+    assert found.keys() == {"incomplete_event", "bad_event"}
+    assert {one.file for one in found.values()} == {path.name}
+    assert found["bad_event"].where == f"byte {len(text) + 1}"
 
 
 def packed(path: Path) -> Path:

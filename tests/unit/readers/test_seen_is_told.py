@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,6 +49,31 @@ def without_key(*path: str) -> Callable[[str], str]:
         return json.dumps(content)
 
     return change
+
+
+def changed_events(change: Callable[[list[Any]], object], chosen: Callable[[Any], bool]) -> Callable[[str], str]:
+    """Changes the list of the chosen events; they keep the places that the events have, new ones come last."""
+
+    def changed(text: str) -> str:
+        content = json.loads(text)
+        events = content if isinstance(content, list) else content["traceEvents"]
+        own = [event for event in events if chosen(event)]
+        places = [place for place, event in enumerate(events) if chosen(event)]
+        change(own)
+        for place, event in zip(places, own):
+            events[place] = event
+        events += own[len(places) :]
+        return json.dumps(content)
+
+    return changed
+
+
+def is_arrow(event: Any) -> bool:
+    return event["ph"] in ("s", "f")
+
+
+def is_memory(event: Any) -> bool:
+    return event.get("name") == "[memory]"
 
 
 #: Result, file, change, what is told about that file.
@@ -95,6 +121,111 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         lambda text: json.dumps([*json.loads(text), next(one for one in json.loads(text) if one.get("dur"))]),
         "repeated_event",
     ),
+    "an end of an arrow twice": (
+        "level1",
+        "trace_view.json",
+        changed_events(lambda arrows: arrows.append(arrows[-1]), is_arrow),
+        "repeated_event",
+    ),
+    "an arrow without a time": (
+        "level1",
+        "trace_view.json",
+        changed_events(lambda arrows: arrows[0].pop("ts"), is_arrow),
+        "incomplete_event",
+    ),
+    "a name of no process": (
+        "level1",
+        "trace_view.json",
+        changed_events(lambda names: names[0].pop("pid"), lambda event: event["name"] == "process_name"),
+        "no_thread_id",
+    ),
+    "another key of a counter": (
+        "level1",
+        "trace_view.json",
+        replaced('"Read(MB/s)"', '"other"'),
+        "lost_key",
+    ),
+    "an impossible counter": (
+        "level1",
+        "trace_view.json",
+        changed_events(
+            lambda points: points[0]["args"].update({"MHz": -5.0}), lambda event: "MHz" in event.get("args", ())
+        ),
+        "bad_counter",
+    ),
+    "an event of memory twice": (
+        "kineto_gpu",
+        "node1_4242.*.json",
+        changed_events(lambda events: events.append(events[-1]), is_memory),
+        "repeated_event",
+    ),
+    "events of memory in another order": (
+        "kineto_old",
+        "*.json",
+        changed_events(lambda events: events.reverse(), is_memory),
+        "not_in_order",
+    ),
+    "a call without its correlation": (
+        "kineto_gpu",
+        "node1_4242.*.json",
+        changed_events(
+            lambda calls: calls[0]["args"].pop("correlation"), lambda event: "cbid" in event.get("args", ())
+        ),
+        "lost_key",
+    ),
+    "a step of another name": ("level1", "communication.json", replaced('"step', '"other'), "unexpected_shape"),
+    "steps in another order": (
+        "two_steps",
+        "step_trace_time.csv",
+        lambda text: "".join([*text.splitlines(True)[:1], *text.splitlines(True)[:0:-1]]),
+        "not_in_order",
+    ),
+    "a communicator of the links": (
+        "links",
+        "profiler_metadata.json",
+        replaced('"10.0.0.1%eth0_60000_2_', '"other_'),
+        "lost_key",
+    ),
+    "a key of a communicator": ("links", "profiler_metadata.json", replaced('"group_rank"', '"other"'), "lost_key"),
+    "a key of Megatron": ("links", "profiler_metadata.json", replaced('"world_size"', '"other"'), "lost_key"),
+    "a legacy setting": (
+        "mindinsight_cluster",
+        "profiler_info_0.json",
+        replaced('"ms_version"', '"other"'),
+        "lost_key",
+    ),
+    "a newer setting": ("mindspore_data", "profiler_info_0.json", replaced('"sys_io"', '"other"'), "lost_key"),
+    "an impossible step": ("mindinsight_cluster", "hccl_raw_0.csv", replaced("\n2,", "\n-1e30,"), "bad_cell"),
+    "a column of the network": (
+        "mindinsight_single",
+        "framework_raw_0.csv",
+        replaced("op_info", "other"),
+        "lost_column",
+    ),
+    "a column without a name": (
+        "mindinsight_single",
+        "aicore_intermediate_0_type.csv",
+        without_column(1),
+        "missing_column",
+    ),
+    "a column of a pipeline": (
+        "mindinsight_cluster",
+        "ascend_cluster_analyse_pipeline-parallel_2_4_0.csv",
+        without_column(1),
+        "lost_column",
+    ),
+    "the start of reduces": (
+        "msprof_pieces",
+        "step_trace_20250615070512.csv",
+        replaced("Reduce Start(us)", "Other"),
+        "lost_column",
+    ),
+    "a column of the CANN version": (
+        "new_spellings",
+        "step_trace_time.csv",
+        replaced(",Preparing", ",Other"),
+        "lost_column",
+    ),
     "what follows the list": ("level1", "trace_view.json", lambda text: text + text, "bad_json"),
 }
 
@@ -136,6 +267,25 @@ def test_a_table_that_is_written_with_others(tmp_path: Path) -> None:
         ("lost_table", "CommAnalyzerBandwidth"),
         ("lost_column", "CommAnalyzerTime"),
     }
+
+
+@pytest.mark.parametrize("figure", [1e25, 10**18])
+def test_figures_of_a_database_that_no_time_has(tmp_path: Path, figure: float) -> None:
+    shutil.copytree(FIXTURES / "results" / "db_only", tmp_path / "logs")
+    with closing(sqlite3.connect(min((tmp_path / "logs").rglob("analysis.db")))) as connection:
+        connection.execute("UPDATE StepTraceTime SET bubble = ?", (figure,))
+        connection.commit()
+    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    assert [(one["code"], one["where"]) for one in problems] == [("bad_cell", "StepTraceTime, bubble")]
+
+
+def test_a_column_of_some_releases_that_another_table_has(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "recorded" / "cluster_db", tmp_path / "logs")
+    with closing(sqlite3.connect(min((tmp_path / "logs").rglob("cluster_analysis.db")))) as connection:
+        connection.execute("ALTER TABLE ClusterCommunicationTime RENAME COLUMN step TO other")
+        connection.commit()
+    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    assert {(one["code"], one["where"]) for one in problems} == {("lost_column", "ClusterCommunicationTime")}
 
 
 def test_impossible_figures_are_unknown_and_repeated_rows_count_once() -> None:
