@@ -61,7 +61,6 @@ def test_the_tab_is_active_where_it_can_help(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     prepared = threading.Event()
-    monkeypatch.setattr(NpuPlugin, "_prepare", lambda plugin: prepared.set())
     if made == "parsed":
         write_result(tmp_path / NAME)
     elif made == "never parsed":
@@ -69,6 +68,7 @@ def test_the_tab_is_active_where_it_can_help(
     asked = context(str(tmp_path))
     asked.data_provider = SimpleNamespace(list_plugins=lambda ctx, experiment_id: with_data)
     plugin = NpuPlugin(asked)
+    monkeypatch.setattr(plugin, "_prepare", prepared.set)  # plugins of other tests may still be preparing
     core = SimpleNamespace(plugin_name="core", is_active=lambda: True, data_plugin_names=lambda: ())
     asked.plugin_name_to_instance = {"core": core, "npu_profiler": plugin, "scalars": OtherTab(is_other_active)}
     assert plugin.is_active() is is_active
