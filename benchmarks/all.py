@@ -30,6 +30,7 @@ SCRIPTS = {
     "scale": "Trace view of 20 M and 100 M slices, and of 64 ranks",
     "frames": "Frames and memory of the Trace view",
     "first_picture": "First picture of the Trace view",
+    "matches": "Search with many hits",
     "kernels_csv": "Tables of 200,000 kernels, beside pandas",
     "tables": "Tables of 5 M kernels",
     "ranks": "Many ranks",
