@@ -30,7 +30,7 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
   return (
     <div class="grid">
       <DiagnosisCard run={run} most={ALL_FINDINGS} />
-      <div class="span-8 stack">
+      <div class="span-12 stack">
         <Files data={data} />
         {data.others.length > 0 && (
           <Card title={t("doctor.others")}>
@@ -40,8 +40,10 @@ function Doctor({ data, answer, run }: { data: DoctorJson; answer: ViewJson; run
         {isFine && <p class="muted">{t("doctor.fine")}</p>}
         {catalog.value?.scanner === "python" && <p class="muted">{t("doctor.scanner.python")}</p>}
       </div>
-      <div class="span-4 stack">
+      <div class="span-6 stack">
         <CaptureCard capture={data.capture} hasFiles={false} />
+      </div>
+      <div class="span-6 stack">
         <Card title={t("doctor.missing")} subtitle={t("doctor.missing.sub")}>
           {answer.missing.length > 0 ? (
             <MissingList missing={answer.missing} />
