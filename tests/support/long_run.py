@@ -22,8 +22,8 @@ NEEDLE = "needle"
 
 
 def write_long_run(out: Path, rows: int, ranks: int, skipped: int) -> None:
-    """The run "long" is a rank with `rows` further rows in each table, and as many slices named NEEDLE; "long again" is its copy. The run "steps" is a rank with so
-    many steps. The run "wide" has so many ranks, each as short as the fixture."""
+    """The run "long" is a rank with `rows` further rows in each table and as many slices named NEEDLE; "long again" is its copy.
+    The run "steps" is a rank with so many steps. The run "wide" has `ranks` ranks, each as short as the fixture."""
     first, second = sorted((FIXTURES / "results" / "two_ranks").glob("*_ascend_pt"))
     long = out / "long" / first.name
     shutil.copytree(first, long)

@@ -121,7 +121,7 @@ def _repeated(table: Table, keys: list[str]) -> IntArray:
 
 
 def _numbers(table: Table, key: str) -> IntArray:
-    """Return a column of integers or of texts of integers, other texts as numbers of their own; 0 without the column."""
+    """Return a column as integers. A text that is no number becomes a negative number of its own; without the column all are 0."""
     if not table.has(key):
         return np.zeros(len(table), dtype=np.int64)
     data = table.data[key]
