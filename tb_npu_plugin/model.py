@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional, Protocol
 
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.seen import SeenFiles
 from tb_npu_plugin.tables import Table
 
 
@@ -128,6 +129,10 @@ class SpanData(Protocol):
     @property
     def costs(self) -> Sequence[StageCost]:
         """What reading each stage cost; stages without figures are left out."""
+
+    @property
+    def seen(self) -> SeenFiles:
+        """What the read files held, and what came of it."""
 
     @property
     def unread(self) -> Unread:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tb_npu_plugin.messages import Message, messages_of
+from tb_npu_plugin.seen import SeenFiles
 
 #: Places that one Problem lists; further ones are only counted.
 MAX_PLACES = 5
@@ -65,9 +66,14 @@ class Problem:
 
 class ProblemLog:
     """Collects problems. Occurrences of one code in one file become one Problem with a count and the first distinct
-    places."""
+    places.
+
+    Attributes:
+        seen: Counts of what the files hold.
+    """
 
     def __init__(self) -> None:
+        self.seen = SeenFiles()
         #: By code, file and kind: first occurrence, listed places, occurrences, number of unlisted places.
         self._seen: dict[tuple[str, str, str], tuple[Problem, list[str], int, int]] = {}
 

@@ -374,6 +374,17 @@ def known(values: IntArray) -> NDArray[np.bool_]:
     return np.asarray(values != NULL_INT, dtype=np.bool_)
 
 
+def known_cells(table: Table) -> int:
+    """Number of known values in the columns that files have."""
+    return sum(_known_values(table.data[column.key]) for column in table.columns if column.headers)
+
+
+def _known_values(values: Data) -> int:
+    if isinstance(values, StringColumn):
+        return int(np.count_nonzero(values.codes >= 0))
+    return int(np.count_nonzero(values != NULL_INT if values.dtype.kind == "i" else ~np.isnan(values)))
+
+
 def empty(columns: Sequence[Column]) -> Table:
     """A table with these columns and no rows."""
     data: dict[str, Data] = {}

@@ -18,6 +18,7 @@ from tb_npu_plugin.problems import Problem, merge_problems
 from tb_npu_plugin.refusal import raise_if_refused
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.registry import file_of
+from tb_npu_plugin.seen import SeenFiles
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.cache.memory import MemoryCache
 from tb_npu_plugin.store.labels import span_label, utc_offset_minutes
@@ -97,6 +98,11 @@ class Span:
         """What reading each stage cost."""
         found = (stage_cost(entry.meta) for entry in (self._tables, self._trace) if entry is not None)
         return [cost for cost in found if cost is not None]
+
+    @property
+    def seen(self) -> SeenFiles:
+        """What the read files held, and what came of it."""
+        return SeenFiles.from_json(*(entry.meta["seen"] for entry in (self._tables, self._trace) if entry is not None))
 
     def rows(self, table: str) -> int | None:
         """Row count of a logical table; None when its file is missing or not read."""

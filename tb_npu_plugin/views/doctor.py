@@ -24,6 +24,21 @@ class FilledJson(TypedDict):
     """Rows from this file; of a trace, its events."""
 
 
+class SeenJson(TypedDict):
+    """Content of one kind in a file. What is neither shown nor told is a defect of this program."""
+
+    kind: Literal["rows", "columns", "cells", "events", "entries"]
+    """Kind of content. "cells": those with a value, of the columns that are read."""
+    part: str
+    """Table of a database; "" for the file."""
+    seen: int
+    """In the file, as far as it could be read."""
+    shown: int
+    """In tables or the timeline."""
+    told: int
+    """Left out or set to unknown; `problems` say why."""
+
+
 class CostJson(TypedDict):
     """What the reading process spent. 0 where the system does not say."""
 
@@ -68,6 +83,8 @@ class DoctorFileJson(TypedDict):
     "unused": another file holds the same. "unread": no view of this version shows it."""
     filled: list[FilledJson]
     """Tables that it filled."""
+    seen: list[SeenJson]
+    """What it held, and what came of it. The first piece of a split file counts for all."""
     problems: list[ProblemJson]
     """Problems of this file."""
     views: list[str]
@@ -120,6 +137,7 @@ def _file(span: SpanData, file: str) -> DoctorFileJson:
         "bytes": span.sizes.get(file, 0),
         "state": _state(spec, filled or _with_others(span, file, spec), problems),
         "filled": filled,
+        "seen": _seen(span, file),
         "problems": [_json(problem) for problem in problems],
         "views": _views(spec, filled),
         "cost": next((_cost(stage.files[file]) for stage in span.costs if file in stage.files), None),
@@ -134,6 +152,7 @@ def _unused_file(file: str, size: int) -> DoctorFileJson:
         "bytes": size,
         "state": "unread",
         "filled": [],
+        "seen": [],
         "problems": [],
         "views": [],
         "cost": None,
@@ -187,6 +206,13 @@ def _filled_tables(span: SpanData, file: str, spec: ResultFile | None) -> list[F
         if rows is not None:
             out.append({"table": table, "rows": rows})
     return out
+
+
+def _seen(span: SpanData, file: str) -> list[SeenJson]:
+    return [
+        {"kind": kind, "part": part, "seen": one.seen, "shown": one.shown, "told": one.told}
+        for (kind, part), one in span.seen.of(file).items()
+    ]
 
 
 def _with_others(span: SpanData, file: str, spec: ResultFile | None) -> bool:

@@ -12,6 +12,7 @@ from tb_npu_plugin.model import NO_UNREAD, Capture, StageCost, Unread
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import RESULT_FILES, TABLES, file_of
+from tb_npu_plugin.seen import SeenFiles
 from tb_npu_plugin.tables import Column, Kind, Table, from_lists, known
 
 
@@ -38,6 +39,7 @@ class TestSpan:
     parts: dict[str, dict[str, int]] = field(default_factory=dict)
     costs: Sequence[StageCost] = ()
     unread: Unread = NO_UNREAD
+    seen: SeenFiles = field(default_factory=SeenFiles)
 
     @property
     def base_ns(self) -> int:

@@ -658,6 +658,8 @@ export interface DoctorFileJson {
   state: "read" | "damaged" | "lost" | "settings" | "unused" | "unread";
   /** Tables that it filled. */
   filled: FilledJson[];
+  /** What it held, and what came of it. The first piece of a split file counts for all. */
+  seen: SeenJson[];
   /** Problems of this file. */
   problems: ProblemJson[];
   /** Ids of the views that show it. */
@@ -1469,6 +1471,20 @@ export interface SearchedJson {
   total: number | null;
   /** Start of the first hit in each of at most 4,000 equal parts of its trace. */
   marks: number[];
+}
+
+/** Content of one kind in a file. What is neither shown nor told is a defect of this program. */
+export interface SeenJson {
+  /** Kind of content. "cells": those with a value, of the columns that are read. */
+  kind: "rows" | "columns" | "cells" | "events" | "entries";
+  /** Table of a database; "" for the file. */
+  part: string;
+  /** In the file, as far as it could be read. */
+  seen: number;
+  /** In tables or the timeline. */
+  shown: number;
+  /** Left out or set to unknown; `problems` say why. */
+  told: number;
 }
 
 /** A folder that looks like a result and was skipped. */

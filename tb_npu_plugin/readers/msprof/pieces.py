@@ -47,7 +47,9 @@ def pieces_of(spec: ResultFile, reading: Reading) -> list[Reading]:
         if piece is not None and other.name == f"{begin}{PIECE_MARK}{piece}{end}":
             found[piece] = other
     folder = relative[: len(relative) - len(path.name)]
-    return [replace(reading, path=found[piece], relative=folder + found[piece].name) for piece in sorted(found)]
+    ordered = [found[piece] for piece in sorted(found)]
+    counted = folder + ordered[0].name
+    return [replace(reading, path=piece, relative=folder + piece.name, counted=counted) for piece in ordered]
 
 
 def scan_pieces(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:

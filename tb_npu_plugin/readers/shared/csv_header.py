@@ -33,32 +33,45 @@ class Field:
 
 
 def find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
-    """Return the columns to read, in the file's order; None, and a problem, if a required one is missing."""
+    """Return the columns to read, in the file's order; None, and a problem, if a required one is missing. Counts the columns."""
+    fields = _find_fields(header, spec, report)
+    report.count("columns", seen=sum(bool(text.strip()) for text in header), shown=len(fields or ()))
+    return fields
+
+
+def _find_fields(header: Sequence[str], spec: ResultFile, report: FileReport) -> list[Field] | None:
+    """See find_fields. Counts the columns that are not read."""
+    texts = list(map(normalise, header))
     if len(header) > MAX_COLUMNS:
         most = Message("expected.fewer_columns", most=MAX_COLUMNS)
+        report.count("columns", told=sum(map(bool, texts)))
         report.add("too_many_columns", "line 1", expected=most, found=Message("found.columns", count=len(header)))
         return None
     known = {normalise_header(spelling): column for column in spec.columns for spelling in column.headers}
     found: dict[str, Field] = {}
     unknown: list[tuple[int, str]] = []
-    for index, text in enumerate(map(normalise, header)):
+    for index, text in enumerate(texts):
         column = known.get(normalise_header(text))
         if column is None:
             unknown.append((index, text))
         elif column.key in found:
+            report.count("columns", told=1)
             report.add("duplicate_header", "line 1", found=text)
         else:
             found[column.key] = Field(index, column, _factor(text, column, spec, report))
     missing = [column.headers[0] for column in spec.columns if column.required and column.key not in found]
     if missing or not found:
+        report.count("columns", told=sum(map(bool, texts)))
         expected = ", ".join(missing) if missing else Message("expected.known_column")
         report.add("missing_column", "line 1", expected=expected, found=", ".join(header))
         return None
     fields = list(found.values())
+    unread = [text for _, text in unknown if text]
     if spec.extra == "metric":
         fields += _metrics(unknown, spec, report)
-    elif any(text for _, text in unknown):
-        report.add("unknown_headers", "line 1", found=", ".join(text for _, text in unknown if text))
+    elif unread:
+        report.count("columns", told=len(unread))
+        report.add("unknown_headers", "line 1", found=", ".join(unread))
     return sorted(fields, key=lambda field: field.index)
 
 

@@ -23,7 +23,7 @@ from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.schema.core import ResultFile, normalise
 from tb_npu_plugin.schema.torch_npu_csv import NESTED, OPERATORS
 from tb_npu_plugin.schema.torch_npu_memory_csv import OP_MEMORY
-from tb_npu_plugin.tables import Kind, Table, known
+from tb_npu_plugin.tables import Kind, Table, known, known_cells
 from tb_npu_plugin.units import float_or_none
 
 
@@ -41,6 +41,10 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
             if stream is not None:
                 builder.add_piece(stream, piece.report)
     table = builder.table()
+    if table is not None:
+        cells = known_cells(table)
+        pieces[0].report.count("rows", shown=len(table))
+        pieces[0].report.count("cells", seen=cells, shown=cells)
     if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
         table = table.with_columns([(NESTED, nesting_of_rows(table))])
     if table is not None and spec is OP_MEMORY:
@@ -80,6 +84,7 @@ class _TableBuilder:
             native = native_rows.NativeRows(lines, header, self._columns)
         with gc_paused():
             rows = _convert_all(reader, self._columns, report, native)
+        report.count("rows", seen=reader.seen)
         if rows == 0:
             report.add("no_rows")
 
@@ -124,9 +129,11 @@ def _convert(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
         return 0
     by_index = list(zip(*chunk.rows))
     dropped = np.zeros(len(chunk.rows), dtype=np.bool_)
+    masks: list[tuple[Mask, Mask]] = []  # of each column: cells with a value in the file, and in the table
     for column in columns:
         cells = by_index[column.field.index]
         unknown, bad = column.add(cells)
+        masks.append((~unknown | bad, ~unknown))
         if column.field.column.required:
             dropped |= unknown
         if bad.any() or (unknown.any() and column.field.column.required):
@@ -136,6 +143,9 @@ def _convert(chunk: Chunk, columns: list[Cells], report: FileReport) -> int:
     if dropped.any():
         for column in columns:
             column.drop(dropped)
+    lost = sum(int((filled & (dropped | ~known)).sum()) for filled, known in masks)
+    report.count("cells", seen=lost, told=lost)
+    report.count("rows", told=int(dropped.sum()))
     return len(chunk.rows) - int(dropped.sum())
 
 

@@ -40,7 +40,11 @@ class _Record:
 
 
 class RowReader:
-    """Reads rows from lines of text."""
+    """Reads rows from lines of text.
+
+    Attributes:
+        seen: Number of rows so far, good or not, without the header.
+    """
 
     def __init__(self, lines: Iterator[str], report: FileReport) -> None:
         csv.field_size_limit(max(csv.field_size_limit(), MAX_CELL))
@@ -49,6 +53,7 @@ class RowReader:
         self._line = 0  # lines consumed so far
         self._report = report
         self._header: list[str] = []
+        self.seen = 0
 
     def header(self) -> list[str] | None:
         """Return the cells of the first row that is not blank; None without such a row."""
@@ -75,6 +80,7 @@ class RowReader:
             if not source:
                 return
             if good:
+                self.seen += len(rows)
                 yield Chunk(rows, _line_numbers(source, len(rows), first))
             else:
                 self._push(source)
@@ -86,9 +92,10 @@ class RowReader:
         self._pushed.clear()
         return lines
 
-    def skip_lines(self, count: int) -> None:
-        """Count lines that the C parser consumed."""
-        self._line += count
+    def skip(self, lines: int, rows: int) -> None:
+        """Count what the C parser consumed."""
+        self._line += lines
+        self.seen += rows
 
     def _consume(self, source: list[str]) -> Iterator[str]:
         """Yield the next lines, and append each to `source`."""
@@ -135,8 +142,11 @@ class RowReader:
                 break
             if record.cells == []:
                 continue
+            self.seen += 1
             cells = self._checked_cells(record)
-            if cells is not None:
+            if cells is None:
+                self._report.count("rows", told=1)
+            else:
                 chunk.rows.append(cells)
                 chunk.lines.append(record.line)
         return chunk

@@ -72,7 +72,7 @@ class NativeRows:
                 return total
             for column in self._columns:
                 self._add(column)
-            reader.skip_lines(lines)
+            reader.skip(lines, rows)
             total += rows
 
     def _chunk(self) -> tuple[int, int]:

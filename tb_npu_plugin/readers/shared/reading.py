@@ -40,6 +40,7 @@ class Reading:
     spool     creates long columns; with a folder, they are read-only and valid as long as the folder exists
     before    tables already read from other files of the span, which need not be read again
     show      may be called with preliminary tables
+    counted   the first piece of a split file, which counts for all; "" for other files
     """
 
     path: Path
@@ -49,6 +50,7 @@ class Reading:
     spool: Spool = field(default_factory=Spool)
     before: Mapping[str, Table] = field(default_factory=dict)
     show: Show = ignore_preview
+    counted: str = ""
 
     @property
     def name(self) -> str:
@@ -58,7 +60,7 @@ class Reading:
     @cached_property
     def report(self) -> FileReport:
         """Reports problems of this file to the log."""
-        return FileReport(self.log, self.relative)
+        return FileReport(self.log, self.relative, self.counted)
 
     def missing_tables(self, spec: ResultFile) -> set[str]:
         """Return the tables of the file that no earlier file provided."""

@@ -9,6 +9,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.damage import repair
 from tb_npu_plugin.refusal import raise_if_of_environment
+from tb_npu_plugin.seen import SeenKind
 
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
@@ -156,11 +157,12 @@ _OF_ENVIRONMENT = {
 
 
 class FileReport:
-    """Adds the problems of one file to the log of its span."""
+    """Adds the problems of one file to the log of its span. counted: the file whose counts its content belongs to."""
 
-    def __init__(self, log: ProblemLog, relative: str) -> None:
+    def __init__(self, log: ProblemLog, relative: str, counted: str = "") -> None:
         self._log = log
         self._file = relative
+        self._counted = counted or relative
         self._is_cut = False
 
     def add(
@@ -185,6 +187,15 @@ class FileReport:
             ),
             kind,
         )
+
+    def count(self, kind: SeenKind, part: str = "", *, seen: int = 0, shown: int = 0, told: int = 0) -> None:
+        """Count content of the file, see SeenFiles."""
+        self._log.seen.add(self._counted, kind, part, seen=seen, shown=shown, told=told)
+
+    def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
+        """Count content that was shown so far and is told instead."""
+        if count:
+            self.count(kind, part, shown=-count, told=count)
 
     def repeat(self, code: str, where: str) -> bool:
         """Count another occurrence of a defect whose places are known; False if `add` must be called. It saves the words

@@ -16,7 +16,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.numbered_steps import with_known_preparing
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.rows import IN_ORDER, KEYS, REPEATABLE
-from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, StringColumn, Table, known
+from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, StringColumn, Table, known, known_cells
 
 Mask = NDArray[np.bool_]
 #: Numbers with fewer digits are below 2**63.
@@ -27,6 +27,18 @@ def check_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: Probl
     """Return the tables without impossible figures and repeated rows, in the order of the profiler; report what was changed.
     files: table -> file name, for problems."""
     return {name: _checked(name, table, FileReport(log, files.get(name, ""))) for name, table in tables.items()}
+
+
+def count_changes(
+    before: Mapping[str, Table], after: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog
+) -> None:
+    """Count the rows and cells that a check took out of tables whose rows are those of a file."""
+    for name, table in after.items():
+        counts = log.seen.of(files.get(name, ""))
+        if table is not before[name] and ("cells", "") in counts:
+            report = FileReport(log, files[name])
+            report.drop("rows", len(before[name]) - len(table))
+            report.drop("cells", known_cells(before[name]) - known_cells(table))
 
 
 def within_bounds(tables: Mapping[str, Table], file: str, log: ProblemLog) -> dict[str, Table]:

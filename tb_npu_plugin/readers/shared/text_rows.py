@@ -53,6 +53,7 @@ class CsvRows:
         """Report the headers that are not `known`: their columns are skipped."""
         unknown = [name for name in self.header if name and name not in known]
         if unknown:
+            self.report.drop("columns", len(unknown))
             self.report.add("unknown_headers", "line 1", found=", ".join(unknown))
 
     def report_lost_headers(self, written: Collection[str]) -> None:
@@ -111,7 +112,10 @@ def open_rows(reading: Reading) -> Iterator[CsvRows | None]:
             yield None
             return
         names = [cell.strip() for cell in _repair_cells(header, "line 1", report)]
+        columns = sum(map(bool, names))
+        report.count("columns", seen=columns, shown=columns)
         yield CsvRows(names, _lines(reader, source, report), report, Figures(report), source)
+        report.count("rows", seen=reader.seen, shown=source.rows)
 
 
 def _lines(reader: RowReader, source: LineCounter, report: FileReport) -> Iterator[tuple[int, list[str]]]:

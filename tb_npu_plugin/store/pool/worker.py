@@ -36,7 +36,7 @@ from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.lost_columns import report_lost_columns
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.row_checks import check_rows, within_bounds
+from tb_npu_plugin.readers.shared.row_checks import check_rows, count_changes, within_bounds
 from tb_npu_plugin.readers.shared.spool import Spool
 from tb_npu_plugin.readers.shared.stray_rows import drop_stray_rows, times_within
 from tb_npu_plugin.scan import check_settings
@@ -159,6 +159,7 @@ def run(request: Request, send: Send) -> dict[str, Any]:
         **facts,
         "problems": [problem.as_json() for problem in log.list()],
         "changed": changed,
+        "seen": log.seen.as_json(),
         "cost": ledger.as_json(),
     }
 
@@ -204,8 +205,10 @@ class _Tables:
         """Build the tables that need several files, and select the part of this span."""
         report_lost_columns(self.tables, self._files, FORMATS[self._request.format], self._capture, self._log)
         files = {name: self._all_pieces(file) for name, file in self._files.items()}
+        read = self.tables
         self.tables = drop_stray_rows(self.tables, files, self._log)
         self.tables = check_rows(self.tables, files, self._log)
+        count_changes(read, self.tables, files, self._log)
         self.tables = self._reader.finish(self.tables, self._capture, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
@@ -328,6 +331,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
     # The builder reports file names; problems need paths relative to the result folder.
     places = {one.name: one.relative for one in request.files}
     log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
+    log.seen.extend(found.seen, places, file.relative)
     if not built:
         return {"timeline": False, "rows": {}, "stored": False, "base_ns": None}
     timeline = Timeline.open(out, request.folder / file.relative)

@@ -1,0 +1,67 @@
+"""What files held and what came of it: seen in the file = shown in tables or the timeline + told in problems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SeenKind = Literal["rows", "columns", "cells", "events", "entries"]
+
+
+@dataclass
+class Seen:
+    """Counts of one kind of content.
+
+    seen   in the file, as far as it could be read
+    shown  in the tables or the timeline
+    told   left out or set to unknown, with a problem of the file that says why
+    """
+
+    seen: int = 0
+    shown: int = 0
+    told: int = 0
+
+
+@dataclass
+class SeenFiles:
+    """Counts of the files of a span: path below its folder -> (kind, table of a database or "") -> counts."""
+
+    files: dict[str, dict[tuple[SeenKind, str], Seen]] = field(default_factory=dict)
+
+    def add(self, file: str, kind: SeenKind, part: str = "", *, seen: int = 0, shown: int = 0, told: int = 0) -> None:
+        """Add to the counts of a file. Of several files, "a.csv, b.csv", the first one stands for all."""
+        counts = self.files.setdefault(_first(file), {}).setdefault((kind, part), Seen())
+        counts.seen += seen
+        counts.shown += shown
+        counts.told += told
+
+    def of(self, file: str) -> Mapping[tuple[SeenKind, str], Seen]:
+        """The counts of a file, or of the first of several."""
+        return self.files.get(_first(file), {})
+
+    def extend(self, other: SeenFiles, places: Mapping[str, str], default: str) -> None:
+        """Add the counts of files by name. places: name -> path; default: path of other names."""
+        for name, found in other.files.items():
+            self.files.setdefault(places.get(name, default), {}).update(found)
+
+    def as_json(self) -> dict[str, Any]:
+        """The counts for meta.json of a cache entry."""
+        return {
+            file: [[kind, part, counts.seen, counts.shown, counts.told] for (kind, part), counts in found.items()]
+            for file, found in self.files.items()
+        }
+
+    @staticmethod
+    def from_json(*values: Mapping[str, Sequence[Any]]) -> SeenFiles:
+        """Inverse of `as_json`; several are joined."""
+        out = SeenFiles()
+        for value in values:
+            for file, found in value.items():
+                for kind, part, seen, shown, told in found:
+                    out.add(file, kind, part, seen=seen, shown=shown, told=told)
+        return out
+
+
+def _first(file: str) -> str:
+    return file.partition(", ")[0]
