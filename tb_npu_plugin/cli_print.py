@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -24,6 +25,8 @@ STATES = {
     "unused": "not needed",
     "unread": "not read",
 }
+#: Kinds of content (SeenJson), the first one found is the main unit of a file; in the singular.
+_UNITS = {"rows": "row", "events": "event", "entries": "entry", "columns": "column", "cells": "value"}
 
 
 def view(found: Mapping[str, Any]) -> None:
@@ -51,8 +54,7 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"{_title(span)}, {escape(rank)}")
         console.print(f"  {escape(_capture_line(span['capture']))}")
         for file in span["files"]:
-            rows = " + ".join(f"{filled['rows']:,}" for filled in file["filled"])
-            what = file["title"] if file["state"] == "unread" else rows
+            what = file["title"] if file["state"] == "unread" else _seen(file["seen"])
             parts = (escape(file["file"]), f"{file['bytes']:,} bytes", what, _file_cost(file["cost"]))
             console.print(f"  {STATES[file['state']]:12} {'  '.join(filter(None, parts))}")
         if span["more"]:
@@ -74,6 +76,33 @@ def doctor(listed: Mapping[str, Any]) -> None:
         console.print(f"[yellow]{escape(defect)}[/yellow]")
     total = sum(span["count"] for span in listed["spans"])
     console.print(f"{len(listed['spans'])} taken, {len(listed['skipped'])} not taken, {_problems(total)}")
+
+
+def _seen(counts: Sequence[Mapping[str, Any]]) -> str:
+    """What a file held in its main unit, and what of it no view shows: "12,345 rows, 3 rows and 1 column left out"."""
+    sums: dict[str, Counter[str]] = {"seen": Counter(), "told": Counter(), "silent": Counter()}
+    for one in counts:
+        silent = one["seen"] - one["shown"] - one["told"]
+        sums["seen"][one["kind"]] += one["seen"] if _is_main(one, counts) else 0
+        sums["told"][one["kind"]] += one["told"]
+        sums["silent"][one["kind"]] += silent
+    main = next((kind for kind in _UNITS if kind in sums["seen"]), None)
+    parts = [
+        _amounts(sums["seen"], [main] if main else []),
+        _amounts(sums["told"], _UNITS, " left out"),
+        _amounts(sums["silent"], _UNITS, " neither shown nor told: a defect of tb-npu"),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _is_main(one: Mapping[str, Any], counts: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether it counts for the file: lists inside its entries do not."""
+    return not one["part"] or not any(other["kind"] == one["kind"] and not other["part"] for other in counts)
+
+
+def _amounts(sums: Mapping[str, int], kinds: Iterable[str], word: str = "") -> str:
+    found = [f"{sums[kind]:,} {_UNITS[kind] if sums[kind] == 1 else kind}" for kind in kinds if sums[kind]]
+    return " and ".join(found) + word if found else ""
 
 
 def _file_cost(cost: Mapping[str, Any] | None) -> str:

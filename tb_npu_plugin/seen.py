@@ -25,7 +25,8 @@ class Seen:
 
 @dataclass
 class SeenFiles:
-    """Counts of the files of a span: path below its folder -> (kind, table of a database or "") -> counts."""
+    """Counts of the files of a span: path below its folder -> (kind, part) -> counts. part: table of a database, list in a
+    JSON file; "" for the file."""
 
     files: dict[str, dict[tuple[SeenKind, str], Seen]] = field(default_factory=dict)
 

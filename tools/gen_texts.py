@@ -47,6 +47,7 @@ CALLS: dict[str, tuple[int | str, ...]] = {
 PLACES: dict[str, tuple[int | str, ...]] = {
     "Problem": (2, "where"),
     "add": (1, "where"),
+    "leave_out": (2, "where"),
     "problem": (1,),
     "report_shape": (1,),
 }

@@ -20,6 +20,8 @@ RANK = "rank"
 TYPE_HEADER, INDEX_HEADER = "Type", "Index"
 #: Type of the rows of one rank.
 BY_RANK = "rank"
+#: Type of the rows of pipeline stages, which views compute from those of their ranks.
+BY_STAGE = "stage"
 #: Numbers in an index: "(0, 1)" for a stage; one number for a rank.
 INDEX = re.compile(r"\d{1,9}")
 #: Keys of communication_group.json that hold lists of ranks.

@@ -30,7 +30,7 @@ class SeenJson(TypedDict):
     kind: Literal["rows", "columns", "cells", "events", "entries"]
     """Kind of content. "cells": those with a value, of the columns that are read."""
     part: str
-    """Table of a database; "" for the file."""
+    """Table of a database, list in a JSON file; "" for the file."""
     seen: int
     """In the file, as far as it could be read."""
     shown: int

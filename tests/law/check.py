@@ -26,7 +26,7 @@ class Verdict:
     changed  places of changed figures
     notes    new notes that name the file
     vague    new notes that do not
-    failure  an internal error, or a hidden span; "" for none
+    failure  an internal error, a hidden span, or content neither shown nor told; "" for none
     """
 
     mutation: Mutation
@@ -64,7 +64,7 @@ class Bench:
         new = after.notes - before.notes
         notes = sorted(note.text for note in new if note.names(mutation.file))
         vague = sorted(note.text for note in new if not note.names(mutation.file))
-        failures = sorted(after.codes & INTERNAL_ERRORS)
+        failures = sorted(after.codes & INTERNAL_ERRORS) + sorted(after.silent)
         if set(before.spans) - set(after.spans) and not notes:
             failures.append("a span is hidden")
         return Verdict(mutation, done, changed(before, after), notes, vague, ", ".join(failures))

@@ -24,7 +24,7 @@ from tests.unit.store.results import settle
 #: any kind, in which order kinds came, which files gave a table.
 _NO_FIGURES = frozenset(
     ("version", "fingerprint", "problems", "missing", "progress", "files", "others", "more", "source", "texts", "path")
-) | {"events", "flow_kinds", "databases", "costs", "cost", "scanner", "sources"}
+) | {"events", "seen", "flow_kinds", "databases", "costs", "cost", "scanner", "sources"}
 #: Views that show nothing that others do not; `diff` would compare a span with itself.
 _LEFT_OUT = frozenset(("diff",))
 INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
@@ -59,12 +59,14 @@ class Opened:
     figures  place in the answers -> value
     notes    what says that something is lost
     codes    codes of the problems
+    silent   content of files that is neither shown nor told
     spans    their ids
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
     notes: set[Note] = field(default_factory=set)
     codes: set[str] = field(default_factory=set)
+    silent: set[str] = field(default_factory=set)
     spans: list[str] = field(default_factory=list)
 
 
@@ -107,7 +109,16 @@ def _look(service: Service, view: str, params: dict[str, str], owner: str, out: 
         Note(item["file"], f"missing {item['file']} {item['text']}", item["table"]) for item in answer["missing"]
     }
     plain = json.loads(json.dumps({"data": answer["data"], "tables": answer["tables"]}, default=str))
+    if view == "doctor":
+        out.silent |= set(_silent(answer["data"]["files"]))
     out.figures.update(_leaves(plain, f"{owner} {view}"))
+
+
+def _silent(files: list[dict[str, Any]]) -> Iterator[str]:
+    for file in files:
+        for one in file["seen"]:
+            if one["seen"] != one["shown"] + one["told"] or (one["told"] and not file["problems"]):
+                yield f"{file['file']}: {one}"
 
 
 def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
@@ -24,7 +25,7 @@ from tb_npu_plugin.readers.text.communication import Entry, entry_of, flat_table
 from tb_npu_plugin.schema import cluster, scan_keys
 from tb_npu_plugin.schema.formats import CLUSTER
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
-from tb_npu_plugin.tables import NULL_INT, Table
+from tb_npu_plugin.tables import NULL_INT, Column, Table, known_cells
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
@@ -72,15 +73,15 @@ def select(tables: Tables, part: str) -> Tables:
 
 
 def _by_rank(table: Table, report: FileReport) -> Table:
-    """Return the rows of ranks with a rank column. Rows without a valid rank are dropped and reported."""
+    """Return the rows of ranks with a rank column. Rows of another type, and without a valid rank, are dropped and
+    reported; rows of stages count as shown, as views compute them."""
+    types = table.text(cluster.ROW_TYPE.key)
+    table = _without(table, ~types.isin([scan_keys.BY_RANK, scan_keys.BY_STAGE]), cluster.ROW_TYPE, report)
     own = table.take(table.text(cluster.ROW_TYPE.key).equals(scan_keys.BY_RANK))
     index = own.text(cluster.INDEX_COLUMN.key)
     named = index.isin([text for text in index.values if scan_keys.INDEX.fullmatch(text)])
-    if not named.all():
-        row = int(np.flatnonzero(~named)[0])
-        where, lost = cluster.INDEX_COLUMN.headers[0], int(np.count_nonzero(~named))
-        report.add("bad_required_cell", where, found=index[row] or "", count=lost)
-        own, index = own.take(named), index.take(named)
+    own = _without(own, ~named, cluster.INDEX_COLUMN, report)
+    index = own.text(cluster.INDEX_COLUMN.key)
     numbers = [int(text) if scan_keys.INDEX.fullmatch(text) else NULL_INT for text in index.values]
     ranks = np.array([*numbers, NULL_INT], dtype=np.int64)[index.codes]
     columns = tuple(column for column in STEP_TRACE.columns if own.has(column.key))
@@ -89,14 +90,29 @@ def _by_rank(table: Table, report: FileReport) -> Table:
     )
 
 
+def _without(table: Table, wrong: NDArray[np.bool_], column: Column, report: FileReport) -> Table:
+    """Drop and report the rows with a wrong text in a column."""
+    if not wrong.any():
+        return table
+    found = table.text(column.key)[int(np.flatnonzero(wrong)[0])] or ""
+    report.add("bad_required_cell", column.headers[0], found=found, count=int(wrong.sum()), kind=column.key)
+    kept = table.take(~wrong)
+    report.drop("rows", len(table) - len(kept))
+    report.drop("cells", known_cells(table) - known_cells(kept))
+    return kept
+
+
 def _operators(content: dict[str, Any], report: FileReport) -> Tables:
     """Read cluster_communication.json: ranks of a group -> step -> name@group -> rank -> figures."""
     entries: dict[int, list[Entry]] = defaultdict(list)
     for step, key, ranks in _inner(content, report):
+        report.count("entries", shown=1)
+        report.count("entries", "ranks", seen=len(ranks))
         for rank, value in ranks.items():
             if not scan_keys.INDEX.fullmatch(rank) or not isinstance(value, dict):
-                report.add(
-                    "unexpected_shape", f"{step}, {key}, {rank}", expected=Message("expected.object"), found=str(value)
+                where, expected = f"{step}, {key}, {rank}", Message("expected.object")
+                report.leave_out(
+                    "entries", "unexpected_shape", where, part="ranks", expected=expected, found=str(value)
                 )
                 continue
             entries[int(rank)].append(entry_of(step, _kind_of(key), key, value))

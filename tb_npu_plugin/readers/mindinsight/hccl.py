@@ -59,15 +59,11 @@ def read_hccl(reading: Reading) -> Tables:
             return {}
         positions = rows.positions(names.HCCL_STEP, names.HCCL_COST, names.HCCL_WAIT, names.HCCL_LINKS, names.HCCL_OPS)
         if positions[0] is None or positions[4] is None:
-            report.add(
-                "missing_column",
-                "line 1",
-                expected=f"{names.HCCL_STEP}, {names.HCCL_OPS}",
-                found=", ".join(rows.header),
-            )
+            rows.report_missing(f"{names.HCCL_STEP}, {names.HCCL_OPS}")
             return {}
         rows.report_unknown_headers(names.HCCL_HEADERS)
         found = [_step(rows, cells, line, positions) for line, cells in rows.lines]
+    report.count("rows", shown=len(found))
     real = [step for step in found if step.step != steps.AVERAGE_STEP]
     figures = Figures(report)
     unit = _unit(real, figures, reading.before)
@@ -142,7 +138,8 @@ class _TablesBuilder:
         self._links = RowBuilder(tables.COMM_LINKS_COLUMNS)
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables."""
+        """Return the tables, and count the operators."""
+        self._report.count("entries", shown=len(self._ops.table()))
         return {
             "comm_ops": self._ops.table(),
             "comm_bandwidth": self._bandwidth.table(),
@@ -152,12 +149,14 @@ class _TablesBuilder:
     def add(self, step: _Step) -> None:
         """Add one step."""
         by_type: dict[str, _Sums] = defaultdict(_Sums)
+        self._report.count("entries", seen=len(step.ops))
         for key, value in step.ops.items():
             matched = _OP.fullmatch(key)
             name, kind = (matched.group("name"), matched.group("type")) if matched else (key, key)
             where = f"step {step.step}, {key}"
             if not isinstance(value, list) or len(value) < 4:
-                self._report.add("unexpected_shape", where, expected="[step, cost, wait, links]", found=str(value))
+                expected = "[step, cost, wait, links]"
+                self._report.leave_out("entries", "unexpected_shape", where, expected=expected, found=str(value))
                 continue
             self._add_op(step.step, name, kind, value, where, by_type[kind])
         for kind, sums in by_type.items():

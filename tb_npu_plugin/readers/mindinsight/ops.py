@@ -55,23 +55,17 @@ def read_ops(reading: Reading) -> Tables:
 
 def _by_place(reading: Reading, table: str, columns: tuple[Column, ...], width: int) -> Tables:
     """width: number of columns of the file."""
-    report = reading.report
     out = RowBuilder(columns)
     with open_rows(reading) as rows:
         if rows is None:
             return {}
         if len(rows.header) < width:
-            report.add(
-                "missing_column",
-                "line 1",
-                expected=Message("expected.columns", count=width),
-                found=", ".join(rows.header),
-            )
+            rows.report_missing(Message("expected.columns", count=width))
             return {}
         for line, cells in rows.lines:
             name = text(cells, 0)
             if name is None:
-                report.add("bad_required_cell", f"line {line}")
+                rows.report.leave_out("rows", "bad_required_cell", f"line {line}")
                 continue
             out.add(
                 name,
@@ -80,7 +74,14 @@ def _by_place(reading: Reading, table: str, columns: tuple[Column, ...], width: 
                     for place, column in enumerate(columns[1:], 1)
                 ),
             )
-    return {table: out.table()}
+    return _counted(reading, table, out)
+
+
+def _counted(reading: Reading, name: str, rows: RowBuilder) -> Tables:
+    """Return a table whose rows are those of the file, and count them."""
+    table = rows.table()
+    reading.report.count("rows", shown=len(table))
+    return {name: table}
 
 
 def read_aicpu(reading: Reading) -> Tables:
@@ -91,12 +92,11 @@ def read_aicpu(reading: Reading) -> Tables:
             return {}
         kind, total = rows.positions(names.AICPU_TYPE, names.AICPU_TOTAL)
         if kind is None or total is None:
-            expected = f"{names.AICPU_TYPE}, {names.AICPU_TOTAL}"
-            rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
+            rows.report_missing(f"{names.AICPU_TYPE}, {names.AICPU_TOTAL}")
             return {}
         for line, cells in rows.lines:
             out.add(text(cells, kind), rows.amount(cells, total, _MS, line))
-    return {AICPU: out.table()}
+    return _counted(reading, AICPU, out)
 
 
 def read_framework(reading: Reading) -> Tables:
@@ -108,8 +108,7 @@ def read_framework(reading: Reading) -> Tables:
         # Older files: full_kernel_name, op_name (full again), kernel_name; newer: full_op_name, op_name (short).
         place = {key: rows.first_position(headers) for key, headers in names.FRAMEWORK_HEADERS.items()}
         if place["full_name"] is None:
-            expected = " or ".join(names.FRAMEWORK_HEADERS["full_name"])
-            rows.report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
+            rows.report_missing(" or ".join(names.FRAMEWORK_HEADERS["full_name"]))
             return {}
         rows.report_lost_headers(names.FRAMEWORK_WRITTEN)
         for line, cells in rows.lines:
@@ -123,7 +122,7 @@ def read_framework(reading: Reading) -> Tables:
                     for word in (names.SHAPE, names.DATA_TYPE, names.FORMAT)
                 ),
             )
-    return {FRAMEWORK: out.table()}
+    return _counted(reading, FRAMEWORK, out)
 
 
 def _join_property(info: dict[str, Any], side: str, word: str) -> str | None:
@@ -150,9 +149,7 @@ def read_flops(reading: Reading) -> Tables:
             return {}
         width = len(rows.header) - 1
         if width not in (3, 4, 6):
-            rows.report.add(
-                "missing_column", "line 1", expected=Message("expected.memory_figures"), found=", ".join(rows.header)
-            )
+            rows.report_missing(Message("expected.memory_figures"))
             return {}
         for line, cells in rows.lines:
             values = [rows.real(cells, place, line) for place in range(1, width + 1)]
@@ -161,7 +158,7 @@ def read_flops(reading: Reading) -> Tables:
             # The utilization of vector cores refers to another peak: it is not added.
             used = cube[2] if half == 3 else None
             out.add(text(cells, 0), _sum_or_none(cube[0], vector[0]), _sum_or_none(cube[1], vector[1]), used)
-    return {FLOPS: out.table()}
+    return _counted(reading, FLOPS, out)
 
 
 def _sum_or_none(left: float | None, right: float | None) -> float | None:
@@ -177,20 +174,17 @@ def read_timeline_data(reading: Reading) -> Tables:
         if rows is None:
             return {}
         if len(rows.header) < len(keys):
-            found = ", ".join(rows.header)
-            rows.report.add(
-                "missing_column", "line 1", expected="op_name, stream_id, start_time, duration", found=found
-            )
+            rows.report_missing("op_name, stream_id, start_time, duration")
             return {}
         # Old headers have no unit and mean ms; newer ones state it.
         units = [TIME_UNITS.get(unit_of(rows.header[place]), _MS) for place in (2, 3)]
         for line, cells in rows.lines:
             start, dur = rows.integer(cells, 2, units[0], line), rows.amount(cells, 3, units[1], line)
             if start is None or dur is None:
-                rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells))
+                rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells))
                 continue
             out.add(text(cells, 0), rows.integer(cells, 1, 1, line), start, dur)
-    return {"kernels": out.table()}
+    return _counted(reading, "kernels", out)
 
 
 def with_logical_tables(tables: Tables, log: ProblemLog) -> Tables:

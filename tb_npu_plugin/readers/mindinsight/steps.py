@@ -47,7 +47,7 @@ def read_step_trace(reading: Reading) -> Tables:
         if missing:
             headers = {column.key: column.headers[0] for column in names.ITERATIONS_COLUMNS if column.headers}
             expected = ", ".join(headers[key] for key in missing)
-            report.add("missing_column", "line 1", expected=expected, found=", ".join(rows.header))
+            rows.report_missing(expected)
             return {}
         found = _reduces(rows.header)
         rows.report_unknown_headers(_known_headers(found))
@@ -59,6 +59,7 @@ def read_step_trace(reading: Reading) -> Tables:
                 _add_reduces(rows, cells, line, positions["step"], found, reduces)
     if rows.source.rows and not count:
         report.add("no_rows")
+    report.count("rows", shown=len(steps.table()))
     return {"iterations": _in_order(steps.table()), "iteration_reduces": reduces.table()}
 
 
@@ -78,7 +79,7 @@ def _add_step(rows: CsvRows, cells: list[str], line: int, positions: dict[str, i
     )
     if not is_average:
         if not is_number(step) or start is None or end is None or end < start:
-            rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
+            rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells[:5]))
             return False
         fp = _point_in_step(rows.report, "fp_point", fp, start, end, line)
         bp = _point_in_step(rows.report, "bp_point", bp, start if fp is None else fp, end, line)
@@ -176,15 +177,18 @@ def read_points(reading: Reading) -> Tables:
     elif isinstance(steps, dict) and steps and all(isinstance(item, dict) for item in steps.values()):
         each = list(steps.items())
     rows = RowBuilder(names.POINTS_COLUMNS)
+    report.count("entries", seen=len(each))
     for step, item in each:
         if not isinstance(item, dict):
-            report.add("unexpected_shape", step or "", expected=Message("expected.object"), found=str(item))
+            expected = Message("expected.object")
+            report.leave_out("entries", "unexpected_shape", step or "", expected=expected, found=str(item))
             continue
         first, last = (_first_operator(item, keys, report) for keys in (names.FP_KEYS, names.BP_KEYS))
         lost = [keys[0] for keys in (names.FP_KEYS, names.BP_KEYS) if not any(key in item for key in keys)]
         for key in lost if len(lost) == 1 else ():
             report.add("lost_key", ", ".join(filter(None, (step, key))))
         rows.add(step, first, last)
+    report.count("entries", shown=len(rows.table()))
     return {"step_points": rows.table()}
 
 
@@ -206,7 +210,7 @@ def read_cluster(reading: Reading) -> Tables:
             return {}
         positions = [rows.first_position(column.headers) for column in names.PARALLEL_COLUMNS if column.headers]
         if all(place is None for place in positions):
-            report.add("missing_column", "line 1", found=", ".join(rows.header))
+            rows.report_missing("")
             return {}
         headers = [name for column in names.PARALLEL_COLUMNS for name in column.headers]
         rows.report_unknown_headers(headers)
@@ -219,10 +223,11 @@ def read_cluster(reading: Reading) -> Tables:
     seen: set[tuple[int | None, ...]] = set()
     for line, values in found:
         if len(found) > _FIRST_STEP and tuple(values) in seen:  # the average of one step equals it
-            report.add("repeated_row", f"line {line}")
+            report.leave_out("rows", "repeated_row", f"line {line}")
             continue
         seen.add(tuple(values))
         # Steps are numbered by line, so that a broken row does not shift the others.
         is_average = line == last > _FIRST_STEP
         out.add(None if is_average else line - _FIRST_STEP + 1, int(is_average), *values)
+    report.count("rows", shown=len(out.table()))
     return {"parallel_times": out.table()}

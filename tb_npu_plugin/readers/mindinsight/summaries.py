@@ -30,9 +30,10 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
     value = read_object(reading, exact=True)
     if value is None:
         return {}
+    report.count("entries", seen=1)
     if not any(key in value for spellings in keys.values() for key in spellings):
         expected = ", ".join(spellings[0] for spellings in keys.values())
-        report.add("unexpected_shape", expected=expected, found=", ".join(value))
+        report.leave_out("entries", "unexpected_shape", expected=expected, found=", ".join(value))
         return {}
     written = [
         next((key for key in spellings if key in value), spellings[0])
@@ -52,4 +53,5 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
             row.append(figures.real(value.get(key), key))
     rows = RowBuilder(tuple(keys))
     rows.add(*row)
+    report.count("entries", shown=len(rows.table()))
     return {table: rows.table()}

@@ -80,13 +80,15 @@ def _read_executions(reading: Reading) -> Tables:
         stack = FRAME_END.join(reversed(scopes)) if len(scopes) > 1 else None
         kind = "p2p" if files.POINT_TO_POINT.fullmatch(type_) else "collective"
         for text in rest.partition(files.FIELD)[2].split():
+            reading.report.count("rows", seen=1)
             start, dur = _execution(text)
             if start is None or dur is None:
-                reading.report.add("short_row", f"line {line}", expected=_EXPECTED, found=text)
+                reading.report.leave_out("rows", "short_row", f"line {line}", expected=_EXPECTED, found=text)
                 continue
             executions.add(type_, None, stack, dur, dur, scopes[-1], start)
             if files.is_collective(type_):
                 collectives.add(None, kind, type_, None, start, dur)
+    reading.report.count("rows", shown=len(executions.table()))
     found = {
         _EXECUTIONS: _by_start(executions.table(), "_start_ns"),
         "comm_ops": _by_start(collectives.table(), "start_ns"),
@@ -111,11 +113,14 @@ def _read_launches(reading: Reading) -> Table:
     """Return the operators in the order of their launches: "type;name;graph id;input_1:[8, 64];input_2:NoShape;"."""
     rows = RowBuilder((_MATCHED[0], OPERATORS.column("input_shapes")))
     for line, content in enumerate(_lines(reading), 1):
+        reading.report.count("rows", seen=1)
         cells = content.split(files.FIELD)
         if len(cells) < 3:
-            reading.report.add("short_row", f"line {line}", expected=Message("expected.launch_line"), found=content)
+            expected = Message("expected.launch_line")
+            reading.report.leave_out("rows", "short_row", f"line {line}", expected=expected, found=content)
             continue
         rows.add(cells[1] or None, _shapes(cells[3:]))
+    reading.report.count("rows", shown=len(rows.table()))
     return rows.table()
 
 

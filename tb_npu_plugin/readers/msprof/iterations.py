@@ -47,7 +47,7 @@ def read_iterations(reading: Reading) -> Tables:
             name for name in (names.ITERATION_ID, names.ITERATION_END) if normalise_header(name) not in positions
         ]
         if missing:
-            report.add("missing_column", "line 1", expected=", ".join(missing), found=", ".join(rows.header))
+            rows.report_missing(", ".join(missing))
             return {}
         headers = [column.headers[0] for column in names.ITERATIONS.columns if column.headers]
         lost = lost_of_most(list(map(normalise_header, headers)), positions)
@@ -57,7 +57,9 @@ def read_iterations(reading: Reading) -> Tables:
         found = [row for line, cells in rows.lines if (row := _row(rows, cells, line, positions)) is not None]
     if not found:
         report.add("no_rows")
-    return _tables(found)
+    tables = _tables(found)
+    report.count("rows", shown=len(tables["iterations"]))
+    return tables
 
 
 def _report_lost_reduces(rows: CsvRows) -> None:
@@ -79,7 +81,7 @@ def _row(rows: CsvRows, cells: list[str], line: int, positions: dict[str, int]) 
     figures = {key: _time(rows, cells, place[key], line) for key in _FIGURES}
     number, end, total = text(cells, place["step"]), figures["end_ns"], figures["total_ns"]
     if number is None or not is_number(number) or end is None or (total is not None and total < 0):
-        rows.report.add("bad_required_cell", f"line {line}", found=",".join(cells[:5]))
+        rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells[:5]))
         return None
     figures["start_ns"] = figures["fp_ns"] if total is None else end - total
     starts, durations = (

@@ -20,13 +20,16 @@ def member(report: FileReport, owner: dict[str, Any], key: str, kind: Callable[[
 
 
 def objects(report: FileReport, owner: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """Return the objects of a list; report its other items."""
+    """Return the objects of a list; report its other items. Counts the entries."""
     found = []
-    for item in member(report, owner, key, list):
+    items = member(report, owner, key, list)
+    report.count("entries", seen=len(items))
+    for item in items:
         if isinstance(item, dict):
             found.append(item)
         else:
-            report.add("unexpected_shape", key, expected=Message("expected.object"), found=str(item), kind=key)
+            expected = Message("expected.object")
+            report.leave_out("entries", "unexpected_shape", key, expected=expected, found=str(item), kind=key)
     return found
 
 
@@ -39,12 +42,15 @@ def members(report: FileReport, value: Any, where: str) -> list[tuple[str, Any]]
 
 
 def object_members(report: FileReport, value: Any, where: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """As `members`, but yield only members that are objects, and report the others."""
-    for key, item in members(report, value, where):
+    """As `members`, but yield only members that are objects, and report the others. Counts the entries."""
+    items = members(report, value, where)
+    report.count("entries", seen=len(items))
+    for key, item in items:
         if isinstance(item, dict):
             yield key, item
         else:
-            report.add("unexpected_shape", f"{where}, {key}", expected=Message("expected.object"), found=str(item))
+            expected = Message("expected.object")
+            report.leave_out("entries", "unexpected_shape", f"{where}, {key}", expected=expected, found=str(item))
 
 
 def lost_of_most(written: Collection[str], found: Collection[str]) -> list[str]:

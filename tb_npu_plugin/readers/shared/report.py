@@ -143,6 +143,7 @@ _CODES: dict[str, _MessageCodes] = {
         "warning",
     ),
     "not_simulated": _MessageCodes("expected.as_on_npu", "lost.not_simulated", "action.record_on_npu", "info"),
+    "no_batch": _MessageCodes("expected.batch_of_queue", "lost.row", "action.nothing", "info"),
     "unknown_file": _MessageCodes("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
 }
 
@@ -191,6 +192,11 @@ class FileReport:
     def count(self, kind: SeenKind, part: str = "", *, seen: int = 0, shown: int = 0, told: int = 0) -> None:
         """Count content of the file, see SeenFiles."""
         self._log.seen.add(self._counted, kind, part, seen=seen, shown=shown, told=told)
+
+    def leave_out(self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", **words: str) -> None:
+        """Report a row or an entry that is left out, and count it. words: see `add`."""
+        self.count(kind, part, told=1)
+        self.add(code, where, **words)  # type: ignore[arg-type]
 
     def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
         """Count content that was shown so far and is told instead."""

@@ -19,6 +19,7 @@ from tb_npu_plugin.schema.rows import IN_ORDER, KEYS, REPEATABLE
 from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, StringColumn, Table, known, known_cells
 
 Mask = NDArray[np.bool_]
+Tables = Mapping[str, Table]
 #: Numbers with fewer digits are below 2**63.
 _DIGITS = 19
 
@@ -29,16 +30,16 @@ def check_rows(tables: Mapping[str, Table], files: Mapping[str, str], log: Probl
     return {name: _checked(name, table, FileReport(log, files.get(name, ""))) for name, table in tables.items()}
 
 
-def count_changes(
-    before: Mapping[str, Table], after: Mapping[str, Table], files: Mapping[str, str], log: ProblemLog
-) -> None:
-    """Count the rows and cells that a check took out of tables whose rows are those of a file."""
-    for name, table in after.items():
-        counts = log.seen.of(files.get(name, ""))
-        if table is not before[name] and ("cells", "") in counts:
-            report = FileReport(log, files[name])
-            report.drop("rows", len(before[name]) - len(table))
-            report.drop("cells", known_cells(before[name]) - known_cells(table))
+def count_changes(read: Tables, checked: Tables, finished: Tables, files: Mapping[str, str], log: ProblemLog) -> None:
+    """Count what was taken out of tables whose rows are those of a file: cells by checks, rows by checks or later. Later,
+    figures that stand for unknown, such as a 0 of MindSpore, become unknown; that is no loss."""
+    for name, table in read.items():
+        if ("cells", "") not in log.seen.of(files.get(name, "")):
+            continue
+        report = FileReport(log, files[name])
+        report.drop("rows", len(table) - len(finished.get(name, ())))
+        if checked[name] is not table:
+            report.drop("cells", known_cells(table) - known_cells(checked[name]))
 
 
 def within_bounds(tables: Mapping[str, Table], file: str, log: ProblemLog) -> dict[str, Table]:

@@ -56,6 +56,11 @@ class CsvRows:
             self.report.drop("columns", len(unknown))
             self.report.add("unknown_headers", "line 1", found=", ".join(unknown))
 
+    def report_missing(self, expected: str) -> None:
+        """Report that columns are missing without which the file is not usable."""
+        self.report.drop("columns", sum(map(bool, self.header)))
+        self.report.add("missing_column", "line 1", expected=expected, found=", ".join(self.header))
+
     def report_lost_headers(self, written: Collection[str]) -> None:
         """Report headers that the profiler writes and the file lacks, if it has most of them."""
         for name in lost_of_most(written, self.header):
@@ -98,7 +103,10 @@ class CsvRows:
 
 @contextmanager
 def open_rows(reading: Reading) -> Iterator[CsvRows | None]:
-    """Open a CSV file; None after a problem. If `lines` is read to its end without a row, that is reported."""
+    """Open a CSV file; None after a problem. If `lines` is read to its end without a row, that is reported.
+
+    The rows that the reader takes from `lines` must be counted as shown or told.
+    """
     report = reading.report
     with open_file(reading) as stream:
         if stream is None:
@@ -115,7 +123,7 @@ def open_rows(reading: Reading) -> Iterator[CsvRows | None]:
         columns = sum(map(bool, names))
         report.count("columns", seen=columns, shown=columns)
         yield CsvRows(names, _lines(reader, source, report), report, Figures(report), source)
-        report.count("rows", seen=reader.seen, shown=source.rows)
+        report.count("rows", seen=reader.seen)
 
 
 def _lines(reader: RowReader, source: LineCounter, report: FileReport) -> Iterator[tuple[int, list[str]]]:

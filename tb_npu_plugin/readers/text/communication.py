@@ -56,6 +56,7 @@ def read_communication(reading: Reading) -> dict[str, Table]:
     for entry in entries:
         if entry.name == names.COMM_TOTAL:
             totals.expect(entry.step, entry.kind, entry.value)
+            report.count("entries", shown=1)
         else:
             builder.add(entry)
     if is_whole:
@@ -77,9 +78,11 @@ def read_communication_matrix(reading: Reading) -> dict[str, Table]:
 
 def flat_tables(entries: Iterable[Entry], report: FileReport) -> dict[str, Table]:
     """Return comm_ops, comm_bandwidth and comm_packets of operators, without rollups."""
-    builder = _TablesBuilder(report, Totals(report))
+    builder = _TablesBuilder(report, Totals(report), part="ranks")
     for entry in entries:
-        if entry.name != names.COMM_TOTAL:
+        if entry.name == names.COMM_TOTAL:
+            report.count("entries", "ranks", shown=1)
+        else:
             builder.add(entry)
     return builder.tables()
 
@@ -88,9 +91,12 @@ def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
     """Return comm_links of types and statistics, without rollups."""
     figures, rows = Figures(report), RowBuilder(names.COMM_LINKS_COLUMNS)
     for entry in entries:
+        report.count("entries", shown=1)
         if entry.name != names.COMM_TOTAL:
             _add_links(entry, rows, figures, report)
-    return rows.table()
+    table = rows.table()
+    report.count("entries", "links", shown=len(table))
+    return table
 
 
 def _unless_empty(tables: dict[str, Table], main: str, is_whole: bool, report: FileReport) -> dict[str, Table]:
@@ -107,7 +113,9 @@ def _entries(text: str, report: FileReport, accepts: Callable[[dict[str, Any]], 
     content = load_object(text, report, exact=True)
     if content is not None:
         return list(_walk(content, report)), True
-    return list(_salvage(text, accepts)), False
+    found = list(_salvage(text, accepts))
+    report.count("entries", seen=len(found))
+    return found, False
 
 
 def _walk(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
@@ -156,9 +164,10 @@ def _is_positive(value: Any) -> bool:
 
 
 class _TablesBuilder:
-    """Builds the three tables of communication.json."""
+    """Builds the three tables of communication.json. part: counts of the operators, see SeenFiles."""
 
-    def __init__(self, report: FileReport, totals: Totals, is_summed: bool = False) -> None:
+    def __init__(self, report: FileReport, totals: Totals, is_summed: bool = False, part: str = "") -> None:
+        self._part = part
         self._is_summed = is_summed  # the packets of a transport take its time; not in files summed over ranks
         self.ops = RowBuilder(names.COMM_OPS_COLUMNS)
         self.bandwidth = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
@@ -168,12 +177,13 @@ class _TablesBuilder:
         self._figures = Figures(report)
 
     def tables(self) -> dict[str, Table]:
-        """Return the tables."""
-        return {
-            "comm_ops": self.ops.table(),
-            "comm_bandwidth": self.bandwidth.table(),
-            "comm_packets": self.packets.table(),
-        }
+        """Return the tables, and count their rows."""
+        bandwidth, packets = self.bandwidth.table(), self.packets.table()
+        ops = self.ops.table()
+        self._report.count("entries", self._part, shown=len(ops))
+        self._report.count("entries", "transports", shown=len(bandwidth))
+        self._report.count("entries", "packets", shown=len(packets))
+        return {"comm_ops": ops, "comm_bandwidth": bandwidth, "comm_packets": packets}
 
     def add(self, entry: Entry) -> None:
         """Add one operator."""
@@ -183,16 +193,19 @@ class _TablesBuilder:
         if isinstance(times, dict):
             self._add_op(entry, times, _has_moved(links))
         else:
-            self._report_shape(f"{entry.where}, {names.COMM_TIME_INFO}", times)
+            self._leave_out(self._part, f"{entry.where}, {names.COMM_TIME_INFO}", times)
         bandwidth = entry.value.get(names.COMM_BANDWIDTH_INFO, {})
-        for transport, info in members(self._report, bandwidth, f"{entry.where}, {names.COMM_BANDWIDTH_INFO}"):
+        transports = members(self._report, bandwidth, f"{entry.where}, {names.COMM_BANDWIDTH_INFO}")
+        self._report.count("entries", "transports", seen=len(transports))
+        for transport, info in transports:
             if isinstance(info, dict):
                 self._add_bandwidth(entry, transport, info)
             else:
-                self._report_shape(f"{entry.where}, {transport}", info)
+                self._leave_out("transports", f"{entry.where}, {transport}", info)
 
-    def _report_shape(self, where: str, found: Any) -> None:
-        self._report.add("unexpected_shape", where, expected=Message("expected.object"), found=str(found))
+    def _leave_out(self, part: str, where: str, found: Any) -> None:
+        expected = Message("expected.object")
+        self._report.leave_out("entries", "unexpected_shape", where, part=part, expected=expected, found=str(found))
 
     def _add_op(self, entry: Entry, times: dict[str, Any], has_moved: bool) -> None:
         report_lost_keys(self._report, times, names.TIME_KEYS, entry.where)
@@ -261,10 +274,15 @@ class _TablesBuilder:
     ) -> None:
         """Add the packets of a transport. total_ns: time of all; reported if it is another, as packets are missing then."""
         times: list[int | None] = []
-        for packet, pair in members(self._report, info.get(names.COMM_SIZE_DISTRIBUTION, {}), where):
-            place = f"{where}, {names.COMM_SIZE_DISTRIBUTION}"
+        place = f"{where}, {names.COMM_SIZE_DISTRIBUTION}"
+        packets = members(self._report, info.get(names.COMM_SIZE_DISTRIBUTION, {}), where)
+        self._report.count("entries", "packets", seen=len(packets))
+        for packet, pair in packets:
             if not isinstance(pair, list) or len(pair) != 2:
-                self._report.add("unexpected_shape", place, expected="[count, time]", found=str(pair))
+                expected = "[count, time]"
+                self._report.leave_out(
+                    "entries", "unexpected_shape", place, part="packets", expected=expected, found=str(pair)
+                )
                 continue
             times.append(self._figures.integer(pair[1], _MS, place))
             self.packets.add(
@@ -281,17 +299,21 @@ class _TablesBuilder:
         if not self._is_summed or total_ns is None or len(known) < len(times):
             return
         if abs(sum(known) - total_ns) > names.IDLE_TOLERANCE_NS:
-            place, found = f"{where}, {names.COMM_SIZE_DISTRIBUTION}", Message("found.ns", ns=sum(known))
-            self._report.add("inconsistent", place, expected=Message("found.ns", ns=total_ns), found=found, kind=place)
+            expected, found = Message("found.ns", ns=total_ns), Message("found.ns", ns=sum(known))
+            self._report.add("inconsistent", place, expected=expected, found=found, kind=place)
 
 
 def _add_links(entry: Entry, rows: RowBuilder, figures: Figures, report: FileReport) -> None:
     op_type, dash, stat = entry.name.rpartition("-")
+    report.count("entries", "links", seen=len(entry.value))
     for link, info in entry.value.items():
         where = f"{entry.where}, {link}"
         ends = _LINK_KEY.fullmatch(link)
         if ends is None or not isinstance(info, dict):
-            report.add("unexpected_shape", where, expected='"from-to": {...}', found=f"{link}: {info}")
+            expected = '"from-to": {...}'
+            report.leave_out(
+                "entries", "unexpected_shape", where, part="links", expected=expected, found=f"{link}: {info}"
+            )
             continue
         report_lost_keys(report, info, names.LINK_KEYS, where)
         rows.add(

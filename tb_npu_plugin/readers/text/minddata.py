@@ -41,15 +41,15 @@ def read_pipeline_raw(reading: Reading) -> Tables:
         }
         sizes_position = rows.first_position((files.RAW_SIZES,))
         if place["op_id"] is None or place["name"] is None:
-            rows.report.add("missing_column", "line 1", expected="op_id, op_type", found=", ".join(rows.header))
+            rows.report_missing("op_id, op_type")
             return {}
         rows.report_unknown_headers(files.RAW_HEADER)
         rows.report_lost_headers(files.RAW_HEADER)
         for line, cells in rows.lines:
             op_id, capacity = (rows.integer(cells, place[key], 1, line) for key in ("op_id", "queue_capacity"))
             if not _is_new(op_id, seen):
-                where = f"line {line}, {files.OP_ID}"
-                rows.report.add("bad_required_cell", where, expected=_EXPECTED_NUMBER, found=cells[place["op_id"]])
+                where, found = f"line {line}, {files.OP_ID}", cells[place["op_id"]]
+                rows.report.leave_out("rows", "bad_required_cell", where, expected=_EXPECTED_NUMBER, found=found)
                 continue
             interval = rows.integer(cells, place["sample_interval_ns"], _MS, line)
             sizes = _sizes(rows, text(cells, sizes_position), line)
@@ -65,6 +65,7 @@ def read_pipeline_raw(reading: Reading) -> Tables:
                 *[None] * _SUMMARY_ONLY,
             )
             _add_queue(queues, op_id, interval, sizes)
+    reading.report.count("rows", shown=len(ops.table()))
     return _pipeline(ops, queues)
 
 
@@ -130,7 +131,8 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
         if _is_new(int64_or_none(item.get(files.OP_ID)), seen):
             found.append(item)
         else:
-            report.add("bad_required_cell", files.OP_ID, expected=_EXPECTED_NUMBER, found=str(item.get(files.OP_ID)))
+            named = str(item.get(files.OP_ID))
+            report.leave_out("entries", "bad_required_cell", files.OP_ID, expected=_EXPECTED_NUMBER, found=named)
     parents = {child: int64_or_none(item[files.OP_ID]) for item in found for child in _children(report, item)}
     ops, queues = RowBuilder(names.MINDDATA_OPS_COLUMNS), RowBuilder(names.MINDDATA_QUEUES_COLUMNS)
     for item in found:
@@ -157,6 +159,7 @@ def read_pipeline_profiling(reading: Reading) -> Tables:
             *[None] * _SUMMARY_ONLY,
         )
         _add_queue(queues, op_id, interval, samples)
+    report.count("entries", shown=len(ops.table()))
     if not found:
         report.add("no_rows")
     return _pipeline(ops, queues)

@@ -37,17 +37,20 @@ def read_device_queue(reading: Reading) -> Tables:
             return {}
         for line, content in enumerate(_read_lines(stream, report), 1):
             cells = content.split()
+            report.count("rows", seen=int(bool(cells)))
             if not cells or _is_repeated(cells, 5, stamped, line, report):
                 continue
             parsed = _parse(cells)
             if parsed is None:
-                report.add("short_row", f"line {line}", expected=_EXPECTED, found=content.strip())
+                report.leave_out("rows", "short_row", f"line {line}", expected=_EXPECTED, found=content.strip())
                 continue
             batch, figures = parsed
             if batch not in latest or latest[batch].keys() & figures.keys():
                 latest[batch] = {}
                 batches.append((batch, latest[batch]))
             latest[batch].update(figures)
+    records = [("size" in figures) + sum(key in figures for key in _TIMES.values()) for _, figures in batches]
+    report.count("rows", shown=sum(records))
     rows = RowBuilder(names.MINDDATA_BATCHES_COLUMNS)
     for batch, figures in sorted(batches, key=lambda entry: entry[0]):
         rows.add(names.QUEUE_HOST, batch, *(figures.get(key) for key in _FIGURES))
@@ -62,7 +65,7 @@ def _is_repeated(
     if len(cells) != stamped_width:
         return False
     if key in seen:
-        report.add("repeated_row", f"line {line}")
+        report.leave_out("rows", "repeated_row", f"line {line}")
         return True
     seen.add(key)
     return False
@@ -95,7 +98,10 @@ def read_device_wait(reading: Reading) -> Tables:
             return {}
         for line, content in enumerate(_read_lines(stream, report), 1):
             cells = content.split()
-            if not cells or cells[0] == files.WAIT_HEADER or _is_repeated(cells, 4, stamped, line, report):
+            if not cells or cells[0] == files.WAIT_HEADER:
+                continue
+            report.count("rows", seen=1)
+            if _is_repeated(cells, 4, stamped, line, report):
                 continue
             start, end = (scale_decimal(cell, unit) for cell in (cells[1:3] if len(cells) > 2 else ("", "")))
             size = scale_decimal(cells[3], 1) if len(cells) > 3 else None
@@ -103,10 +109,14 @@ def read_device_wait(reading: Reading) -> Tables:
             is_valid = start is not None and end is not None and size is not None and start <= end and size >= 0
             # The profiler writes zeros if it cannot decode its raw data.
             if start is None or end is None or not is_valid or (is_batch and not start):
-                report.add("short_row", f"line {line}", expected="name start end size", found=content.strip())
+                expected = "name start end size"
+                report.leave_out("rows", "short_row", f"line {line}", expected=expected, found=content.strip())
             elif is_batch:
                 batch += 1
                 rows.add(names.QUEUE_DEVICE, batch, None, size, end - start, None, end - start)
+            else:
+                report.leave_out("rows", "no_batch", f"line {line}", found=content.strip())
+    report.count("rows", shown=len(rows.table()))
     return _unless_empty(DEVICE, rows, report)
 
 

@@ -32,6 +32,7 @@ def read_cpu(reading: Reading) -> dict[str, Table]:
         op_id = found.figures.integer(item.get(files.OP_ID), 1, files.OP_ID)
         known = op_id if op_id is not None and op_id >= 0 else None
         found.add(names.CPU_OP, known, member(report, item, files.CPU_METRICS, dict))
+        report.count("entries", shown=1)
     return {"minddata_cpu": found.rows.table()}
 
 

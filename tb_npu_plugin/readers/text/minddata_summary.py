@@ -78,6 +78,7 @@ def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Tab
     """Return one row per operator. -1 is unknown; a single value belongs to the first operator, the pipeline's end.
     is_whole: the file is not truncated, so a short list is a defect."""
     figures = Figures(report)
+    report.count("entries", seen=len(_as_list(content.get(files.SUMMARY_IDS))))
     ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _as_list(content.get(files.SUMMARY_IDS))]
     lists: dict[str, list[Any]] = {"op_id": ids}
     for column in _COLUMNS[1:]:
@@ -94,7 +95,9 @@ def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Tab
             items = []  # their operators are unknown
         values = [_figure(column, item, figures, key) for item in items][: len(ids)]
         lists[column.key] = values + [None] * (len(ids) - len(values))
-    return from_lists(_COLUMNS, lists)
+    table = from_lists(_COLUMNS, lists)
+    report.count("entries", shown=len(table))
+    return table
 
 
 def _figure(column: Column, item: Any, figures: Figures, key: str) -> int | float | None:

@@ -207,9 +207,9 @@ class _Tables:
         files = {name: self._all_pieces(file) for name, file in self._files.items()}
         read = self.tables
         self.tables = drop_stray_rows(self.tables, files, self._log)
-        self.tables = check_rows(self.tables, files, self._log)
-        count_changes(read, self.tables, files, self._log)
-        self.tables = self._reader.finish(self.tables, self._capture, self._log)
+        checked = check_rows(self.tables, files, self._log)
+        self.tables = self._reader.finish(checked, self._capture, self._log)
+        count_changes(read, checked, self.tables, files, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
 

@@ -204,6 +204,7 @@ CASES = {
             "GetNext_dequeue_wait 20.5 22.75 1\n"
         },
         {"minddata_batches.size": [3, 1], "minddata_batches.get_ns": [2_000, 2_250]},
+        ["no_batch line 3"],
     ),
     "times with fractions, unknown kinds": Case(
         {HOST: "0 0 1 4.5 9\n2 0 7 1 9\n0 3 8 1 9\n1 64 1 -1 9\n"},

@@ -16,7 +16,7 @@ from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.row_checks import check_rows
 from tb_npu_plugin.tables import NULL_INT
 from tests.conftest import FIXTURES
-from tests.faults.test_broken_formats import read_all
+from tests.support.reading import read_all
 from tests.support.span import table_of
 
 

@@ -3,6 +3,7 @@ import * as format from "../../base/format";
 import { say, t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
 import { Card, Pages, ProblemList } from "../../widgets";
+import { balanceText, proofText, seenText, silentFiles, toldText } from "./seen";
 
 const SIGNS: Readonly<Record<DoctorFileJson["state"], string>> = {
   read: "✓",
@@ -18,6 +19,8 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
   const known = files.filter((file) => file.state !== "unread");
   const size = known.reduce((sum, file) => sum + file.bytes, 0);
   const unread = files.length - known.length + more;
+  const proof = proofText(files);
+  const silent = silentFiles(files);
   const count = [
     t("doctor.files.sub", { count: format.integer(known.length), size: format.bytes(size) }),
     ...(unread > 0 ? [t("doctor.files.unread", { count: format.integer(unread) })] : []),
@@ -26,6 +29,12 @@ export function Files({ data: { path, files, costs, more } }: { data: DoctorJson
     <Card title={t("doctor.files")} subtitle={count}>
       <p class="mono small doctor-path">{path}</p>
       <Pages items={[...folders(files)].flatMap(([, own]) => own)}>{(shown) => <FileTable files={shown} />}</Pages>
+      {proof && <p class="small">{proof}</p>}
+      {silent.map((text) => (
+        <p key={text} class="small doctor-silent">
+          {t("doctor.silent", { what: text })}
+        </p>
+      ))}
       {costs.map((cost) => (
         <p key={cost.stage} class="muted small">
           {costText(cost)}
@@ -46,7 +55,10 @@ function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
             <th>{t("doctor.file")}</th>
             <th>{t("doctor.holds")}</th>
             <th class="number">{t("doctor.size")}</th>
-            <th class="number">{t("doctor.rows")}</th>
+            <th class="number" data-tip={t("doctor.seen.tip")}>
+              {t("doctor.seen")}
+            </th>
+            <th data-tip={t("doctor.told.tip")}>{t("doctor.told")}</th>
             <th class="number" data-tip={t("doctor.cpu.tip")}>
               {t("doctor.cpu")}
             </th>
@@ -60,7 +72,7 @@ function FileTable({ files }: { files: readonly DoctorFileJson[] }) {
           folder && (
             <tbody key={folder}>
               <tr>
-                <th colSpan={8} scope="rowgroup" class="mono">
+                <th colSpan={9} scope="rowgroup" class="mono">
                   {folder}
                 </th>
               </tr>
@@ -93,9 +105,10 @@ function File({ file }: { file: DoctorFileJson }) {
         <td class="mono file">{file.file.slice(file.file.lastIndexOf("/") + 1)}</td>
         <td class="holds">{say(file.title)}</td>
         <td class="number mono">{format.bytes(file.bytes)}</td>
-        <td class="number mono" data-tip={file.filled.length > 1 ? tablesText(file) : undefined}>
-          {rowsText(file)}
+        <td class="number" data-tip={balanceText(file) || undefined}>
+          {seenText(file)}
         </td>
+        <td class="told">{toldText(file)}</td>
         <td class="number mono" data-tip={file.cost === null ? undefined : ioText(file.cost)}>
           {file.cost !== null && format.duration(file.cost.cpu_ms * 1e6, 1)}
         </td>
@@ -111,7 +124,7 @@ function File({ file }: { file: DoctorFileJson }) {
       {file.problems.length > 0 && (
         <tr>
           <td />
-          <td colSpan={7}>
+          <td colSpan={8}>
             <ProblemList problems={file.problems} />
           </td>
         </tr>
@@ -135,20 +148,4 @@ function costText({ stage, total, ...most }: StageCostJson): string {
     mostWritten: format.bytes(most.most_written_bytes),
     descriptors: format.integer(total.descriptors),
   });
-}
-
-function tablesText({ filled }: DoctorFileJson): string {
-  return filled.map(({ table, rows }) => `${table}: ${format.integer(rows)}`).join("\n");
-}
-
-/** Above this number of tables they are counted; the tooltip lists their rows. */
-const MOST_TABLES = 3;
-
-function rowsText({ filled }: DoctorFileJson): string {
-  if (filled.length > MOST_TABLES) return t("doctor.rows.tables", { count: filled.length });
-  return filled
-    .map(({ table, rows }) =>
-      table === "trace" ? t("doctor.rows.events", { count: format.integer(rows) }) : format.integer(rows),
-    )
-    .join(" + ");
 }
