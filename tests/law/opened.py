@@ -117,7 +117,14 @@ def _look(service: Service, view: str, params: dict[str, str], owner: str, out: 
 def _silent(files: list[dict[str, Any]]) -> Iterator[str]:
     for file in files:
         for one in file["seen"]:
-            if one["seen"] != one["shown"] + one["told"] or (one["told"] and not file["problems"]):
+            is_table = one["kind"] == "rows" and any(other["kind"] == "cells" for other in file["seen"])
+            is_table &= "cluster_" not in file["file"]  # its ranks share it
+            rows = sum(table["rows"] for table in file["filled"]) if is_table else one["shown"]
+            if (
+                one["seen"] != one["shown"] + one["told"]
+                or one["shown"] != rows
+                or (one["told"] and not file["problems"])
+            ):
                 yield f"{file['file']}: {one}"
 
 

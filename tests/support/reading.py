@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,5 +21,32 @@ def read_all(logdir: Path, out: Path) -> list[dict[str, Any]]:
             span = place.span
             request = Request(stage, span.folder, files_of(span, stage), folder, span.format, span.part)
             metas.append(run(request, lambda message: None))
+    assert not [one for meta in metas for one in silent(meta)]
     assert not [one for meta in metas for one in meta["problems"] if one["code"] == "reader_defect"]
     return metas
+
+
+def silent(meta: dict[str, Any]) -> list[str]:
+    """What the counts of a stage prove to be lost silently."""
+    named = {name_of(file) for problem in meta["problems"] for file in problem["file"].split(", ")}
+    rows: Counter[str] = Counter()
+    for table, file in meta.get("sources", {}).items():
+        rows[file] += meta["rows"][table]
+    out = []
+    for file, found in meta["seen"].items():
+        kinds = {kind for kind, *_ in found}
+        for kind, part, seen, shown, told in found:
+            is_lost = min(seen, shown, told) < 0 or seen != shown + told or (told and name_of(file) not in named)
+            is_of_one = "cells" in kinds and not name_of(file).startswith(
+                "cluster_"
+            )  # a cluster's ranks share their files
+            if is_lost or (kind == "rows" and is_of_one and shown != rows[name_of(file)]):
+                out.append(
+                    f"{file} {kind} {part}: {seen} seen, {shown} shown, {told} told, {rows[name_of(file)]} in tables"
+                )
+    return out
+
+
+def name_of(file: str) -> str:
+    """The name in a path."""
+    return file.rpartition("/")[2]

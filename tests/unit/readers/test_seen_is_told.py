@@ -80,6 +80,12 @@ def is_memory(event: Any) -> bool:
 CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     "a step twice": ("level1", "step_trace_time.csv", last_line_twice, "repeated_row"),
     "a kernel twice": ("level1", "kernel_details.csv", last_line_twice, "repeated_row"),
+    "a column twice": (
+        "level1",
+        "step_trace_time.csv",
+        lambda text: "\n".join(f"{line},{line.split(',')[2]}" for line in text.splitlines()),
+        "duplicate_header",
+    ),
     "an optional column": ("level1", "step_trace_time.csv", without_column(1), "lost_column"),
     "a column of a release": ("new_spellings", "op_statistic.csv", without_column(0), "lost_column"),
     "settings without a switch": (
