@@ -68,7 +68,7 @@ export const zh: Record<keyof typeof en, string> = {
   "doctor.file": "文件",
   "doctor.holds": "内容",
   "doctor.size": "大小",
-  "doctor.seen": "文件内容",
+  "doctor.seen": "数据量",
   "doctor.seen.tip": "从文件读到的内容：在视图中显示，或在文件下方的说明中列出",
   "doctor.seen.line": "{seen} = 显示 {shown} + 略去 {told}",
   "doctor.told": "略去",
