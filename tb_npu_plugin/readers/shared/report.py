@@ -77,6 +77,10 @@ _CODES: dict[str, _MessageCodes] = {
     "repeated_event": _MessageCodes(
         "expected.distinct_slices", "lost.nothing_repeated_event", "action.export_trace", "warning"
     ),
+    "unmatched_flow": _MessageCodes("expected.flow_ends", "lost.flows", "action.nothing_flows", "info"),
+    "unused_metadata": _MessageCodes(
+        "expected.names_and_order", "lost.events_hidden", "action.no_events_needed", "info"
+    ),
     "no_thread_id": _MessageCodes("expected.thread_id", "lost.thread", "action.export_trace", "warning"),
     "lost_key": _MessageCodes("expected.key", "lost.value", _PARSE_AGAIN, "warning"),
     "no_events_in_piece": _MessageCodes("expected.events_of_piece", "lost.piece_events", "action.export_result"),

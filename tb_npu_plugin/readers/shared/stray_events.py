@@ -44,8 +44,9 @@ def drop_stray_events(events: TraceEvents, file: str, log: ProblemLog, folder: P
     found = (
         Message("found.begin", ns=int(events.ts[row])) if begins else Message("found.duration", ns=int(events.dur[row]))
     )
-    report = FileReport(log, events.file_of(row, file))
-    report.add("outside_recording", f"event {row}", found=found, count=int(wrong.sum()), kind="event")
+    report, count = FileReport(log, events.file_of(row, file), file), int(wrong.sum())
+    report.add("outside_recording", f"event {row}", found=found, count=count, kind="event")
+    report.count("events", told=count)
     spool = Spool(folder)
     columns: dict[str, Any] = {}
     for key, dtype in DTYPES.items():
