@@ -131,6 +131,8 @@ _CODES: dict[str, _MessageCodes] = {
     "missing_table_column": _MessageCodes("expected.required_column", "lost.table", _PARSE_AGAIN),
     "unknown_task": _MessageCodes("expected.kernel_tasks", "lost.kernels", _PARSE_AGAIN),
     "unknown_part": _MessageCodes("expected.communication_tasks", "lost.tasks", _PARSE_AGAIN),
+    "unknown_event": _MessageCodes("expected.named_rows", "lost.timeline_rows", _PARSE_AGAIN, "warning"),
+    "unshown_task": _MessageCodes("expected.own_tasks", "lost.nothing_unshown", "action.nothing", "info"),
     "unknown_curve": _MessageCodes("expected.sample_curves", "lost.points", _PARSE_AGAIN),
     "unknown_text": _MessageCodes("expected.texts_of_ids", "lost.names", _PARSE_AGAIN),
     "unknown_module": _MessageCodes("expected.module_names", "lost.rows", _PARSE_AGAIN),
