@@ -50,8 +50,7 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
     first = int(repeated[0])
     name = events.names[events.name[first]] if events.name[first] >= 0 else ""
     report = FileReport(log, events.file_of(first, file), file)
-    report.add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
-    report.count("events", told=len(repeated))
+    report.leave_out("events", "repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
     phase = np.array(events.phase)
     phase[repeated] = LEFT_OUT
     return replace(events, phase=phase)

@@ -199,10 +199,12 @@ class FileReport:
         """Count content of the file, see SeenFiles."""
         self._log.seen.add(self._counted, kind, part, seen=seen, shown=shown, told=told)
 
-    def leave_out(self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", **words: str) -> None:
-        """Report a row or an entry that is left out, and count it. words: see `add`."""
-        self.count(kind, part, told=1)
-        self.add(code, where, **words)  # type: ignore[arg-type]
+    def leave_out(
+        self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", count: int = 1, **words: str
+    ) -> None:
+        """Report a row, an entry or `count` of them that are left out, and count them. words: see `add`."""
+        self.count(kind, part, told=count)
+        self.add(code, where, count=count, **words)
 
     def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
         """Count content that was shown so far and is told instead."""

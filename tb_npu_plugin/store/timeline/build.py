@@ -272,8 +272,8 @@ class _Builder:
     def _report_unmatched(self, unmatched: Mapping[int, int]) -> None:
         """Report the flow events without a partner or without a slice. unmatched: number by category."""
         count, kinds = sum(unmatched.values()), sorted(map(self._events.category_name, unmatched))
-        FileReport(self._log, self._origin.name).add("unmatched_flow", found=", ".join(kinds), count=count)
-        self._tell(count)
+        report = FileReport(self._log, self._origin.name)
+        report.leave_out("events", "unmatched_flow", found=", ".join(kinds), count=count)
 
     def _leave_out_unlisted(
         self, shown: NDArray[np.bool_], tracks: Sequence[Track], track_of: Callable[[Index], Index]

@@ -67,8 +67,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
         report = FileReport(log, events.file_of(row, file), file)
         if key is None or value is None or key not in value:
             expected = f'"name", "args": {{"{key or "name"}": ...}}'
-            report.add("unexpected_shape", f"event {row}", expected=expected, found=kind)
-            report.count("events", told=1)
+            report.leave_out("events", "unexpected_shape", f"event {row}", expected=expected, found=kind)
             continue
         out.events.append(row)
         pid, tid = int(events.pid[row]), int(events.tid[row])
@@ -87,8 +86,7 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
     if unused:
         first, count = min(map(min, unused.values())), sum(map(len, unused.values()))
         report = FileReport(log, events.file_of(first, file), file)
-        report.add("unused_metadata", f"event {first}", found=", ".join(unused), count=count)
-        report.count("events", told=count)
+        report.leave_out("events", "unused_metadata", f"event {first}", found=", ".join(unused), count=count)
     return out
 
 

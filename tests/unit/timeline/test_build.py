@@ -134,7 +134,7 @@ def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
         flow("s", 2, 9_999),
         flow("f", 3, 200, 2, bp="e"),
     ]
-    timeline, _ = open_trace(events, tmp_path)
+    timeline, problems = open_trace(events, tmp_path)
     assert flows_of(timeline, "launch") == [
         ("k", "launch", "copy 1"),
         ("k", "launch", "copy 2"),
@@ -142,7 +142,7 @@ def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
     ]
     assert flows_of(timeline, "copy 2") == [("k", "launch", "copy 2")]
     assert flows_of(timeline, "outer") == []
-    assert timeline.flows_unmatched == {"other": 1, "k": 2}
+    assert [(one.code, one.found, one.count) for one in problems] == [("unmatched_flow", "k, other", 3)]
     assert timeline.flow_kinds == ["k"]
 
 

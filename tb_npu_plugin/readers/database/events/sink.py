@@ -128,7 +128,8 @@ class EventSink:
 
     def see(self, table: str, rows: int) -> None:
         """Count the rows that were read of a table."""
-        self._report.count("events", table, seen=rows)
+        if rows:
+            self._report.count("events", table, seen=rows)
 
     def show(self, table: str, rows: int) -> None:
         """Count the rows that became events."""
