@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import ScanSink, scan_trace
+from tb_npu_plugin.scan import ScanSink, scan_trace, source
 from tb_npu_plugin.tables import NULL_INT
 from tests.oracle.raw import every_result, raw, us
 from tests.support.fixtures import FIXTURES
@@ -49,7 +49,8 @@ def test_scanned_events_equal_the_file(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FIXTURES)))
-def test_every_element_of_the_list_is_counted(path: Path) -> None:
+def test_every_element_of_the_list_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "CHUNK", 5_000)
     log = ProblemLog()
     scan_trace(path, log, lambda _: None)
     try:

@@ -55,6 +55,7 @@ def traces(draw: st.DrawFn) -> bytes:
 
 @given(data=traces(), chunk=st.sampled_from([40, 1 << 20]), most=st.sampled_from([2, 20_000]))
 @example(data=b'[{"ph": "B", "ts": 1, "name": "a"}, {"ph": "E", "ts": 2}' * 300, chunk=1 << 20, most=20_000)
+@example(data=json.dumps([{**GOOD, "tid": thread} for thread in range(4)]).encode(), chunk=1 << 20, most=2)
 def test_each_event_is_shown_or_told(
     data: bytes, chunk: int, most: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
