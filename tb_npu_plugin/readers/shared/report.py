@@ -77,6 +77,10 @@ _CODES: dict[str, _MessageCodes] = {
     "repeated_event": _MessageCodes(
         "expected.distinct_slices", "lost.nothing_repeated_event", "action.export_trace", "warning"
     ),
+    "unmatched_flow": _MessageCodes("expected.flow_ends", "lost.flows", "action.nothing_flows", "info"),
+    "unused_metadata": _MessageCodes(
+        "expected.names_and_order", "lost.events_hidden", "action.no_events_needed", "info"
+    ),
     "no_thread_id": _MessageCodes("expected.thread_id", "lost.thread", "action.export_trace", "warning"),
     "lost_key": _MessageCodes("expected.key", "lost.value", _PARSE_AGAIN, "warning"),
     "no_events_in_piece": _MessageCodes("expected.events_of_piece", "lost.piece_events", "action.export_result"),
@@ -127,6 +131,8 @@ _CODES: dict[str, _MessageCodes] = {
     "missing_table_column": _MessageCodes("expected.required_column", "lost.table", _PARSE_AGAIN),
     "unknown_task": _MessageCodes("expected.kernel_tasks", "lost.kernels", _PARSE_AGAIN),
     "unknown_part": _MessageCodes("expected.communication_tasks", "lost.tasks", _PARSE_AGAIN),
+    "unknown_event": _MessageCodes("expected.named_rows", "lost.timeline_rows", _PARSE_AGAIN, "warning"),
+    "unshown_task": _MessageCodes("expected.own_tasks", "lost.nothing_unshown", "action.nothing", "info"),
     "unknown_curve": _MessageCodes("expected.sample_curves", "lost.points", _PARSE_AGAIN),
     "unknown_text": _MessageCodes("expected.texts_of_ids", "lost.names", _PARSE_AGAIN),
     "unknown_module": _MessageCodes("expected.module_names", "lost.rows", _PARSE_AGAIN),
@@ -193,10 +199,12 @@ class FileReport:
         """Count content of the file, see SeenFiles."""
         self._log.seen.add(self._counted, kind, part, seen=seen, shown=shown, told=told)
 
-    def leave_out(self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", **words: str) -> None:
-        """Report a row or an entry that is left out, and count it. words: see `add`."""
-        self.count(kind, part, told=1)
-        self.add(code, where, **words)  # type: ignore[arg-type]
+    def leave_out(
+        self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", count: int = 1, **words: str
+    ) -> None:
+        """Report a row, an entry or `count` of them that are left out, and count them. words: see `add`."""
+        self.count(kind, part, told=count)
+        self.add(code, where, count=count, **words)
 
     def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
         """Count content that was shown so far and is told instead."""
