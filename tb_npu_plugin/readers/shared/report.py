@@ -190,10 +190,10 @@ class FileReport:
         if count:
             self.count(kind, part, shown=-count, told=count)
 
-    def repeat(self, code: str, where: str) -> bool:
-        """Count another occurrence of a defect whose places are known; False if `add` must be called. It saves the words
-        of millions of equal defects."""
-        return self._log.repeat(code, self._file, where)
+    def repeat(self, code: str, where: str, count: int = 1) -> bool:
+        """Count more occurrences of a defect whose places are known; False if `add` must be called. It saves the words of
+        millions of equal defects."""
+        return self._log.repeat(code, self._file, where, count)
 
     def os_error(self, error: OSError) -> None:
         """Report that the file cannot be opened."""
