@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
 
 from tb_npu_plugin.messages import Message
@@ -155,12 +154,6 @@ _CODES: dict[str, _MessageCodes] = {
 
 #: SQLite's words for a disk that fails.
 _DISK_FAILS = "disk I/O error"
-#: SQLite's words for what the machine refuses: a file that was open a moment ago cannot be opened.
-_OF_ENVIRONMENT = {
-    "database or disk is full": errno.ENOSPC,
-    "out of memory": errno.ENOMEM,
-    "unable to open database file": errno.EMFILE,
-}
 
 
 class FileReport:
@@ -211,10 +204,10 @@ class FileReport:
         if count:
             self.count(kind, part, shown=-count, told=count)
 
-    def repeat(self, code: str, where: str) -> bool:
-        """Count another occurrence of a defect whose places are known; False if `add` must be called. It saves the words
-        of millions of equal defects."""
-        return self._log.repeat(code, self._file, where)
+    def repeat(self, code: str, where: str, count: int = 1) -> bool:
+        """Count more occurrences of a defect whose places are known; False if `add` must be called. It saves the words of
+        millions of equal defects."""
+        return self._log.repeat(code, self._file, where, count)
 
     def os_error(self, error: OSError) -> None:
         """Report that the file cannot be opened."""
@@ -234,27 +227,18 @@ class FileReport:
 
     def no_database(self, error: Exception) -> None:
         """Report that SQLite cannot open the file: it is not a database, or the disk fails."""
-        _raise_if_of_environment(error)
+        raise_if_of_environment(error)
         self.add("unreadable_file" if str(error) == _DISK_FAILS else "no_database", found=_words_of(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
         """Report a table that cannot be read to its end; in a truncated file, as another place of `file_cut`."""
-        _raise_if_of_environment(error)
+        raise_if_of_environment(error)
         if str(error) == _DISK_FAILS:
             self.add("unreadable_file", table, found=str(error))
         elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:
             self.add("damaged_table", table, found=_words_of(error))
-
-
-def _raise_if_of_environment(error: Exception) -> None:
-    """As refusal.raise_if_of_environment, for an error of SQLite."""
-    if isinstance(error, MemoryError):
-        raise error
-    number = _OF_ENVIRONMENT.get(str(error))
-    if number is not None:
-        raise OSError(number, str(error)) from error
 
 
 def _words_of(error: Exception) -> str:
