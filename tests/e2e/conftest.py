@@ -1,7 +1,8 @@
 """One browser for the session, a TensorBoard for each logdir; a page error fails the test.
 
-A cold start of TensorBoard's page takes five seconds of processor time, the plugin's frame in it half a second: pages go
-from test to test, and each test loads the frame anew.
+A cold start of TensorBoard's page takes five seconds of processor time, the plugin's frame in it half a second. The page
+is therefore without TensorBoard's program, unless a test asks for it (`whole`); pages go from test to test, and each loads
+the frame anew.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from playwright.sync_api import (  # noqa: E402
     Page,
     Request,
     Response,
+    Route,
     expect,
 )
 
@@ -69,6 +71,9 @@ ADDRESS = 160
 RENEW = """([target, name]) => { history.replaceState(null, "", target);
   const frame = document.querySelector(`iframe[src*="name=${name}"]`), renewed = frame.cloneNode();
   renewed.src = `data/plugin_entry.html?name=${name}`; frame.replaceWith(renewed); }"""
+#: Body of TensorBoard's page without its program: the plugin's frame at its place.
+BODY = f"""<body><iframe src="data/plugin_entry.html?name={PLUGIN}"
+style="position: fixed; top: 64px; width: 100%; height: calc(100% - 64px); border: 0"></iframe></body>"""
 #: Stops the plugin, forgets what it stored.
 IDLE = """name => { localStorage.clear(); sessionStorage.clear();
   document.querySelector(`iframe[src*="name=${name}"]`).src = `about:blank#name=${name}`; }"""
@@ -147,12 +152,19 @@ def is_expected(message: ConsoleMessage) -> bool:
     return is_stale or ("400" in message.text and "/api/view/" in place and ("step=" in place or "device=" in place))
 
 
+def without_program(route: Route) -> None:
+    """TensorBoard's page with its policy and its fonts, and the plugin's frame alone in it."""
+    found = route.fetch()
+    route.fulfill(response=found, body=re.sub("<body.*", BODY, found.text(), flags=re.DOTALL))
+
+
 @dataclass
 class Plugin:
     """The plugin's tab in a browser page; records errors."""
 
     page: Page
     url: str
+    is_whole: bool = False
     defects: list[str] = field(default_factory=list)
     #: Requests for data without an answer; not those that poll.
     pending: set[Request] = field(default_factory=set)
@@ -202,12 +214,14 @@ class Plugin:
         self.page.mouse.move(0, 0)
 
     def go(self, target: str) -> FrameLocator:
-        """Load the plugin at this address; TensorBoard's page stays if it is there."""
+        """Load the plugin at this address; the page around it stays if it is there."""
         is_there = self.page.url.startswith(self.url) and self.frame_holder.count()
         self.pending.clear()  # aborted; not each is reported as failed
         if is_there:
             self.page.evaluate(RENEW, [target, PLUGIN])
         else:
+            if not self.is_whole:
+                self.page.route(self.url, without_program, times=1)
             self.page.goto(target)
         return self.frame
 
@@ -381,13 +395,15 @@ def open_plugin(browser: Browser, idle_pages: dict[str, list[Page]], request: py
     used: list[tuple[str, Plugin]] = []
     plugins: list[Plugin] = request.node.stash.setdefault(PAGES, [])
 
-    def start(url: str, width: int = 1440, height: int = 900, **options: object) -> Plugin:
-        key = str(sorted(options.items()))
+    def start(
+        url: str, width: int = 1440, height: int = 900, whole: bool = False, **options: object
+    ) -> Plugin:
+        key = f"{whole} {sorted(options.items())}"
         idle = idle_pages[key]
         idle.sort(key=lambda page: page.url.startswith(url))
         page = idle.pop() if idle else new_page(**options)
         page.set_viewport_size({"width": width, "height": height})
-        plugin = Plugin(page, url)
+        plugin = Plugin(page, url, whole)
         used.append((key, plugin))
         plugins.append(plugin)
         return plugin

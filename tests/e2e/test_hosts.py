@@ -16,7 +16,7 @@ def test_path_prefix_and_logdir_spec(open_plugin: Open, cache: Path) -> None:
     demo = FIXTURES / "demo"
     spec = f"before:{demo / 'transformer_910b'},after:{demo / 'transformer_910b_tuned'}"
     with tensorboard("--logdir_spec", spec, cache=cache, prefix="/some/prefix") as url:
-        plugin = open_plugin(url)
+        plugin = open_plugin(url, whole=True)
         for view in ("trace", "diff"):
             plugin.open(view)
             assert plugin.state() == "ready"
@@ -31,7 +31,7 @@ def test_command_that_parses_a_raw_capture_and_a_result_that_appears_later(
     folder = tmp_path / "result" / "localhost_1_20250109_ascend_pt"
     (folder / "FRAMEWORK").mkdir(parents=True)
     with tensorboard("--logdir", str(tmp_path), "--reload_interval", "1", cache=cache) as url:
-        plugin = open_plugin(url)
+        plugin = open_plugin(url, whole=True)
         plugin.page.goto(url)  # without the plugin's address: the only tab opens by itself
         plugin.page.get_by_role("tab", name="NPU Profiler").wait_for()
         command = plugin.main.locator(".command code").first

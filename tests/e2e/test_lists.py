@@ -26,13 +26,13 @@ STATES = (
 
 
 def rows_of(config: pytest.Config) -> int:
-    return 100_000 if "full or" in config.option.markexpr else 10_240
+    return 100_000 if "full or" in config.option.markexpr else 2_000
 
 
 @pytest.fixture(scope="module")
 def long_server(cache: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[str]:
     logdir = tmp_path_factory.mktemp("long")
-    write_long_run(logdir, rows_of(request.config), ranks=120, skipped=300)
+    write_long_run(logdir, rows_of(request.config), ranks=105, skipped=105)
     with tensorboard("--logdir", str(logdir), cache=cache) as url:
         yield url
 

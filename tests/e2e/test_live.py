@@ -39,7 +39,7 @@ def test_tabs_colours_reload_and_a_file_that_grows(open_plugin: Open, cache: Pat
     file.write_text("".join(lines[:4]))
     write_scalar(tmp_path / "run")
     with tensorboard("--logdir", str(tmp_path), "--reload_interval", "0", cache=cache) as url:
-        plugin = open_plugin(url)
+        plugin = open_plugin(url, whole=True)
         page = plugin.page
         # TensorBoard asks once which tabs exist, and reads events meanwhile.
         wait_until(plugin, lambda: is_enabled(plugin, "scalars") and is_enabled(plugin, "npu_profiler"))

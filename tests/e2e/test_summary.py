@@ -62,7 +62,7 @@ def test_dashboards_and_the_profile_show_one_logdir(
     assert update(logdir, out, profile_steps(library)) is not None
     library.close()
     with tensorboard(f"--logdir_spec={logdir},{out}", cache=cache) as url:
-        plugin = open_plugin(url)
+        plugin = open_plugin(url, whole=True)
         plugin.open("overview")
         assert plugin.state() == "ready"
         expect(plugin.frame.locator("nav.side")).not_to_contain_text("Summary")

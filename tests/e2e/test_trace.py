@@ -245,7 +245,7 @@ def test_range_in_another_view(open_plugin: Open, demo_server: str) -> None:
     table = plugin.frame.locator('[data-table="kernel.all"]')
     expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
     plugin.quiet()  # the address follows
-    plugin.page.reload()  # the link holds it
+    plugin.go(plugin.page.url)  # the link holds it
     plugin.ready("kernel")
     expect(table).to_have_attribute("aria-rowcount", str(inside + 1))
     plugin.switch("operator")

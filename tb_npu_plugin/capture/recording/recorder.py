@@ -54,7 +54,7 @@ class MockRecorder:
     def warmup(self) -> None:
         """Get PyTorch's profiler ready."""
         self._profiler = torch_profiler.make(self._settings.host)
-        self._profiler.prepare_trace()
+        torch_profiler.prepare(self._profiler)
         self._warm = True
 
     def start(self) -> None:

@@ -41,6 +41,19 @@ def make(host: HostSwitches) -> Any:
     )
 
 
+def prepare(profiler: Any) -> None:
+    """Get a profiler ready, without PyTorch's compiler: it would be asked for CUDA graphs, and its import takes seconds."""
+    import torch
+
+    lazy: set[str] = getattr(torch, "_lazy_modules", set())
+    compiler = lazy & {"_inductor"}
+    lazy -= compiler
+    try:
+        profiler.prepare_trace()
+    finally:
+        lazy |= compiler
+
+
 def refuse_second() -> None:
     """RuntimeError where a profiler of PyTorch records in this process already, or PyTorch is too old;
     ModuleNotFoundError without PyTorch."""
