@@ -1,10 +1,13 @@
-"""Lets in as many requests at once as the process has descriptors for; the others wait."""
+"""Lets in as many requests at once as the process has descriptors for; the others wait. A request has ended when its body is
+sent, as downloads read while they are sent."""
 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
-from typing import TypeVar
+
+from werkzeug.wrappers import Response
 
 from tb_npu_plugin.descriptors import descriptor_limit
 from tb_npu_plugin.errors import Refused
@@ -17,7 +20,6 @@ RESERVED = 128
 PER_REQUEST = 4
 #: How long a request waits to be let in, in seconds.
 MAX_WAIT = 30.0
-T = TypeVar("T")
 
 
 class Admission:
@@ -32,11 +34,18 @@ class Admission:
         """The admission that fits this process."""
         return Admission(descriptor_limit())
 
-    def run(self, answer: Callable[[], T]) -> T:
+    def run(self, answer: Callable[[], Response]) -> Response:
         """The answer; what the machine refuses is tried again for a while. Raises Refused if the others take too long."""
         if not self._free.acquire(timeout=MAX_WAIT):
             raise Refused(Message("error.busy"), Message("hint.refused"))
         try:
-            return persist(answer)
-        finally:
+            response = persist(answer)
+        except BaseException:
             self._free.release()
+            raise
+        if response.is_streamed:
+            response.direct_passthrough = False  # else nobody is told that it is closed
+            response.call_on_close(weakref.finalize(response, self._free.release))
+        else:
+            self._free.release()
+        return response

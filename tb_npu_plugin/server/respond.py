@@ -51,7 +51,7 @@ def download(
     close: Callable[[], None] | None = None,
 ) -> Response:
     """A file download. A stream needs its `size` and a function that closes it."""
-    response = Response(content, mimetype=mime, direct_passthrough=not isinstance(content, bytes))
+    response = Response(content, mimetype=mime)
     if size is not None:
         response.headers["Content-Length"] = str(size)
     if close is not None:

@@ -12,9 +12,9 @@ from typing import Any
 
 import duckdb
 import pytest
+from werkzeug.wrappers import Response
 
 from tb_npu_plugin import refusal
-from tb_npu_plugin.errors import Refused
 from tb_npu_plugin.server import admission
 from tb_npu_plugin.server.admission import Admission
 from tb_npu_plugin.store import span as span_module
@@ -98,19 +98,52 @@ def test_a_passing_refusal_is_not_seen(fresh: Browser, monkeypatch: pytest.Monke
     assert len(calls) > 1
 
 
-def test_requests_wait_for_those_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_wait_for_those_before_them(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "MAX_WAIT", 0.1)
     gate = Admission(admission.RESERVED + 2 * admission.PER_REQUEST)
+    monkeypatch.setattr(fresh.plugin.app(), "_admission", gate)
     go_on, at_once = threading.Event(), []
-    threads = [threading.Thread(target=gate.run, args=(lambda: at_once.append(1) or go_on.wait(30),)) for _ in "ab"]  # type: ignore[func-returns-value]
+
+    def hold() -> Response:
+        at_once.append(1)
+        go_on.wait(30)
+        return Response(b"")
+
+    threads = [threading.Thread(target=gate.run, args=(hold,)) for _ in "ab"]
     for thread in threads:
         thread.start()
     while len(at_once) < 2:
         time.sleep(0.001)
-    with pytest.raises(Refused):
-        gate.run(lambda: 1)
+    assert fresh.ask("/api/catalog").status_code == 503
     go_on.set()
     for thread in threads:
         thread.join()
-    assert gate.run(lambda: 1) == 1
-    assert Admission(16).run(lambda: 1) == 1, "a process with few descriptors answers one after the other"
+    assert fresh.ask("/api/catalog").status_code == 200
+    monkeypatch.setattr(fresh.plugin.app(), "_admission", Admission(16))
+    assert fresh.ask("/api/catalog").status_code == 200, "a process with few descriptors answers one after the other"
+
+
+def test_downloads_keep_their_place_until_they_are_sent(fresh: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    span = fresh.spans()[0]
+    for view in ("trace", "kernel"):
+        fresh.view(view, span=span)
+    monkeypatch.setattr(admission, "MAX_WAIT", 0.1)
+    gate = Admission(admission.RESERVED + 4 * admission.PER_REQUEST)
+    monkeypatch.setattr(fresh.plugin.app(), "_admission", gate)
+    asked = {
+        "/api/trace/download": {"span": span},
+        "/api/table/kernel.all": {"span": span, "format": "csv"},
+        "/api/timeline/export": {"span": span, "t0": 0, "t1": 10**12},
+        "/index.js": {},  # unpacked while it is sent
+    }
+    for _ in range(4):
+        assert fresh.ask("/api/trace/download", "HEAD", span=span).status_code == 200
+    sending = [fresh.ask(route, **query) for route, query in asked.items()]
+    assert [(one.status_code, one.is_streamed) for one in sending] == [(200, True)] * 4
+    assert fresh.ask("/api/catalog").status_code == 503
+    assert all(one.data for one in sending)
+    sending[0].close()
+    assert fresh.ask("/api/catalog").status_code == 200
+    assert [fresh.ask("/api/trace/download", span="none").status_code for _ in range(4)] == [404] * 4
+    for one in sending:
+        one.close()
