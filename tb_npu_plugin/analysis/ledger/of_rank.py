@@ -15,7 +15,7 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.ledger.model import Entry, Needs, RankLedger
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, waits_of_run
+from tb_npu_plugin.analysis.ledger.waits import RankWaits
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
@@ -36,9 +36,10 @@ class _Sums:
     waiting: Optional[Mapping[_Awaited, tuple[int, int]]]
 
 
-def ledgers_of(run: RunCommunication, idle: Mapping[str, Sequence[DeviceIdle]]) -> list[RankLedger]:
+def ledgers_of(
+    run: RunCommunication, waits: Sequence[RankWaits], idle: Mapping[str, Sequence[DeviceIdle]]
+) -> list[RankLedger]:
     """The ledger of each line that has steps. idle: by token of the span; missing without a trace."""
-    waits = waits_of_run(run)
     out = []
     for at, line in enumerate(run.lines):
         steps = [step for step in averaged_of_span(line.span, line.steps) if step.total_ns is not None]
@@ -55,14 +56,14 @@ def _of_step(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> _S
     return _Sums(step.computing or 0, exposed, step.copying or 0, step.free or 0, waiting)
 
 
-def _waiting(
-    run: RunCommunication, at: int, step: Step, waits: RankWaits
-) -> Optional[dict[_Awaited, tuple[int, int]]]:
+def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[_Awaited, tuple[int, int]]]:
     """Exposed waiting of a step by awaited rank: what lies in no computing, and in no wait that began earlier."""
     table, line = run.collectives[at], run.lines[at]
     if table is None or not (waits.row.size or _is_covered(run, at, step)):
         return None
-    rows = np.flatnonzero(table.text("step").take(waits.row).equals(step.step) if step.step is not None else waits.row >= 0)
+    rows = np.flatnonzero(
+        table.text("step").take(waits.row).equals(step.step) if step.step is not None else waits.row >= 0
+    )
     computing = computing_times(line)
     covered = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(2))) if computing is None else computing
     hidden = (step.overlapped or 0) if computing is None else 0
