@@ -45,7 +45,7 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     step = duration(run.step_ns)
     costly = _explaining(findings, run)
     if costly is None and run.judgement.kind in ("loss", "unexplained"):
-        return _of_ledger(run, step)
+        return _of_ledger(run, findings, step)
     if costly is None:
         is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
         parts = _parts(run, None, findings)
@@ -63,11 +63,16 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
 def _explaining(findings: Sequence[Finding], run: RunData) -> Finding | None:
     """The costliest finding that is not low, if it costs as much as the largest loss of the ledgers; else the costliest one
     about that loss; else None."""
-    found = [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
+    found = _costly(findings, run)
     entry = run.judgement.entry
     if not found or entry is None or found[0].cost_ns >= entry.ns:
         return found[0] if found else None
     return next((one for one in found if _is_about(one, run.judgement)), None)
+
+
+def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
+    """Findings that are not low and have no cause among the others."""
+    return [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
 
 
 def _is_about(finding: Finding, judgement: Judgement) -> bool:
@@ -84,14 +89,19 @@ def _is_about(finding: Finding, judgement: Judgement) -> bool:
     return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
 
 
-def _of_ledger(run: RunData, step: str) -> RunVerdict:
-    """The verdict of the largest loss, which no finding explains."""
+def _of_ledger(run: RunData, findings: Sequence[Finding], step: str) -> RunVerdict:
+    """The verdict of the largest loss, which no finding explains, and what else could be saved."""
     judgement = run.judgement
     assert judgement.ledger is not None and judgement.entry is not None
     waits = judgement.entry.entry == "waiting"
     cost = judgement.ledger.total("waiting") if waits else judgement.entry.ns
-    sentence = sentence_of(judgement, run)
-    text = Message("verdict.ledger", what=sentence, step=step, parts=parts_of(judgement.ledger))
+    other = next(iter(_costly(findings, run)), None)
+    also: Message | str = ""
+    if other is not None:
+        figures = {"time": duration(other.cost_ns), "share": percent(other.cost_ns / run.step_ns)}
+        also = Message("verdict.also", what=_what(other), **figures)
+    sentence, parts = sentence_of(judgement, run), parts_of(judgement.ledger)
+    text = Message("verdict.ledger", what=sentence, step=step, parts=parts, also=also)
     return RunVerdict(judgement.kind, text, cost, cost / judgement.ledger.window_ns)
 
 
