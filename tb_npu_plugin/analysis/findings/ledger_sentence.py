@@ -29,7 +29,8 @@ def sentence_of(judgement: Judgement, run: RunData) -> Message:
     if entry.entry == "idle":
         return Message(f"verdict.loss.idle_{entry.detail}", **figures)
     if entry.entry == "unexplained":
-        return _unexplained(ledger, run.ledgers, figures)
+        what = _unexplained(ledger, run.ledgers, figures)
+        return what if judgement.kind == "loss" else Message("verdict.unexplained", what=what)
     return Message(f"verdict.loss.{entry.entry}", **figures)
 
 
