@@ -15,8 +15,23 @@ from tb_npu_plugin.schema.registry import file_of
 
 #: Parts of a step below this share are left out of the sentence.
 _LEAST_SHARE = 0.01
-#: Entries whose part of the sentence has another name.
-_PARTS = {"unexplained": "idle", "copies": "copying"}
+#: Sentence about an entry, by its kind, and of idle time by its launch.
+_LOSSES = {
+    "transfer": "verdict.loss.transfer",
+    "communication": "verdict.loss.communication",
+    "copies": "verdict.loss.copies",
+    "late": "verdict.loss.idle_late",
+    "before": "verdict.loss.idle_before",
+}
+#: Part of the list of what a step consists of, by the kind of the entry.
+_PARTS = {
+    "computing": "verdict.part.computing",
+    "transfer": "verdict.part.transfer",
+    "communication": "verdict.part.communication",
+    "copies": "verdict.part.copying",
+    "idle": "verdict.part.idle",
+    "unexplained": "verdict.part.idle",
+}
 
 
 def sentence_of(judgement: Judgement, run: RunData) -> Message:
@@ -26,12 +41,10 @@ def sentence_of(judgement: Judgement, run: RunData) -> Message:
     if entry.entry == "waiting":
         return _waiting(judgement, ledger, run)
     figures = {"rank": _title(ledger), "share": percent(entry.ns / ledger.window_ns), "time": duration(entry.ns)}
-    if entry.entry == "idle":
-        return Message(f"verdict.loss.idle_{entry.detail}", **figures)
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" else Message("verdict.unexplained", what=what)
-    return Message(f"verdict.loss.{entry.entry}", **figures)
+    return Message(_LOSSES[entry.detail or entry.entry], **figures)
 
 
 def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
@@ -45,8 +58,8 @@ def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
         return Message("verdict.loss.waiting_several", **figures)
     profiled = {one.rank for one in run.ledgers}
     names = ", ".join(f"rank {rank}" for rank in judgement.culprits)
-    code = "waiting" if profiled.issuperset(judgement.culprits) else "unprofiled"
-    return Message(f"verdict.loss.{code}", culprit=names, **figures)
+    is_profiled = profiled.issuperset(judgement.culprits)
+    return Message("verdict.loss.waiting" if is_profiled else "verdict.loss.unprofiled", culprit=names, **figures)
 
 
 def _computing(run: RunData) -> Message | str:
@@ -86,7 +99,7 @@ def _part(entry: Entry, share: str) -> Message:
         return Message("verdict.part.waiting", share=share, rank=f"rank {entry.culprit}")
     if entry.entry == "idle" and entry.detail == "late":
         return Message("verdict.part.idle_because", share=share, cause=Message("verdict.idle.host_late"))
-    return Message(f"verdict.part.{_PARTS.get(entry.entry, entry.entry)}", share=share)
+    return Message(_PARTS[entry.entry], share=share)
 
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
