@@ -44,7 +44,8 @@ def sentence_of(judgement: Judgement, run: RunData) -> Message:
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" else Message("verdict.unexplained", what=what)
-    return Message(_LOSSES[entry.detail or entry.entry], **figures)
+    is_certain = entry.low_ns == entry.ns
+    return Message(_LOSSES[entry.detail or entry.entry] if is_certain else "verdict.loss.communication", **figures)
 
 
 def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:

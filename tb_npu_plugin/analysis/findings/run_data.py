@@ -21,7 +21,7 @@ from tb_npu_plugin.analysis.ledger.chains import chains_of
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, waits_of_run
+from tb_npu_plugin.analysis.ledger.waits import RunWaits, waits_of_run
 from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
@@ -241,7 +241,7 @@ class RunData:
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
 
     @cached_property
-    def _waits(self) -> list[RankWaits]:
+    def _waits(self) -> RunWaits:
         return waits_of_run(self.communication)
 
     @cached_property

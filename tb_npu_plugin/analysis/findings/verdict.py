@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.ledger_sentence import listed, parts_of, sentence_of
-from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
+from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Part, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.roofline import distance_of
@@ -71,8 +71,18 @@ def _explaining(findings: Sequence[Finding], run: RunData) -> Finding | None:
 
 
 def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
-    """Findings that are not low and have no cause among the others."""
-    return [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
+    """Findings that are not low and have no cause among the others. What costs more than its part of any step rests on tables
+    that are cut."""
+    found = [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
+    return [one for one in found if one.cost_ns <= _most_of(one.part, run)]
+
+
+def _most_of(part: Part, run: RunData) -> float:
+    """Upper bound of what a finding about waiting or idle time can cost, ns."""
+    kinds = {"waiting": ("waiting", "communication", "transfer"), "free": ("idle", "unexplained")}.get(part)
+    if kinds is None or not run.ledgers:
+        return float("inf")
+    return max(sum(one.high_ns for one in ledger.entries if one.entry in kinds) for ledger in run.ledgers)
 
 
 def _is_about(finding: Finding, judgement: Judgement) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ledger.waits import RankWaits
+from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.tables import IntArray, Table, known
 
@@ -38,17 +38,17 @@ class Chains:
         return sum(self.of_line, Counter())
 
 
-def chains_of(run: RunCommunication, waits: Sequence[RankWaits]) -> Chains:
+def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
     """Follow all waits of a run."""
-    lines = [_Line(run, at, one) for at, one in enumerate(waits)]
+    lines = [_Line(run, at, one, waits.offset[at]) for at, one in enumerate(waits.lines)]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
 
 
 class _Line:
     """What a line does over time, ns since the epoch by its own clock."""
 
-    def __init__(self, run: RunCommunication, at: int, waits: RankWaits) -> None:
-        self.offset = run.clocks[at].offset
+    def __init__(self, run: RunCommunication, at: int, waits: RankWaits, offset: int) -> None:
+        self.offset = offset
         computing = computing_times(run.lines[at])
         self.is_recorded = computing is not None
         nothing = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(2)))

@@ -15,7 +15,7 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.ledger.model import Entry, Needs, RankLedger
-from tb_npu_plugin.analysis.ledger.waits import RankWaits
+from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
@@ -36,15 +36,13 @@ class _Sums:
     waiting: Optional[Mapping[_Awaited, tuple[int, int]]]
 
 
-def ledgers_of(
-    run: RunCommunication, waits: Sequence[RankWaits], idle: Mapping[str, Sequence[DeviceIdle]]
-) -> list[RankLedger]:
+def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequence[DeviceIdle]]) -> list[RankLedger]:
     """The ledger of each line that has steps. idle: by token of the span; missing without a trace."""
     out = []
     for at, line in enumerate(run.lines):
         steps = [step for step in averaged_of_span(line.span, line.steps) if step.total_ns is not None]
         if steps:
-            found = [_of_step(run, at, step, waits[at]) for step in steps]
+            found = [_of_step(run, at, step, waits.lines[at]) for step in steps]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
             out.append(_mean(line, steps, found, device))
     return _with_bounds(out)
@@ -89,9 +87,11 @@ def _rank_of(run: RunCommunication, at: int, owner: int, row: int) -> Optional[i
 
 
 def _is_covered(run: RunCommunication, at: int, step: Step) -> bool:
-    """Whether the waits of the step are known: 0 is a known wait, NULL is not."""
+    """Whether the waits of the step are known: 0 is a known wait, NULL is not. A trace without any wait has no tasks of
+    communication, and says nothing of ranks that were not profiled."""
     table = run.collectives[at]
-    if table is None:
+    is_whole = run.world_size is None or len(run.profiled) >= run.world_size
+    if table is None or not (is_whole or run.waits[at]):
         return False
     rows = table.text("step").equals(step.step) if step.step is not None else np.ones(len(table), dtype=bool)
     times = run.waits_for_last[at].time[rows]

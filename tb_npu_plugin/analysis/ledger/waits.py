@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,10 +35,31 @@ class RankWaits:
     is_p2p: IntArray
 
 
-def waits_of_run(run: RunCommunication) -> list[RankWaits]:
+@dataclass(frozen=True)
+class RunWaits:
+    """Waits of all lines, and their clocks.
+
+    Attributes:
+        lines: Waits of each line.
+        root: Of each line; two lines can be compared if they have the same.
+        offset: Clock of each line less that of its root, ns.
+    """
+
+    lines: list[RankWaits]
+    root: list[int]
+    offset: list[int]
+
+
+def waits_of_run(run: RunCommunication) -> RunWaits:
     """The waits of each line."""
-    pairs = _pairs(run)
-    return [_of_line(run, at, pairs[at]) for at in range(len(run.lines))]
+    calls = _matched_calls(run)
+    root, offset = _clocks(run, calls)
+    pairs: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
+    for one, other in calls:
+        if root[one.line] == root[other.line]:
+            for call, peer in ((one, other), (other, one)):
+                pairs[call.line][call.row] = (peer.line, peer.start - offset[peer.line] + offset[call.line])
+    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset)
 
 
 def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:
@@ -58,31 +79,50 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
     return RankWaits(*columns)
 
 
-def _pairs(run: RunCommunication) -> list[dict[int, tuple[int, int]]]:
-    """For each line: row of a point-to-point operation -> (the peer's line, the peer's start by the clock of this line)."""
-    calls: dict[tuple[str | None, str | None, str], list[tuple[int, int, int]]] = {}
+@dataclass(frozen=True)
+class _Call:
+    """One side of a point-to-point operation, ns since the epoch by the clock of its line."""
+
+    line: int
+    row: int
+    start: int
+    end: int
+
+
+def _matched_calls(run: RunCommunication) -> list[tuple[_Call, _Call]]:
+    """Both sides of each point-to-point operation that two lines recorded once."""
+    calls: dict[tuple[str | None, str | None, str], list[_Call]] = {}
     for at, table in enumerate(run.collectives):
-        for key, row, start in _calls(table):
-            calls.setdefault(key, []).append((at, row, start - run.clocks[at].offset))
-    out: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
-    for members in calls.values():
-        if len(members) == 2 and members[0][0] != members[1][0] and _are_comparable(run, *(one[0] for one in members)):
-            for (at, row, _), (peer, _, start) in (members, members[::-1]):
-                out[at][row] = (peer, start + run.clocks[at].offset)
-    return out
+        for key, call in _calls(at, table):
+            calls.setdefault(key, []).append(call)
+    return [(one[0], one[1]) for one in calls.values() if len(one) == 2 and one[0].line != one[1].line]
 
 
-def _calls(table: Table | None) -> Iterator[tuple[tuple[str | None, str | None, str], int, int]]:
-    """Yield (step, group and call; row; start) of the point-to-point operations."""
+def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str | None, str], _Call]]:
+    """Yield (step, group and call; the call) of the point-to-point operations of a line."""
     if table is None or not table.has("kind"):
         return
-    rows = table.text("kind").equals(_BETWEEN_TWO) & known(table.ints("start_ns")) & known(table.ints("elapse_ns"))
+    start, elapse = table.ints("start_ns"), table.ints("elapse_ns")
+    rows = table.text("kind").equals(_BETWEEN_TWO) & known(start) & known(elapse)
     steps, groups, names = (table.text(key) for key in ("step", "group", "name"))
     for row in np.flatnonzero(rows).tolist():
         call = _CALL.search(names[row] or "")
         if call is not None:
-            yield (steps[row], groups[row], call.group(1)), row, int(table.ints("start_ns")[row])
+            key = steps[row], groups[row], call.group(1)
+            yield key, _Call(at, row, int(start[row]), int(start[row] + elapse[row]))
 
 
-def _are_comparable(run: RunCommunication, one: int, other: int) -> bool:
-    return run.clocks[one].reference == run.clocks[other].reference
+def _clocks(run: RunCommunication, calls: Sequence[tuple[_Call, _Call]]) -> tuple[list[int], list[int]]:
+    """Root and offset of each line: by their collectives, and where these do not connect two lines, by the ends of what they
+    send each other, which differ by less than a transfer."""
+    root, offset = [clock.reference for clock in run.clocks], [clock.offset for clock in run.clocks]
+    ends: dict[tuple[int, int], list[int]] = {}
+    for one, other in calls:
+        ends.setdefault((one.line, other.line), []).append(other.end - one.end)
+    for (first, second), differences in sorted(ends.items()):
+        if root[first] != root[second]:
+            shift = offset[first] + round(float(np.median(differences))) - offset[second]
+            moved = [at for at, own in enumerate(root) if own == root[second]]
+            for at in moved:
+                root[at], offset[at] = root[first], offset[at] + shift
+    return root, offset
