@@ -82,7 +82,7 @@ def _most_of(part: Part, run: RunData) -> float:
     kinds = {"waiting": ("waiting", "communication", "transfer"), "free": ("idle", "unexplained")}.get(part)
     if kinds is None or not run.ledgers:
         return float("inf")
-    return max(sum(one.high_ns for one in ledger.entries if one.entry in kinds) for ledger in run.ledgers)
+    return max(sum(one.ns for one in ledger.entries if one.entry in kinds) for ledger in run.ledgers)
 
 
 def _is_about(finding: Finding, judgement: Judgement) -> bool:
