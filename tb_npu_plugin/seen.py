@@ -44,7 +44,15 @@ class SeenFiles:
     def extend(self, other: SeenFiles, places: Mapping[str, str], default: str) -> None:
         """Add the counts of files by name. places: name -> path; default: path of other names."""
         for name, found in other.files.items():
-            self.files.setdefault(places.get(name, default), {}).update(found)
+            for (kind, part), counts in found.items():
+                file = places.get(name, default)
+                self.add(file, kind, part, seen=counts.seen, shown=counts.shown, told=counts.told)
+
+    def lose(self, file: str, kind: SeenKind) -> None:
+        """The problem that says why nothing of this kind is shown tells all of it."""
+        for (of, _), counts in self.of(file).items():
+            if of == kind:
+                counts.shown, counts.told = 0, counts.seen
 
     def as_json(self) -> dict[str, Any]:
         """The counts for meta.json of a cache entry."""

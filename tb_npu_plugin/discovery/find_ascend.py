@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 
 from tb_npu_plugin.discovery import layout, report
 from tb_npu_plugin.discovery.find_msprof import databases_in, is_exported, newest
@@ -26,6 +25,7 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import mindspore, mindspore_cpu
 from tb_npu_plugin.schema.formats import MINDSPORE, MINDSPORE_CPU, MSPROF, TORCH_NPU, Format
 from tb_npu_plugin.schema.msprof import MSPROF_DATABASE
@@ -87,7 +87,7 @@ def _is_mindspore(folder: Folder) -> bool:
         info = folder.look(INFO, file) if file is not None else None
         if info is not None:
             return info.mindspore
-    inner = (_listed_or_none(folder.path / name) for name in (OUTPUT_FOLDER, layout.RAW_FRAMEWORK))
+    inner = (folder.inner(name) for name in (OUTPUT_FOLDER, layout.RAW_FRAMEWORK))
     return any(mindspore.ONLY_MINDSPORE.match(entry.name) for entry in chain(folder.entries, *inner))
 
 
@@ -114,7 +114,9 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
     except FileNotFoundError:
         return FinderResult()
     except OSError as error:
-        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{OUTPUT_FOLDER}", error)])
+        raise_if_of_environment(error)
+        folder.unlisted[OUTPUT_FOLDER] = error
+        return FinderResult()
     notes: list[Problem] = []
     parsed = [entry for entry in output if not layout.is_in_root(format, entry.name)]
     files = files_of(parsed, prefix, format, notes)
@@ -124,9 +126,7 @@ def _result(folder: Folder, format: Format, raw: frozenset[str], prefix: str) ->
         notes.append(_renamed_result(report.decode_name(folder.name), format))
     files += files_of([entry for entry in folder.entries if layout.is_in_root(format, entry.name)], "", format, notes)
     if format is MINDSPORE:
-        files += files_of(
-            _listed_or_none(folder.path / layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes
-        )
+        files += files_of(folder.inner(layout.RAW_FRAMEWORK), f"{layout.RAW_FRAMEWORK}/", format, notes)
     files += _exported_database(folder, raw, files, notes)
     identity = _identity(folder, format, [file for file in files if layout.INFO_NAME.fullmatch(file.relative)])
     label = report.decode_name(folder.path.name)
@@ -167,7 +167,7 @@ def _is_of_cpu(folder: Folder, raw: frozenset[str]) -> bool:
         return False
     if any(layout.INFO_NAME.fullmatch(entry.name) for entry in folder.entries):
         return False
-    names = [entry.name for entry in _listed_or_none(folder.path / layout.RAW_FRAMEWORK)]
+    names = [entry.name for entry in folder.inner(layout.RAW_FRAMEWORK)]
     return MOCK_CAPTURE not in names and any(map(mindspore_cpu.RANK.fullmatch, names))
 
 
@@ -176,8 +176,8 @@ def _cpu_result(folder: Folder, raw: frozenset[str]) -> FinderResult:
     notes: list[Problem] = []
     files: list[FoundFile] = []
     unread: list[Unread] = []
-    for prefix in ("", f"{OUTPUT_FOLDER}/", f"{layout.RAW_FRAMEWORK}/"):
-        entries = _listed_or_none(folder.path / prefix)
+    for name in ("", OUTPUT_FOLDER, layout.RAW_FRAMEWORK):
+        prefix, entries = f"{name}/" if name else "", folder.inner(name)
         files += files_of(entries, prefix, MINDSPORE_CPU, notes)
         unread.append(unread_of(entries, prefix, MINDSPORE_CPU))
     identity = identify(folder.path, folder.parts or (folder.path.name,))
@@ -208,20 +208,8 @@ def _exported_database(
     """The database that msprof exported into the raw data, if the framework's profiler wrote none."""
     if any(file.fallback and file.is_trace for file in files):
         return []
-    found = [
-        database
-        for name in sorted(raw)
-        for database in databases_in(_listed_or_none(folder.path / name), f"{name}/", notes)
-    ]
+    found = [database for name in sorted(raw) for database in databases_in(folder.inner(name), f"{name}/", notes)]
     return newest(found, notes)
-
-
-def _listed_or_none(folder: Path) -> list[os.DirEntry[str]]:
-    """Entries of a folder; [] if it does not exist."""
-    try:
-        return list_folder(folder)
-    except OSError:
-        return []
 
 
 def _renamed_result(name: str, format: Format) -> Problem:

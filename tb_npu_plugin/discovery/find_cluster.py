@@ -32,7 +32,8 @@ def find_cluster(folder: Folder) -> FinderResult | None:
     ranks = _ranks(folder, files)
     unread = unread_of(folder.entries, "", CLUSTER)
     if not ranks:
-        return FinderResult(skipped=[_no_ranks(folder.label)])
+        is_refused = any(failure.is_refused for failure in folder.failures.values())
+        return FinderResult(skipped=[] if is_refused else [_no_ranks(folder.label)])
     return FinderResult(
         [
             Found(

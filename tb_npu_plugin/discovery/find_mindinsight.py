@@ -19,6 +19,7 @@ from tb_npu_plugin.discovery.rank_table import ASSUMED, CLUSTER_FOLDER, HOSTS_FI
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Unread
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.formats import MINDDATA, MINDINSIGHT, Format
 from tb_npu_plugin.schema.minddata import LEGACY_FILES, PIPELINE_PROFILING
 from tb_npu_plugin.schema.scan_keys import MAX_DIGITS
@@ -116,7 +117,9 @@ def _cluster(folder: Folder) -> FinderResult | None:
     try:
         hosts = hosts_of(folder.path)
     except OSError as error:
-        return FinderResult(skipped=[report.unreadable(f"{folder.label}/{CLUSTER_FOLDER}", error)])
+        raise_if_of_environment(error)
+        unreadable = report.unreadable(f"{folder.label}/{CLUSTER_FOLDER}", error)
+        return FinderResult(skipped=[unreadable], closed=frozenset({CLUSTER_FOLDER}))
     if not hosts:
         return None
 
@@ -131,6 +134,7 @@ def _cluster(folder: Folder) -> FinderResult | None:
         try:
             entries = list_folder(folder.path / prefix)
         except OSError as error:
+            raise_if_of_environment(error)
             taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
             continue
         unread = unread_of(entries, prefix, MINDINSIGHT)

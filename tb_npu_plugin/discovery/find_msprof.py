@@ -15,6 +15,7 @@ from tb_npu_plugin.discovery.model import FoundFile
 from tb_npu_plugin.discovery.report import decode_name
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES, Problem
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import msprof
 from tb_npu_plugin.schema.formats import MSPROF, TORCH_NPU
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
@@ -32,6 +33,7 @@ def find_msprof(folder: Folder) -> FinderResult | None:
     try:
         output = list_folder(folder.path / msprof.OUTPUT_FOLDER) if with_text else []
     except OSError as error:
+        raise_if_of_environment(error)
         return FinderResult(
             skipped=[report.unreadable(f"{folder.label}/{msprof.OUTPUT_FOLDER}", error)], skips_subfolders=True
         )
@@ -66,11 +68,12 @@ def databases_in(entries: Sequence[os.DirEntry[str]], prefix: str, notes: list[P
 
 
 def is_exported(path: Path) -> bool:
-    """Whether a PROF_* folder holds an export; False if it cannot be listed."""
+    """Whether a PROF_* folder may hold an export, as one that cannot be listed: the walk enters and reports it."""
     try:
         names = [entry.name for entry in list_folder(path)]
-    except OSError:
-        return False
+    except OSError as error:
+        raise_if_of_environment(error)
+        return True
     return msprof.OUTPUT_FOLDER in names or any(map(msprof.MSPROF_DATABASE.matches, names))
 
 

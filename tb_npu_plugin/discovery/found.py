@@ -19,6 +19,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import NO_UNREAD, Unread
 from tb_npu_plugin.printable import printable
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.core import Stage
 from tb_npu_plugin.schema.formats import Format
 
@@ -36,6 +37,7 @@ class Folder:
     looks     answers what is inside files
     seen      called before a look, since names that ask for one show that there is a profile
     failures  why a look failed, by the file's path relative to the folder; the walk reports them
+    unlisted  why a subfolder cannot be listed, by its name; the walk reports them
     """
 
     path: Path
@@ -45,6 +47,7 @@ class Folder:
     looks: Looks
     seen: Callable[[], None]
     failures: dict[str, Failure] = field(default_factory=dict)
+    unlisted: dict[str, OSError] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -63,6 +66,17 @@ class Folder:
             self.failures[file.relative] = found
             return None
         return found
+
+    def inner(self, name: str) -> Sequence[os.DirEntry[str]]:
+        """Entries of a subfolder; none if it does not exist or cannot be listed. Raises what the machine refuses."""
+        try:
+            return list_folder(self.path / name)
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise_if_of_environment(error)
+            self.unlisted[name] = error
+            return ()
 
     @property
     def folders(self) -> list[str]:
@@ -164,6 +178,7 @@ def found_file(
             return None
         status = entry.stat()
     except OSError as error:
+        raise_if_of_environment(error)
         notes.append(_unreadable_file(relative, error.strerror or str(error)))
         return None
     return FoundFile(relative, status.st_size, modified_ns(entry.path, status), stages, fallback)
@@ -195,7 +210,7 @@ def unread_of(entries: Sequence[os.DirEntry[str]], prefix: str, format: Format) 
             continue
         try:
             files.append((printable(prefix + entry.name), entry.stat().st_size))
-        except OSError:
+        except FileNotFoundError:
             continue  # removed since the folder was listed
     return Unread(tuple(files), more)
 

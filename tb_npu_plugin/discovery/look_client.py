@@ -42,12 +42,17 @@ _Key = tuple[str, str, int, int]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a look has no answer, and what to do. is_lasting: because of the file, which is not looked at again."""
+    """Why a look has no answer, and what to do.
+
+    is_lasting  because of the file, which is not looked at again
+    is_profile, is_refused  see Skipped
+    """
 
     reason: str
     action: str
     is_lasting: bool
     is_profile: bool = True
+    is_refused: bool = False
 
 
 _known: dict[_Key, Any] = {}
@@ -106,6 +111,7 @@ class Looks:
                 Message("skipped.no_look_process", reason=error.strerror or str(error)),
                 Message("action.nothing_rescan"),
                 is_lasting=False,
+                is_refused=True,
             )
         finally:
             if self._process is not None and self._process.has_ended:
@@ -131,14 +137,14 @@ class _Process:
         )
 
     def ask(self, name: str, path: str) -> dict[str, Any]:
-        """Its answer. Raises TimeoutError or _Ended, and the process has ended then."""
+        """Its answer. Raises OSError or _Ended, and the process has ended then: a late answer is nobody's."""
         assert self._child.stdin is not None
         with suppress(BrokenPipeError):  # there is no answer then
             self._child.stdin.write(json.dumps([name, path]).encode() + b"\n")
             self._child.stdin.flush()
         try:
             line = self._line(time.monotonic() + LIMIT)
-        except TimeoutError:
+        except OSError:
             self.kill()
             if self._child.returncode is None:
                 _stuck[path] = self._child
@@ -196,7 +202,7 @@ def _too_expensive() -> Failure:
 
 def _unreadable(error: OSError) -> Failure:
     as_skipped = report.unreadable("", error, is_file=True)
-    return Failure(as_skipped.reason, as_skipped.action, is_lasting=False, is_profile=as_skipped.is_profile)
+    return Failure(as_skipped.reason, as_skipped.action, False, as_skipped.is_profile, as_skipped.is_refused)
 
 
 def _parse(look: Look[T], path: str, answer: dict[str, Any]) -> Union[T, Failure]:

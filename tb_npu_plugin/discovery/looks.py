@@ -109,6 +109,7 @@ def ranks_of_database(path: str) -> Ranks:
     from pathlib import Path
 
     from tb_npu_plugin.foreign_sqlite import UnboundedTable, connect
+    from tb_npu_plugin.refusal import raise_if_of_environment
 
     with open_regular(path) as file:
         size = file.seek(0, 2)
@@ -119,12 +120,11 @@ def ranks_of_database(path: str) -> Ranks:
                 found = _ranks(_text(value) for (value,) in rows)
         except UnboundedTable as error:
             raise TooExpensive(str(error)) from error
-        except sqlite3.OperationalError as error:
-            if str(error) in ("unable to open database file", "disk I/O error"):
+        except sqlite3.Error as error:
+            raise_if_of_environment(error)
+            if str(error) == "disk I/O error":
                 raise OSError(str(error)) from error
             continue  # most often "no such table"
-        except sqlite3.Error:
-            continue
         if found.ranks:
             return found
     return Ranks()

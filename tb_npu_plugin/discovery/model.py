@@ -169,6 +169,6 @@ def modified_ns(path: str, status: os.stat_result) -> int:
     times = [status.st_mtime_ns]
     if path.endswith(DATABASE_SUFFIX):
         for end in LOG_SUFFIXES:
-            with suppress(OSError):  # no log exists
+            with suppress(FileNotFoundError):  # no log exists
                 times.append(Path(path + end).stat().st_mtime_ns)
     return max(times)

@@ -63,8 +63,8 @@ def read_rank_table(entries: Iterable[os.DirEntry[str]], ask: Ask) -> RankTable:
 
 
 def read_here(look: Look[T], entry: os.DirEntry[str]) -> T | None:
-    """Looks at a file in this process, which must not be the server's."""
+    """Looks at a file in this process, which must not be the server's. Raises OSError."""
     try:
         return look.read(entry.path)
-    except (OSError, TooExpensive):
+    except TooExpensive:
         return None

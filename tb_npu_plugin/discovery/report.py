@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.refusal import is_of_environment, refused
 
 
 def decode_name(path: str) -> str:
@@ -24,6 +25,7 @@ class Skipped:
     action   one sentence: what to do
     command  the shell command that does it, or ""
     is_profile  it looks like a profile; False for a folder of unknown content
+    is_refused  the machine refused to look at it, which says nothing about it
     """
 
     path: str
@@ -31,6 +33,7 @@ class Skipped:
     action: str
     command: str = ""
     is_profile: bool = True
+    is_refused: bool = False
 
 
 def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) -> Skipped:
@@ -105,8 +108,11 @@ def internal_error(path: str) -> Skipped:
     return Skipped(path, Message("skipped.internal_error"), Message("action.report_log"))
 
 
-def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
+def unreadable(path: str, error: OSError | MemoryError, is_file: bool = False) -> Skipped:
     """A path that cannot be listed or opened, or whose file system does not respond."""
+    if is_of_environment(error):
+        reason = Message("skipped.refused", reason=refused(error) or "")
+        return Skipped(path, reason, Message("action.free_for_scan"), is_profile=is_file, is_refused=True)
     if isinstance(error, TimeoutError):
         return Skipped(
             path,
@@ -118,7 +124,7 @@ def unreadable(path: str, error: OSError, is_file: bool = False) -> Skipped:
     if isinstance(error, PermissionError):
         action = Message("action.grant_read_server")
         return Skipped(path, Message("skipped.no_folder_permission"), action, is_profile=False)
-    reason = Message("skipped.unreadable", reason=error.strerror or str(error))
+    reason = Message("skipped.unreadable", reason=getattr(error, "strerror", None) or str(error))
     return Skipped(path, reason, Message("action.check_path"), is_profile=False)
 
 

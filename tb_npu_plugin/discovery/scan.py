@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -87,6 +87,24 @@ def _own_runs(found: Sequence[Found]) -> list[Found]:
         replace(one, run=one.parts[:-1]) if one.run in mixed and one.parts[-2:-1] == (one.folder.name,) else one
         for one in found
     ]
+
+
+def keep_refused(found: Scan, before: Scan) -> Scan:
+    """Keep the runs of an earlier scan that the machine refused to look into this time."""
+    refused = {item.path for item in found.skipped if item.is_refused}
+    kept = {place.run.token: place.run for place in before.places() if refused.intersection(_above(place.span.path))}
+    if not kept:
+        return found
+    runs = [*(run for run in found.runs if run.token not in kept), *kept.values()]
+    return replace(found, runs=tuple(sorted(runs, key=lambda run: natural_key(run.label))))
+
+
+def _above(path: str) -> Iterator[str]:
+    """Yield a path, the folders above it, and the logdir."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
+    yield "."
 
 
 def natural_key(text: str) -> list[tuple[bool, int, str]]:

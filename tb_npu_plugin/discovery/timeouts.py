@@ -3,6 +3,8 @@ by another process: see looks.py."""
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -42,7 +44,7 @@ _stuck: dict[str, _Task] = {}
 def run_with_timeout(seconds: float, path: str, work: Callable[[], T]) -> T:
     """Run `work` in a helper thread and return its result or raise its exception. path: the path that it accesses.
 
-    Raises Stalled on timeout, or if an earlier call for the same path has not returned.
+    Raises Stalled on timeout, or if an earlier call for the same path has not returned; OSError if no thread can be started.
     """
     with _lock:
         if path in _stuck:
@@ -50,7 +52,10 @@ def run_with_timeout(seconds: float, path: str, work: Callable[[], T]) -> T:
         queue = _idle.pop() if _idle else None
     if queue is None:
         queue = SimpleQueue()
-        threading.Thread(target=_help, args=(queue,), name="npu-scan-file", daemon=True).start()
+        try:
+            threading.Thread(target=_help, args=(queue,), name="npu-scan-file", daemon=True).start()
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)) from error
     task = _Task(work)
     queue.put(task)
     if not task.done.wait(seconds):

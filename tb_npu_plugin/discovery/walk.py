@@ -18,6 +18,7 @@ from tb_npu_plugin.discovery.timeouts import FILE_LIMIT, FOLDER_LIMIT, run_with_
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import package_logger, printable
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema import kineto
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.summary_files import parse_summary_name
@@ -85,7 +86,7 @@ class Walk:
         """Add what the last finders take in a folder."""
         try:
             all_taken = run_with_timeout(FOLDER_LIMIT, str(here.path), lambda: self._apply(LAST_FINDERS, here))
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self.skipped.append(report.unreadable(here.label, error))
             return
         for taken in all_taken:
@@ -118,7 +119,7 @@ class Walk:
             here, all_taken = run_with_timeout(FOLDER_LIMIT, str(folder), lambda: self._examine(folder, parts))
         except FileNotFoundError:
             return  # removed since its parent was listed
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             self.skipped.append(report.unreadable(self._label(parts), error))
             return
         entries = here.entries
@@ -140,26 +141,31 @@ class Walk:
             self._empty.append(here)
 
     def _examine(self, folder: Path, parts: tuple[str, ...]) -> tuple[Folder, list[FinderResult]]:
-        """The folder and what its finders take. Raises OSError if it cannot be listed."""
+        """The folder and what its finders take. Raises OSError if it cannot be listed, or what the machine refuses."""
         here = Folder(folder, parts, self._label(parts), list_folder(folder), self.looks, self.seen)
         all_taken = self._apply(FINDERS, here)
         return here, [*all_taken, FinderResult(skipped=unusable_entries(here, all_taken))]
 
     def _apply(self, finders: Sequence[Finder], here: Folder) -> list[FinderResult]:
-        """What the finders take, up to the first with `skips_subfolders`, and looks that failed. A finder that fails costs
-        its own result."""
+        """What the finders take, up to the first with `skips_subfolders`, and what could not be looked at. A finder that
+        fails costs its own result. Raises what the machine refuses."""
         all_taken = []
         for finder in finders:
             try:
                 taken = finder(here)
-            except Exception:  # a defect of this plugin must not hide other results
-                logger.exception("%s failed in %s", finder.__name__, printable(str(here.path)))
-                taken = FinderResult(skipped=[report.internal_error(here.label)])
+            except Exception as error:  # a defect of this plugin must not hide other results
+                raise_if_of_environment(error)
+                if isinstance(error, OSError):
+                    taken = FinderResult(skipped=[report.unreadable(here.label, error)])
+                else:
+                    logger.exception("%s failed in %s", finder.__name__, printable(str(here.path)))
+                    taken = FinderResult(skipped=[report.internal_error(here.label)])
             if taken is not None:
                 all_taken.append(taken)
                 if taken.skips_subfolders:
                     break
-        return [*all_taken, FinderResult(skipped=report_failures(here, all_taken))]
+        unlisted = [report.unreadable(here.label_of(name), error) for name, error in here.unlisted.items()]
+        return [*all_taken, FinderResult(skipped=[*unlisted, *report_failures(here, all_taken)])]
 
     def _walk_subfolders(self, parts: tuple[str, ...], entries: Sequence[os.DirEntry[str]]) -> None:
         """Walk the folders among the entries; links to folders are left for the end."""
@@ -200,7 +206,7 @@ def report_failures(folder: Folder, taken: Sequence[FinderResult]) -> list[Skipp
                     is_read = True
         if not is_read:
             label = folder.label_of(relative)
-            skipped.append(Skipped(label, failure.reason, failure.action, "", failure.is_profile))
+            skipped.append(Skipped(label, failure.reason, failure.action, "", failure.is_profile, failure.is_refused))
     return skipped
 
 

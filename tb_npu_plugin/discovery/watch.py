@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tb_npu_plugin.discovery.model import Place, Scan
 from tb_npu_plugin.discovery.report import internal_error
-from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.discovery.scan import keep_refused, scan
 from tb_npu_plugin.printable import package_logger, printable
 
 logger = package_logger(__name__)
@@ -118,7 +118,7 @@ class Watcher:
     def _update(self) -> Scan:
         started = time.monotonic()
         try:
-            found = self._scanner(self.logdirs, self._wake)
+            found = keep_refused(self._scanner(self.logdirs, self._wake), self._scan)
         except Exception:  # a defect of this plugin must not hide what was found before
             folders = ", ".join(printable(str(folder)) for folder in self.logdirs.values())
             logger.exception("scanning %s failed", folders)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from tb_npu_plugin.errors import NpuPluginError
+from tb_npu_plugin.store.temporary import temporary_in
 
 
 class ReportError(NpuPluginError):
@@ -31,20 +29,12 @@ def write_report(text: str, target: str) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a temporary file in the folder of `path` and rename it."""
+    """Write a temporary file below the folder of `path` and rename it."""
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
         path.write_bytes(content)
         return
-    descriptor, name = tempfile.mkstemp(prefix=".tb-npu-", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)  # mkstemp makes it private
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    with temporary_in(path.parent) as folder:
+        new = folder / path.name
+        new.write_bytes(content)
+        new.replace(path)

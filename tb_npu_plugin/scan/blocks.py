@@ -39,13 +39,14 @@ class Block:
     end: int
     got: int
     final: bool
-    stopped: tuple[int, int] | None = None
+    stopped: tuple[int, int, int] | None = None
 
-    def walk(self) -> tuple[int, int]:
-        """Scan the block, unless it was scanned ahead. Returns (stop reason, offset in the file)."""
+    def walk(self) -> tuple[int, int, int]:
+        """Scan the block, unless it was scanned ahead. Returns (stop reason, offset in the file, number of events)."""
         if self.stopped is None:
-            stop, position, _, _ = self.walker.walk_block(self.begin - self.first, self.end - self.first, self.first)
-            self.stopped = stop, self.first + position
+            begin, end = self.begin - self.first, self.end - self.first
+            stop, position, _, _, seen = self.walker.walk_block(begin, end, self.first)
+            self.stopped = stop, self.first + position, seen
         return self.stopped
 
     def read(self, start: int) -> bytes:

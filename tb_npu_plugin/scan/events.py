@@ -35,12 +35,16 @@ DTYPES: dict[str, Any] = {
 TEXT_COLUMNS = {"name": "names", "category": "categories", "pid": "pids", "tid": "tids", "flow": "flows"}
 
 
+#: Phase of events that are left out, with a problem that says why.
+LEFT_OUT = 255
+
+
 @dataclass
 class TraceEvents:
     """The events of one trace in file order.
 
     Attributes:
-        phase: ord of the one-letter phase ("X", "s", ...); 0 if it is not a single letter.
+        phase: ord of the one-letter phase ("X", "s", ...); 0 if it is not a single letter; LEFT_OUT.
         name, category, pid, tid, flow: int32 index into the text list of the column; -1 where absent.
         ts, dur: int64 ns, exact from the digits of the file; NULL_INT where unknown.
         dur_rest: Fraction of a ns that rounding took from dur, -0.5 to 0.5; 0 where unknown. It makes sums exact.
@@ -84,6 +88,10 @@ class TraceEvents:
         wanted = np.zeros(256, dtype=np.bool_)
         wanted[[ord(letter) for letter in letters]] = True
         return np.flatnonzero(wanted[self.phase])
+
+    def category_name(self, category: int) -> str:
+        """Name of a category; "" without one."""
+        return self.categories[category] if category >= 0 else ""
 
     def file_of(self, row: int, trace: str) -> str:
         """Name of the file that holds an event: `trace`, or the part of it with the args before and of that event."""

@@ -61,12 +61,14 @@ class Scanner:
         self._started = False
         self._ended = False
         self._retry_size = 0  # bytes of the buffer for the next attempt
+        self._seen = 0  # elements of the list: events and damaged ones
         self._bad_events = 0
         self._last_bad_event = 0  # offset
 
     def scan(self) -> TraceEvents:
         """Read the whole file."""
         self._finish(self._read_all())
+        self._source.count(seen=self._seen)
         return self._result(self._rows.take(), not self._source.failed)
 
     def _read_all(self) -> bytes:
@@ -203,6 +205,7 @@ class Scanner:
                     self._bad_event(text, first, last)
 
     def _bad_event(self, text: bytes, start: int, end: int) -> None:
+        self._seen += 1
         self._bad_events += 1
         if self._bad_events <= _SHOWN_EVENTS:
             self._report_bad_events(self._offset + start, text[start:end].decode("utf-8", "replace"), 1)
@@ -210,6 +213,7 @@ class Scanner:
             self._last_bad_event = self._offset + start
 
     def _report_bad_events(self, place: int, found: str, count: int) -> None:
+        self._source.count(told=count)
         self._source.problem(
             "bad_event", f"byte {place}", Message("expected.json_object"), found, Message("lost.event"), count=count
         )
@@ -228,6 +232,7 @@ class Scanner:
 
     def _add(self, events: Sequence[Event], text: bytes) -> None:
         """Add the rows of a batch. text: JSON of the events, in order."""
+        self._seen += len(events)
         if not events:
             return
         args = [event.args for event in events]
@@ -266,6 +271,9 @@ class Scanner:
         more = self._bad_events - _SHOWN_EVENTS
         if more > 0:
             self._report_bad_events(self._last_bad_event, "", more)
+        if self._started and not self._ended and rest.startswith(b"{"):  # an event without its end
+            self._seen += 1
+            self._source.count(told=1)
         if self._source.failed:
             return
         if not self._started:

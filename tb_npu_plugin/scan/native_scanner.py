@@ -123,7 +123,8 @@ class NativeScanner(Scanner):
 
     def _absorb(self, block: Block) -> int:
         """Add the rows of a block whose start is proved. Returns the file offset of their end."""
-        stop, self._offset = block.walk()
+        stop, self._offset, seen = block.walk()
+        self._seen += seen
         self._ended = stop == _ENDED
         self._native.add_walked(block.walker)
         return self._offset
@@ -152,7 +153,8 @@ class NativeScanner(Scanner):
                 mode, base = _IN_FILE, self._offset
             else:
                 mode, base = (_LEFT_OUT if self._blob is None else _GATHERED), self._blob_size
-            stop, position, end, args = self._native.walker.walk(buffer, position, base, mode)
+            stop, position, end, args, seen = self._native.walker.walk(buffer, position, base, mode)
+            self._seen += seen
             if args and self._blob is not None:
                 self._blob.write(args)
                 self._blob_size += len(args)

@@ -45,6 +45,10 @@ class Source:
         """Report a defect of this file, or `count` defects of a kind with the place of one."""
         self._log.add(Problem(code, self.path.name, where, expected, shorten_data(found, 120), lost, action, count))
 
+    def count(self, *, seen: int = 0, told: int = 0) -> None:
+        """Count events of this file, see SeenFiles."""
+        self._log.seen.add(self.path.name, "events", seen=seen, told=told)
+
     def progress(self, count: int) -> None:
         """`count` more bytes of the file were read."""
         self.done += count

@@ -21,7 +21,7 @@ class FilledJson(TypedDict):
     table: str
     """Name of the table."""
     rows: int
-    """Rows from this file; of a trace, its events."""
+    """Rows from this file; of a trace, the events that the timeline shows."""
 
 
 class SeenJson(TypedDict):
@@ -30,7 +30,8 @@ class SeenJson(TypedDict):
     kind: Literal["rows", "columns", "cells", "events", "entries"]
     """Kind of content. "cells": those with a value, of the columns that are read."""
     part: str
-    """Table of a database, list in a JSON file; "" for the file."""
+    """Table of a database, list in a JSON file; "" for the file. Events of a database: rows of that table that become events;
+    "" for all events made of the file, with names, flows and computed ones."""
     seen: int
     """In the file, as far as it could be read."""
     shown: int

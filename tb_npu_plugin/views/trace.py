@@ -79,7 +79,7 @@ class TraceJson(TypedDict):
     steps: list[TraceStepJson]
     """Steps, by time."""
     events: int
-    """Events in the file."""
+    """Events that the timeline shows."""
     slices: int
     """Slices in the file."""
     flow_kinds: list[str]

@@ -50,7 +50,10 @@ def test_a_defect_leaves_the_steps(browser: Browser, defect: str) -> None:
     ("defect", "codes"),
     [
         ("db_not_a_database", ["no_database"]),
-        ("db_cut", ["file_cut", "unknown_task", "unknown_text", "unknown_module", "unknown_text"]),
+        (
+            "db_cut",
+            ["file_cut", "unknown_task", "unknown_text", "unknown_module", "unknown_text", *["unknown_curve"] * 3],
+        ),
     ],
 )
 def test_a_defect_of_a_database_is_reported_once(browser: Browser, defect: str, codes: list[str]) -> None:

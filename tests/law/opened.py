@@ -120,6 +120,8 @@ def _silent(files: list[dict[str, Any]]) -> Iterator[str]:
             is_table = one["kind"] == "rows" and any(other["kind"] == "cells" for other in file["seen"])
             is_table &= "cluster_" not in file["file"]  # its ranks share it
             rows = sum(table["rows"] for table in file["filled"]) if is_table else one["shown"]
+            if one["kind"] == "events" and not one["part"]:
+                rows = sum(table["rows"] for table in file["filled"] if table["table"] == "trace")
             if (
                 one["seen"] != one["shown"] + one["told"]
                 or one["shown"] != rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 from decimal import Decimal
@@ -10,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from tb_npu_plugin.problems import ProblemLog
-from tb_npu_plugin.scan import ScanSink, scan_trace
+from tb_npu_plugin.scan import ScanSink, scan_trace, source
 from tb_npu_plugin.tables import NULL_INT
 from tests.oracle.raw import every_result, raw, us
+from tests.support.fixtures import FIXTURES
 from tests.support.scanners import both_scanners
 
 pytestmark = both_scanners
 
 FOLDERS = every_result("trace_view.json")
+NAMES = ("trace_view.json*", "*.pt.trace.json*", "baseline.json", "msprof_*.json")
+FILES = [path for name in NAMES for path in sorted(FIXTURES.rglob(name)) if "demo" not in path.parts]
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -42,3 +46,17 @@ def test_scanned_events_equal_the_file(folder: Path) -> None:
     for event, offset, length in zip(expected, found.args_offset.tolist(), found.args_length.tolist()):
         args = None if offset < 0 else json.loads(content[offset : offset + length], parse_float=Decimal)
         assert args == event.get("args")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FIXTURES)))
+def test_every_element_of_the_list_is_counted(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "CHUNK", 5_000)
+    log = ProblemLog()
+    scan_trace(path, log, lambda _: None)
+    try:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as stream:
+            content = json.load(stream)
+    except ValueError:
+        pytest.skip("json cannot read it")
+    (found,) = log.seen.of(path.name).values()
+    assert found.seen == len(content["traceEvents"] if isinstance(content, dict) else content)

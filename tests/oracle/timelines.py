@@ -28,7 +28,7 @@ def _built(folder: Path) -> Path:
     _FOLDERS.append(tempfile.TemporaryDirectory(prefix="timeline-"))
     log, out = ProblemLog(), Path(_FOLDERS[-1].name)
     build_timeline(raw(folder).path("trace_view.json"), out, log, lambda _: None)
-    assert log.list() == []
+    assert {problem.code for problem in log.list()} <= {"unmatched_flow"}
     return out
 
 

@@ -67,7 +67,8 @@ CUTS_WITHIN = (
 def scan_with(scanner: str, path: Path, blob: io.BytesIO | None, patch: pytest.MonkeyPatch) -> tuple[TraceEvents, list]:
     patch.setenv(SCANNER_VARIABLE, scanner)
     log = ProblemLog()
-    return scan_trace(path, log, lambda _: None, ScanSink(blob)), told(log)
+    found = scan_trace(path, log, lambda _: None, ScanSink(blob))
+    return found, [*told(log), {"code": "", "seen": log.seen.as_json()}]
 
 
 def check_twins(path: Path, data: bytes, patch: pytest.MonkeyPatch) -> None:

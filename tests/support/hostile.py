@@ -265,7 +265,7 @@ HOSTILE: dict[str, tuple[str, Callable[[Path], None]]] = {
     "csv_quoted_lines": _text("kernel_details.csv", lambda: _repeat('\n1,"a\n' * 9 + '"b', _KERNELS)),
     "csv_long_cell": _text("kernel_details.csv", lambda: _repeat("a", _KERNELS + "\n1,")),
     "csv_long_cells": _text("kernel_details.csv", lambda: _repeat("a" * 90_000 + ",", _KERNELS + "\n1,")),
-    "csv_short_rows": _text("kernel_details.csv", lambda: _repeat("\n1", _KERNELS)),
+    "csv_short_rows": _text("kernel_details.csv", lambda: _repeat("\r1", _KERNELS)),
     "csv_distinct": _text(
         "kernel_details.csv",
         lambda: (_KERNELS + "".join(f"\n1,{n},{n},{n},{n}.5,2" for n in range(30_000))).encode(),

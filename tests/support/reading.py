@@ -50,6 +50,10 @@ def silent(meta: dict[str, Any]) -> list[str]:
     for table, file in meta.get("sources", {}).items():
         rows[file] += meta["rows"][table]
     out = []
+    if meta.get("timeline") and not any(
+        kind == "events" and not part for one in meta["seen"].values() for kind, part, *_ in one
+    ):
+        out.append("a timeline of no events")
     for file, found in meta["seen"].items():
         kinds = {kind for kind, *_ in found}
         for kind, part, seen, shown, told in found:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,6 +20,7 @@ from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.links import address
 from tb_npu_plugin.report.page import ReportSource, report_html
+from tb_npu_plugin.report.write import write_report
 from tests.support.cli import run
 from tests.support.fixtures import FIXTURES
 
@@ -177,3 +180,27 @@ def test_the_command_writes_the_report_beside_the_json(tmp_path: Path) -> None:
     )
     assert run(*arguments, "-").stdout.startswith("<!DOCTYPE html>")
     assert run(*arguments, "-", "--json").returncode == run(*arguments, target, "--url", "javascript:x").returncode == 2
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_what_a_killed_writer_left_is_removed_by_the_next(ends: bool, tmp_path: Path) -> None:
+    code = """
+import sys, time
+from pathlib import Path
+from tb_npu_plugin.report import write
+Path.replace = lambda *_: print("written", flush=True) or time.sleep(60)
+write.write_report("x", sys.argv[1])
+"""
+    target = tmp_path / "report.html"
+    (tmp_path / ".tb-npu-notes").mkdir()  # of the user
+    with subprocess.Popen([sys.executable, "-c", code, str(target)], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None and writer.stdout.readline()
+        if ends:
+            writer.kill()
+            writer.wait()
+        (left,) = [path for path in tmp_path.iterdir() if path.name != ".tb-npu-notes"]
+        assert [path.name for path in left.iterdir() if path.name == target.name]
+        write_report("y", str(target))
+        assert left.exists() != ends
+        writer.kill()
+    assert target.read_text() == "y" and (tmp_path / ".tb-npu-notes").exists()

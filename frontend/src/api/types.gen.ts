@@ -728,7 +728,7 @@ export interface Evidence {
 export interface FilledJson {
   /** Name of the table. */
   table: string;
-  /** Rows from this file; of a trace, its events. */
+  /** Rows from this file; of a trace, the events that the timeline shows. */
   rows: number;
 }
 
@@ -1513,7 +1513,7 @@ export interface SearchedJson {
 export interface SeenJson {
   /** Kind of content. "cells": those with a value, of the columns that are read. */
   kind: "rows" | "columns" | "cells" | "events" | "entries";
-  /** Table of a database, list in a JSON file; "" for the file. */
+  /** Table of a database, list in a JSON file; "" for the file. Events of a database: rows of that table that become events; "" for all events made of the file, with names, flows and computed ones. */
   part: string;
   /** In the file, as far as it could be read. */
   seen: number;
@@ -1919,7 +1919,7 @@ export interface TraceJson {
   slices_end: number | null;
   /** Steps, by time. */
   steps: TraceStepJson[];
-  /** Events in the file. */
+  /** Events that the timeline shows. */
   events: number;
   /** Slices in the file. */
   slices: number;

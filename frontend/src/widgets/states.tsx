@@ -36,9 +36,10 @@ export function MissingList({ missing }: { missing: readonly MissingJson[] }) {
   );
 }
 
-/** A line above a view with incomplete data; opens the list of problems. */
-export function ProblemBanner({ problems }: { problems: readonly ProblemJson[] }) {
+/** A line above a view with incomplete data; opens the list of problems. Only Doctor lists those that need no action. */
+export function ProblemBanner({ problems: all }: { problems: readonly ProblemJson[] }) {
   const [isOpen, setOpen] = useState(false);
+  const problems = all.filter((problem) => problem.severity !== "info");
   if (problems.length === 0) return null;
   const count = problems.reduce((sum, problem) => sum + Math.max(1, problem.count), 0);
   const isError = problems.some((problem) => problem.severity === "error");

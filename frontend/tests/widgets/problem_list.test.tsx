@@ -3,6 +3,7 @@ import { act } from "preact/test-utils";
 import { expect, test } from "vitest";
 import type { ProblemJson } from "../../src/api/types.gen";
 import { ProblemList } from "../../src/widgets/problem_list";
+import { ProblemBanner } from "../../src/widgets/states";
 
 function problem(over: Partial<ProblemJson> = {}): ProblemJson {
   return {
@@ -50,4 +51,13 @@ test("of many places the first are listed, the others on demand", () => {
 
 test("what is lost or to be done otherwise is a problem of its own", () => {
   expect(shown([problem(), problem({ lost: "Nothing." })]).querySelectorAll(".problem")).toHaveLength(2);
+});
+
+test("the banner of a view leaves out what needs no action", () => {
+  const root = document.createElement("div");
+  const note = problem({ severity: "info", count: 7 });
+  act(() => render(<ProblemBanner problems={[note]} />, root));
+  expect(root.textContent).toBe("");
+  act(() => render(<ProblemBanner problems={[note, problem()]} />, root));
+  expect(root.querySelector(".banner .grow")?.textContent).toMatch(/^(1|One) problem/i);
 });

@@ -78,7 +78,7 @@ class _LogOfParts(ProblemLog):
 
     def __init__(self, log: ProblemLog, parts: Sequence[tuple[int, str]]) -> None:
         super().__init__()
-        self._log, self.parts = log, tuple(parts)
+        self._log, self.parts, self.seen = log, tuple(parts), log.seen
 
     def add(self, problem: Problem, kind: str = "") -> None:
         """As in ProblemLog."""

@@ -16,6 +16,8 @@ AHEAD = 4 << 20
 _PACKED_PART = 8192
 _PART = 1 << 20
 _MAX_CHAR_BYTES = 4
+#: Bytes that are searched for a line break at first: all bytes ahead would be too many where lines end in "\\r" alone.
+_USUAL_LINE = 1 << 16
 
 
 class ByteLines:
@@ -80,13 +82,17 @@ class ByteLines:
 
     def _line_end(self) -> int:
         """Return the end of the next line in `data`, or the end of `data` if the line is unterminated or too long."""
+        longest = source.MAX_LINE * _MAX_CHAR_BYTES
+        most = min(_USUAL_LINE, longest)
         while True:
-            limit = self.at + source.MAX_LINE * _MAX_CHAR_BYTES
+            limit = self.at + most
             feed = self.data.find(b"\n", self.at, limit)
             back = self.data.find(b"\r", self.at, limit if feed < 0 else feed)
             if back >= 0 and (back + 1 < len(self.data) or self._ended):
                 return back + 1 + (self.data[back + 1 : back + 2] == b"\n")
             if feed >= 0 and back < 0:
                 return feed + 1
-            if len(self.data) >= limit or not self.read_more():
+            if most < longest:
+                most = longest
+            elif len(self.data) >= limit or not self.read_more():
                 return len(self.data) if back < 0 else back + 1

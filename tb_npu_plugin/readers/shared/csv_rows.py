@@ -1,16 +1,17 @@
 """Splits CSV text into rows of the header's width; broken rows are reported and skipped.
 
-The csv module splits a chunk of rows in one call. Only a chunk with a defect is split again row by row, which finds the
-line number and keeps an unclosed quotation mark from swallowing the rows after it.
+The csv module splits a chunk of rows in one call. Only a chunk with a defect is split again and looked at row by row, which
+finds the line number and keeps an unclosed quotation mark from swallowing the rows after it.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
-from typing import Optional
+from itertools import count, islice
+from typing import NamedTuple, Optional
 
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
@@ -30,12 +31,11 @@ class Chunk:
     lines: list[int]
 
 
-@dataclass(frozen=True)
-class _Record:
+class _Record(NamedTuple):
     """One row of the file: its cells (None if the csv module rejects it), its lines, the number of the first line."""
 
     cells: Optional[list[str]]
-    source: list[str]
+    source: Sequence[str]
     line: int
 
 
@@ -58,7 +58,7 @@ class RowReader:
     def header(self) -> list[str] | None:
         """Return the cells of the first row that is not blank; None without such a row."""
         while True:
-            record = self._next_record()
+            record = next(self._records(), None)
             if record is None:
                 return None
             if record.cells and any(cell.strip() for cell in record.cells):
@@ -70,21 +70,25 @@ class RowReader:
         width = len(self._header)
         while True:
             first = self._line + 1
+            rows: list[list[str]] = []
             source: list[str] = []
-            try:
+            with suppress(csv.Error):
                 rows = list(islice(csv.reader(self._consume(source), strict=True), CHUNK_ROWS))
-                good = all(len(row) == width for row in rows) and self._header not in rows
-                good = good and not self._is_cut(source)
-            except csv.Error:
-                good = False
             if not source:
                 return
-            if good:
+            if (
+                rows
+                and all(len(row) == width for row in rows)
+                and self._header not in rows
+                and not self._is_cut(source)
+            ):
                 self.seen += len(rows)
                 yield Chunk(rows, _line_numbers(source, len(rows), first))
+            elif len(rows) == len(source):  # a line each
+                yield self._check_rows(map(_Record._make, zip(rows, zip(source), count(first))))
             else:
                 self._push(source)
-                yield self._chunk_by_row()
+                yield self._check_rows(islice(self._records(), CHUNK_ROWS))
 
     def release(self) -> list[str]:
         """Return the lines read ahead, and drop them; the caller must put them back into the source."""
@@ -99,17 +103,22 @@ class RowReader:
 
     def _consume(self, source: list[str]) -> Iterator[str]:
         """Yield the next lines, and append each to `source`."""
-        while self._pushed:
-            line = self._pushed.pop()
-            self._line += 1
-            source.append(line)
-            yield line
-        for line in self._lines:
-            self._line += 1
-            source.append(line)
-            yield line
+        while True:
+            while self._pushed:
+                line = self._pushed.pop()
+                self._line += 1
+                source.append(line)
+                yield line
+            for line in self._lines:
+                self._line += 1
+                source.append(line)
+                yield line
+                if self._pushed:
+                    break
+            else:
+                return
 
-    def _push(self, source: list[str]) -> None:
+    def _push(self, source: Sequence[str]) -> None:
         """Put lines back: they are read again next."""
         self._pushed.extend(reversed(source))
         self._line -= len(source)
@@ -119,36 +128,47 @@ class RowReader:
             self._pushed.extend(islice(self._lines, 1))
         return not self._pushed
 
-    def _is_cut(self, source: list[str]) -> bool:
+    def _is_cut(self, source: Sequence[str]) -> bool:
         """Whether these are the last lines and lack the final line break."""
-        return bool(source) and self._at_end() and not source[-1].endswith(("\n", "\r"))
+        return bool(source) and not source[-1].endswith(("\n", "\r")) and self._at_end()
 
-    def _next_record(self) -> _Record | None:
-        """Return the next row; None at the end."""
-        first = self._line + 1
-        source: list[str] = []
-        try:
-            cells = next(csv.reader(self._consume(source), strict=True), None)
-        except csv.Error:
-            cells = None
-        return _Record(cells, source, first) if source else None
+    def _records(self) -> Iterator[_Record]:
+        """Yield the next rows. Lines may be put back between two of them."""
+        while True:
+            before, start = self._line, 0
+            source: list[str] = []
+            reader = csv.reader(self._consume(source), strict=True)
+            try:
+                for cells in reader:
+                    yield _Record(cells, source[start:], before + start + 1)
+                    start = len(source)
+                    if self._line != before + start:  # lines were put back
+                        break
+                else:
+                    return
+            except csv.Error:
+                yield _Record(None, source[start:], before + start + 1)
 
-    def _chunk_by_row(self) -> Chunk:
-        """Return the next rows, read one by one, and report defects."""
-        chunk = Chunk([], [])
-        while len(chunk.rows) < CHUNK_ROWS:
-            record = self._next_record()
-            if record is None:
-                break
-            if record.cells == []:
+    def _check_rows(self, records: Iterable[_Record]) -> Chunk:
+        """Return the good rows, and report the others."""
+        chunk, rows, short, width = Chunk([], []), 0, 0, len(self._header)
+        is_listed = self._report.repeat("short_row", "", 0)
+        for record in records:
+            cells, source, line = record
+            if cells == []:
                 continue
-            self.seen += 1
+            rows += 1
+            if is_listed and cells and len(cells) < width and len(source) == 1 and source[0].endswith(("\n", "\r")):
+                short += 1  # there may be millions
+                continue
             cells = self._checked_cells(record)
-            if cells is None:
-                self._report.count("rows", told=1)
-            else:
+            if cells is not None:
                 chunk.rows.append(cells)
-                chunk.lines.append(record.line)
+                chunk.lines.append(line)
+        if short:
+            self._report.repeat("short_row", f"line {self._line}", short)
+        self.seen += rows
+        self._report.count("rows", told=rows - len(chunk.rows))
         return chunk
 
     def _checked_cells(self, record: _Record) -> list[str] | None:
@@ -187,22 +207,26 @@ class RowReader:
         if len(record.source) == 1:
             return False
         self._push(record.source[1:])
-        end = record.line + len(record.source)
-        for _ in range(_MAX_RESTARTS):
-            candidate = self._next_record() if self._line + 1 < end else None
-            if candidate is None:
-                break
-            if candidate.cells is not None and len(candidate.cells) == len(self._header):
-                self._push(candidate.source)
-                return True
-            self._push(candidate.source[1:])
-        while self._line + 1 < end and self._skip_line():
-            pass
+        width, lines = len(self._header), len(record.source) - 1
+        for _ in range(min(lines, _MAX_RESTARTS)):
+            line = self._pushed[-1]
+            if '"' in line or line.count(",") == width - 1:
+                source: list[str] = []
+                try:
+                    cells = len(next(csv.reader(self._consume(source), strict=True)))
+                except csv.Error:
+                    cells = 0
+                self._push(source)
+                if cells == width:
+                    return True
+            self._skip(1)
+        self._skip(max(0, lines - _MAX_RESTARTS))
         return False
 
-    def _skip_line(self) -> bool:
-        """Skip one line; False at the end."""
-        return next(self._consume([]), None) is not None
+    def _skip(self, lines: int) -> None:
+        """Skip lines that were put back."""
+        del self._pushed[len(self._pushed) - lines :]
+        self._line += lines
 
 
 def _line_numbers(source: list[str], rows: int, first: int) -> list[int]:

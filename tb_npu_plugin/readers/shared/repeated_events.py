@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.scan.events import TraceEvents
+from tb_npu_plugin.scan.events import LEFT_OUT, TraceEvents
 
-#: Phase of events that are not drawn and fill no table.
-_HIDDEN = ord("M")
 #: Odd numbers that mix the columns of a slice.
 _FACTORS = np.array(
     [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x27D4EB2F165667C5, 0x85EBCA77C2B2AE63],
@@ -51,10 +49,10 @@ def hide_repeated_events(events: TraceEvents, file: str, log: ProblemLog) -> Tra
         return events
     first = int(repeated[0])
     name = events.names[events.name[first]] if events.name[first] >= 0 else ""
-    report = FileReport(log, events.file_of(first, file))
-    report.add("repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
+    report = FileReport(log, events.file_of(first, file), file)
+    report.leave_out("events", "repeated_event", f"event {first}", found=name, count=len(repeated), kind="event")
     phase = np.array(events.phase)
-    phase[repeated] = _HIDDEN
+    phase[repeated] = LEFT_OUT
     return replace(events, phase=phase)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import dataclass
 
 from tb_npu_plugin.messages import Message
@@ -77,6 +76,10 @@ _CODES: dict[str, _MessageCodes] = {
     "repeated_event": _MessageCodes(
         "expected.distinct_slices", "lost.nothing_repeated_event", "action.export_trace", "warning"
     ),
+    "unmatched_flow": _MessageCodes("expected.flow_ends", "lost.flows", "action.nothing_flows", "info"),
+    "unused_metadata": _MessageCodes(
+        "expected.names_and_order", "lost.events_hidden", "action.no_events_needed", "info"
+    ),
     "no_thread_id": _MessageCodes("expected.thread_id", "lost.thread", "action.export_trace", "warning"),
     "lost_key": _MessageCodes("expected.key", "lost.value", _PARSE_AGAIN, "warning"),
     "no_events_in_piece": _MessageCodes("expected.events_of_piece", "lost.piece_events", "action.export_result"),
@@ -127,6 +130,8 @@ _CODES: dict[str, _MessageCodes] = {
     "missing_table_column": _MessageCodes("expected.required_column", "lost.table", _PARSE_AGAIN),
     "unknown_task": _MessageCodes("expected.kernel_tasks", "lost.kernels", _PARSE_AGAIN),
     "unknown_part": _MessageCodes("expected.communication_tasks", "lost.tasks", _PARSE_AGAIN),
+    "unknown_event": _MessageCodes("expected.named_rows", "lost.timeline_rows", _PARSE_AGAIN, "warning"),
+    "unshown_task": _MessageCodes("expected.own_tasks", "lost.nothing_unshown", "action.nothing", "info"),
     "unknown_curve": _MessageCodes("expected.sample_curves", "lost.points", _PARSE_AGAIN),
     "unknown_text": _MessageCodes("expected.texts_of_ids", "lost.names", _PARSE_AGAIN),
     "unknown_module": _MessageCodes("expected.module_names", "lost.rows", _PARSE_AGAIN),
@@ -149,12 +154,6 @@ _CODES: dict[str, _MessageCodes] = {
 
 #: SQLite's words for a disk that fails.
 _DISK_FAILS = "disk I/O error"
-#: SQLite's words for what the machine refuses: a file that was open a moment ago cannot be opened.
-_OF_ENVIRONMENT = {
-    "database or disk is full": errno.ENOSPC,
-    "out of memory": errno.ENOMEM,
-    "unable to open database file": errno.EMFILE,
-}
 
 
 class FileReport:
@@ -193,20 +192,22 @@ class FileReport:
         """Count content of the file, see SeenFiles."""
         self._log.seen.add(self._counted, kind, part, seen=seen, shown=shown, told=told)
 
-    def leave_out(self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", **words: str) -> None:
-        """Report a row or an entry that is left out, and count it. words: see `add`."""
-        self.count(kind, part, told=1)
-        self.add(code, where, **words)  # type: ignore[arg-type]
+    def leave_out(
+        self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", count: int = 1, **words: str
+    ) -> None:
+        """Report a row, an entry or `count` of them that are left out, and count them. words: see `add`."""
+        self.count(kind, part, told=count)
+        self.add(code, where, count=count, **words)
 
     def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
         """Count content that was shown so far and is told instead."""
         if count:
             self.count(kind, part, shown=-count, told=count)
 
-    def repeat(self, code: str, where: str) -> bool:
-        """Count another occurrence of a defect whose places are known; False if `add` must be called. It saves the words
-        of millions of equal defects."""
-        return self._log.repeat(code, self._file, where)
+    def repeat(self, code: str, where: str, count: int = 1) -> bool:
+        """Count more occurrences of a defect whose places are known; False if `add` must be called. It saves the words of
+        millions of equal defects."""
+        return self._log.repeat(code, self._file, where, count)
 
     def os_error(self, error: OSError) -> None:
         """Report that the file cannot be opened."""
@@ -226,27 +227,18 @@ class FileReport:
 
     def no_database(self, error: Exception) -> None:
         """Report that SQLite cannot open the file: it is not a database, or the disk fails."""
-        _raise_if_of_environment(error)
+        raise_if_of_environment(error)
         self.add("unreadable_file" if str(error) == _DISK_FAILS else "no_database", found=_words_of(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
         """Report a table that cannot be read to its end; in a truncated file, as another place of `file_cut`."""
-        _raise_if_of_environment(error)
+        raise_if_of_environment(error)
         if str(error) == _DISK_FAILS:
             self.add("unreadable_file", table, found=str(error))
         elif self._is_cut:
             self.add("file_cut", table, count=0)
         else:
             self.add("damaged_table", table, found=_words_of(error))
-
-
-def _raise_if_of_environment(error: Exception) -> None:
-    """As refusal.raise_if_of_environment, for an error of SQLite."""
-    if isinstance(error, MemoryError):
-        raise error
-    number = _OF_ENVIRONMENT.get(str(error))
-    if number is not None:
-        raise OSError(number, str(error)) from error
 
 
 def _words_of(error: Exception) -> str:

@@ -44,8 +44,8 @@ def drop_stray_events(events: TraceEvents, file: str, log: ProblemLog, folder: P
     found = (
         Message("found.begin", ns=int(events.ts[row])) if begins else Message("found.duration", ns=int(events.dur[row]))
     )
-    report = FileReport(log, events.file_of(row, file))
-    report.add("outside_recording", f"event {row}", found=found, count=int(wrong.sum()), kind="event")
+    report, place = FileReport(log, events.file_of(row, file), file), f"event {row}"
+    report.leave_out("events", "outside_recording", place, found=found, count=int(wrong.sum()), kind="event")
     spool = Spool(folder)
     columns: dict[str, Any] = {}
     for key, dtype in DTYPES.items():

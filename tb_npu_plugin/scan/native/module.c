@@ -103,7 +103,7 @@ static PyObject *walk(Object *self, const uint8_t *data, Py_ssize_t size, Py_ssi
         return NULL;
     }
     Walker *walker = &self->walker;
-    size_t at = (size_t)position, event_end = 0;
+    size_t at = (size_t)position, event_end = 0, before = walker->columns.count;
     Stop stop;
     walker->base = base;
     walker->mode = (ArgsMode)mode;
@@ -114,8 +114,8 @@ static PyObject *walk(Object *self, const uint8_t *data, Py_ssize_t size, Py_ssi
     Py_END_ALLOW_THREADS
     self->busy = 0;
     if (stop == STOP_MEMORY) return PyErr_NoMemory();
-    return Py_BuildValue("(inny#)", (int)stop, (Py_ssize_t)at, (Py_ssize_t)event_end, (char *)walker->gathered,
-                         (Py_ssize_t)walker->gathered_count);
+    return Py_BuildValue("(inny#n)", (int)stop, (Py_ssize_t)at, (Py_ssize_t)event_end, (char *)walker->gathered,
+                         (Py_ssize_t)walker->gathered_count, (Py_ssize_t)(walker->columns.count - before));
 }
 
 static PyObject *object_walk(Object *self, PyObject *args) {
@@ -276,7 +276,7 @@ static PyMethodDef METHODS[] = {
     {"cut", (PyCFunction)(void (*)(void))object_cut, METH_VARARGS,
      "cut(start, stop) -> where in the block an event seems to begin, -1 if nowhere"},
     {"walk", (PyCFunction)(void (*)(void))object_walk, METH_VARARGS,
-     "walk(data, position, base, mode) -> (stop, position, event_end, gathered args)"},
+     "walk(data, position, base, mode) -> (stop, position, event_end, gathered args, events read)"},
     {"walk_block", (PyCFunction)(void (*)(void))object_walk_block, METH_VARARGS,
      "walk_block(start, stop, base) -> as walk"},
     {"adopt", (PyCFunction)(void (*)(void))object_adopt, METH_VARARGS,

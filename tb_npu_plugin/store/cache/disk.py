@@ -45,6 +45,7 @@ _PARTS = (
     "messages.py",
     "printable.py",
     "problems.py",
+    "seen.py",
     "model.py",
     "schema",
     "analysis/_packing.*",

@@ -9,7 +9,7 @@ from pathlib import Path
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.printable import Lines, package_logger
 from tb_npu_plugin.problems import Problem
-from tb_npu_plugin.refusal import DISK_FULL, OF_ENVIRONMENT
+from tb_npu_plugin.refusal import DISK_FULL
 from tb_npu_plugin.store.pool.budget import unpacked_bytes
 from tb_npu_plugin.store.pool.job import Job
 from tb_npu_plugin.store.pool.process import RequestFailed, WorkerKilled, WorkerStopped
@@ -24,12 +24,6 @@ def is_disk_full(error: Exception) -> bool:
     """Whether an error means that the disk is full."""
     number = error.errno if isinstance(error, (OSError, RequestFailed)) else None
     return number in DISK_FULL or any(text in str(error) for text in _DISK_FULL_TEXTS)
-
-
-def is_of_environment(error: Exception) -> bool:
-    """Whether the machine refused something that it may grant a moment later."""
-    number = error.errno if isinstance(error, (OSError, RequestFailed)) else None
-    return isinstance(error, MemoryError) or number in OF_ENVIRONMENT
 
 
 def problem_of_failure(error: Exception, job: Job, cache: Path) -> Problem:

@@ -333,6 +333,7 @@ def _trace(request: Request, log: ProblemLog, progress: Progress, ledger: Ledger
     log.extend([dataclasses.replace(one, file=places.get(one.file, file.relative)) for one in found.list()])
     log.seen.extend(found.seen, places, file.relative)
     if not built:
+        log.seen.lose(file.relative, "events")
         return {"timeline": False, "rows": {}, "stored": False, "base_ns": None}
     timeline = Timeline.open(out, request.folder / file.relative)
     stored = reader.derive is not None

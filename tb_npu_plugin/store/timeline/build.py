@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +17,7 @@ from tb_npu_plugin.errors import NoEvents
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.readers.shared.repeated_events import hide_repeated_events
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.stray_events import drop_stray_events
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.scan import Scan, ScanSink, TraceEvents, scan_trace
@@ -34,6 +35,7 @@ from tb_npu_plugin.store.timeline.operators import read_operators, write_operato
 from tb_npu_plugin.store.timeline.previews import Previews
 from tb_npu_plugin.store.timeline.slices import Slices, make_slices
 from tb_npu_plugin.store.timeline.tracks import (
+    Names,
     Track,
     distinct_tracks,
     order_tracks,
@@ -201,21 +203,23 @@ class _Builder:
     def build(self, made: Callable[[float], None]) -> None:
         """Write everything except the operators. Columns are freed as soon as they are written."""
         events, file = self._events, self._origin.name
+        shown = np.zeros(len(events), dtype=np.bool_)  # events that the timeline holds
         slices = make_slices(events, file, self._log)
         counters = read_counters(events, self._args, file, self._log)
         base, end = self._time_range(slices, counters)
         keys, code = distinct_tracks(events, slices.event)
-        tracks, number = self._tracks(keys, counters)
+        names = read_names(events, self._args, file, self._log)
+        tracks, number = self._tracks(keys, counters, names)
         track = number[code].astype(np.uint16 if len(tracks) < 2**16 else np.uint32)
         del code
         made(0.15)
-        rows, hidden = write_slices(self._out, events, slices, track, len(tracks), base)
+        rows, deep = write_slices(self._out, events, slices, track, len(tracks), base, shown)
+        shown[slices.end] = shown[slices.begin]
+        if len(deep):
+            self._log.add(_too_deep(file, len(deep)))
+            self._tell(len(deep) + int(np.isin(slices.begin, deep).sum()))
         del slices, track
         made(0.55)
-        if hidden:
-            self._log.add(_too_deep(file, hidden))
-        if len(tracks) > MAX_TRACKS:
-            self._log.add(_too_many_tracks(file, len(tracks)))
 
         def track_of(points: Index) -> Index:
             wanted = track_keys(events, points)
@@ -224,6 +228,13 @@ class _Builder:
 
         flows = make_flows(events, rows, base, track_of)
         self._save_flows(flows)
+        if flows.unmatched:
+            self._report_unmatched(flows.unmatched)
+        shown[flows.ends] = shown[counters.events] = shown[names.events] = True
+        if len(tracks) > MAX_TRACKS:
+            self._leave_out_unlisted(shown, [track for track, _ in tracks], track_of)
+        count = int(np.count_nonzero(shown))
+        self._log.seen.add(file, "events", shown=count)
         made(0.7)
         time = counters.time - base
         save(self._out, "counter_time", time)
@@ -234,6 +245,7 @@ class _Builder:
             events,
             rows,
             flows,
+            shown=count,
             base_ns=base,
             end_ns=end,
             levels=save_levels(self._out, SliceColumns.load(self._out), rows),
@@ -253,14 +265,39 @@ class _Builder:
             extents.append((int(counters.time.min()), int(counters.time.max())))
         return min(first for first, _ in extents), max(last for _, last in extents)
 
-    def _tracks(self, keys: Index, counters: Counters) -> tuple[list[tuple[Track, dict[str, Any]]], Index]:
+    def _tell(self, count: int) -> None:
+        """Count events that are left out with a problem."""
+        self._log.seen.add(self._origin.name, "events", told=count)
+
+    def _report_unmatched(self, unmatched: Mapping[int, int]) -> None:
+        """Report the flow events without a partner or without a slice. unmatched: number by category."""
+        count, kinds = sum(unmatched.values()), sorted(map(self._events.category_name, unmatched))
+        report = FileReport(self._log, self._origin.name)
+        report.leave_out("events", "unmatched_flow", found=", ".join(kinds), count=count)
+
+    def _leave_out_unlisted(
+        self, shown: NDArray[np.bool_], tracks: Sequence[Track], track_of: Callable[[Index], Index]
+    ) -> None:
+        """Report the tracks that the page does not list, and take their events out of `shown`."""
+        self._log.add(_too_many_tracks(self._origin.name, len(tracks)))
+        events, rows = self._events, np.flatnonzero(shown)
+        listed = {(track.pid, track.name) for track in tracks[:MAX_TRACKS] if track.kind == "counter"}
+        points = rows[events.phase[rows] == ord("C")]
+        of = zip(events.pid[points].tolist(), events.name[points].tolist())
+        unlisted = np.fromiter(((pid, events.names[name]) not in listed for pid, name in of), np.bool_, len(points))
+        others = rows[~np.isin(events.phase[rows], [ord("C"), ord("M")])]  # names count as shown
+        left_out = np.concatenate([points[unlisted], others[track_of(others) >= MAX_TRACKS]])
+        shown[left_out] = False
+        self._tell(len(left_out))
+
+    def _tracks(
+        self, keys: Index, counters: Counters, names: Names
+    ) -> tuple[list[tuple[Track, dict[str, Any]]], Index]:
         """Tracks in display order, and the track number of each key."""
         events = self._events
         found = [track_of_key(events, key) for key in keys.tolist()]
         curves = dict.fromkeys(Track("counter", pid, -1, events.names[name]) for pid, name, _ in counters.series)
-        tracks = order_tracks(
-            [*found, *curves], read_names(events, self._args, self._origin.name, self._log), events.pids, events.tids
-        )
+        tracks = order_tracks([*found, *curves], names, events.pids, events.tids)
         number = {track: index for index, (track, _) in enumerate(tracks)}
         return tracks, np.array([number[track] for track in found], dtype=np.int64)
 

@@ -41,12 +41,14 @@ class Counters:
         series: (pid, counter name, value key); the first two are indices into the texts of the trace.
         ends: Index after the last value of each series.
         time: ns since the epoch.
+        events: Rows of the events that hold the values, in file order.
     """
 
     series: list[tuple[int, int, str]]
     ends: NDArray[np.int64]
     time: IntArray
     value: NDArray[np.float64]
+    events: NDArray[np.int64]
 
 
 def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Counters:
@@ -54,7 +56,7 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
     every = events.of_phase("C")
     rows = every[is_plausible(events.ts[every]) & (events.name[every] >= 0)]
     series = Interner()
-    which, when, values = array("i"), array("q"), array("d")
+    which, when, values, used = array("i"), array("q"), array("d"), array("q")
     bad = every[~np.isin(every, rows)].tolist()
     kinds: _Kinds = {}
     if args is not None:
@@ -70,21 +72,27 @@ def read_counters(events: TraceEvents, args: ArgsFile | None, file: str, log: Pr
             if found is None:
                 bad.append(row)
                 continue
+            used.append(row)
             kinds.setdefault((pid, name), {}).setdefault(found.keys, [0, row])[0] += 1
             for key, value in found.pairs:
                 which.append(series[(pid, name, key)])
                 when.append(ts)
                 values.append(value)
+    else:  # the file cannot be opened again, which is reported
+        log.seen.add(file, "events", told=len(rows))
     if bad:
         log.add(_no_number(events.file_of(min(bad), file), min(bad), len(bad)))
+        log.seen.add(file, "events", told=len(bad))
     if not file.endswith(DATABASE_SUFFIX):  # NULL in a database is no key
         _report_lost_keys(events, kinds, file, log)
-    code = np.frombuffer(which, dtype=np.int32) if which else np.zeros(0, dtype=np.int32)
-    time = np.frombuffer(when, dtype=np.int64) if when else np.zeros(0, dtype=np.int64)
+    code, time, figures = _as_column(which), _as_column(when), _as_column(values)
     order = np.lexsort((time, code))
     ends = np.searchsorted(code[order], np.arange(len(series)), side="right")
-    figures = np.frombuffer(values) if values else np.zeros(0)
-    return Counters(list(series), ends, time[order], figures[order])
+    return Counters(list(series), ends, time[order], figures[order], _as_column(used))
+
+
+def _as_column(values: array[Any]) -> NDArray[Any]:
+    return np.frombuffer(values, dtype=values.typecode) if values else np.zeros(0, dtype=values.typecode)
 
 
 def _report_lost_keys(events: TraceEvents, kinds: _Kinds, file: str, log: ProblemLog) -> None:
@@ -129,7 +137,7 @@ def _values(data: bytes) -> _Values | None:
         if figure is None or abs(figure) > _MOST or (figure < 0 and counter_unit(key)):
             return None
         out.append((key + suffix, figure))
-    return _Values(tuple(found), out)
+    return _Values(tuple(found), out) if out else None
 
 
 def _no_number(file: str, row: int, count: int) -> Problem:

@@ -23,12 +23,14 @@ class Flows:
 
     Attributes:
         kind: Index into the categories of the trace.
+        ends: Events that are ends of these pairs.
         unmatched: Number of flow events without a partner or without a slice, by category.
     """
 
     source: Index
     target: Index
     kind: NDArray[np.int32]
+    ends: Index
     unmatched: dict[int, int]
 
 
@@ -50,7 +52,8 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
     by_source = np.lexsort((last, source))
     kinds, counts = np.unique(np.concatenate([part.alone for part in parts]), return_counts=True)
     unmatched = dict(zip(kinds.tolist(), counts.tolist()))
-    return Flows(source[by_source], target[by_source], kind[by_source], unmatched)
+    ends = np.concatenate([part.ends for part in parts])
+    return Flows(source[by_source], target[by_source], kind[by_source], ends, unmatched)
 
 
 def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
@@ -68,9 +71,11 @@ def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
 
 @dataclass(frozen=True)
 class _Joined:
-    """arrows: source, target, kind and end event of each arrow; alone: kinds of the points without an arrow."""
+    """arrows: source, target, kind and end event of each arrow; ends: events that are ends of arrows; alone: kinds of the
+    others."""
 
     arrows: tuple[Index, Index, NDArray[np.int32], Index]
+    ends: Index
     alone: NDArray[np.int32]
 
 
@@ -88,7 +93,7 @@ def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Inde
     alone = np.ones(len(points), dtype=bool)
     alone[begin] = alone[end] = False
     kind = events.category[points]
-    return _Joined((slices[begin], slices[end], kind[begin], points[end]), kind[alone])
+    return _Joined((slices[begin], slices[end], kind[begin], points[end]), points[~alone], kind[alone])
 
 
 def _pair(key: Index, rank: Index) -> tuple[Index, Index]:

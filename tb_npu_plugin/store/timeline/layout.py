@@ -49,16 +49,23 @@ _MAX_SHIFT = 1 << 62
 
 
 def write_slices(
-    folder: Path, events: TraceEvents, slices: Slices, track: NDArray[Any], tracks: int, base: int
-) -> tuple[Rows, int]:
+    folder: Path,
+    events: TraceEvents,
+    slices: Slices,
+    track: NDArray[Any],
+    tracks: int,
+    base: int,
+    shown: NDArray[np.bool_],
+) -> tuple[Rows, NDArray[Any]]:
     """Write all slices, sorted by track, depth, start.
 
     Args:
         track: Track number of each slice.
         base: Origin of slice times, ns since the epoch.
+        shown: Mask of all events. The events of the written slices are added.
 
     Returns:
-        The row table over the mapped columns, and the number of slices too deep to be shown.
+        The row table over the mapped columns, and the events of the slices too deep to be shown.
     """
     used, place = compact(events.name[slices.event], len(events.names))
     save_texts(folder, "names", events.names.take(used))
@@ -66,7 +73,7 @@ def write_slices(
     order = np.argsort(track, kind="stable").astype(slices.event.dtype)  # a radix sort, as there are few tracks
     bounds = np.searchsorted(track[order], np.arange(tracks + 1, dtype=track.dtype))
     with ExitStack() as stack:
-        writer = _Writer(folder, events, load_packing(), stack)
+        writer = _Writer(folder, events, load_packing(), stack, shown)
         for first, last in _batches(bounds):
             chosen = order[bounds[first] : bounds[last]]
             event = slices.event[chosen]
@@ -76,7 +83,7 @@ def write_slices(
             writer.tracks(event, start, dur, place[chosen], ends)
     save(folder, "row_first", np.array(writer.first, dtype=np.int64))
     save(folder, "track_row", np.array(writer.track_row, dtype=np.int64))
-    return Rows(*(load(folder, name) for name in ROWS)), writer.hidden
+    return Rows(*(load(folder, name) for name in ROWS)), np.concatenate(writer.hidden)
 
 
 def _batches(bounds: Index) -> Iterator[tuple[int, int]]:
@@ -132,10 +139,12 @@ def rows_by_depth(depth: NDArray[Any], ends: IntArray) -> tuple[Index, Index, In
 
 
 class _Writer:
-    """Writes the columns of slices and builds the row table. hidden: number of slices that are too deep."""
+    """Writes the columns of slices and builds the row table. hidden: events of the slices that are too deep."""
 
-    def __init__(self, folder: Path, events: TraceEvents, packing: Packing, stack: ExitStack) -> None:
-        self._events, self._packing = events, packing
+    def __init__(
+        self, folder: Path, events: TraceEvents, packing: Packing, stack: ExitStack, shown: NDArray[np.bool_]
+    ) -> None:
+        self._events, self._packing, self._shown = events, packing, shown
         category = np.int16 if len(events.categories) < 2**15 else np.int32
         types = {
             "busy": np.int64,
@@ -151,7 +160,8 @@ class _Writer:
         self._files = {
             name: stack.enter_context(closing(ColumnFile(folder, name, dtype))) for name, dtype in types.items()
         }
-        self.first, self.track_row, self.hidden = [0], [0], 0
+        self.first, self.track_row = [0], [0]
+        self.hidden: list[NDArray[Any]] = [np.zeros(0, dtype=np.int64)]
         self._busy = np.zeros(1, dtype=np.int64)  # ns of all slices written so far
         self._files["busy"].append(self._busy)
 
@@ -169,7 +179,6 @@ class _Writer:
         depth, parent = self._packing.pack(moved, dur)
         own = self._packing.self_time(moved, dur, parent)
         final, counts, rows = rows_by_depth(depth, of)
-        hidden = len(depth) - len(final)
         place = np.full(len(depth) + 1, -1, dtype=np.int32)  # index -1: no parent
         place[final] = np.arange(len(final), dtype=np.int32) + self.first[-1]
         columns: dict[str, NDArray[Any]] = {"start": start, "dur": dur, "self": own, "name": name}
@@ -184,4 +193,6 @@ class _Writer:
             self._files[key].append(getattr(self._events, key)[event[final]])
         self.first += (self.first[-1] + np.cumsum(counts)).tolist()
         self.track_row += (self.track_row[-1] + np.cumsum(rows)).tolist()
-        self.hidden += hidden
+        self._shown[event[final]] = True
+        if len(final) < len(depth):
+            self.hidden.append(event[depth < 0])

@@ -44,11 +44,13 @@ class Origin:
         return Origin(trace.name, status.st_size, status.st_mtime_ns)
 
 
-def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, flows: Flows, **more: Any) -> None:
-    """Write meta.json. It is the last file of a timeline."""
+def write_meta(
+    folder: Path, origin: Origin, events: TraceEvents, rows: Rows, flows: Flows, shown: int, **more: Any
+) -> None:
+    """Write meta.json. It is the last file of a timeline. shown: number of events that it shows."""
     meta = {
         **more,
-        "events": len(events),
+        "events": shown,
         "slices": len(rows.start),
         "scanner": events.scanner,
         "source": origin.name,
@@ -57,14 +59,9 @@ def write_meta(folder: Path, origin: Origin, events: TraceEvents, rows: Rows, fl
         "partial": origin.partial,
         "args_blob": events.args_path is None,
         "steps": _steps(folder, rows),
-        "flow_kinds": [_category_name(events, kind) for kind in np.unique(flows.kind).tolist()],
-        "flows_unmatched": {_category_name(events, kind): lost for kind, lost in flows.unmatched.items()},
+        "flow_kinds": [events.category_name(kind) for kind in np.unique(flows.kind).tolist()],
     }
     (folder / META).write_text(json.dumps(meta), encoding="utf-8")
-
-
-def _category_name(events: TraceEvents, category: int) -> str:
-    return events.categories[category] if category >= 0 else ""
 
 
 def _steps(folder: Path, rows: Rows) -> list[tuple[str, int, int]]:

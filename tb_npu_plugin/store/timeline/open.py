@@ -86,11 +86,6 @@ class Timeline:
         """What is drawn of slices."""
         return SliceColumns(self.rows.start, self.rows.dur, self.busy, self.name, self.category)
 
-    @cached_property
-    def flows_unmatched(self) -> dict[str, int]:
-        """Number of flow events without a partner or without a slice, by kind."""
-        return dict(self._meta["flows_unmatched"])
-
     def operators(self) -> Table:
         """The logical table "operators", rebuilt from the trace."""
         return load_operators(self._folder)

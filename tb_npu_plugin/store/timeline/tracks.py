@@ -34,10 +34,11 @@ class Metadata:
 
 @dataclass
 class Names:
-    """Metadata of a trace by interned pid, and by (pid, tid)."""
+    """Metadata of a trace by interned pid, and by (pid, tid). events: rows of the events that hold them."""
 
     processes: dict[int, Metadata] = field(default_factory=dict)
     threads: dict[tuple[int, int], Metadata] = field(default_factory=dict)
+    events: list[int] = field(default_factory=list)
 
     def process(self, pid: int) -> Metadata:
         """Metadata of a process, added if missing."""
@@ -49,24 +50,29 @@ class Names:
 
 
 def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: ProblemLog) -> Names:
-    """Read all metadata events; report those without their value."""
+    """Read all metadata events; report those without their value and those that no view shows."""
     out = Names()
     rows = events.of_phase("M")
-    if args is None:
+    if args is None:  # the file cannot be opened again, which is reported
+        log.seen.add(file, "events", told=len(rows))
         return out
+    unused: dict[str, list[int]] = {}  # name -> events
     for row, data in zip(rows.tolist(), args.each(events.args_offset[rows], events.args_length[rows])):
         kind = events.names[events.name[row]] if events.name[row] >= 0 else ""
         key = _KEYS.get(kind)
         value = read_object(data)
-        if not kind or (key is not None and (value is None or key not in value)):
-            FileReport(log, events.file_of(row, file)).add(
-                "unexpected_shape", f"event {row}", expected=f'"name", "args": {{"{key or "name"}": ...}}', found=kind
-            )
-        if key is None or value is None:
+        if kind and key is None:
+            unused.setdefault(kind, []).append(row)
             continue
+        report = FileReport(log, events.file_of(row, file), file)
+        if key is None or value is None or key not in value:
+            expected = f'"name", "args": {{"{key or "name"}": ...}}'
+            report.leave_out("events", "unexpected_shape", f"event {row}", expected=expected, found=kind)
+            continue
+        out.events.append(row)
         pid, tid = int(events.pid[row]), int(events.tid[row])
         if pid < 0 or (tid < 0 and kind in _OF_THREADS):
-            FileReport(log, events.file_of(row, file)).add("no_thread_id", f"event {row}", found=kind)
+            report.add("no_thread_id", f"event {row}", found=kind)
         if kind == trace.PROCESS_NAME[0]:
             out.process(pid).name = str(value.get(key, ""))
         elif kind == trace.PROCESS_LABELS[0]:
@@ -77,6 +83,10 @@ def read_names(events: TraceEvents, args: ArgsFile | None, file: str, log: Probl
             out.thread(pid, tid).name = str(value.get(key, ""))
         else:
             out.thread(pid, tid).sort = _sort_index(value.get(key))
+    if unused:
+        first, count = min(map(min, unused.values())), sum(map(len, unused.values()))
+        report = FileReport(log, events.file_of(first, file), file)
+        report.leave_out("events", "unused_metadata", f"event {first}", found=", ".join(unused), count=count)
     return out
 
 

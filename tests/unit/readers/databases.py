@@ -73,6 +73,8 @@ def timeline_of(path: Path, out: Path) -> tuple[Timeline, list[Problem]]:
     log = ProblemLog()
     out.mkdir()
     build_timeline(path, out, log, lambda count: None, scan=READERS[TORCH_NPU.id].scan)
+    counts = log.seen.of(path.name)
+    assert ("events", "") in counts and all(one.seen == one.shown + one.told for one in counts.values()), counts
     return Timeline.open(out, path), log.list()
 
 

@@ -265,6 +265,8 @@ def test_defects_of_a_shared_table_are_reported_once(tmp_path: Path) -> None:
 def timeline_problems(path: Path) -> list[str]:
     log = ProblemLog()
     scan_database(path, log, lambda count: None)
+    rows = [one for (_, table), one in log.seen.of(path.name).items() if table]
+    assert all(one.seen == one.shown + one.told for one in rows)
     return [f"{one.code} {one.where} {one.found}" for one in log.list()]
 
 
@@ -281,6 +283,8 @@ def timeline_problems(path: Path) -> list[str]:
             "UPDATE COMMUNICATION_TASK_INFO SET globalTaskId=-7 WHERE rowid=2",
             "unknown_part COMMUNICATION_TASK_INFO 1",
         ),
+        ("UPDATE PYTORCH_API SET type=77 WHERE rowid<3", "unknown_event PYTORCH_API 2"),
+        ("UPDATE STRING_IDS SET value='' WHERE id=(SELECT name FROM CANN_API LIMIT 1)", "unknown_event CANN_API 4"),
     ],
 )
 def test_what_a_timeline_does_not_show_is_reported(statement: str, problem: str, tmp_path: Path) -> None:

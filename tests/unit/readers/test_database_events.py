@@ -48,7 +48,8 @@ def written(name: str, folder: Path) -> list[tuple[tuple[Path, Path], tuple[Path
         one, other = (
             (folder / f"{name}-{number}-{path.suffix}", path) for path in (output / "trace_view.json", database)
         )
-        assert [timeline_of(path, timeline)[1] for timeline, path in (one, other)] == [[], []]
+        of_text, of_database = ({one.code for one in timeline_of(path, out)[1]} for out, path in (one, other))
+        assert of_text <= {"unmatched_flow"} and of_database <= {"unshown_task"}
         out.append((one, other))
     return out
 
@@ -131,7 +132,6 @@ def test_arrows_are_equal(name: str, folder: Path) -> None:
         launched = options.cpu and options.npu and options.kernels
         assert (len(kept) > 10) == launched and kept <= mine["async_npu"]
         assert lost == set()
-        assert database.flows_unmatched == {}
 
 
 def arrows(timeline: Timeline) -> dict[str, set[Any]]:
@@ -184,7 +184,7 @@ def test_a_task_that_only_holds_others_is_not_shown(tmp_path: Path) -> None:
     timeline, problems = timeline_of(path, tmp_path / "out")
     (track,) = (number for number, track in enumerate(timeline.tracks) if track["process"] == "Ascend Hardware")
     assert [row[1:4] for row in slices(timeline, track)] == [(1010, 790, "mix"), (9000, 100, "EVENT_WAIT")]
-    assert problems == []
+    assert [(one.code, one.where, one.found) for one in problems] == [("unshown_task", "TASK", "1")]
 
 
 def test_each_device_has_its_own_overlap(tmp_path: Path) -> None:

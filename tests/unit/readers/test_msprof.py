@@ -155,7 +155,7 @@ def test_a_trace_in_pieces_is_the_whole_trace(
     monkeypatch.setenv(SCANNER_VARIABLE, scanner)
     found, problems = timeline(output, tmp_path / "out")
     whole, _ = timeline(next((FIXTURES / "results" / "msprof").rglob("mindstudio_profiler_output")), tmp_path / "whole")
-    assert problems == [] and shown(found) == shown(whole)
+    assert [one.code for one in problems] == ["unmatched_flow"] and shown(found) == shown(whole)
     assert sum(arrows for *_, arrows in shown(found)) > 0
     assert [(one["process"], one["name"]) for one in found.tracks] == [
         (one["process"], one["name"]) for one in whole.tracks
@@ -181,7 +181,7 @@ def test_a_damaged_piece_of_a_trace_is_skipped(output: Path, tmp_path: Path, dam
     left = [row[:2] for row in shown(found)]
     assert not Counter(kept) - Counter(left)
     assert (len(left) > len(kept)) is (damage == "cut")
-    assert bool(problems) is (damage != "gone")
+    assert any(one.code != "unmatched_flow" for one in problems) is (damage != "gone")
 
 
 @pytest.mark.parametrize("scanner", ["", "python"])
@@ -196,7 +196,7 @@ def test_problems_of_a_trace_in_pieces_name_the_piece(
     events[row]["dur"] = -5
     text = json.dumps(events)
     path.write_text(text[:-1] + ", 7]")
-    found = {one.code: one for one in timeline(output, tmp_path / "out")[1]}
+    found = {one.code: one for one in timeline(output, tmp_path / "out")[1] if one.code != "unmatched_flow"}
     assert found.keys() == {"incomplete_event", "bad_event"}
     assert {one.file for one in found.values()} == {path.name}
     assert found["bad_event"].where == f"byte {len(text) + 1}"

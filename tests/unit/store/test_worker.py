@@ -159,7 +159,7 @@ def test_problems_of_a_trace_in_pieces_tell_which_piece(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     asked = Request("trace", place.span.folder, place.span.trace_files, tmp_path / "out", place.span.format)
     meta = worker.run(asked, lambda message: None)
-    (problem,) = meta["problems"]
+    problem = meta["problems"][0]
     assert (problem["code"], problem["file"]) == ("empty_file", f"mindstudio_profiler_output/{piece.name}")
 
 

@@ -12,9 +12,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from tb_npu_plugin.analysis import packing
 from tb_npu_plugin.errors import BadFile
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.seen import Seen
 from tb_npu_plugin.store.timeline import build as timeline_build
 from tb_npu_plugin.store.timeline import layout as timeline_layout
 from tb_npu_plugin.store.timeline.build import build_timeline
@@ -134,7 +136,7 @@ def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
         flow("s", 2, 9_999),
         flow("f", 3, 200, 2, bp="e"),
     ]
-    timeline, _ = open_trace(events, tmp_path)
+    timeline, problems = open_trace(events, tmp_path)
     assert flows_of(timeline, "launch") == [
         ("k", "launch", "copy 1"),
         ("k", "launch", "copy 2"),
@@ -142,7 +144,7 @@ def test_flows_join_the_slices_they_start_and_end_in(tmp_path: Path) -> None:
     ]
     assert flows_of(timeline, "copy 2") == [("k", "launch", "copy 2")]
     assert flows_of(timeline, "outer") == []
-    assert timeline.flows_unmatched == {"other": 1, "k": 2}
+    assert [(one.code, one.found, one.count) for one in problems] == [("unmatched_flow", "k, other", 3)]
     assert timeline.flow_kinds == ["k"]
 
 
@@ -327,9 +329,44 @@ def test_small_tracks_together_are_as_each_alone(last: float, tmp_path: Path, mo
 def test_tracks_above_the_limit_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (timeline_build, trace_view):
         monkeypatch.setattr(module, "MAX_TRACKS", 30)
-    timeline, (problem,) = open_trace([event("a", n, 1, n) for n in range(40)], tmp_path)
-    assert (problem.code, problem.found) == ("too_many_tracks", "40")
+    points = [{"ph": "C", "name": f"c{n}", "pid": 1, "tid": 1, "ts": n, "args": {"MHz": 5}} for n in range(5)]
+    pair = [{**event("b", 50, 1, 39), "ph": phase, "ts": ts} for phase, ts in (("B", 50), ("E", 51))]
+    timeline, (problem,) = open_trace([*(event("a", n, 1, n) for n in range(40)), *points, *pair], tmp_path)
+    assert timeline.event_count == 30
+    assert (problem.code, problem.found) == ("too_many_tracks", "45")
     span = SimpleNamespace(timeline=timeline, trace_version="", base_ns=timeline.base_ns, capture=Capture())
     data = trace_view.build(cast("Any", SimpleNamespace(spans=[span]))).data
     assert [len(process["threads"]) for process in data["processes"]] == [30]
-    assert data["slices"] == 40
+    assert data["slices"] == 41
+
+
+DEEP = packing.MAX_DEPTH + 2
+LOST: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "a begin without a time": ([{**event("b", 1, 1), "ph": "B", "ts": None}], "incomplete_event"),
+    "a begin without a name, and its end": (
+        [{"ph": phase, "pid": 1, "tid": 1, "ts": time} for phase, time in (("B", 1), ("E", 2))],
+        "incomplete_event",
+    ),
+    "an end of a flow without an id": ([flow("s", None, 1)], "incomplete_event"),
+    "a flow with one end": ([flow("s", 7, 1)], "unmatched_flow"),
+    "a counter without a value": ([{"ph": "C", "name": "c", "pid": 1, "ts": 1, "args": {"acc_id": 1}}], "bad_counter"),
+    "metadata of another kind": ([metadata("uptime", 1, seconds=5)], "unused_metadata"),
+    "a name without its value": ([metadata("thread_name", 1, 1, nothing=5)], "unexpected_shape"),
+    "pairs too deep": (
+        [{**event("b", 0, 1), "ph": "B" if time <= DEEP else "E", "ts": time} for time in range(1, 2 * DEEP + 1)],
+        "too_deep",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_events_that_are_left_out_are_told(name: str, tmp_path: Path) -> None:
+    lost, code = LOST[name]
+    path, log = tmp_path / "trace_view.json", ProblemLog()
+    path.write_text(json.dumps([event("good", 0, 9_999, 9), *lost]))
+    (tmp_path / "timeline").mkdir()
+    build_timeline(path, tmp_path / "timeline", log, lambda _: None)
+    assert [problem.code for problem in log.list()] == [code]
+    told = 4 if code == "too_deep" else len(lost)
+    assert log.seen.of(path.name)["events", ""] == Seen(seen=len(lost) + 1, shown=len(lost) + 1 - told, told=told)
+    assert Timeline.open(tmp_path / "timeline", path).event_count == len(lost) + 1 - told

@@ -23,6 +23,7 @@ Index = NDArray[np.int64]
 _MAX_PLANES = 1 << 12
 #: Kind of the tasks at level 0, where planes and kinds are unknown. The text export has no such tasks.
 _NOT_REPORTED = "N/A"
+_STEPS = schema.COMMUNICATION_TASK.table
 
 
 class CommunicationEvents:
@@ -63,11 +64,12 @@ class CommunicationEvents:
         """Add the operators, their tasks on the planes, and the thread names, device by device."""
         task = find_rows(self._context.tasks.ints("id"), self.steps.ints("id"))
         there = np.flatnonzero((task >= 0) & (self._step_group >= 0))
-        if len(there) < len(task):
-            report = self._context.source.report
-            report.add("unknown_part", schema.COMMUNICATION_TASK.table, found=str(len(task) - len(there)))
-        kinds = self._context.strings.column(self.steps.ints("kind")[there], raw=True)
-        there = there[~kinds.equals(_NOT_REPORTED)]
+        sink.see(schema.COMMUNICATION_OP.table, len(self.rows))
+        sink.see(_STEPS, len(self.steps))
+        sink.leave_out("unknown_part", _STEPS, len(task) - len(there))
+        is_unknown = self._context.strings.column(self.steps.ints("kind")[there], raw=True).equals(_NOT_REPORTED)
+        sink.leave_out("unshown_task", _STEPS, int(np.count_nonzero(is_unknown)))
+        there = there[~is_unknown]
         for device in np.union1d(self.device, self._tasks.device[task[there]]).tolist():
             rows = np.flatnonzero(self.device == device)
             steps = there[self._tasks.device[task[there]] == device]
@@ -107,7 +109,8 @@ class CommunicationEvents:
                 )
 
         names, start = context.strings.names(rows.ints("name")[chosen]), self.start[chosen]
-        sink.slices(pid, self.thread[chosen], names, start, rows.ints("end_ns")[chosen] - start, "", args)
+        dur = rows.ints("end_ns")[chosen] - start
+        sink.slices(pid, self.thread[chosen], names, start, dur, "", args, schema.COMMUNICATION_OP.table)
 
     def _steps(self, sink: EventSink, pid: int, chosen: Index, task: Index) -> None:
         """Add the operators' tasks in rows `chosen`. task: their rows in TASK."""
@@ -148,4 +151,4 @@ class CommunicationEvents:
                 )
 
         thread = self._first[self._step_group[chosen]].astype(np.int64) + 1 + self._plane[chosen]
-        sink.slices(pid, thread, kinds, tasks.start[task], dur, "", args)
+        sink.slices(pid, thread, kinds, tasks.start[task], dur, "", args, _STEPS)

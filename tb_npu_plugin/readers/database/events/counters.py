@@ -16,7 +16,6 @@ from tb_npu_plugin.readers.database.source import Rows
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace_events as words
 from tb_npu_plugin.schema.link_files import LATENCY, LINK_MB
-from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 _KIB = 1024
@@ -41,8 +40,10 @@ def add_counters(context: Context, sink: EventSink, processes: Processes) -> Non
         devices = context.devices(rows)
         devices = np.where(devices == NULL_INT, processes.device, devices)
         for device in np.unique(devices).tolist():
-            pid = processes.pid(name, device)
-            add(_Curves(context, sink, pid), _chosen_rows(rows, devices == device))
+            pid, own = processes.pid(name, device), _chosen_rows(rows, devices == device)
+            curves = _Curves(context, sink, pid, own.ints("time_ns"), np.zeros(len(own), dtype=np.bool_))
+            add(curves, own)
+            curves.count(select.table)
             processes.name(sink, name, pid, device)
 
 
@@ -53,19 +54,31 @@ def _chosen_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
 
 @dataclass(frozen=True)
 class _Curves:
-    """Adds counters to one process of the trace."""
+    """Adds the rows of a table as counters to one process of the trace. at: time of each row; drawn: whether it has a point."""
 
     context: Context
     sink: EventSink
     pid: int
+    at: IntArray
+    drawn: NDArray[np.bool_]
 
-    def add(self, name: str, key: str, at: IntArray, values: NDArray[Any], more: str = "") -> None:
-        """Add the points of one counter; see EventSink.counters."""
-        self.sink.counters(self.pid, name, key, at, values, more)
+    def add(
+        self, name: str, key: str, values: NDArray[Any], of: NDArray[np.bool_] | None = None, more: str = ""
+    ) -> None:
+        """Add the points of one counter; see EventSink.counters. of: mask of the rows with these values; None: all."""
+        rows = np.arange(len(self.at)) if of is None else np.flatnonzero(of)
+        self.sink.counters(self.pid, name, key, self.at[rows], values, more)
+        self.drawn[rows[~np.isnan(values)]] = True
+
+    def count(self, table: str) -> None:
+        """Count the rows, and report those without a point."""
+        self.sink.see(table, len(self.at))
+        self.sink.show(table, int(np.count_nonzero(self.drawn)))
+        self.sink.leave_out("unknown_curve", table, int(np.count_nonzero(~self.drawn)))
 
 
 def _frequency(curves: _Curves, rows: Rows) -> None:
-    curves.add(words.AICORE_FREQ, words.FREQUENCY_KEY, rows.ints("time_ns"), rows.floats("mhz"))
+    curves.add(words.AICORE_FREQ, words.FREQUENCY_KEY, rows.floats("mhz"))
 
 
 def _memory(curves: _Curves, rows: Rows) -> None:
@@ -75,30 +88,27 @@ def _memory(curves: _Curves, rows: Rows) -> None:
         chosen = places.equals(place)
         for kind, values in zip(words.MEMORY_KINDS, (ddr, hbm, ddr + hbm)):
             name = f"{title}/{kind}"
-            curves.add(name, words.MEMORY_KEY, rows.ints("time_ns")[chosen], values[chosen] / _KIB)
+            curves.add(name, words.MEMORY_KEY, values[chosen] / _KIB, chosen)
 
 
 def _bandwidth(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
-    _report_lost(curves, schema.HBM, rows, ways.isin(words.HBM_KEYS))
     for bank in _known_banks(rows):
         for way, (title, key) in words.HBM_KEYS.items():
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
             name = words.HBM_COUNTER.format(bank, title)
-            curves.add(name, key, rows.ints("time_ns")[chosen], _to_mb_per_s(rows.floats("bandwidth")[chosen]))
+            curves.add(name, key, _to_mb_per_s(rows.floats("bandwidth")[chosen]), chosen)
 
 
 def _cache(curves: _Curves, rows: Rows) -> None:
     ways = curves.context.strings.column(rows.ints("way"))
-    _report_lost(curves, schema.LLC, rows, ways.codes >= 0)
     for bank in _known_banks(rows):
         for way in ways.values:
             chosen = (rows.ints("bank") == bank) & ways.equals(way)
-            at, title = rows.ints("time_ns")[chosen], way.capitalize()
-            speed = _to_mb_per_s(rows.floats("throughput")[chosen])
-            curves.add(words.LLC_THROUGHPUT.format(bank, title), words.LLC_THROUGHPUT_KEY, at, speed)
+            title, speed = way.capitalize(), _to_mb_per_s(rows.floats("throughput")[chosen])
+            curves.add(words.LLC_THROUGHPUT.format(bank, title), words.LLC_THROUGHPUT_KEY, speed, chosen)
             hits = rows.floats("hit_rate")[chosen]
-            curves.add(words.LLC_HIT_RATE.format(bank, title), words.LLC_HIT_RATE_KEY, at, hits)
+            curves.add(words.LLC_HIT_RATE.format(bank, title), words.LLC_HIT_RATE_KEY, hits, chosen)
 
 
 def _accelerators(curves: _Curves, rows: Rows) -> None:
@@ -106,15 +116,15 @@ def _accelerators(curves: _Curves, rows: Rows) -> None:
     accelerators = rows.ints("acc")
     for accelerator in np.unique(accelerators).tolist():
         chosen = accelerators == accelerator
-        at, more = rows.ints("time_ns")[chosen], words.ACC_ID.format(accelerator)
+        more = words.ACC_ID.format(accelerator)
         for column, name in words.ACC_NAMES.items():
-            curves.add(name, words.VALUE_KEY, at, rows.floats_of(column)[chosen], more)
+            curves.add(name, words.VALUE_KEY, rows.floats_of(column)[chosen], chosen, more)
 
 
 def _soc(curves: _Curves, rows: Rows) -> None:
     """Add levels without a unit."""
     for column, name in words.SOC_NAMES.items():
-        curves.add(name, name, rows.ints("time_ns"), rows.floats_of(column))
+        curves.add(name, name, rows.floats_of(column))
 
 
 def _quality(curves: _Curves, rows: Rows) -> None:
@@ -122,7 +132,7 @@ def _quality(curves: _Curves, rows: Rows) -> None:
     for event in events.values:
         chosen = events.equals(event)
         name = event if event.startswith(words.QOS) else words.QOS_COUNTER.format(event)
-        curves.add(name, words.VALUE_KEY, rows.ints("time_ns")[chosen], _to_mb_per_s(rows.floats("bandwidth")[chosen]))
+        curves.add(name, words.VALUE_KEY, _to_mb_per_s(rows.floats("bandwidth")[chosen]), chosen)
 
 
 def _network(curves: _Curves, rows: Rows) -> None:
@@ -144,7 +154,7 @@ def _network(curves: _Curves, rows: Rows) -> None:
             )
             name = words.PORT_COUNTER.format(port, title)
             for key, values in zip(keys, found):
-                curves.add(name, key, rows.ints("time_ns")[chosen], values[chosen])
+                curves.add(name, key, values[chosen], chosen)
 
 
 def _percent_of_packets(values: FloatArray, packets: FloatArray) -> FloatArray:
@@ -153,27 +163,16 @@ def _percent_of_packets(values: FloatArray, packets: FloatArray) -> FloatArray:
 
 
 def _pcie(curves: _Curves, rows: Rows) -> None:
-    at = rows.ints("time_ns")
     for name, kinds in words.PCIE_COUNTERS.items():
         for title, kind in zip((words.PCIE_SENT, words.PCIE_RECEIVED), kinds):
             if kind:
                 values = rows.floats(f"{kind}_avg")
-                curves.add(name, title, at, values / 1000 if kind == LATENCY else np.round(values / LINK_MB, 3))
+                curves.add(name, title, values / 1000 if kind == LATENCY else np.round(values / LINK_MB, 3))
 
 
 def _hccs(curves: _Curves, rows: Rows) -> None:
     for name, (key, way) in words.HCCS_COUNTERS.items():
-        curves.add(name, key, rows.ints("time_ns"), np.round(rows.floats(way) / LINK_MB, 3))
-
-
-def _report_lost(curves: _Curves, select: Select, rows: Rows, counts: NDArray[np.bool_]) -> None:
-    """Report samples without a bank or without a counter name; a name with a missing text is already reported."""
-    lost = (rows.ints("bank") == NULL_INT) | ~(counts | curves.context.strings.missing(rows.ints("way")))
-    if lost.any():
-        found = str(int(lost.sum()))
-        curves.context.source.report.add(
-            "unknown_curve", select.table, found=found, kind=f"{select.table}, {curves.pid}"
-        )
+        curves.add(name, key, np.round(rows.floats(way) / LINK_MB, 3))
 
 
 def _known_banks(rows: Rows) -> list[int]:

@@ -15,6 +15,7 @@ from tb_npu_plugin.readers.database.events.processes import Processes, thread_of
 from tb_npu_plugin.readers.database.events.sink import EventSink, json_int, json_texts
 from tb_npu_plugin.readers.database.events.tasks import TaskEvents
 from tb_npu_plugin.readers.database.strings import find_rows
+from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema import trace, trace_events
 from tb_npu_plugin.tables import IntArray, StringColumn
 
@@ -26,6 +27,7 @@ def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
     calls = context.calls
     if not len(calls):
         return
+    sink.see(schema.CANN_API.table, len(calls))
     names = context.strings.names(calls.ints("name"))
     levels = context.levels.column(calls.ints("level"), raw=True)
     prefixes = [trace_events.CALL_PREFIX.get(level, f"{level}@") for level in levels.values] + [""]
@@ -45,7 +47,7 @@ def add_calls(context: Context, sink: EventSink, processes: Processes) -> None:
 
     pid = processes.pid(trace_events.CANN)
     start = calls.ints("start_ns")
-    sink.slices(pid, threads, text, start, calls.ints("end_ns") - start, "", args)
+    sink.slices(pid, threads, text, start, calls.ints("end_ns") - start, "", args, schema.CANN_API.table)
     processes.name(sink, trace_events.CANN, pid)
     for thread in np.unique(threads).tolist():
         sink.meta(trace.THREAD_NAME, pid, thread, trace_events.THREAD.format(thread))

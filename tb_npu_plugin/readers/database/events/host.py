@@ -22,16 +22,19 @@ Index = NDArray[np.int64]
 
 def add_host(context: Context, sink: EventSink, processes: Processes) -> None:
     """Add the framework events in the order of trace_view.json."""
+    table, every = schema.PYTORCH_API.table, len(context.torch)
     ops, queue, calls = (context.torch_of_kind(kind) for kind in ("op", "queue", "trace"))
-    if not len(context.torch):
+    if not every:
         return
+    sink.see(table, every)
+    sink.leave_out("unknown_event", table, every - len(ops) - len(queue) - len(calls))
     pid = processes.system
     _add_ops(context, sink, pid, ops)
     dequeues = _add_queue(context, sink, pid, queue)
     _add_threads(sink, processes, thread_of(context.torch), dequeues)
     _add_links(context, sink, pid, ops)
     names = context.strings.names(calls.ints("name"))
-    sink.slices(pid, thread_of(calls), names, *_times(calls), trace_events.PYTHON_FUNCTION, None)
+    sink.slices(pid, thread_of(calls), names, *_times(calls), trace_events.PYTHON_FUNCTION, None, table)
     _add_collections(context, sink, processes)
 
 
@@ -57,7 +60,7 @@ def _add_ops(context: Context, sink: EventSink, pid: int, ops: Rows) -> None:
         return (f"{begin(number, thread)}{shapes[a]}{types[b]}{frames[c]}}}" for number, thread, a, b, c in rows)
 
     names = context.strings.names(ops.ints("name"))
-    sink.slices(pid, thread_of(ops), names, *_times(ops), trace.CPU_OP, args)
+    sink.slices(pid, thread_of(ops), names, *_times(ops), trace.CPU_OP, args, schema.PYTORCH_API.table)
 
 
 def _add_queue(context: Context, sink: EventSink, pid: int, queue: Rows) -> Index:
@@ -74,7 +77,7 @@ def _add_queue(context: Context, sink: EventSink, pid: int, queue: Rows) -> Inde
 
         chosen = Rows(len(rows), {key: values[rows] for key, values in queue.data.items()})
         text = StringColumn(names.codes[rows], names.values)
-        sink.slices(pid, thread_of(chosen), text, *_times(chosen), category, args)
+        sink.slices(pid, thread_of(chosen), text, *_times(chosen), category, args, schema.PYTORCH_API.table)
 
     begin, end = np.flatnonzero(enters), np.flatnonzero(~enters)
     part(begin, trace.ENQUEUE)
@@ -127,10 +130,11 @@ def _add_threads(sink: EventSink, processes: Processes, every: IntArray, dequeue
 
 
 def _add_collections(context: Context, sink: EventSink, processes: Processes) -> None:
-    rows = context.source.read(schema.GC_RECORD)
+    rows, table = context.source.read(schema.GC_RECORD), schema.GC_RECORD.table
     if not len(rows):
         return
+    sink.see(table, len(rows))
     pid = processes.pid(trace_events.PYTHON_GC)
     names = StringColumn(np.zeros(len(rows), dtype=np.int32), [trace_events.GC])
-    sink.slices(pid, thread_of(rows), names, *_times(rows), trace_events.GC, None)
+    sink.slices(pid, thread_of(rows), names, *_times(rows), trace_events.GC, None, table)
     processes.name(sink, trace_events.PYTHON_GC, pid)

@@ -23,6 +23,7 @@ def add_marks(context: Context, sink: EventSink, processes: Processes, tasks: Ta
     rows = context.source.read(schema.MSTX)
     if not len(rows):
         return
+    sink.see(schema.MSTX.table, len(rows))
     kinds = Strings(context.source, schema.MSTX_TYPES).column(rows.ints("type"), raw=True)
     domains = context.strings.column(rows.ints("domain"))
     kind_text, domain_text = json_texts(kinds), json_texts(domains)
@@ -33,7 +34,7 @@ def add_marks(context: Context, sink: EventSink, processes: Processes, tasks: Ta
 
     pid, threads, start = processes.pid(trace_events.MSTX), thread_of(rows), rows.ints("start_ns")
     names = context.strings.names(rows.ints("message"))
-    sink.slices(pid, threads, names, start, rows.ints("end_ns") - start, "", args)
+    sink.slices(pid, threads, names, start, rows.ints("end_ns") - start, "", args, schema.MSTX.table)
     processes.name(sink, trace_events.MSTX, pid)
     for thread in np.unique(threads).tolist():
         sink.meta(trace.THREAD_NAME, pid, thread, trace_events.THREAD.format(thread))

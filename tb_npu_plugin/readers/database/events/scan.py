@@ -46,7 +46,7 @@ def scan_database(path: Path, log: ProblemLog, progress: Callable[[int], None], 
     begins at the start of the call."""
     report = FileReport(log, path.name)
     with closing(MemoryColumns() if into.spool is None else SpooledColumns(into.spool)) as columns:
-        sink = EventSink(columns, into.blob)
+        sink = EventSink(columns, into.blob, report)
         complete = True
         with open_database(path, report) as connection:
             if connection is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.scan.columns import Batch, Columns
 from tb_npu_plugin.scan.events import DTYPES, Interner, TraceEvents
 from tb_npu_plugin.tables import NULL_INT, IntArray, StringColumn
@@ -23,12 +25,14 @@ Args = Callable[[int, int], Iterable[str]]
 
 
 class EventSink:
-    """Writes events to `columns` and their args to `blob` (None: args are dropped)."""
+    """Writes events to `columns` and their args to `blob` (None: args are dropped). report: counts the events, and the rows
+    of the database's tables that become events."""
 
-    def __init__(self, columns: Columns, blob: IO[bytes] | None) -> None:
-        self._columns, self._blob = columns, blob
+    def __init__(self, columns: Columns, blob: IO[bytes] | None, report: FileReport) -> None:
+        self._columns, self._blob, self._report = columns, blob, report
         self._offset = 0
         self._flows = 0
+        self._left_out: Counter[tuple[str, str]] = Counter()
         self._names, self._categories, self._pids, self._tids = Interner(), Interner(), Interner(), Interner()
 
     def slices(
@@ -40,10 +44,15 @@ class EventSink:
         dur: IntArray,
         category: str,
         args: Args | None,
+        table: str = "",
     ) -> None:
-        """Add complete events; rows with an unknown name are skipped. category "": none."""
+        """Add complete events; rows with an unknown name are reported. category "": none; table: what holds the rows, ""
+        for computed ones."""
         tid, name = self._intern_numbers(tids), self._intern_names(names)
         known = np.flatnonzero(name >= 0)
+        if table:
+            self.show(table, len(known))
+            self.leave_out("unknown_event", table, len(name) - len(known))
         for first in range(0, len(known), PIECE):
             rows = known[first : first + PIECE]
             offset, length = self._write(args, rows) if args is not None else (-1, 0)
@@ -117,6 +126,19 @@ class EventSink:
                 args_length=length,
             )
 
+    def see(self, table: str, rows: int) -> None:
+        """Count the rows that were read of a table."""
+        if rows:
+            self._report.count("events", table, seen=rows)
+
+    def show(self, table: str, rows: int) -> None:
+        """Count the rows that became events."""
+        self._report.count("events", table, shown=rows)
+
+    def leave_out(self, code: str, table: str, rows: int) -> None:
+        """Count the rows of a table that become no event; `events` reports them."""
+        self._left_out[code, table] += rows
+
     def meta(self, kind: tuple[str, str], pid: int, tid: int, value: Any) -> None:
         """Add the name, label or sort index of a process or thread."""
         name, key = kind
@@ -132,7 +154,11 @@ class EventSink:
         )
 
     def events(self, scanner: str, size: int, complete: bool) -> TraceEvents:
-        """Return all events. No event can be added afterwards."""
+        """Return all events, and report the rows that became none. No event can be added afterwards."""
+        for (code, table), rows in self._left_out.items():
+            if rows:
+                self._report.add(code, table, found=str(rows), kind=table)
+                self._report.count("events", table, told=rows)
         interners = {
             "names": self._names,
             "categories": self._categories,
@@ -186,6 +212,7 @@ class EventSink:
                 np.asarray(value, dtype=dtype) if isinstance(value, np.ndarray) else np.full(count, value, dtype)
             )
         self._columns.add(batch)
+        self._report.count("events", seen=count)
 
 
 _ABSENT = {

@@ -59,6 +59,8 @@ class TaskEvents:
 
     def add(self, sink: EventSink, processes: Processes) -> None:
         """Add the tasks and thread names, device by device."""
+        sink.see(schema.TASK.table, len(self._context.tasks))
+        sink.leave_out("unshown_task", schema.TASK.table, int(np.count_nonzero(~self.shown)))
         names, types = self._texts()
         for device in np.unique(self.device).tolist():
             rows = np.flatnonzero((self.device == device) & self.shown)
@@ -83,7 +85,7 @@ class TaskEvents:
                 yield text[:-1] + copies[place] if place in copies else text
 
         text = StringColumn(names.codes[rows], names.values)
-        sink.slices(pid, self.thread[rows], text, self.start[rows], self.dur[rows], "", args)
+        sink.slices(pid, self.thread[rows], text, self.start[rows], self.dur[rows], "", args, schema.TASK.table)
 
     def _copies(self, rows: Index) -> dict[int, str]:
         """Return the details of copies: index in `rows` -> the JSON that ends their args."""
