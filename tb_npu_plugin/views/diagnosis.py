@@ -8,6 +8,7 @@ from typing import Literal, Optional, TypedDict, Union
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
 from tb_npu_plugin.analysis.findings.verdict import title_of
+from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
@@ -29,7 +30,8 @@ class VerdictJson(TypedDict):
     """One sentence for the run."""
 
     rule: str
-    """Rule of the finding with the highest cost; "healthy", or "unknown" without step times."""
+    """Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if its cause was not recorded,
+    "healthy", or "unknown" without step times."""
     code: str
     """Code of the message."""
     params: dict[str, Union[str, int, MessageJson]]
@@ -97,6 +99,42 @@ class UncheckedJson(TypedDict):
     """Code and parameters of `title` and `missing`."""
 
 
+class LedgerEntryJson(TypedDict):
+    """A part of the mean step of a rank."""
+
+    entry: Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
+    """What it is. "communication": waiting or transfer, which nothing tells apart."""
+    detail: str
+    """Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle"."""
+    ms: float
+    """Best estimate; the entries sum to the window."""
+    low_ms: float
+    """Least possible."""
+    high_ms: float
+    """Largest possible."""
+    culprit: Optional[int]
+    """Rank that is waited for; null if unknown, and for other entries."""
+    needs: Literal["", "trace", "ranks", "rank"]
+    """What would tell more: the trace, or the files of other ranks."""
+
+
+class LedgerJson(TypedDict):
+    """Where the mean step of a rank, or of one of its devices, went."""
+
+    worker: str
+    """Name of the worker."""
+    rank: Optional[int]
+    """Rank in the job."""
+    device_id: Optional[int]
+    """Device; null if the rank has one."""
+    window_ms: float
+    """From the first to the last task."""
+    before_ms: float
+    """Before the first task, beside the window."""
+    entries: list[LedgerEntryJson]
+    """Its parts."""
+
+
 class DiagnosisJson(TypedDict):
     """What holds a run up, who, how much it costs and what to do."""
 
@@ -112,6 +150,8 @@ class DiagnosisJson(TypedDict):
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
     """One sentence."""
+    ledgers: list[LedgerJson]
+    """By rank."""
     findings: list[FindingJson]
     """The highest cost first."""
     unchecked: list[UncheckedJson]
@@ -132,12 +172,35 @@ def build(source: ViewInput) -> ViewResult:
         "mean_step_ms": _ms(found.step_ns),
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
+        "ledgers": [_ledger_json(one) for one in found.ledgers],
         "findings": [_finding_json(one, found) for one in found.findings],
         "unchecked": [_unchecked_json(one) for one in found.unchecked],
         "checked": found.checked,
         "ranks": [],
     }
     return ViewResult(data)
+
+
+def _ledger_json(ledger: RankLedger) -> LedgerJson:
+    return {
+        "worker": ledger.span.worker_label,
+        "rank": ledger.rank,
+        "device_id": ledger.device_id,
+        "window_ms": _ms(ledger.window_ns),
+        "before_ms": _ms(ledger.before_ns),
+        "entries": [
+            {
+                "entry": one.entry,
+                "detail": one.detail,
+                "ms": _ms(one.ns),
+                "low_ms": _ms(one.low_ns),
+                "high_ms": _ms(one.high_ns),
+                "culprit": one.culprit,
+                "needs": one.needs,
+            }
+            for one in ledger.entries
+        ],
+    }
 
 
 def _ms(ns: int) -> float:

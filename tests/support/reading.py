@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.pool.worker import run
+from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.store.stages import Request, files_of, stages_of
 
 
@@ -24,6 +26,21 @@ def read_all(logdir: Path, out: Path) -> list[dict[str, Any]]:
     assert not [one for meta in metas for one in silent(meta)]
     assert not [one for meta in metas for one in meta["problems"] if one["code"] == "reader_defect"]
     return metas
+
+
+def open_spans(logdir: Path, out: Path) -> list[Span]:
+    """All spans below a folder, each stage read into a folder of `out`."""
+    spans = []
+    for number, place in enumerate(scan({"": logdir}).places()):
+        entries = {}
+        for stage in stages_of(place.span):
+            target = out / f"{number}-{stage}"
+            target.mkdir(parents=True)
+            files = files_of(place.span, stage)
+            request = Request(stage, place.span.folder, files, target, place.span.format, place.span.part)
+            entries[stage] = Entry(target, run(request, lambda message: None))
+        spans.append(Span(place, entries.get("tables"), entries.get("trace")))
+    return spans
 
 
 def silent(meta: dict[str, Any]) -> list[str]:

@@ -20,11 +20,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.capture.models.run import Recipe, write_run
-from tb_npu_plugin.discovery.scan import scan
-from tb_npu_plugin.store.cache.disk import Entry
-from tb_npu_plugin.store.pool import worker
-from tb_npu_plugin.store.span import Span
-from tb_npu_plugin.store.stages import Request, files_of, stages_of
+from tests.support.reading import open_spans
 from tests.truth.cases import TRIGGERS, Case, case, healthy_case
 
 #: A fault that costs less of the step may stay unnamed.
@@ -124,7 +120,7 @@ def _diagnosed(recipe: str) -> Diagnosis:
     folder = Path(tempfile.mkdtemp(prefix="truth"))
     try:
         write_run(_RECIPES.pop(recipe), folder / "run", jobs=1)
-        return diagnose(read_spans(folder))
+        return diagnose(open_spans(folder / "run", folder))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -137,21 +133,6 @@ def diagnose_recipe(recipe: Recipe) -> Diagnosis:
     """The diagnosis of a run, which many cases share if it is healthy."""
     _RECIPES[str(recipe)] = recipe
     return _diagnosed(str(recipe))
-
-
-def read_spans(folder: Path) -> list[Span]:
-    """All spans below a folder, read in this process as a worker does it."""
-    out = []
-    for number, place in enumerate(scan({"": folder / "run"}).places()):
-        entries = {}
-        for stage in stages_of(place.span):
-            target = folder / f"{number}-{stage}"
-            target.mkdir()
-            files = files_of(place.span, stage)
-            request = Request(stage, place.span.folder, files, target, place.span.format, place.span.part)
-            entries[stage] = Entry(target, worker.run(request, lambda message: None))
-        out.append(Span(place, entries.get("tables"), entries.get("trace")))
-    return out
 
 
 def summary(outcomes: Sequence[Outcome]) -> tuple[list[str], bool]:

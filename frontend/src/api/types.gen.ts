@@ -562,6 +562,8 @@ export interface DiagnosisJson {
   at_stake_ms_per_step: number;
   /** One sentence. */
   verdict: VerdictJson;
+  /** By rank. */
+  ledgers: LedgerJson[];
   /** The highest cost first. */
   findings: FindingJson[];
   /** Rules that could not run. */
@@ -909,6 +911,40 @@ export interface LateRank {
   exposed: number | null;
   /** Number of collectives. */
   collectives: number;
+}
+
+/** A part of the mean step of a rank. */
+export interface LedgerEntryJson {
+  /** What it is. "communication": waiting or transfer, which nothing tells apart. */
+  entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
+  /** Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle". */
+  detail: string;
+  /** Best estimate; the entries sum to the window. */
+  ms: number;
+  /** Least possible. */
+  low_ms: number;
+  /** Largest possible. */
+  high_ms: number;
+  /** Rank that is waited for; null if unknown, and for other entries. */
+  culprit: number | null;
+  /** What would tell more: the trace, or the files of other ranks. */
+  needs: "" | "trace" | "ranks" | "rank";
+}
+
+/** Where the mean step of a rank, or of one of its devices, went. */
+export interface LedgerJson {
+  /** Name of the worker. */
+  worker: string;
+  /** Rank in the job. */
+  rank: number | null;
+  /** Device; null if the rank has one. */
+  device_id: number | null;
+  /** From the first to the last task. */
+  window_ms: number;
+  /** Before the first task, beside the window. */
+  before_ms: number;
+  /** Its parts. */
+  entries: LedgerEntryJson[];
 }
 
 /** Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL. */
@@ -1961,7 +1997,7 @@ export interface UncheckedJson {
 
 /** One sentence for the run. */
 export interface VerdictJson {
-  /** Rule of the finding with the highest cost; "healthy", or "unknown" without step times. */
+  /** Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if its cause was not recorded, "healthy", or "unknown" without step times. */
   rule: string;
   /** Code of the message. */
   code: string;

@@ -11,6 +11,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unche
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
+from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.printable import package_logger
@@ -26,6 +27,7 @@ class Diagnosis:
     steps: Sequence[tuple[Optional[str], int]]
     at_stake_ns: int
     verdict: RunVerdict
+    ledgers: Sequence[RankLedger]
     findings: Sequence[Finding]
     unchecked: Sequence[Unchecked]
     checked: int
@@ -56,6 +58,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         run.step_times,
         at_stake(findings, run),
         verdict_of(findings, run),
+        run.ledgers,
         findings,
         unchecked,
         len(rules) - len(unchecked),

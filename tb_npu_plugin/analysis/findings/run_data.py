@@ -17,6 +17,11 @@ from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.ledger.chains import chains_of
+from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
+from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
+from tb_npu_plugin.analysis.ledger.waits import RunWaits, waits_of_run
 from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
@@ -234,6 +239,21 @@ class RunData:
     def idle(self) -> list[tuple[SpanData, list[DeviceIdle]]]:
         """Idle time of the devices of each span whose trace is read."""
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
+
+    @cached_property
+    def _waits(self) -> RunWaits:
+        return waits_of_run(self.communication)
+
+    @cached_property
+    def ledgers(self) -> list[RankLedger]:
+        """Where the mean step of each rank went."""
+        idle = {span.token: devices for span, devices in self.idle}
+        return ledgers_of(self.communication, self._waits, idle)
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What determines the step, by the ledgers."""
+        return judge(self.communication, self.ledgers, chains_of(self.communication, self._waits))
 
     @cached_property
     def idle_items(self) -> list[IdleItems]:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
+from tb_npu_plugin.analysis.findings.ledger_sentence import listed, parts_of, sentence_of
+from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Part, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.roofline import distance_of
+from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
@@ -25,7 +27,8 @@ class RunVerdict:
     """One sentence for the run."""
 
     rule: str
-    """Rule of the finding with the highest cost; "healthy", or "unknown" without step times."""
+    """Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if the cause of the loss was not
+    recorded, "healthy", or "unknown" without step times."""
     message: Message
     """The sentence."""
     cost_ns: int
@@ -35,12 +38,14 @@ class RunVerdict:
 
 
 def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
-    """The verdict of the costliest finding that is not low and has no cause among the others. findings: the highest cost
-    first."""
+    """The verdict of the costliest finding that is not low and has no cause among the others, if it explains the largest loss
+    of the ledgers; else that loss. findings: the highest cost first."""
     if not run.step_ns:
         return RunVerdict("unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None)
     step = duration(run.step_ns)
-    costly = next((one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"), None)
+    costly = _explaining(findings, run)
+    if costly is None and run.judgement.kind in ("loss", "unexplained"):
+        return _of_ledger(run, findings, step)
     if costly is None:
         is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
         parts = _parts(run, None, findings)
@@ -53,6 +58,61 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     parts = _parts(run, costly, findings)
     message = Message("verdict.finding", what=_what(costly), parts=parts, **figures)
     return RunVerdict(costly.rule, message, costly.cost_ns, share)
+
+
+def _explaining(findings: Sequence[Finding], run: RunData) -> Finding | None:
+    """The costliest finding that is not low, if it costs as much as the largest loss of the ledgers; else the costliest one
+    about that loss; else None."""
+    found = _costly(findings, run)
+    entry = run.judgement.entry
+    if not found or entry is None or found[0].cost_ns >= entry.ns:
+        return found[0] if found else None
+    return next((one for one in found if _is_about(one, run.judgement)), None)
+
+
+def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
+    """Findings that are not low and have no cause among the others. What costs more than its part of any step rests on tables
+    that are cut."""
+    found = [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
+    return [one for one in found if one.cost_ns <= _most_of(one.part, run)]
+
+
+def _most_of(part: Part, run: RunData) -> float:
+    """Upper bound of what a finding about waiting or idle time can cost, ns."""
+    kinds = {"waiting": ("waiting", "communication", "transfer"), "free": ("idle", "unexplained")}.get(part)
+    if kinds is None or not run.ledgers:
+        return float("inf")
+    return max(sum(one.ns for one in ledger.entries if one.entry in kinds) for ledger in run.ledgers)
+
+
+def _is_about(finding: Finding, judgement: Judgement) -> bool:
+    """Whether a finding explains the largest loss."""
+    entry = judgement.entry
+    assert entry is not None
+    is_large = finding.cost_ns >= _MOST * entry.ns
+    if entry.entry == "waiting":
+        is_of_rank = finding.subject.rank in judgement.culprits
+        is_of_stage = finding.subject.stage is not None and finding.subject.stage == judgement.stage
+        explains = finding.part in ("waiting", "bubble") or (finding.part == "computing" and is_large)
+        return explains and (is_of_rank or is_of_stage)
+    parts = {"transfer": ("communication",), "communication": ("communication", "waiting", "bubble")}
+    return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
+
+
+def _of_ledger(run: RunData, findings: Sequence[Finding], step: str) -> RunVerdict:
+    """The verdict of the largest loss, which no finding explains, and what else could be saved."""
+    judgement = run.judgement
+    assert judgement.ledger is not None and judgement.entry is not None
+    waits = judgement.entry.entry == "waiting"
+    cost = judgement.ledger.total("waiting") if waits else judgement.entry.ns
+    other = next(iter(_costly(findings, run)), None)
+    also: Message | str = ""
+    if other is not None:
+        figures = {"time": duration(other.cost_ns), "share": percent(other.cost_ns / run.step_ns)}
+        also = Message("verdict.also", what=_what(other), **figures)
+    sentence, parts = sentence_of(judgement, run), parts_of(judgement.ledger)
+    text = Message("verdict.ledger", what=sentence, step=step, parts=parts, also=also)
+    return RunVerdict(judgement.kind, text, cost, cost / judgement.ledger.window_ns)
 
 
 def title_of(rule: str) -> Message:
@@ -111,10 +171,7 @@ def _parts(run: RunData, finding: Optional[Finding], findings: Sequence[Finding]
     ]
     parts.sort(key=lambda part: -part[0])
     shown = [text(percent(time / whole)) for time, text in parts if time >= _LEAST_SHARE * whole]
-    listed: Message | str = shown[-1] if shown else ""
-    for one in reversed(shown[:-1]):
-        listed = Message("verdict.list", first=one, rest=listed)
-    return Message("verdict.parts", rank=line.title, parts=listed)
+    return Message("verdict.parts", rank=line.title, parts=listed(shown))
 
 
 def _roofline(run: RunData) -> Message:

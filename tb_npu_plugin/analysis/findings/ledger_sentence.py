@@ -1,0 +1,131 @@
+"""Puts the judgement of a run's ledgers into a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.ledger.judge import Judgement
+from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema.formats import KINETO
+from tb_npu_plugin.schema.registry import file_of
+
+#: Parts of a step below this share are left out of the sentence.
+_LEAST_SHARE = 0.01
+#: Sentence about an entry, by its kind, and of idle time by its launch.
+_LOSSES = {
+    "transfer": "verdict.loss.transfer",
+    "communication": "verdict.loss.communication",
+    "copies": "verdict.loss.copies",
+    "late": "verdict.loss.idle_late",
+    "before": "verdict.loss.idle_before",
+}
+#: Part of the list of what a step consists of, by the kind of the entry.
+_PARTS = {
+    "computing": "verdict.part.computing",
+    "transfer": "verdict.part.transfer",
+    "communication": "verdict.part.communication",
+    "copies": "verdict.part.copying",
+    "idle": "verdict.part.idle",
+    "unexplained": "verdict.part.idle",
+}
+
+
+def sentence_of(judgement: Judgement, run: RunData) -> Message:
+    """What determines the step. judgement: a loss, or something unexplained."""
+    ledger, entry = judgement.ledger, judgement.entry
+    assert ledger is not None and entry is not None
+    if entry.entry == "waiting":
+        return _waiting(judgement, ledger, run)
+    figures = {"rank": _title(ledger), "share": percent(entry.ns / ledger.window_ns), "time": duration(entry.ns)}
+    if entry.entry == "unexplained":
+        what = _unexplained(ledger, run.ledgers, figures)
+        return what if judgement.kind == "loss" else Message("verdict.unexplained", what=what)
+    is_certain = entry.low_ns == entry.ns
+    return Message(_LOSSES[entry.detail or entry.entry] if is_certain else "verdict.loss.communication", **figures)
+
+
+def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
+    time = ledger.total("waiting")
+    figures = {"rank": _title(ledger), "share": percent(time / ledger.window_ns), "time": duration(time)}
+    if judgement.stage is not None:
+        waiting = [one for one in run.ledgers if pipeline_stage(one.span.capture) != judgement.stage]
+        shares = _range([one.total("waiting") / one.window_ns for one in waiting])
+        return Message("verdict.loss.stage", stage=judgement.stage, share=shares, computing=_computing(run))
+    if not judgement.culprits:
+        return Message("verdict.loss.waiting_several", **figures)
+    profiled = {one.rank for one in run.ledgers}
+    names = ", ".join(f"rank {rank}" for rank in judgement.culprits)
+    is_profiled = profiled.issuperset(judgement.culprits)
+    return Message("verdict.loss.waiting" if is_profiled else "verdict.loss.unprofiled", culprit=names, **figures)
+
+
+def _computing(run: RunData) -> Message | str:
+    """Computing of each stage: "stage 1: 231 ms, stage 2: 401 ms"."""
+    by_stage: dict[int, list[int]] = {}
+    for one in run.ledgers:
+        stage = pipeline_stage(one.span.capture)
+        if stage is not None:
+            by_stage.setdefault(stage, []).append(one.total("computing"))
+    return listed(
+        [
+            Message("verdict.loss.computing_of", stage=stage, time=duration(sum(times) / len(times)))
+            for stage, times in sorted(by_stage.items())
+        ]
+    )
+
+
+def listed(parts: Sequence[Message]) -> Message | str:
+    """The parts, separated by commas."""
+    out: Message | str = parts[-1] if parts else ""
+    for one in reversed(parts[:-1]):
+        out = Message("verdict.list", first=one, rest=out)
+    return out
+
+
+def parts_of(ledger: RankLedger) -> Message:
+    """What the mean step of a rank consists of, the longest part first."""
+    texts = [(one.ns, _part(one, percent(one.ns / ledger.window_ns))) for one in ledger.entries]
+    shown = [text for ns, text in sorted(texts, key=lambda one: -one[0]) if ns >= _LEAST_SHARE * ledger.window_ns]
+    return Message("verdict.parts", rank=_title(ledger), parts=listed(shown))
+
+
+def _part(entry: Entry, share: str) -> Message:
+    if entry.entry == "waiting":
+        if entry.culprit is None:
+            return Message("verdict.part.waiting_several", share=share)
+        return Message("verdict.part.waiting", share=share, rank=f"rank {entry.culprit}")
+    if entry.entry == "idle" and entry.detail == "late":
+        return Message("verdict.part.idle_because", share=share, cause=Message("verdict.idle.host_late"))
+    return Message(_PARTS[entry.entry], share=share)
+
+
+def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
+    """Idle time whose cause no file tells. The range over ranks shows that no single rank is meant."""
+    if ledger.span.format == KINETO.id:
+        return Message("verdict.unexplained.gpu", **figures)
+    file = file_of("trace", ledger.span.format).name
+    shares = _range([_idle_of(one) / one.window_ns for one in ledgers])
+    if len(ledgers) > 1:
+        return Message("verdict.unexplained.idle_of_ranks", share=shares, count=len(ledgers), file=file)
+    return Message("verdict.unexplained.idle", file=file, **figures)
+
+
+def _idle_of(ledger: RankLedger) -> int:
+    return ledger.total("idle") + sum(_is_idle(one) * one.ns for one in ledger.entries)
+
+
+def _is_idle(entry: Entry) -> bool:
+    return entry.entry == "unexplained" and entry.detail == "idle"
+
+
+def _range(shares: Sequence[float]) -> str:
+    low, high = percent(min(shares)), percent(max(shares))
+    return high if low == high else f"{low} – {high}"
+
+
+def _title(ledger: RankLedger) -> str:
+    return ledger.span.worker_label if ledger.rank is None else f"Rank {ledger.rank}"

@@ -1,0 +1,1 @@
+"""Where each ms of a step went, and who is to blame for waiting."""

@@ -1,0 +1,186 @@
+"""Divides the mean step of each rank into entries.
+
+Times of a step are those of the profiler or of the kernels (steps/partition.py): computing + exposed communication + copies +
+idle time. Communication is divided by the waits of the rank, idle time by the launches of its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Optional
+
+import numpy as np
+
+from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.intervals import Intervals
+from tb_npu_plugin.analysis.ledger.model import Entry, Needs, RankLedger
+from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
+from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
+from tb_npu_plugin.analysis.steps.partition import Step
+
+#: Of a wait: detail of its entry, and the rank that is waited for.
+_Awaited = tuple[str, Optional[int]]
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over steps, ns. waiting: least and largest by awaited rank; None: nothing tells it apart from transfer."""
+
+    computing: int
+    exposed: int
+    copies: int
+    idle: int
+    waiting: Optional[Mapping[_Awaited, tuple[int, int]]]
+
+
+def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequence[DeviceIdle]]) -> list[RankLedger]:
+    """The ledger of each line that has steps. idle: by token of the span; missing without a trace."""
+    out = []
+    for at, line in enumerate(run.lines):
+        steps = [step for step in averaged_of_span(line.span, line.steps) if step.total_ns is not None]
+        if steps:
+            found = [_of_step(run, at, step, waits.lines[at]) for step in steps]
+            device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
+            out.append(_mean(line, steps, found, device))
+    return _with_bounds(out)
+
+
+def _of_step(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> _Sums:
+    exposed = step.communication_not_overlapped or 0
+    waiting = _waiting(run, at, step, waits) if exposed else {}
+    return _Sums(step.computing or 0, exposed, step.copying or 0, step.free or 0, waiting)
+
+
+def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[_Awaited, tuple[int, int]]]:
+    """Exposed waiting of a step by awaited rank: what lies in no computing, and in no wait that began earlier."""
+    table, line = run.collectives[at], run.lines[at]
+    if table is None or not (waits.row.size or _is_covered(run, at, step)):
+        return None
+    rows = np.flatnonzero(
+        table.text("step").take(waits.row).equals(step.step) if step.step is not None else waits.row >= 0
+    )
+    computing = computing_times(line)
+    covered = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(2))) if computing is None else computing
+    hidden = (step.overlapped or 0) if computing is None else 0
+    out: dict[_Awaited, tuple[int, int]] = {}
+    left = step.communication_not_overlapped or 0
+    for number in rows.tolist():
+        time = Intervals(waits.start[number : number + 1], waits.end[number : number + 1])
+        most = min(intervals.subtract(time, covered).total, left)
+        covered, left = intervals.merge(covered, time), left - most
+        owner, row = int(waits.owner[number]), int(waits.row[number])
+        key = "p2p" if waits.is_p2p[number] else "collective", _rank_of(run, at, owner, row)
+        low, high = out.get(key, (0, 0))
+        out[key] = low + max(0, most - hidden), high + most
+        hidden = max(0, hidden - most)
+    return out
+
+
+def _rank_of(run: RunCommunication, at: int, owner: int, row: int) -> Optional[int]:
+    if owner >= 0:
+        return run.lines[owner].span.capture.rank
+    table = run.collectives[at]
+    return None if table is None else run.rank_of(table.text("group")[row], int(run.waits_for_last[at].peer[row]))
+
+
+def _is_covered(run: RunCommunication, at: int, step: Step) -> bool:
+    """Whether the waits of the step are known: 0 is a known wait, NULL is not. A trace without any wait has no tasks of
+    communication, and says nothing of ranks that were not profiled."""
+    table = run.collectives[at]
+    is_whole = run.world_size is None or len(run.profiled) >= run.world_size
+    if table is None or not (is_whole or run.waits[at]):
+        return False
+    rows = table.text("step").equals(step.step) if step.step is not None else np.ones(len(table), dtype=bool)
+    times = run.waits_for_last[at].time[rows]
+    return bool(len(times)) and bool((times >= 0).any())
+
+
+def _mean(line: RankDevice, steps: Sequence[Step], found: Sequence[_Sums], idle: Optional[DeviceIdle]) -> RankLedger:
+    """The mean of the steps. Rounding goes into the last entry, so that the sum is exact."""
+    count = len(steps)
+    window = sum(step.total_ns or 0 for step in steps) // count
+    computing, exposed, copies = (
+        sum(getattr(one, key) for one in found) // count for key in ("computing", "exposed", "copies")
+    )
+    waiting = _sum_waiting([one.waiting for one in found], count)
+    sums = _Sums(computing, exposed, copies, window - computing - exposed - copies, waiting)
+    before = sum(step.exposed_preparing or step.preparing or 0 for step in steps) // count
+    entries = [
+        _certain("computing", sums.computing),
+        *_communication(sums),
+        _certain("copies", sums.copies),
+        *_idle(sums.idle, steps, idle),
+    ]
+    return RankLedger(line.span, line.device_id, window, before, tuple(one for one in entries if one.high_ns))
+
+
+def _sum_waiting(
+    found: Sequence[Optional[Mapping[_Awaited, tuple[int, int]]]], count: int
+) -> Optional[dict[_Awaited, tuple[int, int]]]:
+    if any(one is None for one in found):
+        return None
+    out: dict[_Awaited, tuple[int, int]] = {}
+    for one in found:
+        for key, (low, high) in (one or {}).items():
+            before = out.get(key, (0, 0))
+            out[key] = before[0] + low, before[1] + high
+    return {key: (low // count, high // count) for key, (low, high) in out.items()}
+
+
+def _certain(kind: str, ns: int) -> Entry:
+    return Entry(kind, "", ns, ns, ns, None, "")  # type: ignore[arg-type]
+
+
+def _communication(sums: _Sums) -> list[Entry]:
+    """Exposed communication: the waits, the longest first, and the rest."""
+    if sums.waiting is None:
+        return [Entry("communication", "", sums.exposed, sums.exposed, sums.exposed, None, "ranks")]
+    waits = sorted(sums.waiting.items(), key=lambda one: -one[1][1])
+    entries = [
+        Entry("waiting", detail, high, low, high, rank, "" if low == high else "trace")
+        for (detail, rank), (low, high) in waits
+    ]
+    low, high = (sum(getattr(one, key) for one in entries) for key in ("low_ns", "high_ns"))
+    return [*entries, Entry("transfer", "", sums.exposed - high, sums.exposed - high, sums.exposed - low, None, "")]
+
+
+def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle]) -> list[Entry]:
+    """Idle time by the launch of the task that ends it; without a trace its cause is not recorded."""
+    numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in steps]
+    if idle is None or not numbers:
+        return [_unexplained(total, "trace")]
+    times = {
+        launch: sum(one.time_ns for at in numbers for one in idle.of_step(at) if one.launch == launch) // len(steps)
+        for launch in ("late", "before")
+    }
+    entries = [Entry("idle", launch, ns, ns, ns, None, "") for launch, ns in times.items()]
+    return [*entries, _unexplained(total - sum(times.values()), "trace")]
+
+
+def _unexplained(ns: int, needs: Needs) -> Entry:
+    return Entry("unexplained", "idle", ns, ns, ns, None, needs)
+
+
+def _with_bounds(ledgers: Sequence[RankLedger]) -> list[RankLedger]:
+    """Where nothing else tells waiting from transfer on any rank: a rank waits at least as long as it communicates longer than
+    the one that communicates least, as all share their collectives."""
+    unknown = [one for one in ledgers if one.total("communication")]
+    if len(unknown) < 2 or len(unknown) < len(ledgers):
+        return list(ledgers)
+    least = min(one.total("communication") for one in unknown)
+    return [replace(one, entries=tuple(_bounded(one, least))) for one in ledgers]
+
+
+def _bounded(ledger: RankLedger, least: int) -> list[Entry]:
+    out: list[Entry] = []
+    for one in ledger.entries:
+        if one.entry == "communication":
+            low = one.ns - least
+            out.append(Entry("waiting", "collective", low, low, one.ns, None, "trace"))
+            out.append(Entry("transfer", "", least, 0, least, None, "trace"))
+        else:
+            out.append(one)
+    return out

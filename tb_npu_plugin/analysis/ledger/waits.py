@@ -1,0 +1,128 @@
+"""When a rank waits for another one: at collectives, and at sends and receives that both ranks recorded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
+from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
+
+#: End of a name that both ranks of a point-to-point operation write: tail of the group, number of the call, graph.
+_CALL = re.compile(r"__(\w+)$")
+_BETWEEN_TWO = COMM_KINDS[0]
+
+
+@dataclass(frozen=True)
+class RankWaits:
+    """Waits of one line, ns since the epoch by its own clock, sorted by start. Arrays of equal length.
+
+    Attributes:
+        start, end: The wait.
+        row: Row of the line's collectives.
+        owner: Index of the awaited line; -1 if the rank was not profiled.
+        is_p2p: Whether the operation is between two ranks.
+    """
+
+    start: IntArray
+    end: IntArray
+    row: IntArray
+    owner: IntArray
+    is_p2p: IntArray
+
+
+@dataclass(frozen=True)
+class RunWaits:
+    """Waits of all lines, and their clocks.
+
+    Attributes:
+        lines: Waits of each line.
+        root: Of each line; two lines can be compared if they have the same.
+        offset: Clock of each line less that of its root, ns.
+    """
+
+    lines: list[RankWaits]
+    root: list[int]
+    offset: list[int]
+
+
+def waits_of_run(run: RunCommunication) -> RunWaits:
+    """The waits of each line."""
+    calls = _matched_calls(run)
+    root, offset = _clocks(run, calls)
+    pairs: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
+    for one, other in calls:
+        if root[one.line] == root[other.line]:
+            for call, peer in ((one, other), (other, one)):
+                pairs[call.line][call.row] = (peer.line, peer.start - offset[peer.line] + offset[call.line])
+    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset)
+
+
+def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:
+    table, waits = run.collectives[at], run.waits_for_last[at]
+    if table is None:
+        return RankWaits(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
+    begin, elapse = table.ints("start_ns"), table.ints("elapse_ns")
+    found: list[tuple[int, int, int, int, int]] = []
+    for row in np.flatnonzero((waits.time > 0) & known(waits.start)).tolist():
+        start = int(begin[row]) if begin[row] != NULL_INT else int(waits.start[row])
+        found.append((start, int(waits.start[row] + waits.time[row]), row, int(waits.owner[row]), 0))
+    for row, (owner, peer_start) in pairs.items():
+        start, end = int(begin[row]), int(begin[row] + elapse[row])
+        if peer_start > start:
+            found.append((start, min(peer_start, end), row, owner, 1))
+    columns = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
+    return RankWaits(*columns)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One side of a point-to-point operation, ns since the epoch by the clock of its line."""
+
+    line: int
+    row: int
+    start: int
+    end: int
+
+
+def _matched_calls(run: RunCommunication) -> list[tuple[_Call, _Call]]:
+    """Both sides of each point-to-point operation that two lines recorded once."""
+    calls: dict[tuple[str | None, str | None, str], list[_Call]] = {}
+    for at, table in enumerate(run.collectives):
+        for key, call in _calls(at, table):
+            calls.setdefault(key, []).append(call)
+    return [(one[0], one[1]) for one in calls.values() if len(one) == 2 and one[0].line != one[1].line]
+
+
+def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str | None, str], _Call]]:
+    """Yield (step, group and call; the call) of the point-to-point operations of a line."""
+    if table is None or not table.has("kind"):
+        return
+    start, elapse = table.ints("start_ns"), table.ints("elapse_ns")
+    rows = table.text("kind").equals(_BETWEEN_TWO) & known(start) & known(elapse)
+    steps, groups, names = (table.text(key) for key in ("step", "group", "name"))
+    for row in np.flatnonzero(rows).tolist():
+        call = _CALL.search(names[row] or "")
+        if call is not None:
+            key = steps[row], groups[row], call.group(1)
+            yield key, _Call(at, row, int(start[row]), int(start[row] + elapse[row]))
+
+
+def _clocks(run: RunCommunication, calls: Sequence[tuple[_Call, _Call]]) -> tuple[list[int], list[int]]:
+    """Root and offset of each line: by their collectives, and where these do not connect two lines, by the ends of what they
+    send each other, which differ by less than a transfer."""
+    root, offset = [clock.reference for clock in run.clocks], [clock.offset for clock in run.clocks]
+    ends: dict[tuple[int, int], list[int]] = {}
+    for one, other in calls:
+        ends.setdefault((one.line, other.line), []).append(other.end - one.end)
+    for (first, second), differences in sorted(ends.items()):
+        if root[first] != root[second]:
+            shift = offset[first] + round(float(np.median(differences))) - offset[second]
+            moved = [at for at, own in enumerate(root) if own == root[second]]
+            for at in moved:
+                root[at], offset[at] = root[first], offset[at] + shift
+    return root, offset

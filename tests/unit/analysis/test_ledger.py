@@ -1,0 +1,91 @@
+"""Ledgers, chains of waits and the judgement, on hand-made ranks whose truth is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.model import Capture
+from tests.support.span import TestSpan, table_of
+
+MS = 1_000_000
+BASE = 1_700_000_000_000_000_000
+#: Each rank of a chain receives from the one before it: rank 0 computes longest, the others wait for it in turn.
+CHAIN = 4
+
+
+def rank_of_chain(rank: int, first_ms: int, skew_ns: int = 0, with_kernels: bool = True) -> TestSpan:
+    """A rank that computes 10 ms (rank 0: `first_ms`), then sends to the next one, which begins to compute when it has received."""
+    rows: list[dict[str, Any]] = []
+    ops: list[dict[str, Any]] = []
+    start = BASE + skew_ns
+    ready = start + first_ms * MS + 11 * MS * rank  # computing of this rank ends
+    if rank:
+        arrives = start + first_ms * MS + 11 * MS * (rank - 1)
+        ops.append(call(f"hcom_receive__1{rank - 1}{rank}_0_1", rank - 1, start, arrives + MS - start))
+        rows.append(kernel("MatMul", arrives + MS, 10 * MS))
+    else:
+        rows.append(kernel("MatMul", start, first_ms * MS))
+    if rank < CHAIN - 1:
+        ops.append(call(f"hcom_send__1{rank}{rank + 1}_0_1", rank, ready, MS))
+    for number in range(3):  # by these the clocks are aligned
+        ops.append(
+            call(f"hcom_allReduce__99_{number}_1", 99, BASE + skew_ns + (200 + number) * MS, MS)
+            | {"kind": "collective"}
+        )
+    rows += [kernel(op["name"], op["start_ns"], op["elapse_ns"], "COMMUNICATION") for op in ops]
+    busy = sum(row["dur_ns"] for row in rows if row["core"] == "AI_CORE")
+    exposed = sum(op["elapse_ns"] for op in ops)
+    first, last = min(row["start_ns"] for row in rows), max(row["start_ns"] + row["dur_ns"] for row in rows)
+    step = {
+        "step": "1",
+        "computing": busy,
+        "communication_not_overlapped": exposed,
+        "overlapped": 0,
+        "communication": exposed,
+        "free": last - first - busy - exposed,
+        "stage": last - first,
+        "bubble": 0,
+        "preparing": 0,
+        "start_ns": first,
+        "lead_ns": 0,
+    }
+    tables = {"step_trace": table_of("step_trace", [step]), "comm_ops": table_of("comm_ops", ops)}
+    if with_kernels:
+        tables["kernels"] = table_of("kernels", rows)
+    capture = Capture(rank=rank, distributed_args={"world_size": CHAIN})
+    return TestSpan(tables, capture, token=f"span-{rank}", worker_label=f"rank {rank}")
+
+
+def call(name: str, group: int, start: int, elapse: int) -> dict[str, Any]:
+    return {"step": "1", "kind": "p2p", "name": name, "group": str(group), "start_ns": start, "elapse_ns": elapse}
+
+
+def kernel(name: str, start: int, dur: int, core: str = "AI_CORE") -> dict[str, Any]:
+    return {"step": "1", "name": name, "type": name, "core": core, "start_ns": start, "dur_ns": dur}
+
+
+@pytest.mark.parametrize("skews", [(0, 0, 0, 0), (0, 5_000_000, -3_000_000, 40)], ids=["one clock", "clocks apart"])
+def test_the_root_of_a_chain_is_named_and_no_victim(skews: tuple[int, ...]) -> None:
+    run = RunData([rank_of_chain(rank, 100, skew) for rank, skew in enumerate(skews)])
+    waits = [[(one.culprit, one.ns) for one in ledger.entries if one.entry == "waiting"] for ledger in run.ledgers]
+    assert waits == [[], [(0, 100 * MS)], [(1, 111 * MS)], [(2, 122 * MS)]]
+    assert (run.judgement.kind, run.judgement.culprits) == ("loss", (0,))
+    assert all(sum(one.ns for one in ledger.entries) == ledger.window_ns for ledger in run.ledgers)
+
+
+def test_a_missing_file_changes_no_culprit() -> None:
+    spans = [rank_of_chain(rank, 100, with_kernels=rank != 0) for rank in range(CHAIN)]
+    assert RunData(spans).judgement.culprits in ((0,), ())
+
+
+@pytest.mark.parametrize(("idle", "rule"), [(4, "healthy"), (6, "loss"), (50, "unexplained")])
+def test_only_what_loses_little_is_healthy(idle: int, rule: str) -> None:
+    times = {"computing": (100 - idle) * MS, "communication_not_overlapped": 0, "overlapped": 0, "free": idle * MS}
+    found = diagnose([TestSpan({"step_trace": table_of("step_trace", [{"step": "1", **times}])}, Capture(rank=0))])
+    assert found.verdict.rule == rule
+    assert ("Cannot be judged" in found.verdict.message) == (rule == "unexplained")
+    assert ("trace_view.json" in found.verdict.message) == (rule != "healthy")
