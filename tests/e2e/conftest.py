@@ -395,9 +395,7 @@ def open_plugin(browser: Browser, idle_pages: dict[str, list[Page]], request: py
     used: list[tuple[str, Plugin]] = []
     plugins: list[Plugin] = request.node.stash.setdefault(PAGES, [])
 
-    def start(
-        url: str, width: int = 1440, height: int = 900, whole: bool = False, **options: object
-    ) -> Plugin:
+    def start(url: str, width: int = 1440, height: int = 900, whole: bool = False, **options: object) -> Plugin:
         key = f"{whole} {sorted(options.items())}"
         idle = idle_pages[key]
         idle.sort(key=lambda page: page.url.startswith(url))
