@@ -114,7 +114,6 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         "lost_column",
     ),
     "a line of a queue twice": ("mindinsight_single", "minddata_aicpu_0.txt", last_line_twice, "repeated_row"),
-    "the settings of a trace": ("kineto_gpu", "node1_4242.*.json", replaced("{", "{#"), "bad_head"),
     "a slice twice": (
         "level1",
         "trace_view.json",
