@@ -244,6 +244,17 @@ def test_what_is_lost_or_repeated_is_told(case: str, tmp_path: Path) -> None:
     assert code in told(base, file, change, tmp_path)
 
 
+def test_communicators_that_no_metadata_name_are_one_problem(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "results" / "links", tmp_path / "logs")
+    metadata = min((tmp_path / "logs").rglob("profiler_metadata.json"))
+    content = json.loads(metadata.read_text())
+    del content["parallel_group_info"]
+    metadata.write_text(json.dumps(content))
+    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    about = [(one["code"], one["count"], one["severity"]) for one in problems if one["file"] == metadata.name]
+    assert about == [("no_metadata", 1, "info")]
+
+
 def test_a_reduce_that_ends_before_it_starts(tmp_path: Path) -> None:
     def change(text: str) -> str:
         header, *rows = text.splitlines()
