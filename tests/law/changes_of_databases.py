@@ -12,6 +12,8 @@ from tests.law.changes import IMPOSSIBLE, Change, is_number
 
 #: A column of some releases, in the only table that has it.
 _ONLY_DEVICE = ("StepTraceTime", "deviceId")
+#: A table that only captures with marks of steps have, and one that an option of msprof leaves out.
+_STEPS, _CALLS = "STEP_TIME", "CANN_API"
 
 
 def _in_database(
@@ -28,7 +30,9 @@ def _in_database(
 
 
 def _drop_table(path: Path, random: Random) -> str | None:
-    def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str:
+    def change(connection: sqlite3.Connection, table: str, column: str, random: Random) -> str | None:
+        if table == _STEPS or (table == _CALLS and "pytorch" not in path.name):
+            return None
         connection.execute(f'DROP TABLE "{table}"')
         return f"without table {table}"
 
