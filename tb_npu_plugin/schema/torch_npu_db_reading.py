@@ -432,6 +432,11 @@ PROVEN: tuple[tuple[str, frozenset[str]], ...] = (
     *together(PYTORCH_API.table, CONNECTIONS.table),
     (OP_MEMORY.table, frozenset({MEMORY_RECORD.table, PYTORCH_API.table})),  # operators are of the CPU's activity
     (MEMORY_RECORD.table, frozenset({OP_MEMORY.table})),
+    (NPU_MEMORY.table, frozenset({MODULE_MEMORY.table})),
+    (
+        CANN_API.table,
+        frozenset({TASK.table, PYTORCH_API.table}),
+    ),  # an option of msprof leaves it out, none of torch_npu
     # Level_none writes neither TASK nor AICORE_FREQ.
     *together(
         TASK.table,

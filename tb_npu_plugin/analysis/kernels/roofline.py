@@ -95,7 +95,7 @@ def clocks(kernels: Table) -> FloatArray:
     for cycles_key, time_key in _CYCLES:
         if not kernels.has(cycles_key):
             continue
-        cycles, time = kernels.ints(cycles_key), kernels.ints(time_key)
+        cycles, time = kernels.floats(cycles_key), kernels.ints(time_key)
         rows = single & (cycles > 0) & (time > 0) & np.isnan(out)
         out[rows] = 1e3 * cycles[rows] / blocks[rows] / time[rows]
     return out
@@ -111,7 +111,7 @@ def _clock(kernels: Table) -> float | None:
 def _cube_cores(kernels: Table, clock: float) -> int | None:
     """Cores with a matrix unit, from cube_utilization = 100 x cycles / (clock x cores x duration); None if unknown."""
     share, dur = kernels.floats("cube_utilization"), kernels.ints("dur_ns")
-    cycles = kernels.ints("aic_total_cycles" if kernels.has("aic_total_cycles") else "total_cycles")
+    cycles = kernels.floats("aic_total_cycles" if kernels.has("aic_total_cycles") else "total_cycles")
     rows = (share > 0) & (dur > 0) & (cycles > 0)
     if not rows.any():
         return None

@@ -37,8 +37,8 @@ _BASE_TIME = re.compile(rb'"' + kineto.BASE_TIME.encode() + rb'"\s*:\s*(\d{1,30}
 
 
 def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture:
-    """Return the settings from the span's only file."""
-    head = _head(folder / files[0], log) if files else {}
+    """Return the settings from the span's only file. The scan reports a damaged head."""
+    head = _head(folder / files[0]) if files else {}
     distributed = _object(head.get(scan_keys.DISTRIBUTED))
     groups = {
         str(group[kineto.GROUP_NAME]): {
@@ -65,16 +65,13 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     )
 
 
-def _head(path: Path, log: ProblemLog | None = None) -> Mapping[str, Any]:
-    """Return the settings; {} without, which `log` gets if there are some."""
+def _head(path: Path) -> Mapping[str, Any]:
+    """Return the settings; {} without."""
     try:
-        head = kineto_head(str(path))
-        if head.is_damaged and head.has_events and log is not None:
-            FileReport(log, path.name).add("bad_head")
+        return kineto_head(str(path)).members
     except READ_ERRORS as error:
         raise_if_of_environment(error)
         return {}  # the scan of the events reports it
-    return head.members
 
 
 def _versions(head: Mapping[str, Any], distributed: Mapping[str, Any]) -> dict[str, str]:

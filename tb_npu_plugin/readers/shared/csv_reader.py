@@ -47,7 +47,7 @@ def read_pieces(pieces: Sequence[Reading], spec: ResultFile) -> Table | None:
         pieces[0].report.count("cells", seen=cells, shown=cells)
     if table is not None and spec is OPERATORS and table.has("host_self_ns") and table.has("host_total_ns"):
         table = table.with_columns([(NESTED, nesting_of_rows(table))])
-    if table is not None and spec is OP_MEMORY:
+    if table is not None and spec.id == OP_MEMORY.id:  # of any profiler
         _report_allocated_before(table, pieces[-1].report)
     return None if table is None else with_numbered_steps(table, spec.id, pieces[-1].report)
 

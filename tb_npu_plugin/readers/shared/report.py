@@ -85,7 +85,6 @@ _CODES: dict[str, _MessageCodes] = {
     "no_events_in_piece": _MessageCodes("expected.events_of_piece", "lost.piece_events", "action.export_result"),
     "piece_cut": _MessageCodes("expected.end_of_list", "lost.piece_end", "action.export_result"),
     "unmatched_launches": _MessageCodes("expected.same_launches", "lost.shapes", _PARSE_AGAIN, "warning"),
-    "bad_head": _MessageCodes("expected.trace_settings", "lost.trace_settings", "action.export_trace", "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
     "precision_lost": _MessageCodes(

@@ -136,13 +136,17 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
 
 
 def report_no_groups(tables: Mapping[str, Table], capture: Capture, log: ProblemLog) -> None:
-    """Report, as information, that a capture with communication has no metadata, which name the communicators, and those
-    that the metadata lack."""
+    """Report, as information, that a capture with communication has no metadata, which name the communicators, or that those of
+    a job of Megatron name none, as older releases; and communicators that are missing among others."""
     report = FileReport(log, names.PROFILER_METADATA.name)
     known = (capture.groups, capture.distributed_args, capture.environment, capture.metadata)
     if "comm_ops" in tables and capture.switches and not any(known):
         report.add("no_metadata")
-    if not (capture.groups or capture.distributed_args) or "comm_links" not in tables:
+    if "comm_links" not in tables:
+        return
+    if not capture.groups:
+        if capture.distributed_args:
+            report.add("no_metadata", names.GROUPS)
         return
     named = {key for name in capture.groups for key in (name, group_hash(name))}
     groups = tables["comm_links"].text("group").values

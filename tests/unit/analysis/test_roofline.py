@@ -28,7 +28,7 @@ from tb_npu_plugin.analysis.kernels.work import LEAST_BYTES, SIZES, least_bytes,
 from tb_npu_plugin.capture.simulation.chips import CHIPS as SIMULATED
 from tb_npu_plugin.schema.chips import chip_of
 from tb_npu_plugin.schema.metrics import metric_column
-from tb_npu_plugin.tables import NULL_INT, StoredColumns, StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, Kind, StoredColumns, StringColumn, Table
 from tests.support.span import table_of
 
 
@@ -204,6 +204,17 @@ def test_the_device_is_what_the_counters_say_else_the_chip_else_unknown() -> Non
     assert (device(bare, None).peak_flops, device(bare, None).peak_origin) == (None, "")
     given = device(bare, None, 1e14, 1e12)
     assert (given.peak_flops, given.peak_origin, given.bandwidth_origin) == (1e14, "given", "given")
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_fraction_makes_cycles_floats_and_hides_no_other_kernel() -> None:
+    table = kernels(MATMUL, MATMUL)
+    columns = tuple(
+        replace(column, kind=Kind.FLOAT) if column.key == "aic_total_cycles" else column for column in table.columns
+    )
+    cycles = np.array([MATMUL["aic_total_cycles"] + 0.5, np.nan])
+    found = device(Table(columns, {**table.data, "aic_total_cycles": cycles}), None)
+    assert (found.cube_cores, found.clock_mhz) == (24, 1800)
 
 
 def test_utilisation_of_kernels_groups_and_steps() -> None:

@@ -11,6 +11,8 @@ import pytest
 from tb_npu_plugin.discovery.kineto_head import MAX_HEAD, kineto_head
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.kineto.head import read_capture
 from tests.support.fixtures import FIXTURES
 from tests.unit.discovery.test_layouts import MS, PROF, prof
 
@@ -76,6 +78,9 @@ def test_the_rank_of_a_trace_whose_head_is_damaged(tmp_path: Path, head: str, ra
     (place,) = places(tmp_path)
     assert place.worker.rank == rank
     assert [note.code for note in place.span.notes] == ([] if "64" in head else ["damaged_head"])
+    log = ProblemLog()
+    assert read_capture(tmp_path, [place.span.files[0].relative], log).rank == rank
+    assert not log.list(), "the reader does not say it again"
 
 
 def test_all_pieces_of_the_newest_export_are_read(tmp_path: Path) -> None:

@@ -120,7 +120,6 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         "lost_column",
     ),
     "a line of a queue twice": ("mindinsight_single", "minddata_aicpu_0.txt", last_line_twice, "repeated_row"),
-    "the settings of a trace": ("kineto_gpu", "node1_4242.*.json", replaced("{", "{#"), "bad_head"),
     "a slice twice": (
         "level1",
         "trace_view.json",
@@ -186,6 +185,12 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         lambda text: "".join([*text.splitlines(True)[:1], *text.splitlines(True)[:0:-1]]),
         "not_in_order",
     ),
+    "a negative size": (
+        "mindspore_two_ranks",
+        "operator_memory.csv",
+        replaced(",0.5,", ",-0.001,"),
+        "before_capture",
+    ),
     "a communicator of the links": (
         "links",
         "profiler_metadata.json",
@@ -249,6 +254,26 @@ def told(base: str, file: str, change: Callable[[str], str], folder: Path) -> se
 def test_what_is_lost_or_repeated_is_told(case: str, tmp_path: Path) -> None:
     base, file, change, code = CASES[case]
     assert code in told(base, file, change, tmp_path)
+
+
+@pytest.mark.parametrize("table", ["NPU_MEM", "CANN_API"])
+def test_a_table_of_a_database_that_others_prove(table: str, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "results" / "db_only", tmp_path / "logs")
+    with closing(sqlite3.connect(min((tmp_path / "logs").rglob("ascend_pytorch_profiler_0.db")))) as connection:
+        connection.execute(f"DROP TABLE {table}")
+    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    assert {(one["code"], one["where"]) for one in problems} == {("lost_table", table)}
+
+
+def test_communicators_that_no_metadata_name_are_one_problem(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "results" / "links", tmp_path / "logs")
+    metadata = min((tmp_path / "logs").rglob("profiler_metadata.json"))
+    content = json.loads(metadata.read_text())
+    del content["parallel_group_info"]
+    metadata.write_text(json.dumps(content))
+    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    about = [(one["code"], one["count"], one["severity"]) for one in problems if one["file"] == metadata.name]
+    assert about == [("no_metadata", 1, "info")]
 
 
 def test_a_reduce_that_ends_before_it_starts(tmp_path: Path) -> None:
