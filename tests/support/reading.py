@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def open_spans(logdir: Path, out: Path) -> list[Span]:
 
 def silent(meta: dict[str, Any]) -> list[str]:
     """What the counts of a stage prove to be lost silently."""
-    named = {name_of(file) for problem in meta["problems"] for file in problem["file"].split(", ")}
+    named = {whole_of(name_of(file)) for problem in meta["problems"] for file in problem["file"].split(", ")}
     rows: Counter[str] = Counter()
     for table, file in meta.get("sources", {}).items():
         rows[file] += meta["rows"][table]
@@ -57,7 +58,9 @@ def silent(meta: dict[str, Any]) -> list[str]:
     for file, found in meta["seen"].items():
         kinds = {kind for kind, *_ in found}
         for kind, part, seen, shown, told in found:
-            is_lost = min(seen, shown, told) < 0 or seen != shown + told or (told and name_of(file) not in named)
+            is_lost = (
+                min(seen, shown, told) < 0 or seen != shown + told or (told and whole_of(name_of(file)) not in named)
+            )
             is_of_one = "cells" in kinds and not name_of(file).startswith(
                 "cluster_"
             )  # a cluster's ranks share their files
@@ -66,6 +69,11 @@ def silent(meta: dict[str, Any]) -> list[str]:
                     f"{file} {kind} {part}: {seen} seen, {shown} shown, {told} told, {rows[name_of(file)]} in tables"
                 )
     return out
+
+
+def whole_of(file: str) -> str:
+    """A name for all pieces of a split file: the first one counts for all, and a problem names the one that has it."""
+    return re.sub(r"_slice_\d+_", "_slice_", file)
 
 
 def name_of(file: str) -> str:
