@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.store.pool.worker import run
 from tb_npu_plugin.store.stages import Request, files_of, stages_of
 
@@ -24,6 +25,16 @@ def read_all(logdir: Path, out: Path) -> list[dict[str, Any]]:
     assert not [one for meta in metas for one in silent(meta)]
     assert not [one for meta in metas for one in meta["problems"] if one["code"] == "reader_defect"]
     return metas
+
+
+#: Logical table -> the tables of a database whose rows it has one by one.
+_OF_DATABASE = {
+    "step_trace": ("StepTraceTime",),
+    "comm_ops": ("CommAnalyzerTime",),
+    "op_memory": ("OP_MEMORY",),
+    "module_memory": ("NPU_MODULE_MEM",),
+    "kernels": ("COMPUTE_TASK_INFO", "COMMUNICATION_OP"),
+}
 
 
 def silent(meta: dict[str, Any]) -> list[str]:
@@ -48,7 +59,17 @@ def silent(meta: dict[str, Any]) -> list[str]:
                 out.append(
                     f"{file} {kind} {part}: {seen} seen, {shown} shown, {told} told, {rows[name_of(file)]} in tables"
                 )
+        shown_rows = {part: shown for kind, part, _, shown, _ in found if kind == "rows"}
+        for table, parts in _OF_DATABASE.items():
+            own = [shown_rows[part] for part in parts if part in shown_rows]
+            if own and meta["sources"].get(table) == name_of(file) and sum(own) != meta["rows"][table]:
+                out.append(f"{file} {parts}: {own} shown, {meta['rows'][table]} in {table}")
     return out
+
+
+def losses(log: ProblemLog) -> list[Problem]:
+    """The problems, without that of what no view shows, which each database holds."""
+    return [problem for problem in log.list() if problem.code != "not_shown"]
 
 
 def name_of(file: str) -> str:
