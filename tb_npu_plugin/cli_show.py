@@ -208,7 +208,7 @@ def _doctor_report(library: Library, place: Place, seen: Sequence[StageStatus]) 
         "more": found["more"],
         "missing": missing_data(facts_of_span(span)),
         "problems": problems,
-        "count": sum(problem["count"] for problem in problems),
+        "count": sum(problem["count"] for problem in problems if problem["severity"] != "info"),
     }
 
 

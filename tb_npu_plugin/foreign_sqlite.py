@@ -45,7 +45,7 @@ _LIMITS = {
     "TRIGGER_DEPTH": 1,
     "WORKER_THREADS": 0,
 }
-_FUNCTIONS = frozenset(("ifnull", "min", "max"))
+_FUNCTIONS = frozenset(("ifnull", "min", "max", "sum"))
 #: Word of a definition whose table computes its rows or columns: CREATE VIRTUAL TABLE, x INT AS (...).
 _COMPUTED = re.compile(rb"\b(?:virtual|as)\b", re.IGNORECASE)
 

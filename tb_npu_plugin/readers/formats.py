@@ -76,7 +76,7 @@ def _tables(reading: Reading) -> Tables:
 
 def _finish(tables: Tables, capture: Capture, log: ProblemLog) -> Tables:
     """Drop the memory record if memory profiling was off. Databases record the process memory for the timeline's
-    counters even then; text exports have no such record."""
+    counters even then, which show it; text exports have no such record."""
     report_no_groups(tables, capture, log)
     tables = with_known_times(with_kernel_columns(tables))
     record = tables.get("memory_record")

@@ -85,9 +85,11 @@ DATA_TYPE_NAMES = Select("ENUM_HCCL_DATA_TYPE", (_required("id", "id"), _text("v
 LINK_TYPE_NAMES = Select("ENUM_HCCL_LINK_TYPE", (_required("id", "id"), _text("value", "name")))
 TRANSPORT_NAMES = Select("ENUM_HCCL_TRANSPORT_TYPE", (_required("id", "id"), _text("value", "name")))
 RANK_DEVICE = Select("RANK_DEVICE_MAP", (_int("rank", "rankId"), _int("device_id", "deviceId")))
-NPU_INFO = Select("NPU_INFO", (_int("device_id", "id"), _text("name", "name")))
+NPU_INFO = Select("NPU_INFO", (_text("name", "name"),))
 HOST_INFO = Select("HOST_INFO", (_text("host", "hostName"),))
 META_DATA = Select("META_DATA", (_text("name", "name"), _text("value", "value")))
+#: Tables with settings of the capture.
+SETTINGS = (META_DATA, RANK_DEVICE, NPU_INFO, HOST_INFO)
 
 TASK = Select(
     "TASK",
@@ -279,7 +281,6 @@ _PACKETS = tuple(
         _float(f"{way}_packet_rate", f"{way}PacketRate"),
         _float(f"{way}_rate", f"{way}ByteRate"),
         _int(f"{way}_packets", f"{way}Packets"),
-        _int(f"{way}_bytes", f"{way}Bytes"),
         _int(f"{way}_errors", f"{way}Errors"),
         _int(f"{way}_dropped", f"{way}Dropped"),
     )

@@ -92,7 +92,7 @@ def unusable_tables(
     """Names of files that exist but gave nothing, by table. sources: file names of the tables that were read; problems:
     all reading problems; has_timeline: the trace could be read."""
     unusable: dict[str, str] = {}
-    troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems}
+    troubled = {problem.file.rsplit("/", 1)[-1] for problem in problems if problem.severity != "info"}
     for name in (path.rsplit("/", 1)[-1] for path in files):
         file = format.file(name)
         is_sound, is_used = name not in troubled, any(name in read for read in sources.values())

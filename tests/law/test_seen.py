@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import csv
 import gzip
-from fnmatch import fnmatch
-from functools import partial
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import pytest
 
 from tests.support.fixtures import FIXTURES
 from tests.support.reading import name_of, read_all
+from tests.support.real_data import REAL_DATA, marks_of
 
-#: Files whose readers do not count yet.
-NOT_COUNTED = ("*.db",)
 FOLDERS = sorted(
     folder for kind in ("results", "recorded", "broken") for folder in (FIXTURES / kind).iterdir() if folder.is_dir()
 )
+#: Recorded results with databases.
+RECORDED = [REAL_DATA / "ascend_pt_db_level1", REAL_DATA / "ascend_pt_llm_4ranks"]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -34,7 +35,30 @@ def test_what_was_seen_is_shown_or_told(tmp_path: Path, folder: Path) -> None:
                 recounted = _recount(next(path for path in folder.rglob(name_of(file)) if str(path).endswith(file)))
                 assert recounted == tuple(found[kind, ""][0] for kind in ("rows", "columns", "cells")), file
         sources = {name_of(file) for file in meta.get("sources", {}).values()}
-        assert not [file for file in sources - counted if not any(map(partial(fnmatch, file), NOT_COUNTED))]
+        assert not sources - counted
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *(folder for folder in FOLDERS if folder.name != "db_cut" and any(folder.rglob("*.db"))),
+        *(pytest.param(folder, marks=marks_of(folder)) for folder in RECORDED),
+    ],
+    ids=lambda folder: folder.name,
+)
+def test_rows_and_columns_of_databases_are_those_that_sqlite_counts(tmp_path: Path, folder: Path) -> None:
+    for meta in read_all(folder, tmp_path):
+        for file, found in meta["seen"].items():
+            if file.endswith(".db"):
+                path = next(path for path in folder.rglob(name_of(file)) if str(path).endswith(file))
+                with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                    for kind, part, seen, *_ in found:
+                        question = {
+                            "rows": f'SELECT COUNT(*) FROM "{part}"',
+                            "columns": f"SELECT COUNT(*) FROM pragma_table_info('{part}')",
+                        }.get(kind)
+                        if question:
+                            assert connection.execute(question).fetchone() == (seen,), (file, kind, part)
 
 
 def _recount(path: Path) -> tuple[Any, ...]:

@@ -19,6 +19,7 @@ from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
 from tb_npu_plugin.tables import Table
 from tests.support.invariants import query
+from tests.support.reading import losses
 from tests.support.real_data import recording
 
 #: us, step 50: Computing, not overlapped, Overlapped, Communication, Free, Stage, Preparing.
@@ -47,7 +48,7 @@ def tables(folder: Path) -> dict[str, Table]:
     out: dict[str, Table] = {}
     for path in sorted((folder / OUTPUT_FOLDER).glob("*.db")):
         out.update(read_database(Reading(path, path.name, log), TABLES))
-    assert log.list() == []
+    assert losses(log) == []
     return out
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.problems import Problem, ProblemLog
 from tb_npu_plugin.store.cache.disk import Entry
 from tb_npu_plugin.store.pool.worker import run
 from tb_npu_plugin.store.span import Span
@@ -44,6 +45,16 @@ def open_spans(logdir: Path, out: Path) -> list[Span]:
     return spans
 
 
+#: Logical table -> the tables of a database whose rows it has one by one.
+_OF_DATABASE = {
+    "step_trace": ("StepTraceTime",),
+    "comm_ops": ("CommAnalyzerTime",),
+    "op_memory": ("OP_MEMORY",),
+    "module_memory": ("NPU_MODULE_MEM",),
+    "kernels": ("COMPUTE_TASK_INFO", "COMMUNICATION_OP"),
+}
+
+
 def silent(meta: dict[str, Any]) -> list[str]:
     """What the counts of a stage prove to be lost silently."""
     named = {whole_of(name_of(file)) for problem in meta["problems"] for file in problem["file"].split(", ")}
@@ -68,12 +79,22 @@ def silent(meta: dict[str, Any]) -> list[str]:
                 out.append(
                     f"{file} {kind} {part}: {seen} seen, {shown} shown, {told} told, {rows[name_of(file)]} in tables"
                 )
+        shown_rows = {part: shown for kind, part, _, shown, _ in found if kind == "rows"}
+        for table, parts in _OF_DATABASE.items():
+            own = [shown_rows[part] for part in parts if part in shown_rows]
+            if own and meta["sources"].get(table) == name_of(file) and sum(own) != meta["rows"][table]:
+                out.append(f"{file} {parts}: {own} shown, {meta['rows'][table]} in {table}")
     return out
 
 
 def whole_of(file: str) -> str:
     """A name for all pieces of a split file: the first one counts for all, and a problem names the one that has it."""
     return re.sub(r"_slice_\d+_", "_slice_", file)
+
+
+def losses(log: ProblemLog) -> list[Problem]:
+    """The problems, without that of what no view shows, which each database holds."""
+    return [problem for problem in log.list() if problem.code != "not_shown"]
 
 
 def name_of(file: str) -> str:

@@ -1511,13 +1511,13 @@ export interface SearchedJson {
 
 /** Content of one kind in a file. What is neither shown nor told is a defect of this program. */
 export interface SeenJson {
-  /** Kind of content. "cells": those with a value, of the columns that are read. */
+  /** Kind of content. "cells": those with a value, of the columns that are read; not counted for databases. "columns" of a database: those of all its tables; no reader takes the ones that are told, as they repeat others, or describe the database itself, or only newer versions know them. */
   kind: "rows" | "columns" | "cells" | "events" | "entries";
   /** Table of a database, list in a JSON file; "" for the file. Events of a database: rows of that table that become events; "" for all events made of the file, with names, flows and computed ones. */
   part: string;
   /** In the file, as far as it could be read. */
   seen: number;
-  /** In tables or the timeline. */
+  /** In tables or the timeline. Rows of a database that complete rows of other tables, such as texts of ids, count once they are used, as do rows that the timeline shows. */
   shown: number;
   /** Left out or set to unknown; `problems` say why. */
   told: number;

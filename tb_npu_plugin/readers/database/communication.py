@@ -8,9 +8,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tb_npu_plugin.readers.database.source import Rows
+import numpy as np
+from numpy.typing import NDArray
+
+from tb_npu_plugin.readers.database.source import Rows, Source
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.schema.torch_npu_db_reading import Select
 from tb_npu_plugin.tables import NULL_INT, Table
 from tb_npu_plugin.units import DECIMAL_SIZE_UNITS, TIME_UNITS, scale_decimal
 
@@ -44,34 +48,52 @@ def comm_ops(rows: Rows) -> Table:
 def comm_bandwidth(rows: Rows) -> Table:
     """Return one row per operator and transport of COMM_BANDWIDTH, which has one per packet size."""
     out = RowBuilder(names.COMM_BANDWIDTH_COLUMNS)
+    rows = rows.take(np.flatnonzero(_begin_transport(rows)))
     figures = _columns(rows, "size_mb", "time_ms", "bandwidth", "large_packet_ratio")
-    seen = set()
-    for who, transport, values in zip(_identities(rows), rows.texts("transport"), figures):
-        if (*who, transport) not in seen:
-            seen.add((*who, transport))
-            size, time, speed, large = values
-            rollup = int(transport in names.ROLLUP_TRANSPORTS)
-            out.add(
-                *who,
-                transport,
-                rollup,
-                _exact_figure(size, _MB),
-                _exact_figure(time, _MS),
-                _float_or_none(speed),
-                _float_or_none(large),
-            )
+    for who, transport, (size, time, speed, large) in zip(_identities(rows), rows.texts("transport"), figures):
+        out.add(
+            *who,
+            transport,
+            int(transport in names.ROLLUP_TRANSPORTS),
+            _exact_figure(size, _MB),
+            _exact_figure(time, _MS),
+            _float_or_none(speed),
+            _float_or_none(large),
+        )
     return out.table()
 
 
 def comm_packets(rows: Rows) -> Table:
     """Return the packets by size of COMM_BANDWIDTH."""
     out = RowBuilder(names.COMM_PACKETS_COLUMNS)
+    rows = rows.take(np.flatnonzero(_have_packets(rows)))
     figures = _columns(rows, "packet_mb", "packets_ms")
     counts = rows.ints("count").tolist()
     for who, transport, (packet, time), count in zip(_identities(rows), rows.texts("transport"), figures, counts):
-        if count not in (0, NULL_INT):  # rows without packets only name a transport
-            out.add(*who, transport, _exact_figure(packet, _MB), count, _exact_figure(time, _MS))
+        out.add(*who, transport, _exact_figure(packet, _MB), count, _exact_figure(time, _MS))
     return out.table()
+
+
+def count_bandwidth(source: Source, select: Select, rows: Rows) -> None:
+    """Count the rows that comm_bandwidth or comm_packets shows; report the others."""
+    shown = _begin_transport(rows) | _have_packets(rows)
+    source.count(select, shown=int(np.count_nonzero(shown)))
+    source.leave_out(select, "repeated_row", int(np.count_nonzero(~shown)))
+
+
+def _begin_transport(rows: Rows) -> NDArray[np.bool_]:
+    """Mask of the first row of each operator and transport."""
+    keys = list(zip(rows.ints("rank").tolist(), _identities(rows), rows.texts("transport")))
+    first = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1)))
+    out = np.zeros(len(keys), dtype=np.bool_)
+    out[list(first.values())] = True
+    return out
+
+
+def _have_packets(rows: Rows) -> NDArray[np.bool_]:
+    """Mask of the rows with packets; the others only name a transport."""
+    counts = rows.ints("count")
+    return np.asarray((counts != 0) & (counts != NULL_INT))
 
 
 def comm_links(rows: Rows) -> Table:

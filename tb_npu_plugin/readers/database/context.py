@@ -84,10 +84,14 @@ class Context:
         return Strings(self.source, schema.API_TYPE_NAMES)
 
     @cached_property
+    def comm_parts(self) -> Rows:
+        """Task ids and operators of the tasks of communication operators."""
+        return self.source.read(schema.COMMUNICATION_TASK, "id", "op")
+
+    @cached_property
     def in_communication(self) -> NDArray[np.bool_]:
         """Mask of the tasks of communication operators."""
-        steps = self.source.read(schema.COMMUNICATION_TASK, "id").ints("id")
-        return np.asarray(find_rows(np.sort(steps), self.tasks.ints("id")) >= 0)
+        return np.asarray(find_rows(np.sort(self.comm_parts.ints("id")), self.tasks.ints("id")) >= 0)
 
     @cached_property
     def are_copies(self) -> NDArray[np.bool_]:
@@ -109,9 +113,8 @@ class Context:
     @cached_property
     def comm_tasks(self) -> NDArray[np.int64]:
         """Row of the first task of each communication operator, -1 for none."""
-        parts = self.source.read(schema.COMMUNICATION_TASK, "id", "op")
-        part = find_rows(parts.ints("op"), self.comm.ints("op"))
-        ids = np.append(parts.ints("id"), NULL_INT)
+        part = find_rows(self.comm_parts.ints("op"), self.comm.ints("op"))
+        ids = np.append(self.comm_parts.ints("id"), NULL_INT)
         return find_rows(self.tasks.ints("id"), ids[part])
 
     @cached_property

@@ -38,6 +38,8 @@ def read_kernels(context: Context) -> dict[str, Table]:
     joined = _KernelRows(context)
     if not len(joined.start):
         return {}
+    context.source.count(schema.COMPUTE_TASK, shown=int(np.count_nonzero(joined.info >= 0)))
+    context.source.count(schema.COMMUNICATION_OP, shown=int(np.count_nonzero(joined.op >= 0)))
     data = joined.columns()
     columns = tuple(column for column in KERNELS.columns if column.key in data)
     table = Table(columns, {column.key: data[column.key] for column in columns})
@@ -57,9 +59,7 @@ class _KernelRows:
         self._context = context
         info_task = find_rows(context.tasks.ints("id"), context.compute.ints("id"))
         infos = np.flatnonzero(info_task >= 0)
-        if len(infos) < len(info_task):
-            lost = len(info_task) - len(infos)
-            context.source.report.add("unknown_task", schema.COMPUTE_TASK.table, found=str(lost))
+        context.source.leave_out(schema.COMPUTE_TASK, "unknown_task", len(info_task) - len(infos))
         infos = infos[np.argsort(info_task[infos], kind="stable")]  # in the order of TASK
         tasks, comm = context.tasks, context.comm
         task = info_task[infos]

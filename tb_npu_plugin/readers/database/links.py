@@ -27,7 +27,7 @@ def read_network(context: Context, select: Select, file: ResultFile) -> dict[str
     """Return the mean use of each port."""
     rows = context.source.read(select)
     out = RowBuilder(file.columns)
-    for device, port, chosen in _groups(context, rows, rows.ints("port")):
+    for device, port, chosen in _groups(context, select, rows, rows.ints("port")):
         times = rows.ints("time_ns")[chosen]
         speed = _first_known(rows.floats("bandwidth")[chosen])
         cells: list[float | None] = []
@@ -46,7 +46,7 @@ def read_hccs(context: Context) -> dict[str, Table]:
     """Return maximum, minimum and mean of each direction."""
     rows = context.source.read(schema.HCCS)
     out = RowBuilder(files.HCCS.columns)
-    for device, _, chosen in _groups(context, rows):
+    for device, _, chosen in _groups(context, schema.HCCS, rows):
         for key, (_, mode) in files.HCCS_KINDS.items():
             values = rows.floats(key)[chosen]
             values = values[~np.isnan(values)]
@@ -60,7 +60,7 @@ def read_pcie(context: Context) -> dict[str, Table]:
     """Return, per kind of packets, the means of the samples' minimum, maximum and average."""
     rows = context.source.read(schema.PCIE)
     out = RowBuilder(files.PCIE.columns)
-    for device, _, chosen in _groups(context, rows):
+    for device, _, chosen in _groups(context, schema.PCIE, rows):
         for key, (_, mode) in files.PCIE_KINDS.items():
             figures = [_mean_of_known(rows.floats(f"{key}_{end}")[chosen]) for end in ("min", "max", "avg")]
             if any(figure is not None for figure in figures):
@@ -69,13 +69,14 @@ def read_pcie(context: Context) -> dict[str, Table]:
 
 
 def _groups(
-    context: Context, rows: Rows, ports: IntArray | None = None
+    context: Context, select: Select, rows: Rows, ports: IntArray | None = None
 ) -> Iterator[tuple[int | None, int | None, NDArray[np.bool_]]]:
-    """Yield each device and port with a mask of its rows."""
+    """Yield each device and port with a mask of its rows, and count these as shown."""
     devices = context.devices(rows)
     ports = np.full(len(rows), NULL_INT, dtype=np.int64) if ports is None else ports
     for device, port in sorted(set(zip(devices.tolist(), ports.tolist()))):
         chosen = (devices == device) & (ports == port)
+        context.source.count(select, shown=int(np.count_nonzero(chosen)))
         yield None if device == NULL_INT else device, None if port == NULL_INT else port, chosen
 
 

@@ -32,7 +32,9 @@ def read_op_memory(context: Context) -> dict[str, Table]:
     if engine.any():
         names = _add_engine_prefix(names, engine)
     data: dict[str, Data] = {"name": take_text(context.spool, names, order), "device": _devices(context, rows, order)}
-    return {"op_memory": _table(context, OP_MEMORY, rows, order, data)}
+    table = _table(context, OP_MEMORY, rows, order, data)
+    context.source.count(schema.OP_MEMORY, shown=len(table))
+    return {"op_memory": table}
 
 
 def _add_engine_prefix(names: StringColumn, engine: NDArray[np.bool_]) -> StringColumn:
@@ -45,9 +47,11 @@ def _add_engine_prefix(names: StringColumn, engine: NDArray[np.bool_]) -> String
 
 def read_memory_record(context: Context) -> dict[str, Table]:
     """Return memory totals: of the process, then of the allocators in the table's order, then of the workspace. The
-    process is sampled even if memory profiling was off: see formats._finish."""
+    process is sampled even if memory profiling was off: see formats._finish. The timeline shows these samples, too, and
+    those of the device."""
     rows = context.source.read(schema.MEMORY_RECORD)
     app = context.source.read(schema.NPU_MEMORY)
+    context.source.count(schema.NPU_MEMORY, shown=len(app))
     place = context.strings.column(app.ints("place"))
     chosen = np.flatnonzero(place.equals(schema.APP_MEMORY))
     if not len(rows) and not len(chosen):
@@ -72,7 +76,9 @@ def read_memory_record(context: Context) -> dict[str, Table]:
         "stream": both(none, "stream"),
         "device": _device_names(devices),
     }
-    return {"memory_record": Table(MEMORY_RECORD.columns, data)}
+    table = Table(MEMORY_RECORD.columns, data)
+    context.source.count(schema.MEMORY_RECORD, shown=len(table) - len(chosen))
+    return {"memory_record": table}
 
 
 def read_module_memory(context: Context) -> dict[str, Table]:
@@ -81,9 +87,7 @@ def read_module_memory(context: Context) -> dict[str, Table]:
     if not len(rows):
         return {}
     names = Strings(context.source, schema.MODULE_NAMES).column(rows.ints("module"))
-    unknown = int(np.count_nonzero(names.codes < 0))
-    if unknown:
-        context.source.report.add("unknown_module", schema.MODULE_MEMORY.table, found=str(unknown))
+    context.source.leave_out(schema.MODULE_MEMORY, "unknown_module", int(np.count_nonzero(names.codes < 0)))
     order = np.argsort(names.codes, kind="stable")
     order = order[names.codes[order] >= 0]
     data: dict[str, Data] = {
@@ -91,7 +95,9 @@ def read_module_memory(context: Context) -> dict[str, Table]:
         "device_id": spool_column(context.spool, context.devices(rows)[order]),
         "device": _devices(context, rows, order),
     }
-    return {"module_memory": _table(context, MODULE_MEMORY, rows, order, data)}
+    table = _table(context, MODULE_MEMORY, rows, order, data)
+    context.source.count(schema.MODULE_MEMORY, shown=len(table))
+    return {"module_memory": table}
 
 
 def _table(context: Context, file: ResultFile, rows: Rows, order: Index, data: dict[str, Data]) -> Table:

@@ -3,45 +3,69 @@ Source: docs/facts/ascend_pt.md, Metric columns; docs/facts/databases.md, ascend
 
 from __future__ import annotations
 
+import os
+import tempfile
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
 from tb_npu_plugin.readers.database.context import Context
-from tb_npu_plugin.readers.database.source import spool_column, unknown_floats
+from tb_npu_plugin.readers.database.recording import CHUNK_ROWS
+from tb_npu_plugin.readers.database.source import spool_column
+from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Spool
 from tb_npu_plugin.schema import torch_npu_db_reading as schema
 from tb_npu_plugin.schema.metrics import header_of, metric_column
-from tb_npu_plugin.tables import NULL_INT, Column, Data, IntArray, Kind
+from tb_npu_plugin.tables import NULL_INT, Column, Data, FloatArray, IntArray, Kind
 
 _KIB = 1024
 
 
 def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, Data]]:
     """Return a column per metric, in order of first occurrence. task_ids: globalTaskId of each row, NULL_INT for none."""
-    if not context.source.has(schema.METRICS):
+    source = context.source
+    if not source.has(schema.METRICS):
         return []
     columns: dict[int, np.ndarray[Any, Any]] = {}
+    rows_of: Counter[int] = Counter()  # metric -> rows of kernels
+    known_of: Counter[int] = Counter()  # metric -> those with a value
+    lost = 0
 
     def take(chunk: dict[str, Any]) -> None:
+        nonlocal lost
         if "value" not in chunk:  # told as a lost column
+            source.count(schema.METRICS, told=len(chunk["task"]))
             return
-        rows = _find_rows(ordered, chunk["task"])
+        rows, values = _find_rows(ordered, chunk["task"]), chunk["value"]
+        lost += int(np.count_nonzero(rows < 0))
         found, first = np.unique(chunk["name"], return_index=True)
         for name in found[np.argsort(first)].tolist():
             if name not in columns:
-                columns[name] = unknown_floats(context.spool, len(task_ids))
+                columns[name] = _unknown_floats(context.spool, len(task_ids))
             mine = (chunk["name"] == name) & (rows >= 0)
-            columns[name][rows[mine]] = chunk["value"][mine]
+            columns[name][rows[mine]] = values[mine]
+            rows_of[name] += int(np.count_nonzero(mine))
+            known_of[name] += int(np.count_nonzero(~np.isnan(values[mine])))
 
     ordered = _sort_ids(task_ids)
-    context.source.chunks(schema.METRICS, (), take)
-    out: list[tuple[Column, Data]] = []
-    for id_, values in columns.items():
-        name = context.strings.text(id_)
-        if name is not None and not name.startswith(schema.NO_SUCH_UNIT):
-            column, data = _column(name, values)
-            out.append((column, spool_column(context.spool, data)))
-    return out
+    source.chunks(schema.METRICS, (), take)
+    source.leave_out(schema.METRICS, "unknown_kernel", lost)
+    out: dict[str, tuple[Column, Data]] = {}
+    names = context.strings.names(np.array(list(columns), dtype=np.int64))
+    for place, (id_, values) in enumerate(columns.items()):
+        name = names[place] or str(id_)
+        if name.startswith(schema.NO_SUCH_UNIT):
+            source.hide(schema.METRICS, name, rows_of[id_])
+            continue
+        column, data = _column(name, values)
+        if column.key in out:
+            source.leave_out(schema.METRICS, "duplicate_header", rows_of[id_])
+            continue
+        repeated = known_of[id_] - int(np.count_nonzero(~np.isnan(values)))
+        source.leave_out(schema.METRICS, "repeated_row", repeated)
+        source.count(schema.METRICS, shown=rows_of[id_] - repeated)
+        out[column.key] = (column, spool_column(context.spool, data))
+    return list(out.values())
 
 
 def _sort_ids(ids: IntArray) -> tuple[IntArray, IntArray]:
@@ -69,3 +93,15 @@ def _column(name: str, values: np.ndarray[Any, Any]) -> tuple[Column, np.ndarray
     if column.kind is Kind.INT and (rounded != np.where(unknown, 0.0, values)).any():
         return Column(column.key, Kind.FLOAT, column.title, column.doc, column.group, column.headers), values
     return column, np.where(unknown, NULL_INT, rounded.astype(np.int64))
+
+
+def _unknown_floats(spool: Spool, count: int) -> FloatArray:
+    """Return a writable column of NaN, in a file if it is long."""
+    if spool.folder is None or count * 8 <= IN_MEMORY:
+        return np.full(count, np.nan)
+    descriptor, name = tempfile.mkstemp(dir=spool.folder)
+    os.close(descriptor)
+    column: FloatArray = np.memmap(name, np.float64, "w+", shape=(count,))
+    for start in range(0, count, CHUNK_ROWS):
+        column[start : start + CHUNK_ROWS] = np.nan
+    return column

@@ -23,8 +23,9 @@ _FRAME_END = ";\r\n"
 def read_operators(context: Context) -> dict[str, Table]:
     """Return operator calls by start, without step marks. Device time is that of the kernels and communication
     operators that the database links to a call, and of its copies. AI Core time is unknown if cores were not recorded
-    (level 0)."""
+    (level 0). The timeline shows the other calls."""
     ops = context.torch_of_kind("op")
+    context.source.count(schema.PYTORCH_API, shown=len(context.torch) - len(ops))
     if not len(ops):
         return {}
     strings, spool = context.strings, context.spool
@@ -51,8 +52,9 @@ def read_operators(context: Context) -> dict[str, Table]:
     if cores_known:
         data["device_self_aicore_ns"] = spool_column(spool, times.device_self_aicore[rows])
         data["device_total_aicore_ns"] = spool_column(spool, times.device_total_aicore[rows])
-    columns = tuple(column for column in TABLES["operators"] if column.key in data)
-    return {"operators": Table(columns, data)}
+    table = Table(tuple(column for column in TABLES["operators"] if column.key in data), data)
+    context.source.count(schema.PYTORCH_API, shown=len(table) + int(np.count_nonzero(marks[names.codes])))
+    return {"operators": table}
 
 
 def _device_times(context: Context, ops: Rows) -> tuple[IntArray, IntArray | None]:

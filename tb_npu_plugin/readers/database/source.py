@@ -1,11 +1,9 @@
-"""Reads tables of one database as columns, CHUNK_ROWS rows at a time."""
+"""Reads tables of one database as columns, CHUNK_ROWS rows at a time, and counts their rows and columns."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,69 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.recording import Window, window_of
 from tb_npu_plugin.foreign_sqlite import ForeignDatabase
 from tb_npu_plugin.gc_pause import gc_paused
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.readers.database.cells import Mask, floats_of, ints_of, text_of
+from tb_npu_plugin.problems import MAX_PLACES, MORE_PLACES
+from tb_npu_plugin.readers.database.cells import text_of
+from tb_npu_plugin.readers.database.checks import Fields, RowChecks
+from tb_npu_plugin.readers.database.columns import ColumnReader, expression, quote
+from tb_npu_plugin.readers.database.recording import CHUNK_ROWS, RecordingWindow, TimeColumn
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
-from tb_npu_plugin.readers.shared.spool import IN_MEMORY, GrowingColumn, Spool
-from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, START, Content, Field, Select
+from tb_npu_plugin.readers.shared.spool import Spool
+from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, Content, Field, Select
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
-#: Sampled rows per table.
-_SAMPLES = 256
-#: Rows that are Python objects at a time.
-CHUNK_ROWS = 1 << 12
-#: Quoted names of a table and its time column.
-TimeColumn = tuple[str, str]
-
-
-class RecordingWindow:
-    """The recording window of one database. A sample of its times is enough until a time lies outside."""
-
-    def __init__(self, connection: ForeignDatabase, time_columns: Callable[[], Sequence[TimeColumn]]) -> None:
-        self._connection, self._time_columns = connection, time_columns
-        self._window: Window | None = None
-        self._is_exact = False
-
-    def window(self, *times: IntArray) -> Window | None:
-        """Return the window to check these times against; None if the database has no times."""
-        if self._window is None and not self._is_exact:
-            self._window = window_of([self._sample_times(column) for column in self._time_columns()])
-        window = self._window
-        if not self._is_exact and (window is None or any(window.strays(column).any() for column in times)):
-            self._window = window_of([self._all_times(column) for column in self._time_columns()])
-            self._is_exact = True
-        return self._window
-
-    def _sample_times(self, time_column: TimeColumn) -> IntArray:
-        """Return the times of _SAMPLES evenly spaced rows."""
-        table, column = time_column
-        with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
-            ends = (
-                f"SELECT (SELECT MIN(rowid) FROM {table}), (SELECT MAX(rowid) FROM {table})"  # both at once would scan
-            )
-            ((first, last),) = self._connection.execute(ends)
-            if isinstance(first, int) and isinstance(last, int):
-                rows = ",".join(map(str, np.unique(np.linspace(first, last, _SAMPLES).astype(np.int64)).tolist()))
-                found = self._connection.execute(f"SELECT {column} FROM {table} WHERE rowid IN ({rows})").fetchall()
-                return ints_of([cell for (cell,) in found])[0]
-        return np.zeros(0, dtype=np.int64)
-
-    def _all_times(self, time_column: TimeColumn) -> IntArray:
-        """Return all readable times of a table."""
-        table, column = time_column
-        parts = [np.zeros(0, dtype=np.int64)]
-        with suppress(sqlite3.DatabaseError):
-            for rows in self._connection.rows(f"SELECT {column} FROM {table} NOT INDEXED", CHUNK_ROWS):
-                parts.append(ints_of([cell for (cell,) in rows])[0])
-        return np.concatenate(parts)
-
-
-#: Longest valid duration, ns: 30 days.
-_LONGEST = 30 * 24 * 3600 * 10**9
+#: Prefix of the tables of SQLite itself.
+_OF_SQLITE = "sqlite_"
 
 
 @dataclass(frozen=True)
@@ -123,8 +74,11 @@ class Rows:
 
 
 class Source:
-    """One open database. Each defect is reported once, even if its table is read again. `progress` is called with the
-    number of rows read since its last call."""
+    """One open database. Each defect is reported and each row counted once, even if its table is read again.
+
+    progress  called with the number of rows read since its last call
+    counted   whether rows and columns are counted; see SeenFiles. Events count the rows that a timeline shows.
+    """
 
     def __init__(
         self,
@@ -132,14 +86,16 @@ class Source:
         report: FileReport,
         spool: Spool,
         progress: Callable[[int], None] = lambda count: None,
+        counted: bool = False,
     ) -> None:
         self.report, self.spool, self._progress = report, spool, progress
-        self._connection = connection
+        self._connection, self._counted = connection, counted
+        self._kept: dict[str, int] = {}  # table that was read -> its rows that were not dropped
+        self._hidden: list[str] = []
         self._columns: dict[str, dict[str, str]] = {}  # table -> lower case name -> name
         self._reported: set[str] = set()
-        self._checked: set[tuple[str, str]] = set()  # (table, column) read before, with their defects reported
         self.tables = self._tables()
-        self._recording = RecordingWindow(connection, self._time_columns)
+        self._checks = RowChecks(report, RecordingWindow(connection, self._time_columns))
 
     def _tables(self) -> frozenset[str]:
         try:
@@ -150,7 +106,9 @@ class Source:
         for name, is_stored in found.items():
             if not is_stored:
                 self.report.add("not_a_table", name, found=Message("found.view"))
-        return frozenset(name for name, is_stored in found.items() if is_stored)
+        return frozenset(
+            name for name, is_stored in found.items() if is_stored and not name.lower().startswith(_OF_SQLITE)
+        )
 
     def has(self, select: Select) -> bool:
         """Whether the table exists with its required columns; missing columns are reported."""
@@ -178,36 +136,81 @@ class Source:
 
     def rows(self, selects: Iterable[Select]) -> int:
         """Estimate the number of rows by the last row ids, which is faster than counting."""
-        total = 0
-        for select in selects:
-            if select.table in self.tables:
-                with suppress(sqlite3.DatabaseError):  # the reader of the table reports it
-                    ((last,),) = self._connection.execute(f"SELECT MAX(rowid) FROM {_quote(select.table)}")
-                    total += last if isinstance(last, int) else 0
-        return total
+        return sum(self._number("MAX(rowid)", select.table) for select in selects if select.table in self.tables)
+
+    def _number(self, formula: str, table: str) -> int:
+        """Return a number of a table; 0 if it is damaged, which its reader reports."""
+        with suppress(sqlite3.DatabaseError):
+            ((number,),) = self._connection.execute(f"SELECT {formula} FROM {quote(table)} NOT INDEXED")
+            return number if isinstance(number, int) else 0
+        return 0
+
+    def hide(self, select: Select, name: str, rows: int) -> None:
+        """Count rows of this name as told by count_unread."""
+        self.count(select, told=rows)
+        self._hidden.append(f"{select.table}.{name}")
+
+    def count_others(self, own: Collection[str]) -> None:
+        """Count the rows of the tables that were read, but `own`, as shown: they complete rows of other tables, as texts of
+        ids do, or the timeline shows them."""
+        for table, rows in self._kept.items():
+            if table not in own:
+                self.report.count("rows", table, shown=rows)
+
+    def count_unread(self, selects: Iterable[Select]) -> None:
+        """Count the columns of all tables, and the rows of tables that no Select reads. What none reads is told in one
+        problem, as information: other tables repeat it, or only newer versions know it."""
+        read = {select.table: [name for _, name in self._fields(select, ())] for select in selects}
+        unread = sorted(self.tables - read.keys())
+        for table in unread:
+            rows = self._number("sum(1)", table)  # unlike count(*), it stops where the time is up
+            self.report.count("rows", table, seen=rows, told=rows)
+        for table in sorted(self.tables):
+            shown = read.get(table, [])
+            left = sorted(set(self._names(table).values()).difference(shown))
+            self.report.count("columns", table, seen=len(self._names(table)), shown=len(shown), told=len(left))
+            unread += [f"{table}.{name}" for name in left if table in read]
+        unread += self._hidden
+        if unread:
+            where, others = ", ".join(unread[:MAX_PLACES]), len(unread) - MAX_PLACES
+            self.report.add("not_shown", MORE_PLACES.format(where, others) if others > 0 else where)
+
+    def count(self, select: Select, *, seen: int = 0, shown: int = 0, told: int = 0) -> None:
+        """Count rows of a table, see SeenFiles."""
+        if self._counted and (seen or shown or told):
+            self.report.count("rows", select.table, seen=seen, shown=shown, told=told)
+
+    def leave_out(self, select: Select, code: str, rows: int) -> None:
+        """Report and count rows that no logical table shows."""
+        if rows:
+            self.count(select, told=rows)
+            self.report.add(code, select.table, found=str(rows))
 
     def _is_first(self, defect: str) -> bool:
         is_new = defect not in self._reported
         self._reported.add(defect)
         return is_new
 
-    def _name(self, select: Select, field: Field) -> str | None:
-        """Return the column's name in this database; None if missing."""
-        known = self._columns.get(select.table)
-        if known is None:
+    def _names(self, table: str) -> dict[str, str]:
+        """Return the columns of a table: lower case name -> name."""
+        if table not in self._columns:
             try:
-                rows = self._connection.execute(f"PRAGMA table_info({_quote(select.table)})").fetchall()
+                rows = self._connection.execute(f"PRAGMA table_info({quote(table)})").fetchall()
             except sqlite3.DatabaseError:
                 rows = []
-            known = {str(text_of(row[1])).lower(): str(text_of(row[1])) for row in rows}
-            self._columns[select.table] = known
+            self._columns[table] = {str(text_of(row[1])).lower(): str(text_of(row[1])) for row in rows}
+        return self._columns[table]
+
+    def _name(self, select: Select, field: Field) -> str | None:
+        """Return the column's name in this database; None if missing."""
+        known = self._names(select.table)
         return next((known[name.lower()] for name in field.names if name.lower() in known), None)
 
     def read(self, select: Select, *keys: str) -> Rows:
         """Return the rows of a table with the columns `keys` or all; no row if the table is missing. Rows without a
         valid value in a required column are dropped, other invalid values are unknown."""
         fields = self._fields(select, keys) if self.has(select) else []
-        columns = [_ColumnReader(field, self.spool) for field, _ in fields]
+        columns = [ColumnReader(field, self.spool) for field, _ in fields]
 
         def take(chunk: dict[str, Any]) -> None:
             for (field, name), column in zip(fields, columns):
@@ -223,9 +226,9 @@ class Source:
         for row, text in enumerate(texts):
             if text is not None and not text.isascii() and is_damaged(text):
                 texts[row] = repair(text)
-                self._add("bad_bytes", select, name, text)
+                self._checks.add("bad_bytes", select, name, text)
 
-    def _fields(self, select: Select, keys: tuple[str, ...]) -> list[tuple[Field, str]]:
+    def _fields(self, select: Select, keys: tuple[str, ...]) -> Fields:
         """Return the existing columns of `keys` (or all), with their names in the database."""
         requested = [field for field in select.fields if not keys or field.key in keys]
         named = [(field, self._name(select, field)) for field in requested]
@@ -233,103 +236,38 @@ class Source:
 
     def chunks(self, select: Select, keys: tuple[str, ...], take: Callable[[dict[str, Any]], None]) -> int:
         """Call `take` with each chunk of rows, a dict of columns. Returns the number of rows. See `read`."""
-        if not self.has(select):
+        fields = self._fields(select, keys) if self.has(select) else []
+        if not fields:
             return 0
-        fields = self._fields(select, keys)
-        shown = ", ".join(_expression(field, name) for field, name in fields)
-        total = 0
+        columns = ", ".join(expression(field, name) for field, name in fields)
+        total = seen = 0
         try:
             with gc_paused():
-                for rows in self._fetch(select, shown):
-                    chunk = self._chunk(select, fields, rows)
-                    total += len(next(iter(chunk.values())))
+                for rows in self._fetch(select, columns):
+                    seen += len(rows)
+                    chunk, dropped = self._checks.chunk(select, fields, rows)
+                    total += len(rows) - dropped
+                    if dropped and select.table not in self._kept:
+                        self.count(select, told=dropped)
                     take(chunk)
                     self._progress(len(rows))
         except sqlite3.DatabaseError as error:
             if self._is_first(f"{select.table} cut"):
                 self.report.table_damaged(select.table, error)
-        self._checked.update((select.table, name) for _, name in fields)
+        self._checks.end(select, fields)
+        if select.table not in self._kept:
+            self._kept[select.table] = total
+            self.count(select, seen=seen)
         return total
 
-    def _fetch(self, select: Select, shown: str) -> Iterator[list[tuple[Any, ...]]]:
+    def _fetch(self, select: Select, columns: str) -> Iterator[list[tuple[Any, ...]]]:
         # An index may say something else than its table.
-        return self._connection.rows(f"SELECT {shown} FROM {_quote(select.table)} NOT INDEXED", CHUNK_ROWS)
-
-    def _chunk(self, select: Select, fields: list[tuple[Field, str]], rows: list[tuple[Any, ...]]) -> dict[str, Any]:
-        cells = list(zip(*rows))
-        out: dict[str, Any] = {}
-        dropped = np.zeros(len(rows), dtype=np.bool_)
-        for (field, name), column in zip(fields, cells):
-            values, bad = _convert(field, column)
-            out[field.key] = values
-            unknown = bad
-            if field.required:
-                unknown = bad | _unknown(values)
-                dropped |= unknown
-            if unknown.any():
-                self._report(select, field, name, column, unknown)
-        dropped |= self._drop_backwards(select, fields, cells, out, dropped)
-        dropped |= self._drop_outside(select, fields, cells, out, dropped)
-        if dropped.any():
-            kept = np.flatnonzero(~dropped)
-            out = {
-                key: [values[row] for row in kept.tolist()] if isinstance(values, list) else values[kept]
-                for key, values in out.items()
-            }
-        return out
-
-    def _drop_backwards(
-        self,
-        select: Select,
-        fields: list[tuple[Field, str]],
-        cells: list[tuple[Any, ...]],
-        out: Mapping[str, Any],
-        dropped: Mask,
-    ) -> Mask:
-        """Mask of further rows that end before they start (unfinished rows end at 0) or exceed _LONGEST (rows without a
-        start have 0)."""
-        wrong = np.zeros(len(dropped), dtype=np.bool_)
-        if START not in out or END not in out:
-            return wrong
-        start, end = out[START], out[END]
-        for key, found in ((END, end < start), (START, (start < 0) | (end - start > _LONGEST))):
-            found &= ~(dropped | wrong)
-            if found.any():
-                place = next(place for place, (field, _) in enumerate(fields) if field.key == key)
-                self._report(select, *fields[place], cells[place], found)
-            wrong |= found
-        return wrong
-
-    def _drop_outside(
-        self,
-        select: Select,
-        fields: list[tuple[Field, str]],
-        cells: list[tuple[Any, ...]],
-        out: dict[str, Any],
-        dropped: Mask,
-    ) -> Mask:
-        """Mask of further rows with a required time outside the recording. Other such times become unknown."""
-        wrong = np.zeros(len(dropped), dtype=np.bool_)
-        time_keys = [key for key in MOMENTS if key in out]
-        window = self._recording.window(*(out[key][~dropped] for key in time_keys)) if time_keys else None
-        for (field, name), column in zip(fields, cells):
-            if window is None or field.key not in time_keys:
-                continue
-            found = window.strays(out[field.key]) & ~(dropped | wrong)
-            if not found.any():
-                continue
-            if field.required:
-                wrong |= found
-                self._report(select, field, name, column, found, "outside_recording")
-            else:
-                out[field.key] = np.where(found, NULL_INT, out[field.key])
-                self._report(select, field, name, column, found)
-        return wrong
+        return self._connection.rows(f"SELECT {columns} FROM {quote(select.table)} NOT INDEXED", CHUNK_ROWS)
 
     def _time_columns(self) -> list[TimeColumn]:
         """Return the columns that date the rows: the start, or the only time."""
         return [
-            (_quote(select.table), _quote(name))
+            (quote(select.table), quote(name))
             for select in SELECTS
             if select.table in self.tables
             for field in select.fields
@@ -337,77 +275,9 @@ class Source:
             if (name := self._name(select, field)) is not None
         ]
 
-    def _report(
-        self, select: Select, field: Field, name: str, cells: tuple[Any, ...], wrong: Mask, code: str = ""
-    ) -> None:
-        code = code or ("bad_required_cell" if field.required else "bad_cell")
-        for row in np.flatnonzero(wrong).tolist():
-            found = "NULL" if cells[row] is None else text_of(cells[row]) or ""
-            self._add(code, select, name, found)
-
-    def _add(self, code: str, select: Select, name: str, found: str) -> None:
-        """Report a defect, unless the column was read before."""
-        if (select.table, name) not in self._checked:
-            self.report.add(code, f"{select.table}, {name}", found=found, kind=f"{select.table}.{name}")
-
-
-class _ColumnReader:
-    """Collects one column."""
-
-    def __init__(self, field: Field, spool: Spool) -> None:
-        self.field = field
-        self._texts: list[str | None] = []
-        dtype = np.float64 if field.content is Content.FLOAT else np.int64
-        self._values: GrowingColumn | None = None if field.content is Content.TEXT else spool.column(dtype)
-
-    def add(self, chunk: dict[str, Any]) -> None:
-        if self._values is None:
-            self._texts += chunk[self.field.key]
-        else:
-            self._values.append(chunk[self.field.key])
-
-    def result(self) -> Any:
-        return self._texts if self._values is None else self._values.values()
-
-
-def _quote(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _expression(field: Field, name: str) -> str:
-    """Return the SQL expression of a column, with NULL_INT for NULL: numpy converts columns of one type fast. SQLite
-    parses -2**63 as a float, hence the subtraction."""
-    if field.content in (Content.INT, Content.STRING) and not field.required:
-        return f"ifnull({_quote(name)}, (-9223372036854775807 - 1))"
-    return _quote(name)
-
-
-def _convert(field: Field, cells: tuple[Any, ...]) -> tuple[Any, Mask]:
-    if field.content is Content.TEXT:
-        return [text_of(cell) for cell in cells], np.zeros(len(cells), dtype=np.bool_)
-    return floats_of(cells) if field.content is Content.FLOAT else ints_of(cells)
-
-
-def _unknown(values: Any) -> Mask:
-    if isinstance(values, list):
-        return np.fromiter((value is None for value in values), np.bool_, len(values))
-    return np.asarray(np.isnan(values) if values.dtype.kind == "f" else values == NULL_INT)
-
 
 def spool_column(spool: Spool, values: NDArray[Any]) -> NDArray[Any]:
     """Move a finished column to a file if it is long."""
     column = spool.column(values.dtype)
     column.append(values)
     return column.values()
-
-
-def unknown_floats(spool: Spool, count: int) -> FloatArray:
-    """Return a writable column of NaN, in a file if it is long."""
-    if spool.folder is None or count * 8 <= IN_MEMORY:
-        return np.full(count, np.nan)
-    descriptor, name = tempfile.mkstemp(dir=spool.folder)
-    os.close(descriptor)
-    column: FloatArray = np.memmap(name, np.float64, "w+", shape=(count,))
-    for start in range(0, count, CHUNK_ROWS):
-        column[start : start + CHUNK_ROWS] = np.nan
-    return column

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tb_npu_plugin.readers.database.context import Context
 from tb_npu_plugin.readers.shared.figures import RowBuilder
 from tb_npu_plugin.schema.torch_npu_csv import API_STATISTIC, OP_STATISTIC
+from tb_npu_plugin.schema.torch_npu_db_reading import CANN_API
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table
 
 #: Device name of host calls in text exports.
@@ -74,7 +75,9 @@ def read_api_statistic(context: Context) -> dict[str, Table]:
             int(groups.most[group]),
             round(variance, 3),
         )
-    return {"api_statistic": rows.table()}
+    table = rows.table()
+    context.source.count(CANN_API, shown=int(table.ints("calls").sum()))
+    return {"api_statistic": table}
 
 
 def _mean_ns(total: int, count: int) -> int:

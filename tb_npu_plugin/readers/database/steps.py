@@ -20,7 +20,11 @@ from tb_npu_plugin.units import TIME_UNITS, scale_decimal
 def read_step_trace(source: Source) -> dict[str, Table]:
     """Return the recorded steps."""
     rows = source.read(schema.STEP_TRACE)
-    return {STEP_TRACE.id: with_numbered_steps(step_table(rows), STEP_TRACE.id, source.report)} if len(rows) else {}
+    if not len(rows):
+        return {}
+    table = step_table(rows)
+    source.count(schema.STEP_TRACE, shown=len(table))
+    return {STEP_TRACE.id: with_numbered_steps(table, STEP_TRACE.id, source.report, schema.STEP_TRACE.table)}
 
 
 def step_table(rows: Rows) -> Table:

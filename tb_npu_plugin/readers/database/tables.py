@@ -24,12 +24,13 @@ from tb_npu_plugin.tables import Table
 @dataclass(frozen=True)
 class _TableReader:
     """One reader. fills: logical tables; needs: database tables, at least one of which must exist; reads: other long
-    tables."""
+    tables; counts: tables whose rows it counts as shown, besides those that it needs."""
 
     fills: tuple[str, ...]
     needs: tuple[Select, ...]
     read: Callable[[Context], dict[str, Table]]
     reads: tuple[Select, ...] = ()
+    counts: tuple[Select, ...] = ()
 
 
 def _kernels(context: Context) -> dict[str, Table]:
@@ -41,26 +42,35 @@ def _kernels(context: Context) -> dict[str, Table]:
 
 
 def _rows_of(name: str, select: Select, make: Callable[[Rows], Table]) -> _TableReader:
-    """Return the reader of a logical table that comes from one database table; empty tables are left out."""
+    """Return the reader of a logical table with one row for each of a database table; empty tables are left out."""
 
     def read(context: Context) -> dict[str, Table]:
         found = make(context.source.read(select))
+        context.source.count(select, shown=len(found))
         return {name: found} if len(found) else {}
 
     return _TableReader((name,), (select,), read)
 
 
+def _bandwidth(context: Context) -> dict[str, Table]:
+    """Read the transports of operators, and their packets."""
+    rows = context.source.read(schema.COMM_BANDWIDTH)
+    communication.count_bandwidth(context.source, schema.COMM_BANDWIDTH, rows)
+    found = {"comm_bandwidth": communication.comm_bandwidth(rows), "comm_packets": communication.comm_packets(rows)}
+    return {name: table for name, table in found.items() if len(table)}
+
+
 _TABLE_READERS = (
     _TableReader(("step_trace",), (schema.STEP_TRACE,), lambda context: read_step_trace(context.source)),
     _rows_of("comm_ops", schema.COMM_TIME, communication.comm_ops),
-    _rows_of("comm_bandwidth", schema.COMM_BANDWIDTH, communication.comm_bandwidth),
-    _rows_of("comm_packets", schema.COMM_BANDWIDTH, communication.comm_packets),
+    _TableReader(("comm_bandwidth", "comm_packets"), (schema.COMM_BANDWIDTH,), _bandwidth),
     _rows_of("comm_links", schema.COMM_MATRIX, communication.comm_links),
     _TableReader(
         ("kernels", "op_statistic"),
         (schema.COMPUTE_TASK, schema.COMMUNICATION_OP),
         _kernels,
         (schema.TASK, schema.METRICS, schema.COMMUNICATION_TASK, schema.CANN_API),
+        (schema.METRICS,),
     ),
     _TableReader(("api_statistic",), (schema.CANN_API,), statistics.read_api_statistic),
     _TableReader(("operators",), (schema.PYTORCH_API,), read_operators, (schema.CONNECTIONS, schema.CALL_CHAINS)),
@@ -83,7 +93,7 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
         if connection is None:
             return out
         progress = DatabaseProgress(size_of(reading.path), reading.progress)
-        source = Source(connection, report, reading.spool, progress.count_rows)
+        source = Source(connection, report, reading.spool, progress.count_rows, counted=True)
         parts = [part for part in _TABLE_READERS if set(part.fills) & set(wanted) and any(map(source.has, part.needs))]
         known = {schema.RANK_DEVICE.table, *(need.table for part in _TABLE_READERS for need in part.needs)}
         if known.isdisjoint(source.tables):  # if nothing ran during the capture, only RANK_DEVICE exists
@@ -101,4 +111,9 @@ def read_database(reading: Reading, wanted: Collection[str]) -> Tables:
                 tables = {}
             out.update({name: table for name, table in tables.items() if name in wanted})
             progress.set_built(number / len(parts))
+        for select in schema.SETTINGS:  # read before, with the capture settings
+            source.read(select)
+        source.count_others({select.table for part in parts for select in (*part.needs, *part.counts)})
+        if parts:
+            source.count_unread(schema.SELECTS)
     return out

@@ -10,15 +10,15 @@ import numpy as np
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema.torch_npu_csv import STEP_TRACE
-from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
+from tb_npu_plugin.tables import NULL_INT, StringColumn, Table, known_cells
 
 _NUMBER = re.compile(r"[0-9]+(\.0)?")
 _EXPECTED = Message("expected.step_number")
 
 
-def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
+def with_numbered_steps(table: Table, id: str, report: FileReport, part: str = "") -> Table:
     """Remove steps that are not numbers from the table `id`, and report them. step_trace loses the row, which would
-    show as an additional step; rows of other tables keep an unknown step."""
+    show as an additional step; rows of other tables keep an unknown step. part: the table of a database that has the rows."""
     if not table.has("step") or not isinstance(table.data["step"], StringColumn):
         return table
     steps = table.text("step")
@@ -30,10 +30,13 @@ def with_numbered_steps(table: Table, id: str, report: FileReport) -> Table:
     is_lost = id == STEP_TRACE.id
     code = "bad_required_cell" if is_lost else "bad_cell"
     report.add(code, table.column("step").title, expected=_EXPECTED, found=found, count=count, kind="step")
-    if is_lost:
-        return table.take(~wrong)
     codes = np.where(wrong, -1, steps.codes).astype(np.int32)
-    return Table(table.columns, {**table.data, "step": StringColumn(codes, steps.values)})
+    without = Table(table.columns, {**table.data, "step": StringColumn(codes, steps.values)})
+    kept = table.take(~wrong) if is_lost else without
+    report.drop("rows", len(table) - len(kept), part)
+    if not part:  # cells of databases are not counted
+        report.drop("cells", known_cells(table) - known_cells(kept))
+    return kept
 
 
 def with_known_preparing(steps: Table) -> Table:

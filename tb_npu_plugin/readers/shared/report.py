@@ -128,6 +128,8 @@ _CODES: dict[str, _MessageCodes] = {
     "damaged_table": _MessageCodes("expected.rest_of_table", "lost.following_rows", _PARSE_AGAIN),
     "missing_table_column": _MessageCodes("expected.required_column", "lost.table", _PARSE_AGAIN),
     "unknown_task": _MessageCodes("expected.kernel_tasks", "lost.kernels", _PARSE_AGAIN),
+    "unknown_kernel": _MessageCodes("expected.metrics_of_kernels", "lost.metrics", _PARSE_AGAIN),
+    "not_shown": _MessageCodes("expected.shown_parts", "lost.parts", "action.nothing_or_report", "info"),
     "unknown_part": _MessageCodes("expected.communication_tasks", "lost.tasks", _PARSE_AGAIN),
     "unknown_event": _MessageCodes("expected.named_rows", "lost.timeline_rows", _PARSE_AGAIN, "warning"),
     "unshown_task": _MessageCodes("expected.own_tasks", "lost.nothing_unshown", "action.nothing", "info"),

@@ -32,6 +32,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.printable import printable_lines
 from tb_npu_plugin.problems import Problem, ProblemLog
+from tb_npu_plugin.readers.database.origins import count_dropped
 from tb_npu_plugin.readers.formats import READERS
 from tb_npu_plugin.readers.shared.lost_columns import report_lost_columns
 from tb_npu_plugin.readers.shared.reading import Reading
@@ -210,6 +211,7 @@ class _Tables:
         checked = check_rows(self.tables, files, self._log)
         self.tables = self._reader.finish(checked, self._capture, self._log)
         count_changes(read, checked, self.tables, files, self._log)
+        count_dropped(read, checked, files, self._log)
         if self._request.part and self._reader.select is not None:
             self.tables = self._reader.select(self.tables, self._request.part)
 

@@ -21,6 +21,7 @@ from tb_npu_plugin.store.timeline.build import build_timeline
 from tb_npu_plugin.store.timeline.open import Timeline
 from tb_npu_plugin.tables import Table
 from tests.support.mock import RUNS, run
+from tests.support.reading import losses
 
 #: Runs with text and databases that are compared in every test run; `full` takes all.
 QUICK = ("both_level2", "both_cluster", "both_gc", "both_mstx_level0", "both_level0_npu_only")
@@ -35,7 +36,7 @@ def runs_with_both(*without: str) -> list[Any]:
 def read(path: Path, *wanted: str, spool: Spool | None = None) -> tuple[dict[str, Table], list[Problem]]:
     log = ProblemLog()
     tables = read_database(Reading(path, "x.db", log, spool=spool or Spool()), wanted or tuple(TABLES))
-    return tables, log.list()
+    return tables, losses(log)
 
 
 def change(path: Path, *statements: str) -> None:

@@ -13,6 +13,7 @@ from tb_npu_plugin.readers.cluster.reader import read_capture, read_file, select
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.tables import NULL_INT, Table
 from tests.support.fixtures import FIXTURES
+from tests.support.reading import losses
 from tests.unit.readers.databases import change
 
 STEPS, DATABASE = "cluster_step_trace_time.csv", "cluster_analysis.db"
@@ -25,7 +26,7 @@ def read(path: Path) -> tuple[dict[str, Table], list[tuple[str, str, str]]]:
     """Its tables, and code, place and finding of its problems."""
     log = ProblemLog()
     tables = read_file(Reading(path, path.name, log))
-    return tables, [(one.code, one.where, one.found) for one in log.list()]
+    return tables, [(one.code, one.where, one.found) for one in losses(log)]
 
 
 @pytest.fixture

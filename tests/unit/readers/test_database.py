@@ -12,7 +12,7 @@ import pytest
 
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem, ProblemLog
-from tb_npu_plugin.readers.database import source
+from tb_npu_plugin.readers.database import recording
 from tb_npu_plugin.readers.database.events.scan import scan_database
 from tb_npu_plugin.readers.database.settings import with_database_settings
 from tb_npu_plugin.readers.shared.spool import IN_MEMORY, Spool
@@ -54,6 +54,7 @@ CHANGES: dict[str, tuple[list[str], dict[str, int], set[str]]] = {
         {
             "bad_required_cell TASK, startNs 1",
             "unknown_task COMPUTE_TASK_INFO 1",
+            "unknown_kernel TASK_PMU_INFO 1",
             "bad_cell COMPUTE_TASK_INFO, blockNum 1",
             "bad_required_cell OP_MEMORY, size 1",
             "bad_cell OP_MEMORY, releaseTime 2",
@@ -65,12 +66,12 @@ CHANGES: dict[str, tuple[list[str], dict[str, int], set[str]]] = {
     "starts that were lost": (
         [f"UPDATE TASK SET startNs=(rowid%2)*-(1<<62) WHERE rowid IN {TEN_KERNELS}"],
         {"kernels": 10},
-        {"bad_required_cell TASK, startNs 10", "unknown_task COMPUTE_TASK_INFO 1"},
+        {"bad_required_cell TASK, startNs 10", "unknown_task COMPUTE_TASK_INFO 1", "unknown_kernel TASK_PMU_INFO 1"},
     ),
     "end after twenty days, less than the longest recording": (
         [f"UPDATE TASK SET endNs=endNs+{20 * DAY} WHERE globalTaskId={FIRST}"],
         {"kernels": 1},
-        {"outside_recording TASK, endNs 1", "unknown_task COMPUTE_TASK_INFO 1"},
+        {"outside_recording TASK, endNs 1", "unknown_task COMPUTE_TASK_INFO 1", "unknown_kernel TASK_PMU_INFO 1"},
     ),
     "texts that are no text": (
         ["UPDATE STRING_IDS SET value=CAST(x'41ff42' AS TEXT) WHERE id=(SELECT MIN(name) FROM CANN_API)"],
@@ -86,7 +87,7 @@ def found(problems: list[Problem]) -> set[str]:
 
 @pytest.mark.parametrize("case", CHANGES)
 def test_each_change_loses_its_rows_alone(database: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_SAMPLES", 1)
+    monkeypatch.setattr(recording, "_SAMPLES", 1)
     statements, lost, expected = CHANGES[case]
     whole, _ = read(database)
     change(database, *statements)
@@ -175,7 +176,7 @@ def test_only_what_is_wanted(database: Path) -> None:
 def test_long_columns_go_to_files(database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _ = read(database)
     monkeypatch.setattr("tb_npu_plugin.readers.shared.spool.IN_MEMORY", 64)
-    monkeypatch.setattr("tb_npu_plugin.readers.database.source.IN_MEMORY", 64)
+    monkeypatch.setattr("tb_npu_plugin.readers.database.metrics.IN_MEMORY", 64)
     monkeypatch.setattr("tb_npu_plugin.readers.database.source.CHUNK_ROWS", 7)
     (tmp_path / "spool").mkdir()
     tables, problems = read(database, spool=Spool(tmp_path / "spool"))

@@ -21,6 +21,7 @@ from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.tables import Table
 from tests.support.mock import RUNS, run
+from tests.support.reading import losses
 from tests.unit.readers.databases import change, read, runs_with_both, same
 
 #: Tables of text files that databases lack: no view shows them.
@@ -44,7 +45,7 @@ def both(name: str) -> list[tuple[dict[str, Table], dict[str, Table]]]:
                 database.update(read_database(Reading(path, path.name, log), TABLES))
             elif path.name != "trace_view.json":
                 text.update(read_file(Reading(path, path.name, log)))
-        assert log.list() == []
+        assert losses(log) == []
         out.append((text, database))
     return out
 

@@ -179,6 +179,12 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         "lost_key",
     ),
     "a step of another name": ("level1", "communication.json", replaced('"step', '"other'), "unexpected_shape"),
+    "a step that is no number": (
+        "two_steps",
+        "step_trace_time.csv",
+        replaced("\n6,", "\nsixth,"),
+        "bad_required_cell",
+    ),
     "steps in another order": (
         "two_steps",
         "step_trace_time.csv",
@@ -287,13 +293,122 @@ def test_a_reduce_that_ends_before_it_starts(tmp_path: Path) -> None:
     assert "bad_cell" in told("mindinsight_cluster", "step_trace_raw_1_detail_time.csv", change, tmp_path)
 
 
+def problems_of(folder: Path) -> list[dict[str, Any]]:
+    """The problems of the results below "logs" in a folder, without that of what no view shows."""
+    metas = read_all(folder / "logs", folder / "out")
+    return [one for meta in metas for one in meta["problems"] if one["code"] != "not_shown"]
+
+
+#: Change -> result, database, statement, what is told, where.
+IN_DATABASES = {
+    "a table of a newer release": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "CREATE TABLE A_NEW_ONE AS SELECT * FROM TASK",
+        "not_shown",
+        "A_NEW_ONE, ",
+    ),
+    "a metric of no kernel": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "UPDATE TASK_PMU_INFO SET globalTaskId=987654 WHERE rowid IN (1, 7)",
+        "unknown_kernel",
+        "TASK_PMU_INFO",
+    ),
+    "a metric twice": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "INSERT INTO TASK_PMU_INFO SELECT * FROM TASK_PMU_INFO WHERE rowid=3",
+        "repeated_row",
+        "TASK_PMU_INFO",
+    ),
+    "a name of two metrics": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "UPDATE STRING_IDS SET value='total_time' WHERE value='aic_mac_time'",
+        "duplicate_header",
+        "TASK_PMU_INFO",
+    ),
+    "metrics without values": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "ALTER TABLE TASK_PMU_INFO RENAME COLUMN value TO other",
+        "lost_column",
+        "TASK_PMU_INFO",
+    ),
+    "a module without a name": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "UPDATE NPU_MODULE_MEM SET moduleId=987 WHERE rowid=1",
+        "unknown_module",
+        "NPU_MODULE_MEM",
+    ),
+    "an allocation twice": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "INSERT INTO OP_MEMORY SELECT * FROM OP_MEMORY WHERE rowid=3",
+        "repeated_row",
+        "row 9",
+    ),
+    "a communication operator three times": (
+        "results/mindspore_db",
+        "ascend_mindspore_profiler_0.db",
+        "CREATE TABLE again AS SELECT * FROM COMMUNICATION_OP; "
+        "UPDATE again SET opId=opId+900; INSERT INTO COMMUNICATION_OP SELECT * FROM again; "
+        "UPDATE again SET opId=opId+900; INSERT INTO COMMUNICATION_OP SELECT * FROM again",
+        "repeated_row",
+        "row ",
+    ),
+    "a setting that is no text": (
+        "results/db_only",
+        "ascend_pytorch_profiler_0.db",
+        "UPDATE META_DATA SET value=CAST(x'80ff' AS TEXT) WHERE rowid=1",
+        "bad_bytes",
+        "META_DATA, value",
+    ),
+    "a step that is no number": (
+        "results/db_only",
+        "analysis.db",
+        "UPDATE StepTraceTime SET step='fifth'",
+        "bad_required_cell",
+        "Step",
+    ),
+    "a transport again": (
+        "results/mindspore_db",
+        "communication_analyzer.db",
+        "CREATE TABLE again AS SELECT * FROM CommAnalyzerBandwidth; UPDATE again SET count=0; "
+        "INSERT INTO CommAnalyzerBandwidth SELECT * FROM again; DROP TABLE again",
+        "repeated_row",
+        "CommAnalyzerBandwidth",
+    ),
+    "a row of a cluster of another type": (
+        "recorded/cluster_db",
+        "cluster_analysis.db",
+        "UPDATE ClusterStepTraceTime SET type='other' WHERE rowid=1",
+        "bad_required_cell",
+        "ClusterStepTraceTime, type",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_DATABASES)
+def test_what_a_database_holds_is_shown_or_told(tmp_path: Path, case: str) -> None:
+    """`read_all` finds what is neither."""
+    result, file, statements, code, where = IN_DATABASES[case]
+    shutil.copytree(FIXTURES / result, tmp_path / "logs")
+    with closing(sqlite3.connect(min((tmp_path / "logs").rglob(file)))) as connection:
+        connection.executescript(statements)
+    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    assert [one for one in problems if one["code"] == code and one["where"].startswith(where)], problems
+
+
 def test_a_table_that_is_written_with_others(tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "results" / "mindspore_db", tmp_path / "logs")
     with closing(sqlite3.connect(min((tmp_path / "logs").rglob("communication_analyzer.db")))) as connection:
         connection.execute("DROP TABLE CommAnalyzerBandwidth")
         connection.execute("ALTER TABLE CommAnalyzerTime RENAME COLUMN wait_time TO other")
         connection.commit()
-    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    problems = problems_of(tmp_path)
     assert {(one["code"], one["where"]) for one in problems} == {
         ("lost_table", "CommAnalyzerBandwidth"),
         ("lost_column", "CommAnalyzerTime"),
@@ -306,7 +421,7 @@ def test_figures_of_a_database_that_no_time_has(tmp_path: Path, figure: float) -
     with closing(sqlite3.connect(min((tmp_path / "logs").rglob("analysis.db")))) as connection:
         connection.execute("UPDATE StepTraceTime SET bubble = ?", (figure,))
         connection.commit()
-    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    problems = problems_of(tmp_path)
     assert [(one["code"], one["where"]) for one in problems] == [("bad_cell", "StepTraceTime, bubble")]
 
 
@@ -315,7 +430,7 @@ def test_a_column_of_some_releases_that_another_table_has(tmp_path: Path) -> Non
     with closing(sqlite3.connect(min((tmp_path / "logs").rglob("cluster_analysis.db")))) as connection:
         connection.execute("ALTER TABLE ClusterCommunicationTime RENAME COLUMN step TO other")
         connection.commit()
-    problems = [one for meta in read_all(tmp_path / "logs", tmp_path / "out") for one in meta["problems"]]
+    problems = problems_of(tmp_path)
     assert {(one["code"], one["where"]) for one in problems} == {("lost_column", "ClusterCommunicationTime")}
 
 

@@ -212,7 +212,7 @@ def test_databases_are_read_for_what_text_lacks(tmp_path: Path, library: Library
     place = only(library)
     library.read([place], ["tables"])
     span = library.open(place)
-    assert span.problems == []
+    assert [problem.code for problem in span.problems] == ["not_shown"]
     assert span.source("operators") == "operator_details.csv" and span.source("memory_record") == "memory_record.csv"
     assert span.source("kernels") == span.source("op_statistic") == PROFILER_DB
     assert span.source("step_trace") == "analysis.db"
