@@ -51,7 +51,7 @@ def test_rows_and_columns_of_databases_are_those_that_sqlite_counts(tmp_path: Pa
         for file, found in meta["seen"].items():
             if file.endswith(".db"):
                 path = next(path for path in folder.rglob(name_of(file)) if str(path).endswith(file))
-                with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+                with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
                     for kind, part, seen, *_ in found:
                         question = {
                             "rows": f'SELECT COUNT(*) FROM "{part}"',

@@ -203,7 +203,7 @@ def test_gaps_of_a_recorded_database_sum_to_free(rank: int, tmp_path: Path) -> N
     (span,) = found_spans(folder)
     span.timeline = Timeline.open(tmp_path, path)
     (idle,) = idle_of(span)
-    with closing(sqlite3.connect(f"file:{output / 'analysis.db'}?mode=ro", uri=True)) as connection:
+    with closing(sqlite3.connect(f"file:{output / 'analysis.db'}?mode=ro&immutable=1", uri=True)) as connection:
         ((free,),) = connection.execute("SELECT free FROM StepTraceTime").fetchall()
     assert (idle.total_ns, idle.unplaced, len(idle.gaps.start)) == (round(free * 1000), [0], 90)
     assert 0.7 * idle.total_ns < idle.time_of("late") < 0.9 * idle.total_ns
