@@ -216,11 +216,12 @@ class _Tables:
             self.tables = self._reader.select(self.tables, self._request.part)
 
     def _all_pieces(self, relative: str) -> str:
-        """The paths of all pieces of a split file, for problems of rows that may be in any of them."""
+        """The paths of all pieces of a split file in order, for problems of rows that may be in any of them."""
         spec = FORMATS[self._request.format].file(_name(relative))
         if spec is None or spec.piece(_name(relative)) is None:
             return relative
-        return ", ".join(file.relative for file in self._request.files if spec.matches(file.name))
+        pieces = [file for file in self._request.files if spec.matches(file.name)]
+        return ", ".join(file.relative for file in sorted(pieces, key=lambda file: spec.piece(file.name) or 0))
 
     def show_first_look(self, left: Sequence[int]) -> None:
         """Send a first look, once, if it is due. left: sizes of the files not read yet. Spans that share files have
