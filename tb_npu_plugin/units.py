@@ -35,6 +35,14 @@ def unit_of(header: str) -> str:
     return found.group(1).strip() if found else ""
 
 
+def is_whole(text: str) -> bool:
+    """Whether the number has no fraction: "3", "3.0", "1e3". True also for text that is not a number."""
+    if text.isdigit():
+        return True
+    value = float_or_none(text)
+    return value is None or value == int(value)
+
+
 def scale_decimal(text: str, factor: int) -> int | None:
     """Decimal text times an integer factor, rounded half to even; None if it is not a number
     or exceeds int64. Accepts surrounding white space, a sign and an exponent.

@@ -41,10 +41,8 @@ def is_number(value: Any) -> bool:
 def _cut(path: Path, random: Random) -> str | None:
     data = path.read_bytes()
     size = random.randrange(1, len(data))
-    if (
-        data[size - 1 : size] == b"\n" or data[size:].strip() == b""
-    ):  # after a whole row: nothing shows that there was more
-        return None
+    if data[size - 1 : size] in (b"\r", b"\n") or not data[size:].strip():
+        return None  # after a whole row: nothing shows that there was more
     path.write_bytes(data[:size])
     return f"first {size} bytes of {len(data)}"
 

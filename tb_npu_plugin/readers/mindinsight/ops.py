@@ -115,7 +115,7 @@ def read_framework(reading: Reading) -> Tables:
             info = rows.object(cells, place["info"], line, exact=False)
             out.add(
                 *(text(cells, place[key]) for key in ("full_name", "type", "kernel", "subgraph")),
-                *(rows.integer(cells, place[key], 1, line) for key in ("stream_id", "block_dim")),
+                *(rows.whole(cells, place[key], line) for key in ("stream_id", "block_dim")),
                 *(
                     _join_property(info, side, word)
                     for side in (names.INPUT, names.OUTPUT)
@@ -183,8 +183,13 @@ def read_timeline_data(reading: Reading) -> Tables:
             if start is None or dur is None:
                 rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells))
                 continue
+<<<<<<< HEAD
             out.add(text(cells, 0), rows.integer(cells, 1, 1, line), start, dur)
     return _counted(reading, "kernels", out)
+=======
+            out.add(text(cells, 0), rows.whole(cells, 1, line), start, dur)
+    return {"kernels": out.table()}
+>>>>>>> small
 
 
 def with_logical_tables(tables: Tables, log: ProblemLog) -> Tables:

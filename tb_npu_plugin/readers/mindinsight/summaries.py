@@ -48,7 +48,7 @@ def _one_row(reading: Reading, table: str, keys: Mapping[Column, Sequence[str]])
         if column.kind is Kind.BYTES:
             row.append(figures.integer(value.get(key), SIZE_UNITS["GB"], key))
         elif column.kind is Kind.INT:
-            row.append(figures.integer(value.get(key), 1, key))
+            row.append(figures.whole(value.get(key), key))
         else:
             row.append(figures.real(value.get(key), key))
     rows = RowBuilder(tuple(keys))

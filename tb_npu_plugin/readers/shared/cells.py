@@ -20,7 +20,7 @@ from tb_npu_plugin.readers.shared.packed_texts import PackedTexts
 from tb_npu_plugin.readers.shared.spool import GrowingColumn, Spool
 from tb_npu_plugin.schema.metrics import Guess
 from tb_npu_plugin.tables import NULL_INT, Column, Data, Kind, StringColumn
-from tb_npu_plugin.units import float_or_none, number_column, scaled_column
+from tb_npu_plugin.units import is_whole, number_column, scaled_column
 
 #: Cells without a value.
 MISSING = frozenset(("", "N/A"))
@@ -253,11 +253,3 @@ def _to_ints(values: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _has_space(text: str) -> bool:
     return text.split(None, 1) != [text]
-
-
-def is_whole(text: str) -> bool:
-    """Whether the number has no fraction: "3", "3.0", "1e3". True also for text that is not a number."""
-    if text.isdigit():
-        return True
-    value = float_or_none(text)
-    return value is None or value == int(value)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.tables import MAX_WHOLE, Column, Table, from_lists
-from tb_npu_plugin.units import float_or_none, scale_decimal
+from tb_npu_plugin.units import float_or_none, is_whole, scale_decimal
 
 #: Durations (ns), sizes (bytes) and counts are invalid from here on.
 TOO_LONG = MAX_WHOLE
@@ -28,6 +28,14 @@ class Figures:
         if result is None:
             self._report_unknown(value, where)
         return result
+
+    def whole(self, value: Any, where: str) -> int | None:
+        """Return a count or an id, which has no fraction."""
+        result = self.integer(value, 1, where)
+        if result is None or is_whole(value.strip()):
+            return result
+        self._report.add("bad_cell", where, found=value, kind=where.rpartition(", ")[2])
+        return None
 
     def amount(self, value: Any, factor: int, where: str) -> int | None:
         """As `integer`, but None and a problem for negative figures and from TOO_LONG on."""

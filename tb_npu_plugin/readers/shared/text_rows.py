@@ -80,6 +80,12 @@ class CsvRows:
             return None
         return self.figures.integer(cells[place], factor, f"line {line}, {self.header[place]}")
 
+    def whole(self, cells: Sequence[str], place: int | None, line: int) -> int | None:
+        """Return a count or an id; None for an empty cell, and after a problem."""
+        if place is None or cells[place].strip() in ("", "N/A"):
+            return None
+        return self.figures.whole(cells[place], f"line {line}, {self.header[place]}")
+
     def amount(self, cells: Sequence[str], place: int | None, factor: int, line: int) -> int | None:
         """As `integer`, for figures that cannot be negative: durations, calls."""
         if place is None or cells[place].strip() in ("", "N/A"):

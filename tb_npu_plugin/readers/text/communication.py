@@ -292,7 +292,7 @@ class _TablesBuilder:
                 entry.group,
                 transport,
                 self._figures.integer(packet, _MB, place),
-                self._figures.integer(pair[0], 1, place),
+                self._figures.whole(pair[0], place),
                 times[-1],
             )
         known = [time for time in times if time is not None]

@@ -46,7 +46,7 @@ def read_pipeline_raw(reading: Reading) -> Tables:
         rows.report_unknown_headers(files.RAW_HEADER)
         rows.report_lost_headers(files.RAW_HEADER)
         for line, cells in rows.lines:
-            op_id, capacity = (rows.integer(cells, place[key], 1, line) for key in ("op_id", "queue_capacity"))
+            op_id, capacity = (rows.whole(cells, place[key], line) for key in ("op_id", "queue_capacity"))
             if not _is_new(op_id, seen):
                 where, found = f"line {line}, {files.OP_ID}", cells[place["op_id"]]
                 rows.report.leave_out("rows", "bad_required_cell", where, expected=_EXPECTED_NUMBER, found=found)
@@ -57,8 +57,8 @@ def read_pipeline_raw(reading: Reading) -> Tables:
             ops.add(
                 op_id,
                 text(cells, place["name"]),
-                rows.integer(cells, place["workers"], 1, line),
-                rows.integer(cells, place["parent_id"], 1, line),
+                rows.whole(cells, place["workers"], line),
+                rows.whole(cells, place["parent_id"], line),
                 capacity,
                 *_usage(sizes, capacity, average),
                 interval,

@@ -29,7 +29,7 @@ def read_cpu(reading: Reading) -> dict[str, Table]:
     found.add(names.CPU_MACHINE, None, machine)
     found.add(names.CPU_PROCESS, None, member(report, value, files.CPU_PROCESS, dict))
     for item in objects(report, value, files.CPU_OPS):
-        op_id = found.figures.integer(item.get(files.OP_ID), 1, files.OP_ID)
+        op_id = found.figures.whole(item.get(files.OP_ID), files.OP_ID)
         known = op_id if op_id is not None and op_id >= 0 else None
         found.add(names.CPU_OP, known, member(report, item, files.CPU_METRICS, dict))
         report.count("entries", shown=1)

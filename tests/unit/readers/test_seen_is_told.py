@@ -197,6 +197,12 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         replaced(",0.5,", ",-0.001,"),
         "before_capture",
     ),
+    "a count with a fraction": (
+        "mindinsight_single",
+        "minddata_pipeline_raw_0.csv",
+        replaced("1,Map,4,", "1,Map,-0.001,"),
+        "bad_cell",
+    ),
     "a communicator of the links": (
         "links",
         "profiler_metadata.json",
