@@ -183,13 +183,8 @@ def read_timeline_data(reading: Reading) -> Tables:
             if start is None or dur is None:
                 rows.report.leave_out("rows", "bad_required_cell", f"line {line}", found=",".join(cells))
                 continue
-<<<<<<< HEAD
-            out.add(text(cells, 0), rows.integer(cells, 1, 1, line), start, dur)
-    return _counted(reading, "kernels", out)
-=======
             out.add(text(cells, 0), rows.whole(cells, 1, line), start, dur)
-    return {"kernels": out.table()}
->>>>>>> small
+    return _counted(reading, "kernels", out)
 
 
 def with_logical_tables(tables: Tables, log: ProblemLog) -> Tables:

@@ -78,12 +78,8 @@ def _figures(content: dict[str, Any], report: FileReport, is_whole: bool) -> Tab
     """Return one row per operator. -1 is unknown; a single value belongs to the first operator, the pipeline's end.
     is_whole: the file is not truncated, so a short list is a defect."""
     figures = Figures(report)
-<<<<<<< HEAD
     report.count("entries", seen=len(_as_list(content.get(files.SUMMARY_IDS))))
-    ids = [figures.integer(item, 1, files.SUMMARY_IDS) for item in _as_list(content.get(files.SUMMARY_IDS))]
-=======
     ids = [figures.whole(item, files.SUMMARY_IDS) for item in _as_list(content.get(files.SUMMARY_IDS))]
->>>>>>> small
     lists: dict[str, list[Any]] = {"op_id": ids}
     for column in _COLUMNS[1:]:
         key = files.SUMMARY_FIGURES.get(column.key) or files.SUMMARY_TIMES[column.key]
