@@ -10,7 +10,8 @@ from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message
-from tb_npu_plugin.schema.formats import KINETO
+from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import file_of
 
 #: Parts of a step below this share are left out of the sentence.
@@ -105,13 +106,23 @@ def _part(entry: Entry, share: str) -> Message:
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
     """Idle time whose cause no file tells. The range over ranks shows that no single rank is meant."""
-    if ledger.span.format == KINETO.id:
-        return Message("verdict.unexplained.gpu", **figures)
-    file = file_of("trace", ledger.span.format).name
+    why = _why(ledger.span)
+    if len(ledgers) == 1:
+        return Message("verdict.unexplained.idle", why=why, **figures)
     shares = _range([_idle_of(one) / one.window_ns for one in ledgers])
-    if len(ledgers) > 1:
-        return Message("verdict.unexplained.idle_of_ranks", share=shares, count=len(ledgers), file=file)
-    return Message("verdict.unexplained.idle", file=file, **figures)
+    return Message("verdict.unexplained.idle_of_ranks", share=shares, count=len(ledgers), why=why)
+
+
+def _why(span: SpanData) -> Message:
+    """Why the cause of idle time is unknown: what would tell is missing, not read yet, or does not tell."""
+    if span.format == KINETO.id:
+        return Message("verdict.why.gpu")
+    names = [file.rpartition("/")[2] for file in span.files]
+    specs = {name: FORMATS[span.format].file(name) for name in names}
+    trace = next((name for name, spec in specs.items() if spec is not None and "trace" in spec.tables), None)
+    if trace is None:
+        return Message("verdict.why.missing", file=file_of("trace", span.format).name)
+    return Message("verdict.why.unread" if span.timeline is None else "verdict.why.untold", file=trace)
 
 
 def _idle_of(ledger: RankLedger) -> int:
