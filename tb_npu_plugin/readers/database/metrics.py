@@ -28,7 +28,7 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
         return []
     columns: dict[int, np.ndarray[Any, Any]] = {}
     rows_of: Counter[int] = Counter()  # metric -> rows of kernels
-    known_of: Counter[int] = Counter()  # metric -> those with a value
+    unknown_of: Counter[int] = Counter()  # metric -> those without a value
     lost = 0
 
     def take(chunk: dict[str, Any]) -> None:
@@ -36,16 +36,19 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
         if "value" not in chunk:  # told as a lost column
             source.count(schema.METRICS, told=len(chunk["task"]))
             return
-        rows, values = _find_rows(ordered, chunk["task"]), chunk["value"]
-        lost += int(np.count_nonzero(rows < 0))
-        found, first = np.unique(chunk["name"], return_index=True)
-        for name in found[np.argsort(first)].tolist():
+        rows, names, values = _find_rows(ordered, chunk["task"]), chunk["name"], chunk["value"]
+        if (rows < 0).any():
+            lost += int(np.count_nonzero(rows < 0))
+            names, values, rows = names[rows >= 0], values[rows >= 0], rows[rows >= 0]
+        found, first, counts = np.unique(names, return_index=True, return_counts=True)
+        for at in np.argsort(first).tolist():
+            name = int(found[at])
             if name not in columns:
                 columns[name] = _unknown_floats(context.spool, len(task_ids))
-            mine = (chunk["name"] == name) & (rows >= 0)
+            mine = names == name
             columns[name][rows[mine]] = values[mine]
-            rows_of[name] += int(np.count_nonzero(mine))
-            known_of[name] += int(np.count_nonzero(~np.isnan(values[mine])))
+            rows_of[name] += int(counts[at])
+        unknown_of.update(names[np.isnan(values)].tolist())
 
     ordered = _sort_ids(task_ids)
     source.chunks(schema.METRICS, (), take)
@@ -61,7 +64,7 @@ def metric_columns(context: Context, task_ids: IntArray) -> list[tuple[Column, D
         if column.key in out:
             source.leave_out(schema.METRICS, "duplicate_header", rows_of[id_])
             continue
-        repeated = known_of[id_] - int(np.count_nonzero(~np.isnan(values)))
+        repeated = rows_of[id_] - unknown_of[id_] - int(np.count_nonzero(~np.isnan(values)))
         source.leave_out(schema.METRICS, "repeated_row", repeated)
         source.count(schema.METRICS, shown=rows_of[id_] - repeated)
         out[column.key] = (column, spool_column(context.spool, data))
