@@ -83,18 +83,21 @@ class ForeignDatabase(sqlite3.Connection):
         cursor = self.execute(question)
         rows_left, text_left = self._most_rows, self._most_text
         rows: list[tuple[Any, ...]] = []
-        while more := self._fetch(cursor):
-            rows_left -= len(more)
-            if bytes in set(map(type, chain.from_iterable(more))):
-                text_left -= sum(len(cell) for cell in chain.from_iterable(more) if type(cell) is bytes)
-            if rows_left < 0 or text_left < 0:
-                if rows:
+        try:
+            while more := self._fetch(cursor):
+                rows_left -= len(more)
+                if bytes in set(map(type, chain.from_iterable(more))):
+                    text_left -= sum(len(cell) for cell in chain.from_iterable(more) if type(cell) is bytes)
+                if rows_left < 0 or text_left < 0:
+                    raise UnboundedTable(Message("found.endless_table"))
+                rows += more
+                if len(rows) >= count:
                     yield rows
-                raise UnboundedTable(Message("found.endless_table"))
-            rows += more
-            if len(rows) >= count:
+                    rows = []
+        except sqlite3.DatabaseError:  # what was read so far is good
+            if rows:
                 yield rows
-                rows = []
+            raise
         if rows:
             yield rows
 

@@ -80,7 +80,8 @@ def _look(answer: Any, out: Opened) -> None:
         out.ready.append(answer["view"])
     for problem in answer["problems"]:
         out.codes.add(problem["code"])
-        out.reported |= {name.rpartition(": ")[2].rpartition("/")[2] for name in problem["file"].split(", ")} - {""}
+        if problem["code"] != "not_shown":  # told of each database
+            out.reported |= {name.rpartition(": ")[2].rpartition("/")[2] for name in problem["file"].split(", ")} - {""}
     if answer["view"] == "doctor":
         out.reported |= {item["file"] for item in answer["missing"]}
 

@@ -50,6 +50,19 @@ def test_a_table_that_exceeds_its_file_is_cut(damage: Callable[[Path], None], tm
     assert rows <= size // 6 and length <= 2 * size
 
 
+def test_rows_before_a_damaged_page_are_read(tmp_path: Path) -> None:
+    path = made(tmp_path, *(f"INSERT INTO t VALUES ({number}, '{'x' * 900}')" for number in range(100)))
+    content = bytearray(path.read_bytes())
+    damaged = len(content) * 3 // 4 // 4096 * 4096
+    content[damaged : damaged + 64] = b"\xff" * 64
+    path.write_bytes(content)
+    numbers = []
+    with closing(connect(path, len(content))) as opened, pytest.raises(sqlite3.DatabaseError):
+        for piece in opened.rows("SELECT id FROM t", 1000):
+            numbers += [number for (number,) in piece]
+    assert numbers == list(range(len(numbers))) and 50 < len(numbers) < 100
+
+
 @pytest.mark.parametrize(
     "question",
     [
