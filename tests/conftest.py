@@ -20,7 +20,7 @@ FIXTURES = ROOT / "fixtures"
 
 # No deadlines: the machine may be busy. CI tries the same examples each time, developers' machines look for new ones.
 # `make test-all` (-m "full or not full") tries more examples.
-for _name, _examples in (("quick", 60), ("full", 400)):
+for _name, _examples in (("quick", 40), ("full", 400)):
     settings.register_profile(
         _name,
         max_examples=_examples,

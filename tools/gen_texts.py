@@ -100,12 +100,13 @@ def _of_metrics() -> Iterator[str]:
 
 def _of_module(module: ast.Module) -> Iterator[str]:
     outer = _assigned(module.body)
-    functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
-    inside = {id(node) for function in functions for node in ast.walk(function)}
-    yield from _of_nodes([node for node in ast.walk(module) if id(node) not in inside], Source(outer))
-    for function in functions:
-        source = Source({**outer, **_assigned(list(ast.walk(function)))})
-        yield from _of_nodes(list(ast.walk(function)), source)
+    everything = list(ast.walk(module))
+    functions = {node: list(ast.walk(node)) for node in everything if isinstance(node, ast.FunctionDef)}
+    inside = {id(node) for nodes in functions.values() for node in nodes}
+    yield from _of_nodes([node for node in everything if id(node) not in inside], Source(outer))
+    for function, nodes in functions.items():
+        source = Source({**outer, **_assigned(nodes)})
+        yield from _of_nodes(nodes, source)
         if function.name.lstrip("_") in CALLS:
             for default in (*function.args.defaults, *function.args.kw_defaults):
                 yield from source.texts(default)

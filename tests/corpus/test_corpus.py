@@ -44,7 +44,7 @@ class Opened:
     codes: set[str] = field(default_factory=set)
 
 
-@pytest.fixture(scope="module", params=[5, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
+@pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.full)], ids=["some", "all"])
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Case, Opened]]:
     """The cases through every view."""
     folder = tmp_path_factory.mktemp("corpus")

@@ -71,9 +71,9 @@ ADDRESS = 160
 RENEW = """([target, name]) => { history.replaceState(null, "", target);
   const frame = document.querySelector(`iframe[src*="name=${name}"]`), renewed = frame.cloneNode();
   renewed.src = `data/plugin_entry.html?name=${name}`; frame.replaceWith(renewed); }"""
-#: Body of TensorBoard's page without its program: the plugin's frame at its place.
-BODY = f"""<body><iframe src="data/plugin_entry.html?name={PLUGIN}"
-style="position: fixed; top: 64px; width: 100%; height: calc(100% - 64px); border: 0"></iframe></body>"""
+#: Body of TensorBoard's page without its program: the plugin's frame at its place. %s: class of its colour mode.
+BODY = f"""<body class="%s"><iframe src="data/plugin_entry.html?name={PLUGIN}"
+style="position: fixed; top: 64px; width: 100%%; height: calc(100%% - 64px); border: 0"></iframe></body>"""
 #: Stops the plugin, forgets what it stored.
 IDLE = """name => { localStorage.clear(); sessionStorage.clear();
   document.querySelector(`iframe[src*="name=${name}"]`).src = `about:blank#name=${name}`; }"""
@@ -104,7 +104,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("e2e") / "cache"
+    """Of all workers of pytest-xdist: what one has read, another need not read."""
+    folder = tmp_path_factory.getbasetemp()
+    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "e2e" / "cache"
 
 
 @pytest.fixture(scope="session")
@@ -152,19 +154,16 @@ def is_expected(message: ConsoleMessage) -> bool:
     return is_stale or ("400" in message.text and "/api/view/" in place and ("step=" in place or "device=" in place))
 
 
-def without_program(route: Route) -> None:
-    """TensorBoard's page with its policy and its fonts, and the plugin's frame alone in it."""
-    found = route.fetch()
-    route.fulfill(response=found, body=re.sub("<body.*", BODY, found.text(), flags=re.DOTALL))
-
-
 @dataclass
 class Plugin:
     """The plugin's tab in a browser page; records errors."""
 
     page: Page
     url: str
+    #: TensorBoard's program runs in the page around it.
     is_whole: bool = False
+    #: Class of TensorBoard's colour mode, without its program.
+    mode: str = ""
     defects: list[str] = field(default_factory=list)
     #: Requests for data without an answer; not those that poll.
     pending: set[Request] = field(default_factory=set)
@@ -221,9 +220,14 @@ class Plugin:
             self.page.evaluate(RENEW, [target, PLUGIN])
         else:
             if not self.is_whole:
-                self.page.route(self.url, without_program, times=1)
+                self.page.route(self.url, self._without_program, times=1)
             self.page.goto(target)
         return self.frame
+
+    def _without_program(self, route: Route) -> None:
+        """Answer with TensorBoard's page: its policy and its fonts, and the plugin's frame alone in it."""
+        found = route.fetch()
+        route.fulfill(response=found, body=re.sub("<body.*", BODY % self.mode, found.text(), flags=re.DOTALL))
 
     def open(self, view: str = "", wait: bool = True, **state: str) -> FrameLocator:
         """Load the plugin with this state in the URL and wait until the view is ready, unless `wait` is False."""
@@ -401,7 +405,7 @@ def open_plugin(browser: Browser, idle_pages: dict[str, list[Page]], request: py
         idle.sort(key=lambda page: page.url.startswith(url))
         page = idle.pop() if idle else new_page(**options)
         page.set_viewport_size({"width": width, "height": height})
-        plugin = Plugin(page, url, whole)
+        plugin = Plugin(page, url, whole, "dark-mode" if options.get("color_scheme") == "dark" else "")
         used.append((key, plugin))
         plugins.append(plugin)
         return plugin

@@ -141,8 +141,7 @@ CHANGED = """(c, colour) => { const d = c.getContext('2d').getImageData(0, 0, c.
 def test_all_arrows_of_a_kind_are_drawn(
     open_plugin: Open, demo_server: str, mode: str, colour: tuple[int, int, int]
 ) -> None:
-    whole = mode == "dark"  # TensorBoard tells the mode
-    plugin = trace(open_plugin, demo_server, whole=whole, color_scheme=mode)
+    plugin = trace(open_plugin, demo_server, color_scheme=mode)
     canvas, timeline = plugin.frame.locator(".tl-scroll canvas").first, plugin.frame.locator(".tl")
     for _ in range(8):
         plugin.page.keyboard.press("w")
@@ -158,7 +157,7 @@ def test_all_arrows_of_a_kind_are_drawn(
     near, changed = canvas.evaluate(CHANGED, colour)
     assert near > 0.9 * changed > 20 * shown_arrows
     assert param(plugin, "arrows") == "async_npu"
-    other = follow(open_plugin, demo_server, plugin.page.url, whole=whole, color_scheme=mode)
+    other = follow(open_plugin, demo_server, plugin.page.url, color_scheme=mode)
     assert int(other.frame.locator(".tl").get_attribute("data-arrows") or 0) == shown_arrows, "it is in the link"
     plugin.frame.get_by_label("Show all arrows of async_npu").uncheck()
     settled(plugin)

@@ -43,13 +43,13 @@ def test_each_view_opens_from_the_sidebar(open_plugin: Open, demo_server: str) -
 
 
 def test_link_opens_the_same_page(open_plugin: Open, demo_server: str) -> None:
-    first = open_plugin(demo_server, whole=True)
+    first = open_plugin(demo_server)
     first.open("kernel")
     first.choose("Worker", "rank 1")
     first.ready("kernel")
     first.frame.get_by_role("tab", name="By type").click()
     first.page.wait_for_function("location.hash.includes('worker') && location.hash.includes('kernel.tab')")
-    second = open_plugin(demo_server, whole=True)
+    second = open_plugin(demo_server)
     second.go(first.page.url)
     second.ready("kernel")
     expect(second.frame.locator(".crumbs")).to_contain_text("rank 1")
@@ -82,7 +82,7 @@ def test_sides_of_diff_are_swapped(open_plugin: Open, demo_server: str) -> None:
 
 
 def test_table_sorts_filters_and_exports(open_plugin: Open, demo_server: str) -> None:
-    plugin = open_plugin(demo_server, whole=True)
+    plugin = open_plugin(demo_server)
     frame = plugin.open("kernel")
     frame.get_by_role("tab", name="All", exact=True).click()
     frame.get_by_placeholder("Filter by words").fill("matmul")
@@ -99,7 +99,7 @@ def test_table_sorts_filters_and_exports(open_plugin: Open, demo_server: str) ->
 
 
 def test_each_view_is_dark_and_chinese(open_plugin: Open, demo_server: str) -> None:
-    plugin = open_plugin(demo_server, whole=True, color_scheme="dark", locale="zh-CN")
+    plugin = open_plugin(demo_server, color_scheme="dark", locale="zh-CN")
     plugin.open()
     expect(plugin.frame.locator("nav.side")).to_contain_text("总览")
     for view in VIEWS:

@@ -150,10 +150,20 @@ def both(rows: list[Any], folder: Path) -> tuple[Table, Table]:
     return table, stored
 
 
-@given(rows_of, st.lists(query, min_size=1, max_size=12), st.data())
-def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) -> None:
+@given(
+    rows_of,
+    st.lists(query, min_size=1, max_size=12),
+    st.lists(questions, min_size=1, max_size=8),
+    st.data(),
+)
+def test_pages_and_sums(
+    rows: list[Any], queries: list[TableQuery], asked: list[GroupByQuery], data: st.DataObject
+) -> None:
     with TemporaryDirectory() as folder:
         pair = both(rows, Path(folder))
+        for question in asked:
+            expected_sums, sums = (plain(group_rows(table, question)) for table in pair)
+            assert sums == expected_sums
         if data.draw(st.booleans()):  # some of the rows only, as of one step
             mask = np.asarray(
                 data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), dtype=np.bool_
@@ -164,14 +174,6 @@ def test_pages(rows: list[Any], queries: list[TableQuery], data: st.DataObject) 
             assert answer == expected
             expected_csv, csv = (b"".join(to_csv(ViewTable(table, ""), 7, one)) for table in pair)
             assert csv == expected_csv
-
-
-@given(rows_of, st.lists(questions, min_size=1, max_size=8), st.data())
-def test_sums(rows: list[Any], asked: list[GroupByQuery], data: st.DataObject) -> None:
-    with TemporaryDirectory() as folder:
-        table, stored = both(rows, Path(folder))
-        for question in asked:
-            assert plain(group_rows(stored, question)) == plain(group_rows(table, question))
 
 
 def plain(sums: GroupByResult) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from tests.truth.measure import measure
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Seeds of two and four ranks, of both formats; each trigger once but for one that needs two servers.
-SMALL = (0, 3, 0, 3, 1)
+SMALL = (0, 3, 0, 3, 0, 3, 0, 3, 1)
 SAMPLE = [case(name, SMALL[at % len(SMALL)]) for at, name in enumerate(TRIGGERS) if name != "retransmission"]
 SEEDS, HEALTHY = 20, 50
 
