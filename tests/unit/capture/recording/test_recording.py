@@ -12,7 +12,7 @@ from tb_npu_plugin.capture.backend import RAW_FOLDER
 from tb_npu_plugin.capture.recording import raw_data
 from tb_npu_plugin.capture.recording.host_lane import Reader
 from tb_npu_plugin.errors import BadFile
-from tests.oracle.raw import FULL, Raw
+from tests.oracle.raw import FULL, Event, Raw
 from tests.support.invariants import check_all
 from tests.unit.capture.device.test_device import RUN, run
 from tests.unit.capture.scripts import ROOT, needs_torch, run_python
@@ -119,7 +119,6 @@ def test_the_tutorial(tmp_path: Path) -> None:
     assert (said["operators_without_rule"], said["lost_records"]) == ([], 0)
 
 
-KINDS = ("AI_CORE", "EVENT_WAIT_SQE")
 #: What sets the task queue and the level; a capture on two streams with an event.
 STREAMS = """
 import os, torch, torch_npu
@@ -156,12 +155,14 @@ def check_wait(folder: Path, with_invariants: bool = True) -> None:
     if with_invariants:
         check_all(result)
     slices = Raw(result).slices
-    computing, waiting = (
-        [event for event in slices if event.get("args", {}).get("Task Type") == kind] for kind in KINDS
-    )
+
+    def tasks(kind: str) -> list[Event]:
+        return [event for event in slices if event.get("args", {}).get("Task Type") == kind]
+
+    computing = tasks("AI_CORE")
     (last,) = [task for task in computing if "Relu" in task["name"]]
     others = [task for task in computing if task["tid"] != last["tid"]]
     assert len(others) == 20 and len({task["tid"] for task in others}) == 1
-    (wait,) = [task for task in waiting if task["tid"] == last["tid"]]
+    (wait,) = [task for task in tasks("EVENT_WAIT_SQE") if task["tid"] == last["tid"]]
     done = max(task["ts"] + task["dur"] for task in others)
     assert done <= wait["ts"] + wait["dur"] <= last["ts"]
