@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -48,14 +49,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--docs", action="store_true", help="write the screenshots into docs/img")
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test reads or fills the user's cache, but for the simulated NPU, which takes half a minute to build; within one
-    test run the cache is shared."""
-    if "TB_NPU_CACHE_DIR" not in os.environ:
-        cache = tmp_path_factory.getbasetemp() / "cache"
-        device = cache_root() / "device"
-        if device.is_dir() and not (cache / "device").is_symlink():
-            cache.mkdir(mode=0o700, exist_ok=True)
+@pytest.fixture(scope="session")
+def cache_of_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All workers of pytest-xdist share it, so that each result is read once in a run; with the simulated NPU of the user,
+    which takes half a minute to build."""
+    folder = tmp_path_factory.getbasetemp()
+    cache = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "cache"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    device = cache_root() / "device"
+    if device.is_dir():
+        with contextlib.suppress(FileExistsError):
             (cache / "device").symlink_to(device)
-        monkeypatch.setenv("TB_NPU_CACHE_DIR", str(cache))
+    return cache
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(cache_of_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test reads or fills the user's cache."""
+    if "TB_NPU_CACHE_DIR" not in os.environ:
+        monkeypatch.setenv("TB_NPU_CACHE_DIR", str(cache_of_run))

@@ -103,10 +103,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of all workers of pytest-xdist: what one has read, another need not read."""
-    folder = tmp_path_factory.getbasetemp()
-    return (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "e2e" / "cache"
+def cache(cache_of_run: Path) -> Path:
+    return cache_of_run
 
 
 @pytest.fixture(scope="session")

@@ -100,24 +100,12 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         replaced('"freq": 100', '"freq": -5.0'),
         "out_of_bounds",
     ),
-    "a key of a link": (
-        "two_ranks",
-        "communication_matrix.json",
-        replaced('"Transport Type"', '"other"'),
-        "lost_key",
-    ),
     "an empty piece": ("msprof_pieces", "msprof_slice_1_20250615070512.json", lambda text: "[]", "no_events_in_piece"),
     "a piece without its end": (
         "msprof_pieces",
         "msprof_slice_2_20250615070512.json",
         lambda text: text[:-1],
         "piece_cut",
-    ),
-    "samples of queues": (
-        "mindinsight_single",
-        "minddata_pipeline_raw_0.csv",
-        replaced("output_queue_size", "sizes"),
-        "lost_column",
     ),
     "a line of a queue twice": ("mindinsight_single", "minddata_aicpu_0.txt", last_line_twice, "repeated_row"),
     "a slice twice": (
@@ -143,12 +131,6 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         "trace_view.json",
         changed_events(lambda names: names[0].pop("pid"), lambda event: event["name"] == "process_name"),
         "no_thread_id",
-    ),
-    "another key of a counter": (
-        "level1",
-        "trace_view.json",
-        replaced('"Read(MB/s)"', '"other"'),
-        "lost_key",
     ),
     "an impossible counter": (
         "level1",
@@ -203,28 +185,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         replaced("1,Map,4,", "1,Map,-0.001,"),
         "bad_cell",
     ),
-    "a communicator of the links": (
-        "links",
-        "profiler_metadata.json",
-        replaced('"10.0.0.1%eth0_60000_2_', '"other_'),
-        "lost_key",
-    ),
-    "a key of a communicator": ("links", "profiler_metadata.json", replaced('"group_rank"', '"other"'), "lost_key"),
-    "a key of Megatron": ("links", "profiler_metadata.json", replaced('"world_size"', '"other"'), "lost_key"),
-    "a legacy setting": (
-        "mindinsight_cluster",
-        "profiler_info_0.json",
-        replaced('"ms_version"', '"other"'),
-        "lost_key",
-    ),
-    "a newer setting": ("mindspore_data", "profiler_info_0.json", replaced('"sys_io"', '"other"'), "lost_key"),
     "an impossible step": ("mindinsight_cluster", "hccl_raw_0.csv", replaced("\n2,", "\n-1e30,"), "bad_cell"),
-    "a column of the network": (
-        "mindinsight_single",
-        "framework_raw_0.csv",
-        replaced("op_info", "other"),
-        "lost_column",
-    ),
     "a column without a name": (
         "mindinsight_single",
         "aicore_intermediate_0_type.csv",
@@ -237,19 +198,25 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         without_column(1),
         "lost_column",
     ),
-    "the start of reduces": (
-        "msprof_pieces",
-        "step_trace_20250615070512.csv",
-        replaced("Reduce Start(us)", "Other"),
-        "lost_column",
-    ),
-    "a column of the CANN version": (
-        "new_spellings",
-        "step_trace_time.csv",
-        replaced(",Preparing", ",Other"),
-        "lost_column",
-    ),
     "what follows the list": ("level1", "trace_view.json", lambda text: text + text, "bad_json"),
+}
+#: Result, file, the beginning of a key or column that another takes the place of.
+RENAMED = {
+    "a key of a link": ("two_ranks", "communication_matrix.json", "Transport Type"),
+    "samples of queues": ("mindinsight_single", "minddata_pipeline_raw_0.csv", "output_queue_size"),
+    "another key of a counter": ("level1", "trace_view.json", "Read(MB/s)"),
+    "a communicator of the links": ("links", "profiler_metadata.json", "10.0.0.1%eth0_60000_2_"),
+    "a key of a communicator": ("links", "profiler_metadata.json", "group_rank"),
+    "a key of Megatron": ("links", "profiler_metadata.json", "world_size"),
+    "a legacy setting": ("mindinsight_cluster", "profiler_info_0.json", "ms_version"),
+    "a newer setting": ("mindspore_data", "profiler_info_0.json", "sys_io"),
+    "a column of the network": ("mindinsight_single", "framework_raw_0.csv", "op_info"),
+    "the start of reduces": ("msprof_pieces", "step_trace_20250615070512.csv", "Reduce Start(us)"),
+    "a column of the CANN version": ("new_spellings", "step_trace_time.csv", "Preparing"),
+}
+CASES |= {
+    case: (base, file, replaced(name, "other"), "lost_key" if file.endswith(".json") else "lost_column")
+    for case, (base, file, name) in RENAMED.items()
 }
 
 

@@ -23,6 +23,7 @@ from tb_npu_plugin.capture.recording.parse import parse
 from tb_npu_plugin.cli import cli
 from tests.oracle.raw import Raw, ns
 from tests.support.invariants import check_all, query
+from tests.unit.capture.recording.test_recording import STREAMS, check_wait
 from tests.unit.store.results import settle
 
 ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_modules": True}
@@ -157,6 +158,13 @@ def test_marks_and_ranges_are_on_the_host_and_with_a_stream_on_the_device(tmp_pa
     }
     shown = {(event["name"], ns(event["ts"]), ns(event["ts"] + event["dur"])) for event in device}
     assert {(row[0], row[4], row[5]) for row in rows if row[4] is not None} == shown
+
+
+def test_a_stream_waits_for_the_event_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LEVEL", "Level1")
+    exec(STREAMS, {})
+    check_wait(tmp_path)
 
 
 def record(out: Path, work: Callable[[], Any], **switches: Any) -> Raw:
