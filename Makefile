@@ -4,8 +4,8 @@ PORT   ?= 6006
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Browser tests mostly wait: two files of tests at a time, the browser's first. One by one: AT_ONCE=.
-AT_ONCE ?= -n 2 --dist loadfile --no-loadscope-reorder
+# Browser tests mostly wait: three files of tests at a time on two cores, the browser's first. One by one: AT_ONCE=.
+AT_ONCE ?= -n 3 --dist loadfile --no-loadscope-reorder
 # No browser, no capture, no comparison with other programs.
 QUICK := tests/unit tests/http tests/golden --ignore=tests/unit/capture
 FUZZ_SECONDS ?= 60

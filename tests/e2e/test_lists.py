@@ -70,15 +70,10 @@ def test_every_list_of_every_view(open_plugin: Open, long_server: str) -> None:
         open_all(plugin, f"{view} {state}")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("run", "view"),
-    [
-        ("wide", "distributed"),
-        *(
-            pytest.param(*place, marks=pytest.mark.full)
-            for place in (("wide", "overview"), ("wide", "trace"), ("steps", "overview"), ("steps", "step_trace"))
-        ),
-    ],
+    [("wide", "distributed"), ("wide", "overview"), ("wide", "trace"), ("steps", "overview"), ("steps", "step_trace")],
 )
 def test_lists_of_many_ranks_and_steps(open_plugin: Open, long_server: str, run: str, view: str) -> None:
     plugin = open_plugin(long_server)
