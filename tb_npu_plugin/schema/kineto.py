@@ -24,6 +24,8 @@ ANY_NAME = re.compile(r".*\.json")
 # Keys before the events; more are in scan_keys.py.
 #: Origin of "ts" in ns since the epoch; without this key times are absolute.
 BASE_TIME = "baseTimeNanoseconds"
+#: Key beside it.
+TIME_UNIT = "displayTimeUnit"
 DEVICES, DEVICE_ID_KEY, DEVICE_NAME = "deviceProperties", "id", "name"
 HOST_NAME = "host_name"
 WORLD_SIZE, BACKEND, NCCL_VERSION = "world_size", "backend", "nccl_version"
@@ -39,6 +41,16 @@ VERSIONS = {
     "hip_driver_version": ("HIP driver", HIP_PLACES),
 }
 CUPTI_VERSION = "cupti_version"
+#: Keys that are written together: versions in the head, properties of a device, a distributed run, newer releases' groups of
+#: it, with NCCL its version, too, and a group.
+VERSION_KEYS = (
+    (CUPTI_VERSION, "cuda_runtime_version", "cuda_driver_version"),
+    ("hip_runtime_version", "hip_driver_version"),
+)
+DEVICE_KEYS = (DEVICE_ID_KEY, DEVICE_NAME, "totalGlobalMem", "computeMajor", "computeMinor", "warpSize", "numSms")
+DISTRIBUTED_KEYS, GROUPS_KEYS = (BACKEND, "rank", WORLD_SIZE), ("pg_count", GROUPS)
+NCCL = "nccl"
+GROUP_KEYS = (GROUP_NAME, "backend_config", "pg_size", GROUP_RANKS)
 
 # Categories of events, each with its name in PyTorch 1.8 to 1.12, where annotations are operators.
 CPU_OP = ("cpu_op", "Operator")

@@ -449,6 +449,8 @@ PROVEN: tuple[tuple[str, frozenset[str]], ...] = (
         AICORE_FREQ.table,
     ),
 )
+#: Table -> texts of STRING_IDS that only its rows have: where one is there and the table is not, it was lost.
+TEXTS_OF = {METRICS.table: ("aic_total_time", "aiv_total_time")}
 
 #: All of the above.
 SELECTS: tuple[Select, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Select))

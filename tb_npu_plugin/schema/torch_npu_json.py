@@ -37,6 +37,8 @@ COMM_TOTAL = "Total Op Info"
 COMM_SIZE_DISTRIBUTION = "Size Distribution"
 #: Key of a step, before its number.
 STEP_KEY = "step"
+#: Key of an operator, or of a type and statistic.
+ENTRY_KEY = "name@group"
 #: The two parts of a step.
 COMM_KINDS = ("p2p", "collective")
 #: Keys of figures.

@@ -24,9 +24,10 @@ _IDS = frozenset(
         "sort_index",
     )
 )
-#: Keys that not all objects have: of single events on the host, of metadata, a link or a rank that nothing counts.
+#: Keys that not all objects have: of single events on the host, of metadata, of the last releases, a link or a rank that
+#: nothing counts.
 _KEYS_OF_SOME = re.compile(
-    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|jit_level|\(?\d+(?:[-,] ?\d+)*\)?"
+    r"cat|Input .*|Concrete .*|.*context_mode|distributed_args|tb_npu_simulated|jit_level|skip_first_wait|pg_desc|host_name|\(?\d+(?:[-,] ?\d+)*\)?"
 )
 
 

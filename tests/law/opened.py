@@ -28,7 +28,7 @@ _NO_FIGURES = frozenset(
 ) | {"events", "seen", "flow_kinds", "databases", "costs", "cost", "scanner", "sources"}
 #: Views that show nothing that others do not; `diff` would compare a span with itself.
 _LEFT_OUT = frozenset(("diff",))
-INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed"))
+INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "worker_killed", "unchecked.defect"))
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,8 @@ def _look(service: Service, view: str, params: dict[str, str], owner: str, out: 
         Note(item["file"], f"missing {item['file']} {item['text']}", item["table"]) for item in answer["missing"]
     }
     plain = json.loads(json.dumps({"data": answer["data"], "tables": answer["tables"]}, default=str))
+    if view == "diagnosis" and answer["data"]:
+        out.codes |= {one["texts"]["missing"]["code"] for one in answer["data"]["unchecked"]}
     if view == "doctor":
         out.silent |= set(_silent(answer["data"]["files"]))
     out.figures.update(_leaves(plain, f"{owner} {view}"))

@@ -49,14 +49,20 @@ def has_collections(span: SpanData) -> bool:
 def _in_long_calls(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
     """Whether a launch call that stands still covers half of the part."""
     parts, call = idle.parts, idle.gaps.call[idle.parts.gap]
-    took = np.where(call >= 0, timeline.rows.dur[np.maximum(call, 0)], 0)
+    start, took, names = (_at(call, values) for values in (timeline.rows.start, timeline.rows.dur, timeline.name))
     is_long = took >= _LONG_CALL_NS
-    for name in np.unique(timeline.name[call[is_long]]).tolist():
-        own = is_long & (timeline.name[np.maximum(call, 0)] == name)
+    for name in np.unique(names[is_long]).tolist():
+        own = is_long & (names == name)
         is_long[own] &= took[own] >= _LONG_CALL * np.median(timeline.rows.dur[timeline.name[:] == name])
-    start = timeline.rows.start[np.maximum(call, 0)]
     shared = np.minimum(parts.end, start + took) - np.maximum(parts.start, start)
     return np.asarray(is_long & (2 * shared >= parts.end - parts.start))
+
+
+def _at(slices: IntArray, values: NDArray[Any]) -> IntArray:
+    """Values of slices; 0 where there is none, -1."""
+    out = np.zeros(len(slices), dtype=np.int64)
+    out[slices >= 0] = values[slices[slices >= 0]]
+    return out
 
 
 def _are_silent(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
@@ -84,6 +90,5 @@ def _follow(timeline: Any, idle: DeviceIdle) -> NDArray[np.bool_]:
     rows = parts.cause == code_of("synchronization")
     calls = parts.anchor[rows]
     np.minimum.at(ends, parts.gap[rows], parts.end[rows])
-    waited = np.where(calls >= 0, timeline.rows.dur[np.maximum(calls, 0)], 0)
-    np.add.at(saved, parts.gap[rows], waited - (parts.end[rows] - parts.start[rows]))
+    np.add.at(saved, parts.gap[rows], _at(calls, timeline.rows.dur) - (parts.end[rows] - parts.start[rows]))
     return np.asarray((parts.start >= ends[parts.gap]) & (parts.end - parts.start <= saved[parts.gap]))

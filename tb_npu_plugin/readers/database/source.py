@@ -22,7 +22,16 @@ from tb_npu_plugin.readers.database.recording import CHUNK_ROWS, RecordingWindow
 from tb_npu_plugin.readers.shared.damage import is_damaged, repair
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.spool import Spool
-from tb_npu_plugin.schema.torch_npu_db_reading import END, MOMENTS, SELECTS, Content, Field, Select
+from tb_npu_plugin.schema.torch_npu_db_reading import (
+    END,
+    MOMENTS,
+    SELECTS,
+    STRING_IDS,
+    TEXTS_OF,
+    Content,
+    Field,
+    Select,
+)
 from tb_npu_plugin.tables import NULL_INT, FloatArray, IntArray
 
 #: Prefix of the tables of SQLite itself.
@@ -120,8 +129,8 @@ class Source:
         return not missing
 
     def report_lost(self, selects: Iterable[Select], proven: Iterable[tuple[str, frozenset[str]]]) -> None:
-        """Report columns that are missing in existing tables, and missing tables that other tables prove. A column that
-        not all releases write is missing where another table has it."""
+        """Report columns that are missing in existing tables, and missing tables that other tables or their texts prove. A
+        column that not all releases write is missing where another table has it."""
         selects = list(selects)
         shown = {field for select in selects for field in select.fields if field.seldom and self._name(select, field)}
         for select in selects:
@@ -133,6 +142,14 @@ class Source:
         for table, others in proven:
             if table not in self.tables and others <= self.tables:
                 self.report.add("lost_table", table, kind=table)
+        for table, texts in TEXTS_OF.items():
+            if table not in self.tables and STRING_IDS.table in self.tables and self._has_text(texts):
+                self.report.add("lost_table", table, kind=table)
+
+    def _has_text(self, texts: Iterable[str]) -> bool:
+        """Whether STRING_IDS has one of the texts."""
+        listed = ", ".join(f"'{text}'" for text in texts)
+        return self._number(f"max(value IN ({listed}))", STRING_IDS.table) == 1
 
     def rows(self, selects: Iterable[Select]) -> int:
         """Estimate the number of rows by the last row ids, which is faster than counting."""

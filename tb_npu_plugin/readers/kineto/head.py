@@ -15,6 +15,7 @@ import numpy as np
 from tb_npu_plugin.discovery.kineto_head import kineto_head
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.source import READ_ERRORS
 from tb_npu_plugin.refusal import raise_if_of_environment
@@ -40,6 +41,8 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
     """Return the settings from the span's only file. The scan reports a damaged head."""
     head = _head(folder / files[0]) if files else {}
     distributed = _object(head.get(scan_keys.DISTRIBUTED))
+    if files:
+        _report_lost(head, distributed, FileReport(log, files[0]))
     groups = {
         str(group[kineto.GROUP_NAME]): {
             "group_name": str(group.get(kineto.GROUP_DESCRIPTION, "")),
@@ -63,6 +66,21 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
         if kineto.WORLD_SIZE in distributed
         else {},
     )
+
+
+def _report_lost(head: Mapping[str, Any], distributed: Mapping[str, Any], report: FileReport) -> None:
+    """Report keys that the profiler writes with others that are there."""
+    for keys in kineto.VERSION_KEYS:
+        report_lost_keys(report, head, keys, "")
+    for device in _objects(head.get(kineto.DEVICES)):
+        report_lost_keys(report, device, kineto.DEVICE_KEYS, kineto.DEVICES)
+    keys = kineto.DISTRIBUTED_KEYS
+    if not distributed.keys().isdisjoint(kineto.GROUPS_KEYS):
+        of_nccl = (kineto.NCCL_VERSION,) if distributed.get(kineto.BACKEND) == kineto.NCCL else ()
+        keys = (*keys, *kineto.GROUPS_KEYS, *of_nccl)
+    report_lost_keys(report, distributed, keys, scan_keys.DISTRIBUTED)
+    for group in _objects(distributed.get(kineto.GROUPS)):
+        report_lost_keys(report, group, kineto.GROUP_KEYS, kineto.GROUPS)
 
 
 def _head(path: Path) -> Mapping[str, Any]:
@@ -118,14 +136,20 @@ def _objects(value: Any) -> list[Mapping[str, Any]]:
 def scan_kineto(path: Path, log: ProblemLog, progress: Callable[[int], None], into: ScanSink = MEMORY) -> TraceEvents:
     """As scan.scan_trace, with times since the epoch."""
     report, is_packed = FileReport(log, path.name), path.name.endswith(".gz")
-    stated = _head(path).get(kineto.BASE_TIME)
-    base = _read_base_time(_stated_behind(path) if stated is None and not is_packed else stated, report)
+    head = _head(path)
+    stated = head.get(kineto.BASE_TIME)
+    if stated is None and not is_packed:
+        stated = _stated_behind(path)
+    base = _read_base_time(stated, report)
     peek = into.peek
     if peek is not None:
         into = dataclasses.replace(into, peek=lambda events: peek(_add_base(events, base)))
     events = scan_trace(path, log, progress, into)
-    if stated is None and is_packed and not _has_dates(events):  # costs unpacking the file again
-        base = _read_base_time(_stated_behind(path), report)
+    if stated is None and not _has_dates(events):
+        stated = _stated_behind(path) if is_packed else None  # costs unpacking the file again
+        base = _read_base_time(stated, report)
+        if stated is None and kineto.TIME_UNIT in head:
+            report.add("bad_base_time", kineto.BASE_TIME)
     return _add_base(events, base)
 
 

@@ -53,6 +53,7 @@ class RowReader:
         self._line = 0  # lines consumed so far
         self._report = report
         self._header: list[str] = []
+        self._ends_in_return = False  # all lines do, as the header
         self.seen = 0
 
     def header(self) -> list[str] | None:
@@ -63,6 +64,7 @@ class RowReader:
                 return None
             if record.cells and any(cell.strip() for cell in record.cells):
                 self._header = record.cells
+                self._ends_in_return = record.source[-1].endswith("\r")
                 return record.cells
 
     def chunks(self) -> Iterator[Chunk]:
@@ -81,6 +83,7 @@ class RowReader:
                 and all(len(row) == width for row in rows)
                 and self._header not in rows
                 and not self._is_cut(source)
+                and not any(map(self._has_other_break, source))
             ):
                 self.seen += len(rows)
                 yield Chunk(rows, _line_numbers(source, len(rows), first))
@@ -131,6 +134,10 @@ class RowReader:
     def _is_cut(self, source: Sequence[str]) -> bool:
         """Whether these are the last lines and lack the final line break."""
         return bool(source) and not source[-1].endswith(("\n", "\r")) and self._at_end()
+
+    def _has_other_break(self, line: str) -> bool:
+        """Whether the line ends in "\\r" alone and the header does not: a byte after it was changed or lost."""
+        return line.endswith("\r") and not self._ends_in_return
 
     def _records(self) -> Iterator[_Record]:
         """Yield the next rows. Lines may be put back between two of them."""
@@ -184,6 +191,8 @@ class RowReader:
         if cells is not None and len(cells) == width:
             if cut:
                 self._report.add("no_final_line_break", where, found=record.source[-1])
+            if self._has_other_break(record.source[-1]):
+                self._report.add("other_line_break", where, found=record.source[-1])
             return cells
         if self._resume_inside(record):
             self._report.add("bad_quotes", where, found=record.source[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tb_npu_plugin.messages import Message
@@ -63,6 +64,17 @@ def report_lost_keys(report: FileReport, owner: Mapping[str, Any], keys: Collect
     """Report keys that an object lacks although it has most of those that the profiler writes together."""
     for key in lost_of_most(keys, owner):
         report.add("lost_key", ", ".join(filter(None, (where, key))), kind=key)
+
+
+def report_lost_older_keys(
+    report: FileReport, owner: Mapping[str, Any], releases: Sequence[Sequence[str]], where: str
+) -> None:
+    """Report keys that an object lacks although it has one of the same or a later release. releases: the keys that each added,
+    oldest first."""
+    newest = max((number for number, keys in enumerate(releases, 1) if not owner.keys().isdisjoint(keys)), default=0)
+    for key in chain.from_iterable(releases[:newest]):
+        if key not in owner:
+            report.add("lost_key", f"{where}, {key}", kind=key)
 
 
 def int64_or_none(value: Any) -> int | None:

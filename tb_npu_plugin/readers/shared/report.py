@@ -61,6 +61,9 @@ _CODES: dict[str, _MessageCodes] = {
         "action.copy_if_cut",
         "warning",
     ),
+    "other_line_break": _MessageCodes(
+        "expected.same_line_break", "lost.nothing_unless_changed", "action.copy_again", "warning"
+    ),
     "bad_required_cell": _MessageCodes("expected.valid_value", "lost.row", _PARSE_AGAIN),
     "outside_recording": _MessageCodes(
         "expected.time_of_recording",

@@ -11,9 +11,11 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared import settings
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_older_keys
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.settings import integer_of, known_versions, object_of, text_of
 from tb_npu_plugin.schema import torch_npu_json as names
+from tb_npu_plugin.schema.settings import ADDED_KEYS
 
 
 def read_capture(folder: Path, log: ProblemLog) -> Capture:
@@ -27,6 +29,7 @@ def read_capture(folder: Path, log: ProblemLog) -> Capture:
     config = object_of(info, "config", report)
     common = object_of(config, "common_config", report)
     experimental = object_of(config, "experimental_config", report)
+    report_lost_older_keys(report, experimental, ADDED_KEYS, "experimental_config")
     named = identify(folder, folder.parts[-2:])
     rank, source = settings.rank_of(name, info, named, report)
     start, end = _start_end(info, report)

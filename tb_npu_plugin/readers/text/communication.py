@@ -123,8 +123,13 @@ def _walk(content: dict[str, Any], report: FileReport) -> Iterator[Entry]:
     for step, kinds in content.items():
         if not _STEP_KEY.fullmatch(step):
             report.add("unexpected_shape", step, expected=names.STEP_KEY, found=step, kind="step")
-        for kind, entries in members(report, kinds, step):
+        found = members(report, kinds, step)
+        report_lost_keys(report, dict(found), names.COMM_KINDS, step)
+        for kind, entries in found:
             for name, value in object_members(report, entries, f"{step}, {kind}"):
+                if "@" not in name and name != names.COMM_TOTAL:
+                    place = f"{step}, {kind}, {name}"
+                    report.add("lost_key", place, expected=names.ENTRY_KEY, found=name, kind="group")
                 yield entry_of(step, kind, name, value)
 
 

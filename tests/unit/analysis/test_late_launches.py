@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -55,6 +56,16 @@ def test_a_pause_is_conjectured_to_be_a_collection_unless_collections_are_record
 
     assert found() == ["inferred"]
     assert found((*GC[:3], 100, 50)) == []
+
+
+def test_a_gap_without_any_slice_of_the_timeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    span = idle_span(launch=890)
+    ((_, (idle,)),) = RunData([span]).idle
+    idle.gaps.call[:] = -1
+    none = span.timeline.rows.dur[:0]
+    monkeypatch.setattr(span.timeline, "rows", replace(span.timeline.rows, start=none, dur=none))
+    monkeypatch.setattr(span.timeline, "name", span.timeline.name[:0])
+    assert late_launches.idle_items(span, idle)[PREEMPTED].tolist() == []
 
 
 def test_a_launch_call_that_stands_still_is_preempted() -> None:

@@ -27,9 +27,11 @@ EXPERIMENTAL = {
     "_profiler_level": "Level2",
     "_aic_metrics": "ACL_AICORE_PIPE_UTILIZATION",
     "_l2_cache": True,
+    "_msprof_tx": False,
     "record_op_args": False,
     "_data_simplification": None,
     "_export_type": ["text", "db"],
+    "_op_attr": False,
     "_gc_detect_threshold": None,
 }
 
@@ -76,7 +78,14 @@ def test_everything_that_is_recorded(tmp_path: Path) -> None:
             aic_metrics="ACL_AICORE_PIPE_UTILIZATION",
             activities=("CPU", "NPU"),
             schedule=SCHEDULE,
-            switches={"record_shapes": True, "with_flops": False, "l2_cache": True, "record_op_args": False},
+            switches={
+                "record_shapes": True,
+                "with_flops": False,
+                "l2_cache": True,
+                "msprof_tx": False,
+                "record_op_args": False,
+                "op_attr": False,
+            },
             export_types=("text", "db"),
             versions={"torch_npu": "2.7.1", "CANN": "8.3.RC1"},
             start_ns=1736408884023552840 - (172164265133640 - 172163581670080),

@@ -94,6 +94,26 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         without_key("config", "common_config", "with_stack"),
         "lost_key",
     ),
+    "a setting that later ones prove": (
+        "level1",
+        "profiler_info_0.json",
+        without_key("config", "experimental_config", "_op_attr"),
+        "lost_key",
+    ),
+    "the collectives of a step": (
+        "two_ranks",
+        "communication_matrix.json",
+        without_key("step5", "collective"),
+        "lost_key",
+    ),
+    "the version of NCCL": (
+        "kineto_gpu",
+        "node1_4242.*.json",
+        without_key("distributedInfo", "nccl_version"),
+        "lost_key",
+    ),
+    "the start of all times": ("kineto_gpu", "node1_4242.*.json", without_key("baseTimeNanoseconds"), "bad_base_time"),
+    "a line break that lost a byte": ("two_steps", "step_trace_time.csv", replaced("\n6,", "\r6,"), "other_line_break"),
     "an impossible setting": (
         "level1",
         "profiler_info_0.json",
@@ -206,6 +226,7 @@ RENAMED = {
     "samples of queues": ("mindinsight_single", "minddata_pipeline_raw_0.csv", "output_queue_size"),
     "another key of a counter": ("level1", "trace_view.json", "Read(MB/s)"),
     "a communicator of the links": ("links", "profiler_metadata.json", "10.0.0.1%eth0_60000_2_"),
+    "an operator": ("no_steps", "communication.json", "hcom_allReduce__509_0_1@6114899246988758509"),
     "a key of a communicator": ("links", "profiler_metadata.json", "group_rank"),
     "a key of Megatron": ("links", "profiler_metadata.json", "world_size"),
     "a legacy setting": ("mindinsight_cluster", "profiler_info_0.json", "ms_version"),
@@ -235,7 +256,7 @@ def test_what_is_lost_or_repeated_is_told(case: str, tmp_path: Path) -> None:
     assert code in told(base, file, change, tmp_path)
 
 
-@pytest.mark.parametrize("table", ["NPU_MEM", "CANN_API"])
+@pytest.mark.parametrize("table", ["NPU_MEM", "CANN_API", "TASK_PMU_INFO"])
 def test_a_table_of_a_database_that_others_prove(table: str, tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "results" / "db_only", tmp_path / "logs")
     with closing(sqlite3.connect(min((tmp_path / "logs").rglob("ascend_pytorch_profiler_0.db")))) as connection:
