@@ -16,6 +16,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.scan.columns import Columns, MemoryColumns, SpooledColumns
 from tb_npu_plugin.scan.events import TraceEvents
+from tb_npu_plugin.scan.prelude import find_another
 from tb_npu_plugin.scan.source import PreviewSchedule, Source
 from tb_npu_plugin.scan.threads import THREADS_VARIABLE, requested_threads
 
@@ -78,23 +79,26 @@ def scan_trace(path: Path, log: ProblemLog, progress: Callable[[int], None], int
 
 
 def _report_rest(source: Source, end: int) -> None:
-    """Report what follows a list of events that is not a member of an object. end: offset behind the list. Packed files are
-    not read again for this."""
+    """Report what follows a list of events, in an object another such list. end: offset of the end of the list. Packed files
+    are not read again for this."""
     if source.compressed:
         return
     with suppress(OSError), source.path.open("rb") as file:
-        if file.read(_HEAD).lstrip(codecs.BOM_UTF8 + b" \t\r\n")[:1] != b"[":
-            return
+        is_list = file.read(_HEAD).lstrip(codecs.BOM_UTF8 + b" \t\r\n")[:1] == b"["
         file.seek(end)
-        rest = file.read(_HEAD).strip(b"] \t\r\n\0")
-        if rest:
+        rest = file.read(_REST)
+        start = 0 if is_list else find_another(rest)
+        more = rest[start : start + _HEAD].strip(b"] \t\r\n\0")
+        if start >= 0 and more:
             expected, lost = Message("expected.end_of_events"), Message("lost.json_rest")
-            action, found = Message("action.export_trace"), rest.decode("utf-8", "replace")
-            source.problem("bad_json", f"byte {end}", expected, found, lost, action)
+            action, found = Message("action.export_trace"), more.decode("utf-8", "replace")
+            source.problem("bad_json", f"byte {end + start}", expected, found, lost, action)
 
 
 #: Bytes of a file that show how it begins, or goes on.
 _HEAD = 1 << 12
+#: Bytes after a list of events in which another one is searched.
+_REST = 1 << 20
 
 
 _Scanner = Callable[[Source, Optional[IO[bytes]], Columns, PreviewSchedule], TraceEvents]

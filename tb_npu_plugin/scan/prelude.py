@@ -41,6 +41,11 @@ def find_events(data: bytes) -> Prelude | None:
     return _in_wrapper(data, position + 1)
 
 
+def find_another(data: bytes) -> int:
+    """Offset after the bracket of another list of events in the bytes from the end of the list on; -1 without one."""
+    return _in_wrapper(data, data.startswith(b"]")).start
+
+
 def _in_wrapper(data: bytes, position: int) -> Prelude:
     """Skip the members of the wrapper up to "traceEvents"."""
     while True:

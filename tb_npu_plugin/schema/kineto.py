@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.schema import scan_keys
 from tb_npu_plugin.schema.core import DEVICE_ID, Condition, ResultFile
 from tb_npu_plugin.tables import Column, Kind
 
@@ -41,9 +42,10 @@ VERSIONS = {
     "hip_driver_version": ("HIP driver", HIP_PLACES),
 }
 CUPTI_VERSION = "cupti_version"
-#: Keys that are written together: versions in the head, properties of a device, a distributed run, newer releases' groups of
+#: Keys that are written together: in the head, properties of a device, a distributed run, newer releases' groups of
 #: it, with NCCL its version, too, and a group.
-VERSION_KEYS = (
+HEAD_KEYS = (
+    (scan_keys.SCHEMA_VERSION, DEVICES),
     (CUPTI_VERSION, "cuda_runtime_version", "cuda_driver_version"),
     ("hip_runtime_version", "hip_driver_version"),
 )

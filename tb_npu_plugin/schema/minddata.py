@@ -99,6 +99,11 @@ SUMMARY_IDS, SUMMARY_OPS, SUMMARY_TYPES, SUMMARY_WORKERS = "op_ids", "pipeline_o
 SUMMARY_AVERAGE, SUMMARY_USAGE, SUMMARY_EMPTY = "queue_average_size", "queue_utilization_pct", "queue_empty_freq_pct"
 SUMMARY_CHILDREN, SUMMARY_PARENT = "children_ids", "parent_id"
 SUMMARY_CPU, SUMMARY_WORKER_CPU = "avg_cpu_pct", "avg_cpu_pct_per_worker"
+#: Lists that each summary has.
+SUMMARY_KEYS = (
+    *(SUMMARY_IDS, SUMMARY_OPS, SUMMARY_TYPES, SUMMARY_WORKERS, SUMMARY_AVERAGE, SUMMARY_USAGE, SUMMARY_EMPTY),
+    *(SUMMARY_CHILDREN, SUMMARY_PARENT, SUMMARY_CPU),
+)
 #: Columns of minddata_ops found only in the summary.
 SUMMARY_FIGURES = {"queue_empty": SUMMARY_EMPTY, "cpu": SUMMARY_CPU}
 SUMMARY_TIMES = {"pipeline_ns": PIPELINE_TIME, "push_ns": PUSH_TIME, "batch_ns": BATCH_TIME}
@@ -125,6 +130,9 @@ CPU_FIGURES = {
 }
 #: Machine figures without a column.
 CPU_RUNNABLE, CPU_SWITCHES = "runable_processes", "context_switch_count"
+#: Keys that are written together: of the file, of the machine.
+CPU_KEYS = (CPU_INTERVAL, CPU_COUNT, CPU_STAMPS, CPU_DEVICE, CPU_PROCESS, CPU_OPS)
+CPU_MACHINE_KEYS = (*CPU_FIGURES.values(), CPU_SWITCHES)
 
 #: Keys of pipeline_profiling, a file in FRAMEWORK and the source of minddata_pipeline_raw; and keys of its operators.
 RAW_INTERVAL, RAW_OPS, RAW_METRICS, RAW_QUEUE = "sampling_interval", "op_info", "metrics", "output_queue"

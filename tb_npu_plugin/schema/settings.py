@@ -20,7 +20,7 @@ AIC_METRICS = {
 }
 
 #: Keys of profiler_info*.json that a profiler writes together: torch_npu, MindSpore.
-ROOT_KEYS = (("config", "start_info", "end_info"), ("profiler_parameters", "ms_profiler_info"))
+ROOT_KEYS = (("config", "start_info", "end_info"), ("profiler_parameters", "ms_profiler_info", "ms_version"))
 #: Object of profiler_info*.json -> keys that profilers always write into it together. The schedule's may begin with "_".
 WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
     "config": ("common_config", "experimental_config"),
@@ -53,6 +53,8 @@ WRITTEN_KEYS: dict[str, tuple[str, ...]] = {
         "hbm_ddr",
         "is_set_schedule",
         "l2_cache",
+        "parallel_strategy",
+        "pcie",
         PROFILE_MEMORY,
         "profiler_level",
         "record_shapes",
@@ -84,8 +86,5 @@ DISTRIBUTED_KEYS = (
 NEWER_KEYS = ("mstx", "sys_io", "sys_interconnection")
 #: Keys that MindSpore 2.0 to 2.2 writes together.
 LEGACY_KEYS = ("context_mode", "rank_id", "rank_size", "parallel_mode", "pipeline_stage_num", "ms_version")
-#: Key of a profiler's settings -> the versions that it writes together.
-VERSION_KEYS = {
-    "config": ("torch_npu_version", "cann_version"),
-    "profiler_parameters": ("ms_version",),  # without an NPU there is no CANN
-}
+#: Versions that torch_npu writes together.
+VERSION_KEYS = ("torch_npu_version", "cann_version")

@@ -186,6 +186,8 @@ PROFILER_METADATA = ResultFile(
 )
 JSON_FILES = (COMMUNICATION, COMMUNICATION_MATRIX, TRACE_VIEW, PROFILER_INFO, PROFILER_METADATA)
 
+#: Key of torch_npu's settings in profiler_info.json.
+CONFIG = "config"
 #: Keys of profiler_metadata.json.
 ENVIRONMENT = "ENV_VARIABLES"
 GROUPS = "parallel_group_info"

@@ -70,7 +70,7 @@ def read_capture(folder: Path, files: Sequence[str], log: ProblemLog) -> Capture
 
 def _report_lost(head: Mapping[str, Any], distributed: Mapping[str, Any], report: FileReport) -> None:
     """Report keys that the profiler writes with others that are there."""
-    for keys in kineto.VERSION_KEYS:
+    for keys in kineto.HEAD_KEYS:
         report_lost_keys(report, head, keys, "")
     for device in _objects(head.get(kineto.DEVICES)):
         report_lost_keys(report, device, kineto.DEVICE_KEYS, kineto.DEVICES)

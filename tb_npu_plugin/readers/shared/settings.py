@@ -55,8 +55,7 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
     name = next((name for name in found if _suffix(name) is not None), found[0])
     info = read_settings_file(folder / name, log)
     report = FileReport(log, name)
-    versions = (keys for profiler, keys in VERSION_KEYS.items() if profiler in info)
-    for keys in (*ROOT_KEYS, *versions):
+    for keys in (*ROOT_KEYS, *([VERSION_KEYS] if names.CONFIG in info else [])):
         if any(key in info for key in keys):
             report_lost_keys(report, info, keys, "")
     return name, info

@@ -15,6 +15,7 @@ from tb_npu_plugin.readers.shared.json_file import complete_objects, load_object
 from tb_npu_plugin.readers.shared.json_shapes import members, object_members, report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.text.communication_steps import report_lost_steps
 from tb_npu_plugin.readers.text.communication_totals import Totals
 from tb_npu_plugin.schema import torch_npu_json as names
 from tb_npu_plugin.tables import Table
@@ -61,7 +62,7 @@ def read_communication(reading: Reading) -> dict[str, Table]:
             builder.add(entry)
     if is_whole:
         totals.check()
-    return _unless_empty(builder.tables(), "comm_ops", is_whole, report)
+    return _unless_empty(builder.tables(), "comm_ops", is_whole, reading)
 
 
 @gc_paused()
@@ -73,7 +74,7 @@ def read_communication_matrix(reading: Reading) -> dict[str, Table]:
     if text is None:
         return {}
     entries, is_whole = _entries(text, report, lambda value: any(_LINK_KEY.fullmatch(key) for key in value))
-    return _unless_empty({"comm_links": links_table(entries, report)}, "comm_links", is_whole, report)
+    return _unless_empty({"comm_links": links_table(entries, report)}, "comm_links", is_whole, reading)
 
 
 def flat_tables(entries: Iterable[Entry], report: FileReport) -> dict[str, Table]:
@@ -99,12 +100,13 @@ def links_table(entries: Iterable[Entry], report: FileReport) -> Table:
     return table
 
 
-def _unless_empty(tables: dict[str, Table], main: str, is_whole: bool, report: FileReport) -> dict[str, Table]:
+def _unless_empty(tables: dict[str, Table], main: str, is_whole: bool, reading: Reading) -> dict[str, Table]:
+    report_lost_steps(reading, main, tables[main])
     if len(tables[main]):
         return tables
     if not is_whole:
         return {}
-    report.add("no_rows", expected=Message("expected.communication_operators"))
+    reading.report.add("no_rows", expected=Message("expected.communication_operators"))
     return tables
 
 

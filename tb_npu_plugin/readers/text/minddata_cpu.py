@@ -7,7 +7,7 @@ from typing import Any
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import read_object
-from tb_npu_plugin.readers.shared.json_shapes import member, objects
+from tb_npu_plugin.readers.shared.json_shapes import member, objects, report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import minddata as files
@@ -23,8 +23,10 @@ def read_cpu(reading: Reading) -> dict[str, Table]:
     value = read_object(reading, exact=True)
     if value is None:
         return {}
+    report_lost_keys(report, value, files.CPU_KEYS, "")
     found = _Samples(report, member(report, value, files.CPU_STAMPS, list))
     machine = member(report, value, files.CPU_DEVICE, dict)
+    report_lost_keys(report, machine, files.CPU_MACHINE_KEYS, files.CPU_DEVICE)
     found.detect_base(machine)
     found.add(names.CPU_MACHINE, None, machine)
     found.add(names.CPU_PROCESS, None, member(report, value, files.CPU_PROCESS, dict))

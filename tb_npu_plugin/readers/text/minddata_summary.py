@@ -13,6 +13,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.readers.shared.csv_rows import MAX_CELL
 from tb_npu_plugin.readers.shared.figures import Figures, RowBuilder
 from tb_npu_plugin.readers.shared.json_file import load_object, read_text
+from tb_npu_plugin.readers.shared.json_shapes import report_lost_keys
 from tb_npu_plugin.readers.shared.reading import Reading, Tables
 from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.schema import minddata as files
@@ -41,6 +42,7 @@ def read_summary(reading: Reading) -> Tables:
     content = _read_transposed(text, report) if is_csv else load_object(text, report, exact=True)
     if content is None:
         return {}
+    report_lost_keys(report, content, files.SUMMARY_KEYS, "")
     remarks = RowBuilder(names.MINDDATA_REMARKS_COLUMNS)
     for key, kind in sorted(zip(files.REMARKS, _KINDS), key=lambda pair: _KINDS.index(pair[1]) < 2):
         for item in _as_list(content.get(key)):

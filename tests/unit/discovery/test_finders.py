@@ -70,7 +70,10 @@ def test_a_trace_that_is_damaged_does_not_vanish(tmp_path: Path, name: str, cont
         ('{"schemaVersion": 1,, "distributedInfo": {"backend": "nccl", "rank": 34, "pg_config": []}, ', 34),
         ('{"distributedInfo": {"rank": 34, "ranks": [1 2]}, "schemaVersion": 1,', 34),
         ('{"schemaVersion": 1, "distributedInfo": {"groups": [{"rank": 5}], "rank" 34}, ', None),
-        ('{"schemaVersion": 1, "distributedInfo": {"rank": 34, "world_size": 64}, ', 34),
+        (
+            '{"schemaVersion": 1, "deviceProperties": [], "distributedInfo": {"backend": "gloo", "rank": 34, "world_size": 64}, ',
+            34,
+        ),
     ],
 )
 def test_the_rank_of_a_trace_whose_head_is_damaged(tmp_path: Path, head: str, rank: int | None) -> None:

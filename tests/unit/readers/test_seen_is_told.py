@@ -106,6 +106,8 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         without_key("step5", "collective"),
         "lost_key",
     ),
+    "a step of the links": ("two_steps", "communication_matrix.json", without_key("step5"), "lost_key"),
+    "a step of the operators": ("two_steps", "communication.json", without_key("step5"), "lost_key"),
     "the version of NCCL": (
         "kineto_gpu",
         "node1_4242.*.json",
@@ -217,6 +219,12 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         "ascend_cluster_analyse_pipeline-parallel_2_4_0.csv",
         without_column(1),
         "lost_column",
+    ),
+    "another list of events": (
+        "level1",
+        "trace_view.json",
+        lambda text: f'{{"traceEvents": {text}, "displayTimeUnit": "ms", "traceEvents": {text}}}',
+        "bad_json",
     ),
     "what follows the list": ("level1", "trace_view.json", lambda text: text + text, "bad_json"),
 }
