@@ -138,7 +138,11 @@ def _cluster(folder: Folder) -> FinderResult | None:
             taken.skipped.append(report.unreadable(f"{folder.label}/{prefix}", error))
             continue
         unread = unread_of(entries, prefix, MINDINSIGHT)
-        for device, own in sorted(_declared_files(entries).items()):
+        declared = _declared_files(entries)
+        absent = [rank for device, rank in table.devices_of(host).items() if device not in declared]
+        if absent:
+            taken.skipped.append(report.absent_ranks(f"{folder.label}/{prefix}", table.source, absent))
+        for device, own in sorted(declared.items()):
             taken.found.append(replace(_device(folder, table, hosts, host, device, own), unread=unread))
     return taken
 

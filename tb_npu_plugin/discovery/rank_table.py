@@ -36,6 +36,11 @@ class RankTable:
             return rank, self.source
         return hosts.index(host) * DEVICES + device, ASSUMED
 
+    def devices_of(self, host: str) -> dict[int, int]:
+        """Devices of a host that the table lists, with their ranks."""
+        address = self.addresses.get(host, host)
+        return {device: rank for (of, device), rank in self.ranks.items() if of == address}
+
 
 class Ask(Protocol):
     """Looks at a file; None if that fails."""

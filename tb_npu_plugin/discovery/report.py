@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +35,12 @@ class Skipped:
     command: str = ""
     is_profile: bool = True
     is_refused: bool = False
+
+
+def absent_ranks(path: str, table: str, ranks: Sequence[int]) -> Skipped:
+    """A folder without files of ranks that a rank table lists."""
+    listed = ", ".join(map(str, sorted(ranks)))
+    return Skipped(path, Message("skipped.absent_ranks", table=table, ranks=listed), Message("action.copy_recorded"))
 
 
 def never_parsed(path: str, call: str, folder: Path, needs_cann: bool = True) -> Skipped:

@@ -59,8 +59,7 @@ def _twice(path: Path, random: Random) -> str:
 
 
 def _remove(path: Path, random: Random) -> str | None:
-    is_last_of_rank = "cluster_profiler" in path.parts
-    if is_last_of_rank or _WHOLE.fullmatch(path.name) or _OF_SOME.fullmatch(path.name) or _LAST_PIECE in path.name:
+    if _WHOLE.fullmatch(path.name) or _OF_SOME.fullmatch(path.name) or _LAST_PIECE in path.name:
         return None
     if path.name == "data_preprocess.csv" and len(list(path.parents[2].iterdir())) == 1:  # no other rank has it
         return None

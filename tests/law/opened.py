@@ -35,7 +35,7 @@ INTERNAL_ERRORS = frozenset(("view_defect", "reader_defect", "reading_failed", "
 class Note:
     """A problem, a missing file or a skipped folder.
 
-    file   the path that it is about; "" if only its text names files
+    file   the path that it is about, of a skipped folder, too; "" if only its text names files
     table  the table that is missing; "" for a problem
     """
 
@@ -50,7 +50,8 @@ class Note:
         if self.table and any(self.table in kind.tables for kind in kinds):
             return True
         names = {name, *(kind.name for kind in kinds)}
-        return (self.file != "" and f"/{file}".endswith(f"/{self.file}")) or any(one in self.text for one in names)
+        is_of_it = self.file != "" and (f"/{file}".endswith(f"/{self.file}") or file.startswith(f"{self.file}/"))
+        return is_of_it or any(one in self.text for one in names)
 
 
 @dataclass
@@ -86,7 +87,9 @@ def open_results(logdir: Path, scratch: Path) -> Opened:
 def _open(service: Service) -> Opened:
     out = Opened()
     found: Any = catalog(service.library)
-    out.notes |= {Note("", f"skipped {item['path']} {item['reason']}") for item in found["skipped"]}
+    out.notes |= {
+        Note(item["path"].strip("/"), f"skipped {item['path']} {item['reason']}") for item in found["skipped"]
+    }
     for run in found["runs"]:
         params = [("run", {"run": run["id"]}, run["label"])]
         for worker in run["workers"]:

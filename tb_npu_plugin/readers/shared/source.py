@@ -111,6 +111,9 @@ def read_lines(stream: IO[bytes], report: FileReport) -> Iterator[str]:
             yield line.replace("\0", NUL) if "\0" in line else line
     except READ_ERRORS as error:
         report.cut(error)
+    finally:
+        if not stream.closed:  # whoever opened it closes it
+            wrapper.detach()
 
 
 def read_bytes(reading: Reading) -> bytes | None:

@@ -11,6 +11,7 @@ import pytest
 from tb_npu_plugin.discovery.kineto_head import MAX_HEAD, kineto_head
 from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.scan import scan
+from tb_npu_plugin.messages import Message
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.kineto.head import read_capture
 from tests.support.fixtures import FIXTURES
@@ -170,6 +171,15 @@ def test_ranks_of_hosts_come_from_the_rank_table() -> None:
         (rank, "hccl.json", host) for rank, host in enumerate(("host 2", "host 2", "host 1", "host 1"))
     ]
     assert found[2].span.files[0].relative == "cluster_profiler/1/profiler/step_trace_raw_0_detail_time.csv"
+
+
+def test_a_rank_of_the_table_without_files_is_told(tmp_path: Path) -> None:
+    shutil.copytree(RESULTS / "mindinsight_hosts", tmp_path / "logs")
+    (tmp_path / "logs/run/cluster_profiler/1/profiler/step_trace_raw_1_detail_time.csv").unlink()
+    found = scan({"": tmp_path / "logs"})
+    assert [(one.path, one.reason.params) for one in found.skipped if isinstance(one.reason, Message)] == [
+        ("run/cluster_profiler/1/profiler/", {"table": "hccl.json", "ranks": "3"})
+    ]
 
 
 def test_ranks_without_a_table_are_assumed_and_reported_to_be() -> None:

@@ -13,6 +13,7 @@ import pytest
 from tb_npu_plugin.analysis.memory import live_at
 from tb_npu_plugin.problems import ProblemLog
 from tb_npu_plugin.readers.shared.reading import Reading
+from tb_npu_plugin.readers.shared.source import open_file, read_lines
 from tb_npu_plugin.readers.text.reader import read_file
 from tb_npu_plugin.tables import NULL_INT, Kind
 from tests.support.scanners import both_scanners
@@ -347,3 +348,12 @@ def test_a_header_of_too_many_columns_is_one_problem(tmp_path: Path, name: str) 
     many = ",".join([KERNEL_HEADER, *(name.format(number) for number in range(60_000))])
     tables, problems = read(tmp_path, KERNELS, f"{many}\n{A}\n".encode())
     assert not tables and codes(problems) == ["too_many_columns x1"] and len(problems[0].found) < 100
+
+
+def test_lines_leave_the_file_to_who_opened_it(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\nb")
+    reading = Reading(tmp_path / "a.csv", "a.csv", ProblemLog())
+    with open_file(reading) as stream:
+        assert stream is not None
+        assert list(read_lines(stream, reading.report)) == ["a\n", "b"]
+        assert not stream.closed
