@@ -15,6 +15,8 @@ from tb_npu_plugin.tables import IntArray, Table, known
 
 #: A receive takes at most this many times the time of its link, and this much more, if it does not wait.
 _RECEIVE_TIMES, _RECEIVE_MORE_NS = 3, 50_000
+#: Waits below this are noise.
+_LEAST_WAIT_NS = 50_000
 #: Operators that cover less than this share of the communication of a step were cut, and tell nothing of it.
 _LEAST_COVERED = 0.99
 
@@ -46,7 +48,8 @@ def bounds_of(
     low = np.maximum(np.where(is_p2p, low, elapse - _shortest(ops, elapse, size)), 0)
     is_untold = np.isin(rows, untold)
     found = {"collective": is_untold & ~is_p2p, "p2p": is_untold & is_p2p}
-    return {detail: (int(low[of].sum()), int(high[of].sum())) for detail, of in found.items() if of.any()}
+    bounds = {detail: (int(low[of].sum()), int(high[of].sum())) for detail, of in found.items()}
+    return {detail: one for detail, one in bounds.items() if one[1] >= _LEAST_WAIT_NS}
 
 
 def _shortest(ops: Table, elapse: IntArray, size: IntArray) -> IntArray:
