@@ -310,6 +310,7 @@ def _count_incomplete(times: dict[str, IntArray]) -> IntArray:
 
 
 def base_names(names: StringColumn) -> StringColumn:
+    """Names of operators without the numbers of the single call."""
     index: dict[str, int] = {}
     lookup = [index.setdefault(base_name(name), len(index)) for name in names.values] + [-1]
     return StringColumn(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))

@@ -112,7 +112,10 @@ def _part(entry: Entry, share: str) -> Message:
         return Message("verdict.part.waiting", share=share, rank=f"rank {entry.culprit}")
     if entry.entry == "idle" and entry.detail == "late":
         return Message("verdict.part.idle_because", share=share, cause=Message("verdict.idle.host_late"))
-    return Message(_PARTS[entry.entry], share=share)
+    is_transfer = entry.entry == "transfer" and 2 * entry.low_ns >= entry.ns
+    return Message(
+        _PARTS["communication" if entry.entry == "transfer" and not is_transfer else entry.entry], share=share
+    )
 
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
