@@ -39,7 +39,8 @@ def bounds_of(
     elapse = ops.ints("elapse_ns")
     if not known(elapse).all() or elapse.sum() < _LEAST_COVERED * communication:
         return None
-    size, link = (np.where(known(one), one, 0) for one in traffic_of(ops, bandwidth))
+    size, link = traffic_of(ops, bandwidth)
+    link = np.where(known(link) & (link != elapse), link, 0)  # Kineto has no links: it gives the time of the operator
     is_p2p = ops.text("kind").equals(COMM_KINDS[0]) if ops.has("kind") else np.zeros(len(ops), dtype=bool)
     receives = is_p2p & (size > 0)
     peers = np.array([max(1, run.group_size(group) - 1) for group in ops.text("group").tolist()])
@@ -53,9 +54,11 @@ def bounds_of(
 
 
 def _shortest(ops: Table, elapse: IntArray, size: IntArray) -> IntArray:
-    """The least time that an operator of the same group and type would take for as many bytes, by row, ns."""
+    """The least time that an operator of the same group and type would take for as many bytes, by row, ns. Its own time where
+    the bytes are unknown."""
     out = elapse.copy()
     for rows in Groups([ops.text("group"), base_names(ops.text("name"))], len(ops)).rows():
+        rows = rows[known(size[rows])]
         moved = rows[size[rows] > 0]
         for row in rows.tolist():
             if size[row]:
