@@ -10,6 +10,8 @@ ENQUEUE = "enqueue"
 DEQUEUE = "dequeue"
 HOST_TO_DEVICE = "HostToDevice"
 ASYNC_TASK_QUEUE = "async_task_queue"
+#: The same of GPU traces, by version.
+GPU_LAUNCHES = ("ac2g", "async_gpu", "async")
 ASYNC_NPU = "async_npu"
 FORWARD_BACKWARD = "fwdbwd"
 MSTX = "MsTx"

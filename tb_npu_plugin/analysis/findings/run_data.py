@@ -127,6 +127,11 @@ class RunData:
         return bool(self.spans) and all(device_kind_of(span) == CPU for span in self.spans)
 
     @property
+    def is_of_gpu(self) -> bool:
+        """A GPU was profiled."""
+        return any(device_kind_of(span) == "GPU" for span in self.spans)
+
+    @property
     def is_torch(self) -> bool:
         """The framework is PyTorch, or unknown."""
         return all(FORMATS[span.format].framework in ("PyTorch", "") for span in self.spans)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
-from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.idle.model import DeviceIdle, Launch
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds
 from tb_npu_plugin.analysis.ledger.model import Entry, Needs, RankLedger
@@ -21,6 +21,7 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication, computing
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.schema.formats import KINETO
 
 #: Of a wait: detail of its entry, and the rank that is waited for.
 _Awaited = tuple[str, Optional[int]]
@@ -130,14 +131,20 @@ def _mean(line: RankDevice, steps: Sequence[Step], found: Sequence[_Sums], idle:
     )
     waiting = _mean_waiting([one.waiting for one in found])
     sums = _Sums(computing, exposed, copies, window - computing - exposed - copies, waiting)
-    before = sum(step.exposed_preparing or step.preparing or 0 for step in steps) // count
+    before = sum(map(_before, steps)) // count
     entries = [
         _certain("computing", sums.computing),
         *_communication(sums),
         _certain("copies", sums.copies),
-        *_idle(sums.idle, steps, idle),
+        *_idle(sums.idle, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
     return RankLedger(line.span, line.device_id, window, before, tuple(one for one in entries if one.high_ns))
+
+
+def _before(step: Step) -> int:
+    """Time before the first task of a step, in which no task of another step runs either, ns."""
+    found = step.preparing if step.exposed_preparing is None else step.exposed_preparing
+    return found or 0
 
 
 def _mean_waiting(found: Sequence[Optional[Mapping[_Awaited, _Wait]]]) -> Optional[dict[_Awaited, _Wait]]:
@@ -170,14 +177,15 @@ def _communication(sums: _Sums) -> list[Entry]:
     ]
 
 
-def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle]) -> list[Entry]:
-    """Idle time by the launch of the task that ends it; without a trace its cause is not recorded."""
+def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle], told: Sequence[Launch]) -> list[Entry]:
+    """Idle time by the launch of the task that ends it; without a trace its cause is not recorded. told: launches that are a
+    cause; a GPU that idles although it has the work replays a graph, or its trace lacks tasks."""
     numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in steps]
     if idle is None or not numbers:
         return [_unexplained(total, "trace")]
     times = {
         launch: sum(one.time_ns for at in numbers for one in idle.of_step(at) if one.launch == launch) // len(steps)
-        for launch in ("late", "before")
+        for launch in told
     }
     entries = [Entry("idle", launch, ns, ns, ns, None, "") for launch, ns in times.items()]
     return [*entries, _unexplained(total - sum(times.values()), "trace")]
