@@ -33,6 +33,7 @@ IDLE = _by_id(
         Part("allocator", Message("part.idle.allocator"), "--c-mix"),
         Part("compile", Message("part.idle.compile"), "--c-vec"),
         Part("synchronization", Message("part.idle.synchronization"), "--c-pink"),
+        Part("launch_call", Message("part.idle.launch_call"), "--c-over"),
         Part("host_late", Message("part.idle.host_late"), "--c-compute"),
         Part("dependency", Message("part.idle.dependency"), "--c-over"),
         Part("launch_overhead", Message("part.idle.launch_overhead"), "--c-free"),

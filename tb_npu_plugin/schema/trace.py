@@ -10,7 +10,10 @@ ENQUEUE = "enqueue"
 DEQUEUE = "dequeue"
 HOST_TO_DEVICE = "HostToDevice"
 ASYNC_TASK_QUEUE = "async_task_queue"
+#: The same of GPU traces, by version.
+GPU_LAUNCHES = ("ac2g", "async_gpu", "async")
 ASYNC_NPU = "async_npu"
+INSTANT = "cpu_instant_event"
 FORWARD_BACKWARD = "fwdbwd"
 MSTX = "MsTx"
 ASYNC_MINDSPORE = "async_mindspore"

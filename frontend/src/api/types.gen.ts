@@ -52,6 +52,7 @@ export const PARTS = {
     allocator: { title: "part.idle.allocator", color: "--c-mix" },
     compile: { title: "part.idle.compile", color: "--c-vec" },
     synchronization: { title: "part.idle.synchronization", color: "--c-pink" },
+    launch_call: { title: "part.idle.launch_call", color: "--c-over" },
     host_late: { title: "part.idle.host_late", color: "--c-compute" },
     dependency: { title: "part.idle.dependency", color: "--c-over" },
     launch_overhead: { title: "part.idle.launch_overhead", color: "--c-free" },
@@ -161,7 +162,7 @@ export interface CatalogJson {
 /** Idle time of one cause and launch. */
 export interface CauseTime {
   /** Why the device was idle. */
-  cause: "garbage_collection" | "data_loading" | "communication" | "allocator" | "compile" | "synchronization" | "host_late" | "dependency" | "launch_overhead" | "unknown";
+  cause: "garbage_collection" | "data_loading" | "communication" | "allocator" | "compile" | "synchronization" | "launch_call" | "host_late" | "dependency" | "launch_overhead" | "unknown";
   /** Whether the next task was launched late. */
   launch: "late" | "before" | "unknown";
   /** Sum of the idle time. */

@@ -191,10 +191,10 @@ def operators(
 ) -> Table:
     """One row per step, kind, operator and group (OPS_COLUMNS). waiting, latest: time that each operator waits for the last
     rank, and name of that rank; None and empty if unknown."""
-    keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), _base_names(ops.text("name")), ops.text("group")]
+    keys: list[StringColumn] = [ops.text("step"), ops.text("kind"), base_names(ops.text("name")), ops.text("group")]
     groups = Groups(keys, len(ops))
     times = time_parts(ops)
-    size, link_time = _traffic_of(ops, bandwidth)
+    size, link_time = traffic_of(ops, bandwidth)
     sizes = groups.sum(size)
     text = [key.take(groups.first) for key in keys]
     return Table(
@@ -286,7 +286,7 @@ def _type(name: str) -> str:
     return name.lower().replace(_PREFIX, "").strip("_")
 
 
-def _traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray]:
+def traffic_of(ops: Table, bandwidth: Table | None) -> tuple[IntArray, IntArray]:
     """Bytes and link time of each row of `ops`; unknown if communication.json has no bandwidth for it."""
     size, time = (np.full(len(ops), NULL_INT, dtype=np.int64) for _ in range(2))
     if bandwidth is None or not len(bandwidth):
@@ -309,7 +309,8 @@ def _count_incomplete(times: dict[str, IntArray]) -> IntArray:
     return (~known(times["idle_ns"])).astype(np.int64)
 
 
-def _base_names(names: StringColumn) -> StringColumn:
+def base_names(names: StringColumn) -> StringColumn:
+    """Names of operators without the numbers of the single call."""
     index: dict[str, int] = {}
     lookup = [index.setdefault(base_name(name), len(index)) for name in names.values] + [-1]
     return StringColumn(np.asarray(lookup, dtype=np.int32)[names.codes], list(index))

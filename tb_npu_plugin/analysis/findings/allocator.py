@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 
-_CODES = ("finding.allocator", "fix.allocator", "fix.allocator.mindspore")
+_CODES = ("finding.allocator", "fix.allocator", "fix.allocator.mindspore", "fix.allocator.gpu")
 RULE = idle_rule("allocator", "memory", ("allocator",), _CODES)

@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis.findings.late_launches import SILENT, has_collection
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.run_data import RunData
 
-_CODES = ("finding.conjectured_gc", "fix.conjectured_gc", "fix.conjectured_gc.mindspore")
+_CODES = ("finding.conjectured_gc", "fix.conjectured_gc", "fix.conjectured_gc.mindspore", "fix.conjectured_gc")
 _STILL = idle_rule("conjectured_gc", "host", (SILENT,), _CODES, "inferred")
 
 

@@ -8,7 +8,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
-from tb_npu_plugin.analysis.findings.registry import RULES
+from tb_npu_plugin.analysis.findings.registry import rules_for
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.analysis.ledger.model import RankLedger
@@ -42,7 +42,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     run = RunData(spans)
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
-    rules = () if run.is_of_cpu else RULES
+    rules = () if run.is_of_cpu else rules_for(run.device_kinds)
     for rule in rules:
         try:
             missing = rule.missing(run)

@@ -165,18 +165,22 @@ def finding_of(
 
 
 def idle_rule(
-    rule: str, category: Category, items: Sequence[str], codes: tuple[str, str, str], kind: ConfidenceKind = "measured"
+    rule: str,
+    category: Category,
+    items: Sequence[str],
+    codes: tuple[str, str, str, str],
+    kind: ConfidenceKind = "measured",
 ) -> Rule:
-    """The rule about items whose time is known from launches. codes: of the finding, and of the fix for PyTorch and for
-    MindSpore; kind: "inferred" if they may have other explanations."""
+    """The rule about items whose time is known from launches. codes: of the finding, and of the fix for PyTorch, for
+    MindSpore and for a GPU; kind: "inferred" if they may have other explanations."""
 
     def find(run: RunData) -> list[Finding]:
         found = highest_cost(run, *items)
         if found is None:
             return []
-        text, torch_fix, mindspore_fix = codes
+        text, torch_fix, mindspore_fix, gpu_fix = codes
         message = Message(text, rank=found.rank, time=found.time, share=found.percent, place=found.place)
-        fix = Message(torch_fix if run.is_torch else mindspore_fix)
+        fix = Message(gpu_fix if run.is_of_gpu else torch_fix if run.is_torch else mindspore_fix)
         return [finding_of(found, rule, category, message, fix, kind=kind)]
 
     return Rule(rule, category, find, lambda run: missing_launches(run, rule))

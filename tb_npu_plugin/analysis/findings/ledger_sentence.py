@@ -50,18 +50,29 @@ def sentence_of(judgement: Judgement, run: RunData) -> Message:
 
 
 def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
-    time = ledger.total("waiting")
-    figures = {"rank": _title(ledger), "share": percent(time / ledger.window_ns), "time": duration(time)}
+    waits = [one for one in ledger.entries if one.entry == "waiting"]
+    least = sum(one.low_ns for one in waits)
+    most = min(sum(one.high_ns for one in waits), ledger.window_ns)
+    share = _range([least / ledger.window_ns, most / ledger.window_ns])
+    time = duration(ledger.total("waiting")) if least == most else f"{duration(least)} – {duration(most)}"
+    figures = {"rank": _title(ledger), "share": share, "time": time}
     if judgement.stage is not None:
         waiting = [one for one in run.ledgers if pipeline_stage(one.span.capture) != judgement.stage]
         shares = _range([one.total("waiting") / one.window_ns for one in waiting])
         return Message("verdict.loss.stage", stage=judgement.stage, share=shares, computing=_computing(run))
     if not judgement.culprits:
-        return Message("verdict.loss.waiting_several", **figures)
+        return _unnamed(max(waits, key=lambda one: one.ns), run, figures)
     profiled = {one.rank for one in run.ledgers}
     names = ", ".join(f"rank {rank}" for rank in judgement.culprits)
     is_profiled = profiled.issuperset(judgement.culprits)
     return Message("verdict.loss.waiting" if is_profiled else "verdict.loss.unprofiled", culprit=names, **figures)
+
+
+def _unnamed(entry: Entry, run: RunData, figures: dict[str, str]) -> Message:
+    """A wait for a rank that nothing names. entry: the longest one."""
+    if entry.culprit is not None or len(run.communication.profiled) == run.communication.world_size:
+        return Message("verdict.loss.waiting_several", **figures)
+    return Message("verdict.loss.waiting_p2p" if entry.detail == "p2p" else "verdict.loss.waiting_unknown", **figures)
 
 
 def _computing(run: RunData) -> Message | str:
@@ -101,7 +112,10 @@ def _part(entry: Entry, share: str) -> Message:
         return Message("verdict.part.waiting", share=share, rank=f"rank {entry.culprit}")
     if entry.entry == "idle" and entry.detail == "late":
         return Message("verdict.part.idle_because", share=share, cause=Message("verdict.idle.host_late"))
-    return Message(_PARTS[entry.entry], share=share)
+    is_transfer = entry.entry == "transfer" and 2 * entry.low_ns >= entry.ns
+    return Message(
+        _PARTS["communication" if entry.entry == "transfer" and not is_transfer else entry.entry], share=share
+    )
 
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from tb_npu_plugin.analysis.findings import (
     ai_cpu,
     allocator,
@@ -21,6 +23,7 @@ from tb_npu_plugin.analysis.findings import (
     garbage_collection,
     host_bound,
     input_bound,
+    launch_bound,
     memory_bound,
     memory_use,
     operator_compile,
@@ -54,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     operator_compile.RULE,
     allocator.RULE,
     core_binding.RULE,
+    launch_bound.RULE,
     host_bound.RULE,
     ai_cpu.RULE,
     dynamic_shapes.RULE,
@@ -70,3 +74,20 @@ RULES: tuple[Rule, ...] = (
     memory_use.PEAK_HOLDERS,
     capture_quality.RULE,
 )
+#: Rules about one kind of device alone; for runs of others they are not applicable.
+_NPU_ONLY = (
+    ai_cpu,
+    block_dim,
+    byte_alignment,
+    core_binding,
+    dynamic_shapes,
+    format_conversions,
+    frequency_drop,
+    operator_compile,
+)
+_DEVICE = {**{module.RULE.id: "NPU" for module in _NPU_ONLY}, launch_bound.RULE.id: "GPU"}
+
+
+def rules_for(devices: Collection[str]) -> tuple[Rule, ...]:
+    """The rules that apply to a run on these kinds of devices ("NPU", "GPU")."""
+    return tuple(rule for rule in RULES if rule.id not in _DEVICE or _DEVICE[rule.id] in devices)

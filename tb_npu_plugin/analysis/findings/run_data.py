@@ -126,6 +126,16 @@ class RunData:
         """All ranks ran on a CPU."""
         return bool(self.spans) and all(device_kind_of(span) == CPU for span in self.spans)
 
+    @cached_property
+    def device_kinds(self) -> set[str]:
+        """Kinds of the devices that were profiled."""
+        return {device_kind_of(span) for span in self.spans}
+
+    @property
+    def is_of_gpu(self) -> bool:
+        """A GPU was profiled."""
+        return "GPU" in self.device_kinds
+
     @property
     def is_torch(self) -> bool:
         """The framework is PyTorch, or unknown."""

@@ -40,7 +40,7 @@ class RunVerdict:
 def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The verdict of the costliest finding that is not low and has no cause among the others, if it explains the largest loss
     of the ledgers; else that loss. findings: the highest cost first."""
-    if not run.step_ns:
+    if not run.step_ns or run.judgement.kind == "unknown":
         return RunVerdict("unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None)
     step = duration(run.step_ns)
     costly = _explaining(findings, run)

@@ -24,17 +24,26 @@ _HOST_NAMES: tuple[tuple[Cause, str], ...] = (
     ("data_loading", rf"{re.escape(LOADER_NAMES[0])}.*|{LOADER_NAMES[1]}"),
     (
         "allocator",
-        r"(?:\w+@)?(?:aclrt(?:Malloc|Free|MapMem|UnmapMem|ReserveMemAddress|ReleaseMemAddress)\w*|rt(?:Malloc|Free)\w*)",
+        r"(?:\w+@)?(?:aclrt(?:Malloc|Free|MapMem|UnmapMem|ReserveMemAddress|ReleaseMemAddress)\w*"
+        r"|(?:rt|cuda|hip)(?:Malloc|Free)\w*)",
     ),
     ("compile", r"(?:\w+@)?(?:aclopCompile\w*|opCompile\w*)"),
-    ("synchronization", r"(?:\w+@)?(?:aclrtSynchronize\w*|rt\w+Synchronize\w*|aclrtMemcpy)"),
+    ("synchronization", r"(?:\w+@)?(?:aclrtSynchronize\w*|(?:rt|cuda|hip)\w+Synchronize\w*|(?:aclrt|cuda|hip)Memcpy)"),
     ("synchronization", r"aten::(?:item|_local_scalar_dense)"),
 )
 #: Each of these names contains one of these words. Traces have millions of names: only those with a word are decoded.
 #: Separate patterns that begin with plain letters are found faster than alternatives.
 _HOST_WORDS = tuple(
     re.compile(word)
-    for word in (rb"ata[Ll]oader", rb"rt[A-Z]", rb"Synchronize", rb"opCompile", rb"aten::(?:item|_local_scalar_dense)")
+    for word in (
+        rb"ata[Ll]oader",
+        rb"rt[A-Z]",
+        rb"cuda[MF]",
+        rb"hip[MF]",
+        rb"Synchronize",
+        rb"opCompile",
+        rb"aten::(?:item|_local_scalar_dense)",
+    )
 )
 _DEVICE_SIDE = (words.OVERLAP, words.HARDWARE, words.OLD_COMMUNICATION, words.COMMUNICATION)
 _COMMUNICATION = (words.OLD_COMMUNICATION, words.COMMUNICATION)

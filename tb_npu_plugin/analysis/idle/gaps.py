@@ -48,6 +48,14 @@ def uncovered(span: SpanData, device_id: Optional[int], base_ns: int) -> Optiona
     return busy.end[:-1] - base_ns, busy.start[1:] - base_ns
 
 
+def cut_at(start: IntArray, end: IntArray, tasks: IntArray) -> tuple[IntArray, IntArray]:
+    """Stretches, cut where a task begins. tasks: starts of all tasks, those without a duration too."""
+    inside = np.unique(tasks)
+    place = np.searchsorted(start, inside, side="right") - 1
+    inside = inside[(place >= 0) & (inside > start[place]) & (inside < end[place])] if len(start) else inside[:0]
+    return np.sort(np.concatenate([start, inside])), np.sort(np.concatenate([inside, end]))
+
+
 def step_of(start: IntArray, end: IntArray, steps: Sequence[Step], base_ns: int) -> tuple[IntArray, NDArray[np.bool_]]:
     """(index of the step of each gap, whether the gap belongs to its Free). A gap belongs to one step as a whole, and a
     step ends where its step time does; gaps between two steps belong to no Free, and have the index of the later one. -1

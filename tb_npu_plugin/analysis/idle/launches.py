@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.idle.model import StreamQueue
-from tb_npu_plugin.schema.trace import HOST_TO_DEVICE
+from tb_npu_plugin.schema.trace import GPU_LAUNCHES, HOST_TO_DEVICE, INSTANT
 from tb_npu_plugin.tables import IntArray
 
 #: Files round times to 0.25 us in 2023; a task ends a gap if it starts within this of the gap's end, ns.
@@ -46,11 +46,16 @@ class Launches:
 
 def launches_of(timeline: Any, tracks: Sequence[int]) -> Launches:
     """Launches of the tasks on these tracks."""
-    call, task = timeline.flow_pairs(HOST_TO_DEVICE)
+    kinds = [kind for kind in (HOST_TO_DEVICE, *GPU_LAUNCHES) if kind in timeline.flow_kinds]
+    call, task = timeline.flow_pairs(kinds[0] if kinds else HOST_TO_DEVICE)
     rows = timeline.rows
     track = rows.track_of_row(rows.row_of(task))
     own = np.isin(track, tracks)
     task, call, track = task[own], call[own], track[own]
+    # An event without a duration that begins with the call is not the call.
+    instant = timeline.category_code(INSTANT)
+    is_instant = (timeline.category[call] == instant) & (instant >= 0)
+    call = np.where(is_instant & (timeline.parent[call] >= 0), timeline.parent[call], call)
     start, launched = rows.start[task], rows.start[call]
     order = np.lexsort((launched, start))
     return Launches(task[order], call[order], start[order], launched[order], track[order])

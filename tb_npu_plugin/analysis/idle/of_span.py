@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.idle.causes import cut
-from tb_npu_plugin.analysis.idle.gaps import free_slices, step_of, tracks_of_device, uncovered
+from tb_npu_plugin.analysis.idle.gaps import cut_at, free_slices, step_of, tracks_of_device, uncovered
 from tb_npu_plugin.analysis.idle.launches import Launches, clock_error, launches_of, queues_of
-from tb_npu_plugin.analysis.idle.model import BEFORE, LATE, UNKNOWN_LAUNCH, DeviceIdle, Gaps
+from tb_npu_plugin.analysis.idle.model import BEFORE, LATE, UNKNOWN_LAUNCH, DeviceIdle, Gaps, code_of
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
@@ -20,9 +20,9 @@ from tb_npu_plugin.tables import IntArray
 
 
 def idle_of(span: SpanData) -> list[DeviceIdle]:
-    """Idle time of each device of an NPU span with steps; [] until its trace is read completely, and without one."""
+    """Idle time of each device of a span with steps; [] until its trace is read completely, and without one."""
     timeline = span.timeline
-    if timeline is None or timeline.partial is not None or span.format == KINETO.id:
+    if timeline is None or timeline.partial is not None:
         return []
     steps, _ = steps_and_source(span)
     devices = list(dict.fromkeys(step.device_id for step in steps))
@@ -37,22 +37,43 @@ def idle_of(span: SpanData) -> list[DeviceIdle]:
 
 def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequence[Step]) -> Optional[DeviceIdle]:
     tracks = tracks_of_device(timeline, device)
+    is_gpu = span.format == KINETO.id
     times = free_slices(timeline, tracks)
     if times is None:
         times = uncovered(span, device, timeline.base_ns)
     if times is None:
         return None
-    start, end = times
+    launches = launches_of(timeline, tracks)
+    start, end = cut_at(*times, launches.start) if is_gpu else times
     step, is_free = step_of(start, end, steps, timeline.base_ns)
     inside = (step >= 0) & (end > start)
     start, end, step, is_free = start[inside], end[inside], step[inside], is_free[inside]
-    launches = launches_of(timeline, tracks)
     error = clock_error(launches)
     gaps, track = _launched(launches, error or 0, start, end, step, is_free)
     placed = np.bincount(step[is_free], (end - start)[is_free], len(steps))
     unplaced = [max(0, (one.free or 0) - round(found)) for one, found in zip(steps, placed.tolist())]
+    if is_gpu:
+        gaps, track, in_call = _around_calls(timeline, gaps, track)
     parts = cut(timeline, tracks, gaps, track)
+    if is_gpu:
+        parts.cause[in_call[parts.gap] & (parts.cause == code_of("host_late"))] = code_of("launch_call")
     return DeviceIdle(device, steps, gaps, parts, unplaced, error, queues_of(launches, timeline))
+
+
+def _around_calls(timeline: Any, gaps: Gaps, track: IntArray) -> tuple[Gaps, IntArray, NDArray[np.bool_]]:
+    """The gaps of a GPU, cut where the call that launches the next task begins and returns, as CUDA has no clock error; the
+    track of that task; whether the host is inside the call. What lies before its return is late."""
+    is_known = gaps.call >= 0
+    took = np.where(is_known, timeline.rows.dur[np.maximum(gaps.call, 0)], 0)
+    called = np.where(is_known, np.clip(gaps.launched, gaps.start, gaps.end), gaps.end)
+    returned = np.clip(gaps.launched + took, called, gaps.end)
+    bounds = np.stack([gaps.start, called, returned, gaps.end], axis=1)
+    start, end = bounds[:, :-1].reshape(-1), bounds[:, 1:].reshape(-1)
+    chosen = end > start
+    row, place = (np.arange(len(start)) // 3)[chosen], (np.arange(len(start)) % 3)[chosen]
+    launch = np.where(is_known[row], np.where(place < 2, LATE, BEFORE), UNKNOWN_LAUNCH).astype(np.int8)
+    slices = gaps.task[row], gaps.call[row], gaps.launched[row], gaps.is_uncertain[row]
+    return Gaps(start[chosen], end[chosen], gaps.step[row], gaps.is_free[row], launch, *slices), track[row], place == 1
 
 
 def _launched(

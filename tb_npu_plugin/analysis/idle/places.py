@@ -41,7 +41,8 @@ def places_of(idle: DeviceIdle, timeline: Any, rows: Optional[IntArray] = None) 
     call = np.where(by_anchor, parts.anchor[rows], idle.gaps.call[gap])
     site = np.where(by_anchor, -1, _launching_operators(timeline, idle.gaps.task[gap]))
     missing = np.flatnonzero((site < 0) & (call >= 0))
-    site[missing] = _enclosing(timeline, call[missing])
+    enclosing = _enclosing(timeline, call[missing])
+    site[missing] = np.where(enclosing >= 0, enclosing, call[missing])
     return Places(
         _nearest(timeline, site, timeline.category_code(trace.CPU_OP), lambda slices: np.ones(len(slices), dtype=bool)),
         _nearest(

@@ -51,10 +51,10 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
-    least = min(ledgers, key=lambda one: one.total("waiting") / one.window_ns)
+    least = min(ledgers, key=_most_waiting)
     most = max(ledgers, key=lambda one: one.total("waiting") / one.window_ns)
     culprits, stage = _culprits(run, chains)
-    if least.total("waiting") > _MOST_WAITING * least.window_ns:
+    if _most_waiting(least) > _MOST_WAITING:
         return _of_entry(most, _largest(most), culprits, stage)
     awaited = most.total("waiting") - least.total("waiting")
     if least.rank in culprits and awaited >= _LEAST_AWAITED * most.window_ns:
@@ -62,6 +62,11 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
         if awaited >= largest.ns:
             return _of_entry(most, _largest(most, "waiting"), culprits, stage)
     return _of_entry(least, _largest(least), (), None)
+
+
+def _most_waiting(ledger: RankLedger) -> float:
+    """Largest possible share of waiting."""
+    return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
 
 
 def _is_healthy(ledger: RankLedger) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
@@ -26,6 +27,7 @@ class RankWaits:
         row: Row of the line's collectives.
         owner: Index of the awaited line; -1 if the rank was not profiled.
         is_p2p: Whether the operation is between two ranks.
+        is_told: Of each row of the line's collectives: its wait is known, also if it is 0.
     """
 
     start: IntArray
@@ -33,6 +35,7 @@ class RankWaits:
     row: IntArray
     owner: IntArray
     is_p2p: IntArray
+    is_told: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ def waits_of_run(run: RunCommunication) -> RunWaits:
 def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:
     table, waits = run.collectives[at], run.waits_for_last[at]
     if table is None:
-        return RankWaits(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
+        nothing = np.zeros(0, dtype=np.int64)
+        return RankWaits(nothing, nothing, nothing, nothing, nothing, np.zeros(0, dtype=bool))
     begin, elapse = table.ints("start_ns"), table.ints("elapse_ns")
     found: list[tuple[int, int, int, int, int]] = []
     for row in np.flatnonzero((waits.time > 0) & known(waits.start)).tolist():
@@ -75,8 +79,13 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
         start, end = int(begin[row]), int(begin[row] + elapse[row])
         if peer_start > start:
             found.append((start, min(peer_start, end), row, owner, 1))
-    columns = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
-    return RankWaits(*columns)
+    start_ns, end_ns, rows, owners, is_p2p = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
+    # A trace without any wait has no tasks of communication, and says nothing of ranks that were not profiled.
+    is_whole = run.world_size is None or len(run.profiled) >= run.world_size
+    is_told = known(waits.time) if is_whole or run.waits[at] else np.zeros(len(table), dtype=bool)
+    is_told[list(pairs)] = True
+    is_told[rows] = True
+    return RankWaits(start_ns, end_ns, rows, owners, is_p2p, is_told)
 
 
 @dataclass(frozen=True)

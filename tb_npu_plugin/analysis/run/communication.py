@@ -87,8 +87,20 @@ class RunCommunication:
 
     @cached_property
     def world_size(self) -> Optional[int]:
-        """Ranks of the job, or a lower bound; None if unknown."""
-        return least_world_size([span.capture for span in self.spans], self._links)
+        """Ranks of the job, or a lower bound; None if unknown. A collective waits for each of its other members first."""
+        recorded = least_world_size([span.capture for span in self.spans], self._links)
+        return max(recorded or 0, max(self._waiting_sizes.values(), default=0)) or None
+
+    @cached_property
+    def _waiting_sizes(self) -> dict[Optional[str], int]:
+        """Members of each group by the first waits of its collectives."""
+        out: dict[Optional[str], int] = {}
+        for table, waits in zip(self.collectives, self.waits):
+            groups = table.text("group") if table is not None else None
+            for wait in waits or ():
+                group = None if groups is None else groups[wait.row]
+                out[group] = max(out.get(group, 0), len(wait.tasks) + 1)
+        return out
 
     @cached_property
     def profiled(self) -> set[Optional[int]]:
@@ -102,7 +114,7 @@ class RunCommunication:
     @cached_property
     def _group_sizes(self) -> dict[Optional[str], int]:
         """Lower bound of each group's size, from its links."""
-        out: dict[Optional[str], int] = {}
+        out = dict(self._waiting_sizes)
         for links in self._links:
             if links is not None:
                 ends = np.maximum(links.ints("src"), links.ints("dst"))
@@ -134,7 +146,9 @@ class RunCommunication:
         round them and convert the clock of the device in another way. Without comm_ops from the kernels, which tell
         something only beside those of other lines."""
         compares = len(self.lines) > 1
-        ops = [line.collectives() if compares else line.comm_ops for line in self.lines]
+        ops = [
+            line.collectives() if compares or waits else line.comm_ops for line, waits in zip(self.lines, self.waits)
+        ]
         if compares:
             ops = [_with_kernel_starts(one, line) for one, line in zip(ops, self.lines)]
         return [_with_starts(one, waits) for one, waits in zip(ops, self.waits)]
@@ -304,9 +318,9 @@ def waiting_of_span(span: SpanData) -> dict[StepPlace, StepWaiting]:
 
 def _first_waits(line: RankDevice) -> Optional[list[CollectiveWait]]:
     timeline = line.span.timeline
-    if line.comm_ops is None or timeline is None or timeline.partial is not None:
+    if timeline is None or timeline.partial is not None or (ops := line.collectives()) is None:
         return None
-    return first_waits(timeline, line.comm_ops)
+    return first_waits(timeline, ops)
 
 
 def _with_starts(ops: Optional[Table], waits: Optional[list[CollectiveWait]]) -> Optional[Table]:

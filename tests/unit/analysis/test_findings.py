@@ -135,7 +135,8 @@ def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) ->
     def fail(run: RunData) -> list[Finding]:
         raise ValueError
 
-    monkeypatch.setattr(diagnosis, "RULES", (Rule("broken", "host", fail, lambda run: None), input_bound.RULE))
+    rules = Rule("broken", "host", fail, lambda run: None), input_bound.RULE
+    monkeypatch.setattr(diagnosis, "rules_for", lambda devices: rules)
     found = diagnose([])
     assert [(one.rule, one.missing.code) for one in found.unchecked] == [
         ("broken", "unchecked.defect"),

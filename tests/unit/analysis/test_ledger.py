@@ -89,3 +89,29 @@ def test_only_what_loses_little_is_healthy(idle: int, rule: str) -> None:
     assert found.verdict.rule == rule
     assert ("Cannot be judged" in found.verdict.message) == (rule == "unexplained")
     assert ("trace_view.json" in found.verdict.message) == (rule != "healthy")
+
+
+def test_waiting_that_no_rank_tells_is_bounded_by_what_is_moved() -> None:
+    """Of two collectives of as many bytes, the longer one waits for the rest; a receive waits but for the time of its link."""
+    ops = [
+        call("hcom_allReduce__9_0_1", 9, BASE, 2 * MS) | {"kind": "collective"},
+        call("hcom_allReduce__9_1_1", 9, BASE + 10 * MS, 30 * MS) | {"kind": "collective"},
+        call("hcom_batchSendRecv__8_0_1", 8, BASE + 40 * MS, 20 * MS),
+    ]
+    moved = [
+        {key: op[key] for key in ("step", "kind", "name", "group")}
+        | {"transport": "HCCS", "rollup": 0, "size_bytes": 1 << 20, "time_ns": MS}
+        for op in ops
+    ]
+    times = {"computing": 48 * MS, "communication_not_overlapped": 50 * MS, "overlapped": 2 * MS, "free": 2 * MS}
+    tables = {
+        "step_trace": table_of("step_trace", [{"step": "1", **times}]),
+        "comm_ops": table_of("comm_ops", ops),
+        "comm_bandwidth": table_of("comm_bandwidth", moved),
+    }
+    run = RunData([TestSpan(tables, Capture(rank=0, distributed_args={"world_size": 4}))])
+    (ledger,) = run.ledgers
+    waits = {one.detail: (one.low_ns, one.high_ns) for one in ledger.entries if one.entry == "waiting"}
+    # Two ms of communication are hidden: they may be waiting.
+    assert waits == {"collective": (26 * MS, 30 * MS), "p2p": (17 * MS - 50_000, 19 * MS)}
+    assert sum(one.ns for one in ledger.entries) == ledger.window_ns == 100 * MS

@@ -34,6 +34,7 @@ export const en = {
   "idle.cause.synchronization.help": "The host waited until the device was done, and had nothing launched.",
   "idle.cause.host_late.help": "The launch of the next task began after the gap did, for none of the reasons above.",
   "idle.cause.dependency.help": "The next task was launched; copies or events before it on its stream ran.",
+  "idle.cause.launch_call.help": "The host was inside the call that launches the next task (GPU traces).",
   "idle.cause.launch_overhead.help": "Gaps below 20 µs before a task that was launched in time.",
   "idle.cause.unknown.help":
     "Nothing that was recorded explains it. With aic_metrics, the profiler itself reads counters between kernels.",
@@ -73,6 +74,7 @@ export const zh: Record<keyof typeof en, string> = {
   "idle.cause.synchronization.help": "Host 侧等待设备执行完毕，且没有已下发的任务。",
   "idle.cause.host_late.help": "下一个任务在空闲开始之后才下发，且不属于以上原因。",
   "idle.cause.dependency.help": "下一个任务已下发；同一 stream 上它之前的拷贝或事件在执行。",
+  "idle.cause.launch_call.help": "Host 侧处于下发下一个任务的调用中（GPU trace）。",
   "idle.cause.launch_overhead.help": "及时下发的任务之前小于 20 µs 的空闲。",
   "idle.cause.unknown.help": "采集的数据无法解释。设置 aic_metrics 时，采集工具自身会在 kernel 之间读取计数器。",
 };

@@ -1,0 +1,9 @@
+"""A GPU waits because its tasks take less time than their launches."""
+
+from __future__ import annotations
+
+from tb_npu_plugin.analysis.findings.idle import idle_rule
+from tb_npu_plugin.analysis.findings.late_launches import LAUNCH_BOUND
+
+_CODES = ("finding.launch_bound", "fix.launch_bound", "fix.launch_bound", "fix.launch_bound")
+RULE = idle_rule("launch_bound", "host", (LAUNCH_BOUND,), _CODES)
