@@ -78,6 +78,9 @@ def _switch(name: str, text: str) -> click.Option:
     return click.Option([name], help=text, is_flag=True)
 
 
+#: Of step_trace_time.csv.
+BUBBLES = ("written", "zero")
+_BUBBLE = "Column Bubble: {}. Zero as with Megatron: sends and receives are hcom_batchSendRecv."
 _QUEUE = "TASK_QUEUE_ENABLE of torch_npu: 0, 1 or 2."
 #: Headings of --help -> the options below them.
 _OPTIONS = {
@@ -112,6 +115,7 @@ _OPTIONS = {
             type=click.Choice(list(FRAMEWORKS)),
         ),
         _choice("--level", LEVELS, "Level1", "Profiler level: {}."),
+        _choice("--bubble", BUBBLES, "written", _BUBBLE),
         _choice("--aic-metrics", METRICS, text="{}. From Level1 on [default: PipeUtilization]"),
         _option("--export-type", "Files, databases, or both.", "text", metavar="text,db"),
         _switch("--mstx", "The marks that torch_npu sets itself: communication, dataloader."),
@@ -164,6 +168,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
         **{name: given[name] for name in settings},
         export=_forms(given["export_type"]),
         gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
+        batches=given["bubble"] == "zero",
         built_in_marks=(COMMUNICATION, DATALOADER) if given["mstx"] else (),
     )
     sizes = ("layers", "hidden", "heads", "sequence", "batch", "micro")

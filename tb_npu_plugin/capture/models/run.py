@@ -74,6 +74,10 @@ class Recipe:
         if self.options.data_process and self.framework != "mindspore":
             raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
+        if self.options.batches and self.framework != "torch":
+            raise BadRequest(
+                "batches of sends and receives are simulated for torch_npu alone", "Leave --bubble zero out."
+            )
         if self.options.built_in_marks and self.framework != "torch":
             raise BadRequest("marks of mstx are simulated for torch_npu alone", "Leave --mstx out.")
         if self.task_queue not in TASK_QUEUES:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -42,6 +45,34 @@ def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
     found = {path.name for path in tmp_path.glob("*/profiler_info_*.json")}
     assert found == {"profiler_info_1.json", "profiler_info_5.json"}
     assert set(json.loads((tmp_path / "truth.json").read_text())["ranks"]) == {str(rank) for rank in range(8)}
+
+
+def test_batches_of_megatron_leave_the_bubble_zero(tmp_path: Path) -> None:
+    """Both ranks have the same batches, which end together; how they are written changes nothing of the truth."""
+    common = "--layers 4 --micro-batches 6 --ranks 4 --pp 4 --steps 1 --no-stack --bubble"
+    bubbles, elapsed = {}, {}
+    for bubble in ("written", "zero"):
+        invoke(tmp_path / bubble, f"{common} {bubble}")
+        (file,) = tmp_path.glob(f"{bubble}/*_31798_*/ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
+        bubbles[bubble] = float(next(csv.DictReader(file.open()))["Bubble"])
+        p2p = json.loads(file.with_name("communication.json").read_text())["step11"]["p2p"]
+        elapsed[bubble] = p2p["Total Op Info"]["Communication Time Info"]["Elapse Time(ms)"]
+    assert bubbles["written"] > bubbles["zero"] == 0
+    assert 0 < elapsed["zero"] - elapsed["written"] < 0.4  # the time between what is joined
+    assert (tmp_path / "written" / "truth.json").read_bytes() == (tmp_path / "zero" / "truth.json").read_bytes()
+    ends: dict[str, list[float]] = {}
+    for file in tmp_path.glob("zero/*/ASCEND_PROFILER_OUTPUT/communication.json"):
+        ops = json.loads(file.read_text())["step11"]["p2p"]
+        for name, op in ops.items():
+            if name != "Total Op Info":
+                times = op["Communication Time Info"]
+                end = times["Start Timestamp(us)"] + times["Elapse Time(ms)"] * 1000
+                ends.setdefault(name, []).append(end)
+        assert b"HcclSend" not in file.with_name("trace_view.json").read_bytes()
+    assert all(re.fullmatch(r"hcom_batchSendRecv__\d{3}_\d_1@\d+", name) for name in ends)
+    # 6 micro-batches there and back, of which stages join what is no warm-up
+    assert sorted(Counter(name.partition("@")[2] for name in ends).values()) == [7, 8, 9]
+    assert all(len(each) == 2 and abs(each[0] - each[1]) < 0.5 for each in ends.values())
 
 
 def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
