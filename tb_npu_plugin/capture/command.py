@@ -96,6 +96,7 @@ _OPTIONS = {
         ),
         _choice("--chip", CHIPS, DEFAULT_CHIP),
         _option("--task-queue", _QUEUE, 1, type=click.IntRange(0, 2), metavar="N"),
+        _switch("--named-groups", "The script names its communicators: no hash, and other ranks use the same name."),
         _switch("--no-step-sync", "The loss is never read: the host runs ahead of the device."),
         _option("--seed", "The same seed gives the same bytes.", 0, metavar="N"),
     ],
@@ -172,7 +173,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
         built_in_marks=(COMMUNICATION, DATALOADER) if given["mstx"] else (),
     )
     sizes = ("layers", "hidden", "heads", "sequence", "batch", "micro")
-    run = ("model", "ranks", "tp", "pp", "steps", "chip", "seed", "faults", "framework", "task_queue")
+    run = ("model", "ranks", "tp", "pp", "steps", "chip", "seed", "faults", "framework", "task_queue", "named_groups")
     return Recipe(
         **{name: given[name] for name in run},
         sizes=Sizes(**{name: given[name] for name in sizes}),

@@ -44,7 +44,7 @@ Report = Callable[[str, float], None]
 class Recipe:
     """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
     dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
-    the loss of each step, and so waits for the device."""
+    the loss of each step, and so waits for the device; named_groups: communicators have names that the script gave."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -64,6 +64,7 @@ class Recipe:
     dialect: Dialect | None = None
     task_queue: int = 1
     step_sync: bool = True
+    named_groups: bool = False
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
@@ -103,6 +104,7 @@ class Recipe:
             self.options.npu,
             self.options.schedule is not None,
             self.task_queue,
+            self.named_groups,
         )
         for one, other in faults.slow_links:
             linked = cluster.linked(one)
@@ -225,7 +227,7 @@ def write_rank(
     options = replace(
         options, schedule=schedule, metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
     )
-    process.marks = schedule is not None
+    process.marks, process.host = schedule is not None, _host(recipe, cluster, rank)
     folder = _folder(recipe, cluster, rank, out)
     try:
         with gc_paused():
@@ -247,8 +249,13 @@ def write_rank(
 def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
     """The result folder of a rank."""
     framework = FRAMEWORKS[recipe.framework]
-    dialect, node = recipe.dialect or framework.dialect, rank // cluster.chip.node
-    return out / folder_name(cluster.process(rank), f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
+    digits = (recipe.dialect or framework.dialect).stamp_digits
+    return out / folder_name(cluster.process(rank), _host(recipe, cluster, rank), digits, framework.suffix)
+
+
+def _host(recipe: Recipe, cluster: Cluster, rank: int) -> str:
+    """The server of a rank."""
+    return f"{recipe.host}{rank // cluster.chip.node}"
 
 
 #: What a writing process was started with; the last: ranks that are written, with the part of those in work.

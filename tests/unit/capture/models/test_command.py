@@ -26,6 +26,8 @@ from tb_npu_plugin.capture.models.run import Recipe, Report, write_rank, write_r
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tests.support import cli
+from tests.support.invariants import query
+from tests.support.mock import rank_folder
 
 
 def invoke(out: Path, arguments: str = "", status: int = 0) -> str:
@@ -73,6 +75,28 @@ def test_batches_of_megatron_leave_the_bubble_zero(tmp_path: Path) -> None:
     # 6 micro-batches there and back, of which stages join what is no warm-up
     assert sorted(Counter(name.partition("@")[2] for name in ends).values()) == [7, 8, 9]
     assert all(len(each) == 2 and abs(each[0] - each[1]) < 0.5 for each in ends.values())
+
+
+def test_groups_that_the_script_names_and_servers_with_numbers(tmp_path: Path) -> None:
+    invoke(tmp_path, "--ranks 16 --tp 2 --steps 1 --layers 1 --named-groups --only-ranks 0,1,8 --export-type text,db")
+    members, hosts = set(), []
+    for rank in (0, 1, 8):
+        folder = rank_folder(tmp_path, rank)
+        times = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "communication.json").read_text())["step11"][
+            "collective"
+        ]
+        assert {name.partition("@")[2] for name in times} == {"", "tp_group", "dp_group"}
+        names = query(
+            folder, "SELECT DISTINCT value FROM COMMUNICATION_OP JOIN STRING_IDS ON id = groupName ORDER BY 1"
+        )
+        assert names == [("dp_group",), ("tp_group",)]
+        groups = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
+        members.add(tuple(groups["tp_group"]["global_ranks"]))
+        hosts += query(folder, "SELECT hostUid, hostName FROM HOST_INFO")
+    assert members == {(0, 1), (8, 9)}
+    assert hosts[0] == hosts[1] != hosts[2]
+    assert all(uid.isdecimal() and len(uid) > 16 for uid, _ in hosts)
+    assert [name for _, name in hosts] == ["node0", "node0", "node1"]
 
 
 def test_settings_are_those_of_the_result(tmp_path: Path) -> None:

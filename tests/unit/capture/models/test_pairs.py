@@ -45,7 +45,7 @@ AXES: Axes = {
     "steps": (1, 2),
     "task_queue": (0, 1, 2),
     "seed": (0, 7),
-    **dict.fromkeys(("mstx", "batches", *_SWITCHES), _OFF_ON),
+    **dict.fromkeys(("mstx", "batches", "named_groups", *_SWITCHES), _OFF_ON),
 }
 
 
@@ -62,7 +62,7 @@ def recipe(row: dict[str, Any]) -> Recipe:
         built_in_marks=(COMMUNICATION, DATALOADER) if row["mstx"] else (),
         **{name: row[name] for name in ("level", "batches", *_SWITCHES)},
     )
-    same = {name: row[name] for name in ("chip", "seed", "steps", "task_queue")}
+    same = {name: row[name] for name in ("chip", "seed", "steps", "task_queue", "named_groups")}
     only = (ranks - 1,)
     return Recipe(model, ranks, tp, pp, faults=faults, sizes=_SIZES[model], options=options, only=only, **same)
 
