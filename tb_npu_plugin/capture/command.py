@@ -25,6 +25,7 @@ from tb_npu_plugin.capture.simulation.faults import usages
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
+from tb_npu_plugin.capture.writers.kinds import KINDS
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.settings import AIC_METRICS
 
@@ -136,6 +137,7 @@ _OPTIONS = {
             required=True,
             metavar="FOLDER",
         ),
+        _option("--without", f"Leave out kinds of files: {', '.join(KINDS)}.", "", metavar="KIND,KIND..."),
         _option("--only-ranks", "Simulate all ranks, write only these.", "", metavar="R,R..."),
         _number("--jobs", "Writing processes; 0: one per core.", 0, least=0),
     ],
@@ -179,6 +181,7 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
         sizes=Sizes(**{name: given[name] for name in sizes}),
         options=options,
         only=_ranks(given["only_ranks"]),
+        without=_parts(given["without"]),
         step_sync=not given["no_step_sync"],
     )
 
@@ -253,8 +256,12 @@ def _describe_rest(recipe: Recipe, out: Path) -> str:
     return f"{count} of {whole} ranks are complete and stay; the others have been removed. There is no {TRUTH}."
 
 
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def _forms(text: str) -> tuple[str, ...]:
-    forms = tuple(part.strip() for part in text.split(","))
+    forms = _parts(text)
     if not forms or set(forms) - {"text", "db"}:
         raise click.UsageError(f"--export-type {text} is not text, db or text,db.")
     return forms
@@ -262,7 +269,7 @@ def _forms(text: str) -> tuple[str, ...]:
 
 def _ranks(text: str) -> tuple[int, ...]:
     try:
-        return tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
+        return tuple(dict.fromkeys(int(part) for part in _parts(text)))
     except ValueError:
         raise click.UsageError(f"--only-ranks {text} is not a list of numbers.") from None
 

@@ -49,6 +49,21 @@ def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
     assert set(json.loads((tmp_path / "truth.json").read_text())["ranks"]) == {str(rank) for rank in range(8)}
 
 
+def test_kinds_of_files_are_left_out(tmp_path: Path) -> None:
+    common = "--ranks 2 --steps 1 --layers 1 --no-stack --export-type text,db"
+    for name, option in (("whole", ""), ("part", "--without trace,communication,database,memory")):
+        invoke(tmp_path / name, f"{common} {option}")
+    whole, part = (
+        {str(path.relative_to(tmp_path / name)): content for path, content in contents(tmp_path / name).items()}
+        for name in ("whole", "part")
+    )
+    assert part.items() <= whole.items()  # truth.json included
+    gone = {re.sub(r"_\d\.db", ".db", Path(name).name) for name in whole.keys() - part.keys()}
+    memory = {"operator_memory.csv", "memory_record.csv", "npu_module_mem.csv"}
+    files = {"trace_view.json", "communication.json", "communication_matrix.json", "ascend_pytorch_profiler.db"}
+    assert gone == files | memory
+
+
 def test_batches_of_megatron_leave_the_bubble_zero(tmp_path: Path) -> None:
     """Both ranks have the same batches, which end together; how they are written changes nothing of the truth."""
     common = "--layers 4 --micro-batches 6 --ranks 4 --pp 4 --steps 1 --no-stack --bubble"
@@ -139,6 +154,8 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         ("--level Level0 --aic-metrics Memory", "--level Level0 records no --aic-metrics"),
         ("--export-type csv", "is not text, db or text,db"),
         ("--framework mindspore --task-queue 0", "TASK_QUEUE_ENABLE is a variable of torch_npu"),
+        ("--without trace,comm", "there is no kind of files 'comm'\nKnown are: trace, communication, kernels, "),
+        ("--framework mindspore --bubble zero", "Leave --bubble zero out."),
         ("--data-process", "only MindSpore profiles the data pipeline"),
     ],
 )
