@@ -25,6 +25,7 @@ from tb_npu_plugin.capture.simulation.faults import usages
 from tb_npu_plugin.capture.writers.built_in_marks import COMMUNICATION, DATALOADER
 from tb_npu_plugin.capture.writers.dialect import LEVELS, Options
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
+from tb_npu_plugin.capture.writers.kinds import KINDS
 from tb_npu_plugin.errors import NpuPluginError
 from tb_npu_plugin.schema.settings import AIC_METRICS
 
@@ -78,6 +79,9 @@ def _switch(name: str, text: str) -> click.Option:
     return click.Option([name], help=text, is_flag=True)
 
 
+#: Of step_trace_time.csv.
+BUBBLES = ("written", "zero")
+_BUBBLE = "Column Bubble: {}. Zero as with Megatron: sends and receives are hcom_batchSendRecv."
 _QUEUE = "TASK_QUEUE_ENABLE of torch_npu: 0, 1 or 2."
 #: Headings of --help -> the options below them.
 _OPTIONS = {
@@ -93,6 +97,7 @@ _OPTIONS = {
         ),
         _choice("--chip", CHIPS, DEFAULT_CHIP),
         _option("--task-queue", _QUEUE, 1, type=click.IntRange(0, 2), metavar="N"),
+        _switch("--named-groups", "The script names its communicators: no hash, and other ranks use the same name."),
         _switch("--no-step-sync", "The loss is never read: the host runs ahead of the device."),
         _option("--seed", "The same seed gives the same bytes.", 0, metavar="N"),
     ],
@@ -112,6 +117,7 @@ _OPTIONS = {
             type=click.Choice(list(FRAMEWORKS)),
         ),
         _choice("--level", LEVELS, "Level1", "Profiler level: {}."),
+        _choice("--bubble", BUBBLES, "written", _BUBBLE),
         _choice("--aic-metrics", METRICS, text="{}. From Level1 on [default: PipeUtilization]"),
         _option("--export-type", "Files, databases, or both.", "text", metavar="text,db"),
         _switch("--mstx", "The marks that torch_npu sets itself: communication, dataloader."),
@@ -131,6 +137,7 @@ _OPTIONS = {
             required=True,
             metavar="FOLDER",
         ),
+        _option("--without", f"Leave out kinds of files: {', '.join(KINDS)}.", "", metavar="KIND,KIND..."),
         _option("--only-ranks", "Simulate all ranks, write only these.", "", metavar="R,R..."),
         _number("--jobs", "Writing processes; 0: one per core.", 0, least=0),
     ],
@@ -164,15 +171,17 @@ def _recipe(given: Mapping[str, Any]) -> Recipe:
         **{name: given[name] for name in settings},
         export=_forms(given["export_type"]),
         gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
+        batches=given["bubble"] == "zero",
         built_in_marks=(COMMUNICATION, DATALOADER) if given["mstx"] else (),
     )
     sizes = ("layers", "hidden", "heads", "sequence", "batch", "micro")
-    run = ("model", "ranks", "tp", "pp", "steps", "chip", "seed", "faults", "framework", "task_queue")
+    run = ("model", "ranks", "tp", "pp", "steps", "chip", "seed", "faults", "framework", "task_queue", "named_groups")
     return Recipe(
         **{name: given[name] for name in run},
         sizes=Sizes(**{name: given[name] for name in sizes}),
         options=options,
         only=_ranks(given["only_ranks"]),
+        without=_parts(given["without"]),
         step_sync=not given["no_step_sync"],
     )
 
@@ -247,8 +256,12 @@ def _describe_rest(recipe: Recipe, out: Path) -> str:
     return f"{count} of {whole} ranks are complete and stay; the others have been removed. There is no {TRUTH}."
 
 
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def _forms(text: str) -> tuple[str, ...]:
-    forms = tuple(part.strip() for part in text.split(","))
+    forms = _parts(text)
     if not forms or set(forms) - {"text", "db"}:
         raise click.UsageError(f"--export-type {text} is not text, db or text,db.")
     return forms
@@ -256,7 +269,7 @@ def _forms(text: str) -> tuple[str, ...]:
 
 def _ranks(text: str) -> tuple[int, ...]:
     try:
-        return tuple(dict.fromkeys(int(part) for part in text.split(",") if part.strip()))
+        return tuple(dict.fromkeys(int(part) for part in _parts(text)))
     except ValueError:
         raise click.UsageError(f"--only-ranks {text} is not a list of numbers.") from None
 

@@ -38,7 +38,7 @@ def test_rows_are_hidden_and_moved_and_the_link_holds_it(open_plugin: Open, demo
     plugin.frame.get_by_role("button", name="Rows: 5 hidden").wait_for()
     hidden = param(plugin, "hidden").split("|")
     assert len(hidden) == 4 and {name.split(":")[0] for name in hidden} == {"AI Core Freq", "NPU MEM", "HBM", "LLC"}
-    assert len(param(plugin, "hidden_rows").split(",")) == 1 and len(param(plugin, "row_order").split(",")) == 2
+    assert len(param(plugin, "hidden_rows").split(",")) == 1 and len(param(plugin, "row_order").split(",")) == 3
     order = [name.split(":")[0] for name in param(plugin, "order").split("|")]
     at = before.index("Python")
     assert order[at - 1 : at + 1] == ["Python", before[at - 1]]
@@ -114,7 +114,7 @@ def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -
     plugin.frame.get_by_role("button", name="Rows: streams merged", exact=True).click()
     menu = plugin.frame.locator(".trace-menu")
     assert not menu.get_by_label("Hide Python frames").is_checked() and menu.get_by_label("Merge streams").is_checked()
-    assert menu.locator(".trace-thread", has_text="2 streams").count() == 1
+    assert menu.locator(".trace-thread", has_text="3 streams").count() == 1
     menu.get_by_label("Hide Python frames").check()
     plugin.page.wait_for_url("**rows_as=frames*streams**")
     param(plugin, "slice", is_set=False)

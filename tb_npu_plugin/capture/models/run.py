@@ -26,6 +26,7 @@ from tb_npu_plugin.capture.writers.dialect import Dialect, Options
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.framework import Files
 from tb_npu_plugin.capture.writers.frameworks import FRAMEWORKS
+from tb_npu_plugin.capture.writers.kinds import KINDS, remove
 from tb_npu_plugin.capture.writers.side_files import folder_name
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.gc_pause import gc_paused
@@ -44,7 +45,8 @@ Report = Callable[[str, float], None]
 class Recipe:
     """What to simulate. faults: as on the command line (simulation/faults.py); only: ranks to write, all without;
     dialect: of which release, the newest without; task_queue: TASK_QUEUE_ENABLE of torch_npu; step_sync: the host reads
-    the loss of each step, and so waits for the device."""
+    the loss of each step, and so waits for the device; named_groups: communicators have names that the script gave;
+    without: kinds of files (writers/kinds.py) that are not left."""
 
     model: str = "llama-7b"
     ranks: int = 1
@@ -64,6 +66,8 @@ class Recipe:
     dialect: Dialect | None = None
     task_queue: int = 1
     step_sync: bool = True
+    named_groups: bool = False
+    without: tuple[str, ...] = ()
 
     def cluster(self) -> Cluster:
         """The run. Raises BadRequest for what does not go together."""
@@ -74,12 +78,19 @@ class Recipe:
         if self.options.data_process and self.framework != "mindspore":
             raise BadRequest("only MindSpore profiles the data pipeline", "Add --framework mindspore.")
         chip, layout = CHIPS[self.chip], Layout(self.ranks, self.tp, self.pp)
+        if self.options.batches and self.framework != "torch":
+            raise BadRequest(
+                "batches of sends and receives are simulated for torch_npu alone", "Leave --bubble zero out."
+            )
         if self.options.built_in_marks and self.framework != "torch":
             raise BadRequest("marks of mstx are simulated for torch_npu alone", "Leave --mstx out.")
         if self.task_queue not in TASK_QUEUES:
             raise BadRequest(f"there is no TASK_QUEUE_ENABLE={self.task_queue}", "It is 0, 1 or 2.")
         if self.task_queue != 1 and self.framework != "torch":
             raise BadRequest("TASK_QUEUE_ENABLE is a variable of torch_npu", "Leave --task-queue out.")
+        unknown = [kind for kind in self.without if kind not in KINDS]
+        if unknown:
+            raise BadRequest(f"there is no kind of files {unknown[0]!r}", f"Known are: {', '.join(KINDS)}.")
         wrong = [rank for rank in self.only if not 0 <= rank < self.ranks]
         if wrong:
             raise BadRequest(f"there is no rank {wrong[0]}", f"The run has {self.ranks} ranks, from 0.")
@@ -99,6 +110,7 @@ class Recipe:
             self.options.npu,
             self.options.schedule is not None,
             self.task_queue,
+            self.named_groups,
         )
         for one, other in faults.slow_links:
             linked = cluster.linked(one)
@@ -221,7 +233,7 @@ def write_rank(
     options = replace(
         options, schedule=schedule, metadata={SIMULATED: True, DISTRIBUTED: arguments, **options.metadata}
     )
-    process.marks = schedule is not None
+    process.marks, process.host = schedule is not None, _host(recipe, cluster, rank)
     folder = _folder(recipe, cluster, rank, out)
     try:
         with gc_paused():
@@ -234,6 +246,7 @@ def write_rank(
                 progress(number / recipe.steps)
             files.close()
             framework.write_side_files(output)
+            remove(folder, recipe.without)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -243,8 +256,13 @@ def write_rank(
 def _folder(recipe: Recipe, cluster: Cluster, rank: int, out: Path) -> Path:
     """The result folder of a rank."""
     framework = FRAMEWORKS[recipe.framework]
-    dialect, node = recipe.dialect or framework.dialect, rank // cluster.chip.node
-    return out / folder_name(cluster.process(rank), f"{recipe.host}{node}", dialect.stamp_digits, framework.suffix)
+    digits = (recipe.dialect or framework.dialect).stamp_digits
+    return out / folder_name(cluster.process(rank), _host(recipe, cluster, rank), digits, framework.suffix)
+
+
+def _host(recipe: Recipe, cluster: Cluster, rank: int) -> str:
+    """The server of a rank."""
+    return f"{recipe.host}{rank // cluster.chip.node}"
 
 
 #: What a writing process was started with; the last: ranks that are written, with the part of those in work.
@@ -301,7 +319,7 @@ def data_truth(cluster: Cluster) -> dict[str, Any]:
 
 def events_of_a_step(recipe: Recipe) -> int:
     """Events that one step of the first rank to be written has in trace_view.json."""
-    counts, recipe = [], replace(recipe, options=replace(recipe.options, export=("text",)))
+    counts, recipe = [], replace(recipe, options=replace(recipe.options, export=("text",)), without=())
     cluster, rank = recipe.cluster(), (recipe.only or (0,))[0]
     for steps in (1, 2):
         with tempfile.TemporaryDirectory() as name:

@@ -150,10 +150,10 @@ class _Stage:
             self._receive("pp-")
         for number in range(steady):
             self._forward(warm + number)
-            self._send("pp+")
+            self._send("pp+", joined=True)  # with what the backward pass receives
             self._backward(last=number == micro - 1)
             if number < steady - 1:
-                self._receive("pp-")  # before the send: the stage before sends first, too
+                self._receive("pp-", joined=True)  # before the send: the stage before sends first, too
             self._send("pp-")
         for number in range(steady, micro):
             self._backward(last=number == micro - 1)
@@ -325,18 +325,19 @@ class _Stage:
                 taken = (entry.shapes[0], *entry.shapes) if backward in _TAKES_GRADIENT else entry.shapes
                 p.free(p.run(backward, taken, [BF16] * len(taken), backward=True))
 
-    def _send(self, role: str) -> None:
+    def _send(self, role: str, joined: bool = False) -> None:
         """Hand the activations on, or their gradients back."""
         if not (self._last if role == "pp+" else self._first):
-            self._transfer(role, "hcom_send_")
+            self._transfer(role, "hcom_send_", joined)
 
-    def _receive(self, role: str) -> None:
+    def _receive(self, role: str, joined: bool = False) -> None:
         """Take the activations from the stage before, or their gradients from the one behind."""
         if not (self._last if role == "pp+" else self._first):
-            self._transfer(role, "hcom_receive_")
+            self._transfer(role, "hcom_receive_", joined)
 
-    def _transfer(self, role: str, type_: str) -> None:
-        self._p.communicate(Transfer(role, type_, self._activation), wait=type_ == "hcom_receive_")
+    def _transfer(self, role: str, type_: str, joined: bool) -> None:
+        transfer = Transfer(role, type_, self._activation, joined=joined)
+        self._p.communicate(transfer, wait=type_ == "hcom_receive_")
 
     def _optimizer(self) -> None:
         p, s = self._p, self._shape

@@ -71,7 +71,8 @@ class Truth:
 @dataclass(frozen=True)
 class Cluster:
     """A run. first_step: number of the first recorded step; start: ns since the epoch; npu: there is a device, not
-    only the host of a single rank; marks: steps leave marks; task_queue: TASK_QUEUE_ENABLE of all ranks."""
+    only the host of a single rank; marks: steps leave marks; task_queue: TASK_QUEUE_ENABLE of all ranks;
+    named_groups: the script names the communicators."""
 
     workload: Workload
     layout: Layout
@@ -84,6 +85,7 @@ class Cluster:
     npu: bool = True
     marks: bool = True
     task_queue: int = 1
+    named_groups: bool = False
 
     @property
     def topology(self) -> Topology:
@@ -113,7 +115,11 @@ class Cluster:
 
     def communicator_name(self, communicator: Communicator) -> str:
         """Name of a communicator, the same on all its ranks, as HCCL makes it on the first of them: address and card of
-        its server, port of its device, how many it has founded before, and when (us)."""
+        its server, port of its device, how many it has founded before, and when (us). Or as the script names it: a rank
+        has each name once, and other ranks use it for other communicators."""
+        if self.named_groups:
+            role, stage = communicator.role, self.layout.stage(communicator.ranks[0])
+            return f"{role}_{stage}" if role == "p2p" else f"{role.removesuffix('_group')}_group"
         server, device = divmod(communicator.ranks[0] + self.chip.node, self.chip.node)  # servers count from 1
         number = self.layout.number(communicator)
         at = self.start // 1000 - _FOUNDED + number * 2_750_000 + communicator.ranks[0] * 1_210
@@ -257,7 +263,13 @@ class _Run:
             name = self._cluster.communicator_name(communicator)
             rank = communicator.ranks.index(self.rank)
             out[communicator.key] = Group(
-                len(out), group_hash(name), communicator.ranks, rank, rows, name, communicator.role
+                len(out),
+                name if self._cluster.named_groups else group_hash(name),
+                communicator.ranks,
+                rank,
+                rows,
+                name,
+                communicator.role,
             )
         return out
 
@@ -318,5 +330,5 @@ class _Run:
         communicator = self.communicators[transfer.group]
         group = self._groups[communicator.key]
         self._counts[communicator.key] = key[1] + 1
-        name = f"{transfer.type}_{group.id[-3:]}_{key[1]}_1"
+        name = f"{transfer.type}_{group_hash(group.name)[-3:]}_{key[1]}_1"
         self.host.communicated(name, transfer, exchange, group, end, tasks)

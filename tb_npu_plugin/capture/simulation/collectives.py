@@ -310,19 +310,22 @@ class _Schedule:
         return self._finish(ready)
 
     def _reads(self, tasks: _Tasks, ready: list[int], go: int, kind: _Kind, phase: int) -> None:
-        """Tasks of a phase, each plane for one peer. `ready`: when each member began it."""
+        """Tasks of a phase, each plane for one peer: first all wait, so that the order of the waits is that of the peers.
+        `ready`: when each member began it."""
         member, count, start = tasks.member, len(kind.shares), go + 30
         members, own = self._exchange.members, kind.shares[member]
         name = "Reduce_Inline" if kind.phases[phase] else "Memcpy"
-        for plane in range(1, count):
-            behind = count - plane if phase else plane  # the second phase takes the peers in reverse
+        # the second phase takes the peers in reverse
+        order = [(plane, count - plane if phase else plane) for plane in range(1, count)]
+        for plane, behind in order:
+            peer, at = (member + behind) % count, ready[member] + 200 + 40 * plane
+            wait = max(20, ready[peer] + _HANDSHAKE - at - _BEHIND)
+            tasks.shake(plane, peer, 8 * behind + 4, at, at + _BEHIND, wait)
+        for plane, behind in order:
             peer = (member + behind) % count
             share, link = kind.shares[peer], self._topology.link(members[member], members[peer])
-            at = ready[member] + 200 + 40 * plane
-            wait = max(20, ready[peer] + _HANDSHAKE - at - _BEHIND)
             dur = self._move(member, kind.moves[phase][member][behind - 1])
             end = start + dur + 100
-            tasks.shake(plane, peer, 8 * behind + 4, at, at + _BEHIND, wait)
             if share:
                 tasks.move(start, dur, plane, name, peer, share, link)
             if share != own:

@@ -291,6 +291,7 @@ class Host:
             main=1 if is_mesh or receives else 0,
             data_type=transfer.data_type or {1: "INT8", 4: "FP32"}.get(transfer.item, "BFP16"),
             algorithm="MESH-RING" if is_mesh else "RING",
+            joined=transfer.joined,
         )
         records.add_communication(op)
 

@@ -26,7 +26,7 @@ _SEPARATOR = ";\r\n"
 class Transfer:
     """A communication operator of a program. group: role of the group ("tp", "dp", "pp+", "pp-"); type: hcom_...;
     size: bytes; item: bytes of an element; data_type: as HCCL names it, empty: as usual for an element of that size;
-    trouble: of its moves."""
+    trouble: of its moves; joined: Megatron launches it together with the next one of the group."""
 
     group: str
     type: str
@@ -34,6 +34,7 @@ class Transfer:
     item: int = 2
     data_type: str = ""
     trouble: Trouble = NO_TROUBLE
+    joined: bool = False
 
 
 class Program:

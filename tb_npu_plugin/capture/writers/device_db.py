@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Group, Kernel, Segment, Task
+from tb_npu_plugin.capture.simulation.records import CannCall, CommOp, Kernel, Segment, Task
 from tb_npu_plugin.capture.writers.database import Database, Row, Strings
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.metrics import Figures
@@ -24,8 +24,6 @@ _KINDS = {
     "DSA_SQE": "STARS_COMMON",
     "AI_CPU": "KERNEL_AICPU",
 }
-#: First stream of communication tasks, which have one stream per plane of a group.
-_COMM_STREAM = 4
 _MB = 1 << 20  # of the counters
 #: Level of a call -> its type.
 _LEVELS = {**schema.API_TYPES, "hccl": schema.API_TYPES["communication"]}
@@ -134,14 +132,9 @@ class DeviceTables:
             front = name, op.start, op.end, op.connection, group, self._ops, 0, 0
             back = _DATA[op.data_type], text[op.algorithm], op.count, text[op.type], self._device
             rows.append((*front, *back))
-            planes.add(op, self._ops, group, self._first_stream(op.group), self._tasks)
+            planes.add(op, self._ops, group, self._tasks)
             self._tasks += len(op.planes)
         self._database.add("COMMUNICATION_OP", rows)
-
-    def _first_stream(self, group: Group) -> int:
-        """Stream of the first plane of a group."""
-        groups = self._output.process.groups
-        return _COMM_STREAM + sum(other.planes for other in groups if other.index < group.index)
 
     def _samples(self, segment: Segment) -> None:
         device, text, memory = self._device, self._text, self._output.options.memory

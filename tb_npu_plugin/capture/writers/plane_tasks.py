@@ -4,13 +4,28 @@ real 910B has them."""
 from __future__ import annotations
 
 from tb_npu_plugin.capture.simulation.planes import PlaneTask
+from tb_npu_plugin.capture.simulation.records import Group
 
 #: Patterns of which writers keep what operators share: more than a step has.
 PATTERNS = 1024
 _NO_ID = 0xFFFFFFFF
+#: First stream of communication tasks: all planes of a group share one.
+_STREAM = 4
+#: Task -> what the stream runs for it, as the host side names it.
+_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
 #: us that CANN estimates for a task: a constant, and bytes a us of those that move data.
 _CONSTANT = {"Notify_Record": 1, "Notify_Wait": 0.02, "Reduce_Inline": 0.6, "Memcpy": 1.5, "RDMASend": 1.5}
 _BYTES_A_US = 19_300
+
+
+def stream_of(group: Group) -> int:
+    """Stream of the tasks of a group."""
+    return _STREAM + group.index
+
+
+def kind_of(task: PlaneTask) -> str:
+    """What the stream runs."""
+    return _KINDS.get(task.name, "SDMA")
 
 
 def notify_id(task: PlaneTask) -> int:

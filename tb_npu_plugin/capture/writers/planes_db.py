@@ -13,8 +13,10 @@ from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.plane_tasks import (
     PATTERNS,
     data_type_of,
+    kind_of,
     notify_id,
     rate_of,
+    stream_of,
     target_of,
     transport_of,
 )
@@ -23,8 +25,6 @@ from tb_npu_plugin.schema import torch_npu_db as schema
 _NO_ID = schema.NO_ID
 _DATA, _LINKS = schema.ENUMS["ENUM_HCCL_DATA_TYPE"], schema.ENUMS["ENUM_HCCL_LINK_TYPE"]
 _TRANSPORTS, _RDMA = schema.ENUMS["ENUM_HCCL_TRANSPORT_TYPE"], schema.ENUMS["ENUM_HCCL_RDMA_TYPE"]
-#: Task -> kind of task, as the host side names it.
-_KINDS = {"Notify_Wait": "Notify Wait", "Notify_Record": "Write Value", "RDMASend": "Write Value"}
 #: Where a task has no notification: the largest number that SQLite holds.
 _NO_NOTIFY = (1 << 63) - 1
 #: Plane and bytes of a task at level 0.
@@ -40,30 +40,26 @@ class PlaneTables:
         self._detailed = output.options.level >= 1
         self._constants = lru_cache(PATTERNS)(self._work_out)
 
-    def add(self, op: CommOp, number: int, group: int, stream: int, first: int) -> None:
-        """Write the tasks of an operator. number: of the operator; group: id of its text; stream: of the first plane; first:
-        number of the first task."""
+    def add(self, op: CommOp, number: int, group: int, first: int) -> None:
+        """Write the tasks of an operator. number: of the operator; group: id of its text; first: number of the first task."""
         pid, device, connection, name = self._pid, self._device, op.connection, self._text[op.name]
+        stream = stream_of(op.group)
         tasks: list[Row] = []
         infos: list[Row] = []
-        constants = self._constants(op.planes.pattern, op.data_type, op.main, group, stream)
-        for id_, start, dur, (kind, on, info, main, size) in zip(
-            count(first), op.planes.starts, op.planes.durs, constants
-        ):
-            tasks.append((start, start + dur, device, connection, id_, pid, kind, _NO_ID, on, number, _NO_ID))
+        constants = self._constants(op.planes.pattern, op.data_type, op.main, group)
+        for place, start, dur, (kind, info, main, size) in zip(count(), op.planes.starts, op.planes.durs, constants):
+            id_ = first + place
+            tasks.append((start, start + dur, device, connection, id_, pid, kind, place, stream, number, _NO_ID))
             infos.append((name, id_, *info, number, main, rate_of(size, dur)))
         self._database.add("TASK", tasks)
         self._database.add("COMMUNICATION_TASK_INFO", infos)
 
-    def _work_out(
-        self, pattern: Pattern, data_type: str, main: int, group: int, stream: int
-    ) -> list[tuple[int, int, Row, int, int]]:
-        """What the tasks of all operators of a pattern share: kind, stream, cells of COMMUNICATION_TASK_INFO, whether it is on
+    def _work_out(self, pattern: Pattern, data_type: str, main: int, group: int) -> list[tuple[int, Row, int, int]]:
+        """What the tasks of all operators of a pattern share: kind, cells of COMMUNICATION_TASK_INFO, whether it is on
         the main plane, bytes."""
         return [
             (
-                self._text[_KINDS.get(task.name, "SDMA")],
-                stream + task.plane,
+                self._text[kind_of(task)],
                 self._info(task, group, data_type),
                 int(task.plane == main),
                 task.size if self._detailed else _UNKNOWN,

@@ -14,6 +14,7 @@ from tb_npu_plugin.capture.writers.host_memory_db import MemoryTables
 from tb_npu_plugin.capture.writers.links import LinkTables
 from tb_npu_plugin.capture.writers.side_files import environment, group_infos
 from tb_npu_plugin.schema import torch_npu_db as schema
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import ENVIRONMENT, GROUPS
 
 
@@ -50,7 +51,7 @@ class ProfilerDatabase:
         for table, names in schema.ENUMS.items():
             database.enumeration(table, names)
         database.add("RANK_DEVICE_MAP", [(process.rank if self._output.has_rank else -1, process.device)])
-        database.add("HOST_INFO", [(str(process.pid), "simulated")])
+        database.add("HOST_INFO", [(group_hash(process.host), process.host)])
         database.add("SESSION_TIME_INFO", [(process.start, process.end)])
         database.add("NPU_INFO", [(process.device, process.soc)])
         versions = [

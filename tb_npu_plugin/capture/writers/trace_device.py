@@ -10,6 +10,7 @@ from tb_npu_plugin.capture.simulation.records import MSTX, CommOp, Group, Kernel
 from tb_npu_plugin.capture.writers.files import Output
 from tb_npu_plugin.capture.writers.links import counters, port_speed
 from tb_npu_plugin.capture.writers.overlap import OVERLAP, OverlapRows
+from tb_npu_plugin.capture.writers.plane_tasks import stream_of
 from tb_npu_plugin.capture.writers.text import us_text
 from tb_npu_plugin.capture.writers.trace_planes import PlaneEvents
 from tb_npu_plugin.capture.writers.trace_text import Clock, flow_end, quote
@@ -38,7 +39,7 @@ class DeviceEvents:
         self.streams: set[int] = set()
         self.cann_threads: set[int] = set()
         self.mark_threads: set[int] = set()
-        self._planes = PlaneEvents(self._pids["Communication"], ts)
+        self._planes = PlaneEvents(self._pids["Communication"], self._pids["Ascend Hardware"], ts)
 
     def cann(self, segment: Segment) -> list[Timed]:
         """CANN calls that the level shows, and the starts of the flows to the device."""
@@ -124,7 +125,7 @@ class DeviceEvents:
         return ""
 
     def communication(self, segment: Segment) -> list[Timed]:
-        """Communication operators and their tasks on the planes."""
+        """Communication operators, and their tasks on streams and planes."""
         out: list[Timed] = []
         ts, pid, with_planes = self._ts, self._pids["Communication"], self._options.level >= 1
         for op in segment.comm:
@@ -138,8 +139,10 @@ class DeviceEvents:
                 )
             )
             out.append(self._arrive(op.start, pid, base, device_id(op)))
+            self.streams.add(stream_of(op.group))
+            out += self._planes.on_stream(op)
             if with_planes:
-                out += self._planes.of(op, base)
+                out += self._planes.on_planes(op, base)
         return out
 
     def row_of(self, group: Group) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +26,8 @@ from tb_npu_plugin.capture.models.run import Recipe, Report, write_rank, write_r
 from tb_npu_plugin.capture.simulation.cluster import Cluster, Timetable
 from tb_npu_plugin.capture.simulation.faults import FAULTS
 from tests.support import cli
+from tests.support.invariants import query
+from tests.support.mock import rank_folder
 
 
 def invoke(out: Path, arguments: str = "", status: int = 0) -> str:
@@ -42,6 +47,71 @@ def test_writes_the_ranks_that_were_asked_for(tmp_path: Path) -> None:
     found = {path.name for path in tmp_path.glob("*/profiler_info_*.json")}
     assert found == {"profiler_info_1.json", "profiler_info_5.json"}
     assert set(json.loads((tmp_path / "truth.json").read_text())["ranks"]) == {str(rank) for rank in range(8)}
+
+
+def test_kinds_of_files_are_left_out(tmp_path: Path) -> None:
+    common = "--ranks 2 --steps 1 --layers 1 --no-stack --export-type text,db"
+    for name, option in (("whole", ""), ("part", "--without trace,communication,database,memory")):
+        invoke(tmp_path / name, f"{common} {option}")
+    whole, part = (
+        {str(path.relative_to(tmp_path / name)): content for path, content in contents(tmp_path / name).items()}
+        for name in ("whole", "part")
+    )
+    assert part.items() <= whole.items()  # truth.json included
+    gone = {re.sub(r"_\d\.db", ".db", Path(name).name) for name in whole.keys() - part.keys()}
+    memory = {"operator_memory.csv", "memory_record.csv", "npu_module_mem.csv"}
+    files = {"trace_view.json", "communication.json", "communication_matrix.json", "ascend_pytorch_profiler.db"}
+    assert gone == files | memory
+
+
+def test_batches_of_megatron_leave_the_bubble_zero(tmp_path: Path) -> None:
+    """Both ranks have the same batches, which end together; how they are written changes nothing of the truth."""
+    common = "--layers 4 --micro-batches 6 --ranks 4 --pp 4 --steps 1 --no-stack --bubble"
+    bubbles, elapsed = {}, {}
+    for bubble in ("written", "zero"):
+        invoke(tmp_path / bubble, f"{common} {bubble}")
+        (file,) = tmp_path.glob(f"{bubble}/*_31798_*/ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
+        bubbles[bubble] = float(next(csv.DictReader(file.open()))["Bubble"])
+        p2p = json.loads(file.with_name("communication.json").read_text())["step11"]["p2p"]
+        elapsed[bubble] = p2p["Total Op Info"]["Communication Time Info"]["Elapse Time(ms)"]
+    assert bubbles["written"] > bubbles["zero"] == 0
+    assert 0 < elapsed["zero"] - elapsed["written"] < 0.4  # the time between what is joined
+    assert (tmp_path / "written" / "truth.json").read_bytes() == (tmp_path / "zero" / "truth.json").read_bytes()
+    ends: dict[str, list[float]] = {}
+    for file in tmp_path.glob("zero/*/ASCEND_PROFILER_OUTPUT/communication.json"):
+        ops = json.loads(file.read_text())["step11"]["p2p"]
+        for name, op in ops.items():
+            if name != "Total Op Info":
+                times = op["Communication Time Info"]
+                end = times["Start Timestamp(us)"] + times["Elapse Time(ms)"] * 1000
+                ends.setdefault(name, []).append(end)
+        assert b"HcclSend" not in file.with_name("trace_view.json").read_bytes()
+    assert all(re.fullmatch(r"hcom_batchSendRecv__\d{3}_\d_1@\d+", name) for name in ends)
+    # 6 micro-batches there and back, of which stages join what is no warm-up
+    assert sorted(Counter(name.partition("@")[2] for name in ends).values()) == [7, 8, 9]
+    assert all(len(each) == 2 and abs(each[0] - each[1]) < 0.5 for each in ends.values())
+
+
+def test_groups_that_the_script_names_and_servers_with_numbers(tmp_path: Path) -> None:
+    invoke(tmp_path, "--ranks 16 --tp 2 --steps 1 --layers 1 --named-groups --only-ranks 0,1,8 --export-type text,db")
+    members, hosts = set(), []
+    for rank in (0, 1, 8):
+        folder = rank_folder(tmp_path, rank)
+        times = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "communication.json").read_text())["step11"][
+            "collective"
+        ]
+        assert {name.partition("@")[2] for name in times} == {"", "tp_group", "dp_group"}
+        names = query(
+            folder, "SELECT DISTINCT value FROM COMMUNICATION_OP JOIN STRING_IDS ON id = groupName ORDER BY 1"
+        )
+        assert names == [("dp_group",), ("tp_group",)]
+        groups = json.loads((folder / "profiler_metadata.json").read_text())["parallel_group_info"]
+        members.add(tuple(groups["tp_group"]["global_ranks"]))
+        hosts += query(folder, "SELECT hostUid, hostName FROM HOST_INFO")
+    assert members == {(0, 1), (8, 9)}
+    assert hosts[0] == hosts[1] != hosts[2]
+    assert all(uid.isdecimal() and len(uid) > 16 for uid, _ in hosts)
+    assert [name for _, name in hosts] == ["node0", "node0", "node1"]
 
 
 def test_settings_are_those_of_the_result(tmp_path: Path) -> None:
@@ -84,6 +154,8 @@ def test_as_many_steps_as_the_events_need(tmp_path: Path) -> None:
         ("--level Level0 --aic-metrics Memory", "--level Level0 records no --aic-metrics"),
         ("--export-type csv", "is not text, db or text,db"),
         ("--framework mindspore --task-queue 0", "TASK_QUEUE_ENABLE is a variable of torch_npu"),
+        ("--without trace,comm", "there is no kind of files 'comm'\nKnown are: trace, communication, kernels, "),
+        ("--framework mindspore --bubble zero", "Leave --bubble zero out."),
         ("--data-process", "only MindSpore profiles the data pipeline"),
     ],
 )

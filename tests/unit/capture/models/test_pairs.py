@@ -45,7 +45,7 @@ AXES: Axes = {
     "steps": (1, 2),
     "task_queue": (0, 1, 2),
     "seed": (0, 7),
-    **dict.fromkeys(("mstx", *_SWITCHES), _OFF_ON),
+    **dict.fromkeys(("mstx", "batches", "named_groups", *_SWITCHES), _OFF_ON),
 }
 
 
@@ -60,9 +60,9 @@ def recipe(row: dict[str, Any]) -> Recipe:
         export=("text", "db"),
         gc_threshold=0.0 if any("gc-pause" in fault for fault in faults) else None,
         built_in_marks=(COMMUNICATION, DATALOADER) if row["mstx"] else (),
-        **{name: row[name] for name in ("level", *_SWITCHES)},
+        **{name: row[name] for name in ("level", "batches", *_SWITCHES)},
     )
-    same = {name: row[name] for name in ("chip", "seed", "steps", "task_queue")}
+    same = {name: row[name] for name in ("chip", "seed", "steps", "task_queue", "named_groups")}
     only = (ranks - 1,)
     return Recipe(model, ranks, tp, pp, faults=faults, sizes=_SIZES[model], options=options, only=only, **same)
 

@@ -7,12 +7,14 @@ import csv
 import io
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tb_npu_plugin.capture.simulation import segment_builder
 from tb_npu_plugin.capture.simulation.chips import CHIPS, DEFAULT_CHIP
@@ -25,7 +27,7 @@ from tb_npu_plugin.capture.writers.result import TORCH
 from tb_npu_plugin.capture.writers.text import CsvFile, cell, mb_text, shapes_cell, time_text, us_text
 from tests.oracle.raw import Raw
 from tests.support.invariants import query
-from tests.support.mock import LEVELS, SWITCHES, rank_folder, run, switched
+from tests.support.mock import LEVELS, SWITCHES, rank_folder, run, switched, written
 
 KERNELS = {"kernel_details.csv", "step_trace_time.csv", "task_time.csv"}
 LEVEL_1 = {"op_statistic.csv", "api_statistic.csv", "communication.json", "communication_matrix.json"}
@@ -131,17 +133,36 @@ def test_a_step_that_only_copies(tmp_path: Path) -> None:
     assert rows(tmp_path / "analysis.db", "SELECT step, free, preparing FROM StepTraceTime") == found
 
 
-def test_each_plane_of_a_group_has_a_stream_whose_tasks_follow_each_other() -> None:
-    folder = rank_folder(run("both_cluster")[0], 0)
-    tasks = query(
-        folder,
-        "SELECT task.streamId, task.startNs, task.endNs, info.groupName, info.planeId FROM COMMUNICATION_TASK_INFO info "
-        "JOIN TASK task USING (globalTaskId) ORDER BY 1, 2, 3",
-    )
-    planes = {(stream, group, plane) for stream, _, _, group, plane in tasks}
-    assert min(len({one[column] for one in planes}) for column in (1, 2)) > 1
-    assert len({stream for stream, *_ in planes}) == len(planes)
-    assert all(one[0] != other[0] or one[2] <= other[1] for one, other in zip(tasks, tasks[1:]))
+def test_tasks_of_communication_lie_on_the_stream_of_their_group_at_each_level() -> None:
+    """Trace and database alike. Of four ranks the first three waits are for the next three, in order."""
+    recipe = Recipe("tiny", 4, tp=4, steps=1, sizes=Sizes(layers=1), only=(1,))
+    on_streams = []
+    for level in (0, 1):
+        options = Options(level, export=("text", "db"))
+        folder = rank_folder(written(replace(recipe, options=options))[0], 1)
+        tasks = query(
+            folder,
+            "SELECT t.streamId, o.connectionId, t.contextId, s.value, t.startNs, t.endNs - t.startNs, i.dstRank "
+            "FROM COMMUNICATION_TASK_INFO i JOIN TASK t USING (globalTaskId) JOIN COMMUNICATION_OP o USING (opId) "
+            "JOIN STRING_IDS s ON s.id = t.taskType ORDER BY 1, 2, 3",
+        )
+        raw, keys = Raw(folder), ("Physic Stream Id", "connection_id", "Subtask Id", "Task Type")
+        kinds, connections = {task[3] for task in tasks}, {task[1] for task in tasks}
+        found = [
+            (*(event["args"][key] for key in keys), int(event["ts"] * 1000), int(event["dur"] * 1000))
+            for event in raw.events
+            if event["ph"] == "X"
+            and event.get("args", {}).get("connection_id") in connections
+            and event["name"] in kinds
+        ]
+        assert kinds == {"Notify Wait", "Write Value", "SDMA"}
+        assert sorted(found) == [task[:6] for task in tasks]
+        assert len({task[0] for task in tasks}) == 1
+        on_streams.append(found)
+    assert on_streams[0] == on_streams[1]
+    for connection in connections:
+        waits = [task[6] for task in tasks if task[1] == connection and task[3] == "Notify Wait"]
+        assert waits[:3] == [2, 3, 0]
 
 
 def test_tasks_of_communication_have_times_but_no_kinds_at_level_0() -> None:
