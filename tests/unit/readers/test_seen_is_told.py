@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.problems import MAX_KINDS, ProblemLog
+from tb_npu_plugin.readers.shared.report import FileReport
 from tb_npu_plugin.readers.shared.row_checks import check_rows
 from tb_npu_plugin.tables import NULL_INT
 from tests.conftest import FIXTURES
@@ -94,6 +95,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
         without_key("config", "common_config", "with_stack"),
         "lost_key",
     ),
+    "no setting at all": ("level1", "profiler_info_0.json", lambda text: "{}", "lost_key"),
     "an impossible setting": (
         "level1",
         "profiler_info_0.json",
@@ -429,3 +431,11 @@ def test_rows_in_another_order_are_sorted() -> None:
     assert found.text("name").tolist() == ["a", "b", "c"]
     assert [one.code for one in log.list()] == ["not_in_order"]
     assert check_rows({"kernels": found}, {}, ProblemLog())["kernels"] is found, "in order, nothing is copied"
+
+
+def test_names_of_a_file_make_few_problems() -> None:
+    log = ProblemLog()
+    for number in range(5000):
+        FileReport(log, "profiler_info.json").add("lost_key", f"key{number}", kind=f"key{number}")
+    assert len(log.list()) == MAX_KINDS + 1
+    assert sum(problem.count for problem in log.list()) == 5000
