@@ -99,8 +99,8 @@ def test_what_is_printable_stays() -> None:
 
 
 def test_counts_of_many_tables_are_summed_in_linear_time() -> None:
-    tables = [{"kind": "rows", "part": f"t{number}", "seen": 1, "shown": 1, "told": 0} for number in range(100_000)]
+    tables = [{"kind": "rows", "part": f"t{number}", "seen": 1, "shown": 1, "told": 0} for number in range(10_000)]
     whole = {"kind": "columns", "part": "", "seen": 3, "shown": 2, "told": 1}
     before = time.process_time()
-    assert cli_print._seen([*tables, whole]) == "100,000 rows, 1 column left out"
-    assert time.process_time() - before < 5
+    assert cli_print._seen([*tables, whole]) == "10,000 rows, 1 column left out"
+    assert time.process_time() - before < 1
