@@ -56,7 +56,7 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
     reading = Reading(folder / name, name, log)
     content, report = read_object(reading, exact=False), reading.report
     info = possible_settings(content or {}, report)
-    if content is not None and not _has_settings(info):
+    if content is not None and not _has_settings(content):
         report.add("lost_key", ROOT_KEYS[0][0])
     versions = (keys for profiler, keys in VERSION_KEYS.items() if profiler in info)
     for keys in (*ROOT_KEYS, *versions):

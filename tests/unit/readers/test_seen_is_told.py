@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.problems import MAX_KINDS, ProblemLog
-from tb_npu_plugin.readers.shared.report import FileReport
+from tb_npu_plugin.readers.shared.report import MAX_WHERE, FileReport
 from tb_npu_plugin.readers.shared.row_checks import check_rows
 from tb_npu_plugin.tables import NULL_INT
 from tests.conftest import FIXTURES
@@ -439,3 +439,9 @@ def test_names_of_a_file_make_few_problems() -> None:
         FileReport(log, "profiler_info.json").add("lost_key", f"key{number}", kind=f"key{number}")
     assert len(log.list()) == MAX_KINDS + 1
     assert sum(problem.count for problem in log.list()) == 5000
+
+
+def test_a_long_name_makes_a_short_place() -> None:
+    log = ProblemLog()
+    FileReport(log, "communication.json").add("lost_key", "step1, " + "x" * 900_000)
+    assert len(log.list()[0].where) == MAX_WHERE
