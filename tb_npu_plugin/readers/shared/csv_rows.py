@@ -63,6 +63,8 @@ class RowReader:
                 return None
             if record.cells and any(cell.strip() for cell in record.cells):
                 self._header = record.cells
+                if self._is_cut(record.source):
+                    self._report.add("file_cut", f"line {record.line}", found=record.source[-1])
                 return record.cells
 
     def chunks(self) -> Iterator[Chunk]:

@@ -81,6 +81,13 @@ def is_memory(event: Any) -> bool:
 CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     "a step twice": ("level1", "step_trace_time.csv", last_line_twice, "repeated_row"),
     "a kernel twice": ("level1", "kernel_details.csv", last_line_twice, "repeated_row"),
+    "all after half a header": ("level1", "step_trace_time.csv", lambda text: text[:34], "file_cut"),
+    "half a header of MindData": (
+        "mindinsight_single",
+        "minddata_pipeline_raw_0.csv",
+        lambda text: text[:20],
+        "file_cut",
+    ),
     "a column twice": (
         "level1",
         "step_trace_time.csv",
