@@ -81,9 +81,10 @@ def doctor(listed: Mapping[str, Any]) -> None:
 def _seen(counts: Sequence[Mapping[str, Any]]) -> str:
     """What a file held in its main unit, and what of it no view shows: "12,345 rows, 3 rows and 1 column left out"."""
     sums: dict[str, Counter[str]] = {"seen": Counter(), "told": Counter(), "silent": Counter()}
+    whole = {one["kind"] for one in counts if not one["part"]}  # lists inside the entries of a file do not count for it
     for one in counts:
         silent = one["seen"] - one["shown"] - one["told"]
-        sums["seen"][one["kind"]] += one["seen"] if _is_main(one, counts) else 0
+        sums["seen"][one["kind"]] += one["seen"] if not one["part"] or one["kind"] not in whole else 0
         sums["told"][one["kind"]] += one["told"]
         sums["silent"][one["kind"]] += silent
     main = next((kind for kind in _UNITS if kind in sums["seen"]), None)
@@ -93,11 +94,6 @@ def _seen(counts: Sequence[Mapping[str, Any]]) -> str:
         _amounts(sums["silent"], _UNITS, " neither shown nor told: a defect of tb-npu"),
     ]
     return ", ".join(filter(None, parts))
-
-
-def _is_main(one: Mapping[str, Any], counts: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether it counts for the file: lists inside its entries do not."""
-    return not one["part"] or not any(other["kind"] == one["kind"] and not other["part"] for other in counts)
 
 
 def _amounts(sums: Mapping[str, int], kinds: Iterable[str], word: str = "") -> str:

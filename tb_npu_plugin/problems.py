@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -11,6 +12,8 @@ from tb_npu_plugin.seen import SeenFiles
 
 #: Places that one Problem lists; further ones are only counted.
 MAX_PLACES = 5
+#: Kinds of one code and file that are told apart: a kind may be a name from the file. The others become one Problem.
+MAX_KINDS = 200
 #: The listed places, and the number of others.
 MORE_PLACES = "{0} and {1} more"
 #: Codes of transient problems, caused by the machine, by permissions or by a bug of the plugin and not by the data.
@@ -76,11 +79,14 @@ class ProblemLog:
         self.seen = SeenFiles()
         #: By code, file and kind: first occurrence, listed places, occurrences, number of unlisted places.
         self._seen: dict[tuple[str, str, str], tuple[Problem, list[str], int, int]] = {}
+        self._kinds: Counter[tuple[str, str]] = Counter()
 
     def add(self, problem: Problem, kind: str = "") -> None:
         """Add one occurrence; count 0 adds another place of a reported one. `kind` separates problems that share code
         and file, e.g. by column."""
-        key = (problem.code, problem.file, kind)
+        key = self._key(problem.code, problem.file, kind)
+        if key not in self._seen:
+            self._kinds[key[:2]] += 1
         first, places, count, more = self._seen.get(key, (problem, [], 0, 0))
         if problem.where and problem.where not in places:
             # A problem of several occurrences names only the first of their places.
@@ -93,13 +99,17 @@ class ProblemLog:
     def repeat(self, code: str, file: str, where: str, count: int = 1, kind: str = "") -> bool:
         """Count another occurrence of a problem whose list of places is full. False if it is not full: call `add`
         then."""
-        key = (code, file, kind)
+        key = self._key(code, file, kind)
         seen = self._seen.get(key)
         if seen is None or len(seen[1]) < MAX_PLACES:
             return False
         first, places, total, more = seen
         self._seen[key] = (first, places, total + count, more + (max(count, 1) if where and where not in places else 0))
         return True
+
+    def _key(self, code: str, file: str, kind: str) -> tuple[str, str, str]:
+        is_one_more = (code, file, kind) not in self._seen and self._kinds[code, file] >= MAX_KINDS
+        return code, file, "" if is_one_more else kind
 
     def extend(self, problems: list[Problem]) -> None:
         """Add problems of another log without merging them; their places are already listed."""

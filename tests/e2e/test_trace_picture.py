@@ -230,6 +230,7 @@ def covered(picture: Picture, spans: Spans) -> NDArray[np.float64]:
     return np.asarray(np.diff(before) / picture.scale)
 
 
+@pytest.mark.full
 def test_rows_of_other_ranks_are_drawn_at_their_aligned_times(
     open_plugin: Open, ranks_server: str, ranks_slices: list[list[Spans]]
 ) -> None:

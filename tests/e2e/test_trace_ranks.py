@@ -181,6 +181,7 @@ def align_by_slices(plugin: Plugin, five: str) -> None:
     assert first != copied_time(plugin), "the times of the files stay"
 
 
+@pytest.mark.full
 def test_two_runs_one_above_the_other(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server, height=1100)
     place, other = plugin.span_of("transformer_910b"), plugin.span_of("transformer_910b_tuned")

@@ -65,6 +65,8 @@ class RowReader:
             if record.cells and any(cell.strip() for cell in record.cells):
                 self._header = record.cells
                 self._ends_in_return = record.source[-1].endswith("\r")
+                if self._is_cut(record.source):
+                    self._report.add("file_cut", f"line {record.line}", found=record.source[-1])
                 return record.cells
 
     def chunks(self) -> Iterator[Chunk]:

@@ -12,6 +12,8 @@ from tb_npu_plugin.seen import SeenKind
 
 #: Longest piece of a bad file that a problem quotes.
 MAX_FOUND = 80
+#: Characters of a place that are shown: it may have names from the file.
+MAX_WHERE = 300
 
 _PARSE_AGAIN = "action.parse_again"
 
@@ -173,6 +175,7 @@ class FileReport:
         self, code: str, where: str = "", *, expected: str = "", found: str = "", kind: str = "", count: int = 1
     ) -> None:
         """Add `count` occurrences of a defect. `expected` replaces the default message; `kind` is as in ProblemLog."""
+        where = _line(where, MAX_WHERE)
         if self._log.repeat(code, self._file, where, count, kind):
             return
         words = _CODES[code]

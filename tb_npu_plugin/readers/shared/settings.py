@@ -53,12 +53,21 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
     if len(found) > 1:
         report.add("several_settings", found=", ".join(found))
     name = next((name for name in found if _suffix(name) is not None), found[0])
-    info = read_settings_file(folder / name, log)
-    report = FileReport(log, name)
+    reading = Reading(folder / name, name, log)
+    content, report = read_object(reading, exact=False), reading.report
+    info = possible_settings(content or {}, report)
+    if content is not None and not _has_settings(content):
+        report.add("lost_key", ROOT_KEYS[0][0])
     for keys in (*ROOT_KEYS, *([VERSION_KEYS] if names.CONFIG in info else [])):
         if any(key in info for key in keys):
             report_lost_keys(report, info, keys, "")
     return name, info
+
+
+def _has_settings(info: Mapping[str, Any]) -> bool:
+    """Whether any object of settings is there and not empty; those of torch_npu are members of one."""
+    found = [info.get(keys[0]) for keys in ROOT_KEYS]
+    return any(any(value.values()) if isinstance(value, dict) else value for value in found)
 
 
 def read_settings_file(path: Path, log: ProblemLog) -> dict[str, Any]:

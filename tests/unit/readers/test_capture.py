@@ -122,7 +122,7 @@ def test_everything_that_is_recorded(tmp_path: Path) -> None:
 def test_where_the_rank_comes_from(
     tmp_path: Path, name: str, rank_id: Any, folder: str, rank: int | None, source: str, problem: str
 ) -> None:
-    found, problems = capture(tmp_path / f"{folder}_ascend_pt", {"rank_id": rank_id}, name)
+    found, problems = capture(tmp_path / f"{folder}_ascend_pt", info(rank_id=rank_id), name)
     assert (found.rank, found.rank_source, problems) == (rank, source, [problem] if problem else [])
 
 
@@ -181,9 +181,9 @@ def test_settings_of_a_wrong_shape_are_skipped(tmp_path: Path) -> None:
 
 
 def test_of_several_settings_one_that_names_a_rank_is_read(tmp_path: Path) -> None:
-    capture(tmp_path, {"torch_npu_version": "old"})
-    found, problems = capture(tmp_path, {"torch_npu_version": "new"}, "profiler_info_1.json")
-    assert (found.rank, found.versions) == (1, {"torch_npu": "new"})
+    capture(tmp_path, info(torch_npu_version="old", cann_version="8"))
+    found, problems = capture(tmp_path, info(torch_npu_version="new", cann_version="8"), "profiler_info_1.json")
+    assert (found.rank, found.versions) == (1, {"torch_npu": "new", "CANN": "8"})
     assert [problem.split()[0] for problem in problems] == ["several_settings"]
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.problems import ProblemLog
+from tb_npu_plugin.problems import MAX_KINDS, ProblemLog
+from tb_npu_plugin.readers.shared.report import MAX_WHERE, FileReport
 from tb_npu_plugin.readers.shared.row_checks import check_rows
 from tb_npu_plugin.tables import NULL_INT
 from tests.conftest import FIXTURES
@@ -80,6 +81,13 @@ def is_memory(event: Any) -> bool:
 CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     "a step twice": ("level1", "step_trace_time.csv", last_line_twice, "repeated_row"),
     "a kernel twice": ("level1", "kernel_details.csv", last_line_twice, "repeated_row"),
+    "all after half a header": ("level1", "step_trace_time.csv", lambda text: text[:34], "file_cut"),
+    "half a header of MindData": (
+        "mindinsight_single",
+        "minddata_pipeline_raw_0.csv",
+        lambda text: text[:20],
+        "file_cut",
+    ),
     "a column twice": (
         "level1",
         "step_trace_time.csv",
@@ -116,6 +124,7 @@ CASES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
     ),
     "the start of all times": ("kineto_gpu", "node1_4242.*.json", without_key("baseTimeNanoseconds"), "bad_base_time"),
     "a line break that lost a byte": ("two_steps", "step_trace_time.csv", replaced("\n6,", "\r6,"), "other_line_break"),
+    "no setting at all": ("level1", "profiler_info_0.json", lambda text: "{}", "lost_key"),
     "an impossible setting": (
         "level1",
         "profiler_info_0.json",
@@ -458,3 +467,17 @@ def test_rows_in_another_order_are_sorted() -> None:
     assert found.text("name").tolist() == ["a", "b", "c"]
     assert [one.code for one in log.list()] == ["not_in_order"]
     assert check_rows({"kernels": found}, {}, ProblemLog())["kernels"] is found, "in order, nothing is copied"
+
+
+def test_names_of_a_file_make_few_problems() -> None:
+    log = ProblemLog()
+    for number in range(5000):
+        FileReport(log, "profiler_info.json").add("lost_key", f"key{number}", kind=f"key{number}")
+    assert len(log.list()) == MAX_KINDS + 1
+    assert sum(problem.count for problem in log.list()) == 5000
+
+
+def test_a_long_name_makes_a_short_place() -> None:
+    log = ProblemLog()
+    FileReport(log, "communication.json").add("lost_key", "step1, " + "x" * 900_000)
+    assert len(log.list()[0].where) == MAX_WHERE

@@ -26,7 +26,8 @@ function sums(counts: readonly SeenJson[], amount: Amount, kinds: readonly SeenJ
 
 /** The counts of a file without those of lists inside its entries. */
 function mainCounts({ seen }: DoctorFileJson): SeenJson[] {
-  return seen.filter((one) => !one.part || !seen.some((other) => other.kind === one.kind && !other.part));
+  const whole = new Set(seen.filter((one) => !one.part).map((one) => one.kind));
+  return seen.filter((one) => !one.part || !whole.has(one.kind));
 }
 
 /** The content of a file in its main unit. */
