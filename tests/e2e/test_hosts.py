@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.conftest import FIXTURES
@@ -12,6 +13,7 @@ from tests.e2e.conftest import Open
 from tests.e2e.tensorboard import tensorboard
 
 
+@pytest.mark.full
 def test_path_prefix_and_logdir_spec(open_plugin: Open, cache: Path) -> None:
     demo = FIXTURES / "demo"
     spec = f"before:{demo / 'transformer_910b'},after:{demo / 'transformer_910b_tuned'}"

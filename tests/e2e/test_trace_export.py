@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Locator
 
 from tests.e2e.conftest import Open, Plugin, wait_until
@@ -62,6 +63,7 @@ def test_the_range_is_a_file_and_opens_in_perfetto(open_plugin: Open, demo_serve
     plugin.page.context.unroute_all()
 
 
+@pytest.mark.full
 def test_the_range_of_several_ranks_is_one_file(open_plugin: Open, demo_server: str, tmp_path: Path) -> None:
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")

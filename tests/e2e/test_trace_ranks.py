@@ -92,6 +92,7 @@ def slow_kernel_is_marked(plugin: Plugin) -> None:
     strips_settled(plugin)
 
 
+@pytest.mark.full
 def test_times_that_only_another_rank_has_can_be_shown_and_linked(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server)
     place = plugin.span_of("transformer_slow_rank")
@@ -321,6 +322,7 @@ def test_statistics_of_a_range_cover_unfolded_ranks(open_plugin: Open, demo_serv
     expect(rows.first).to_contain_text("rank 5 · Ascend Hardware · Stream 2")
 
 
+@pytest.mark.full
 def test_a_search_walks_over_all_ranks_that_are_shown(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server, height=1000)
     run = plugin.span_of("transformer_slow_rank")
