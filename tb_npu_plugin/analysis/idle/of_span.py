@@ -72,7 +72,7 @@ def _around_calls(timeline: Any, gaps: Gaps, track: IntArray) -> tuple[Gaps, Int
     chosen = end > start
     row, place = (np.arange(len(start)) // 3)[chosen], (np.arange(len(start)) % 3)[chosen]
     launch = np.where(is_known[row], np.where(place < 2, LATE, BEFORE), UNKNOWN_LAUNCH).astype(np.int8)
-    slices = gaps.task[row], gaps.call[row], gaps.launched[row], gaps.is_uncertain[row]
+    slices = gaps.task[row], gaps.call[row], gaps.launched[row], np.zeros(len(row), dtype=bool)
     return Gaps(start[chosen], end[chosen], gaps.step[row], gaps.is_free[row], launch, *slices), track[row], place == 1
 
 
