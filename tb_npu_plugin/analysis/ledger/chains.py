@@ -20,8 +20,8 @@ from tb_npu_plugin.tables import IntArray, Table, known
 #: What a rank does at the end of a chain. "unknown": its kernels have no times. "unprofiled": it was not profiled.
 #: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
-#: (index of the line, rank, what it does). Profiled ranks: the line, with rank -1. Unprofiled ranks: line -1, with the rank
-#: or -1 if unknown.
+#: (index of the line, rank, what it does). Profiled ranks: the line, with rank -1. Unprofiled ranks: line -1, with the
+#: rank or -1 if unknown.
 End = tuple[int, int, EndKind]
 #: Longest chain that is followed.
 _MOST_LINKS = 32
