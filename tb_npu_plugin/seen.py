@@ -1,4 +1,4 @@
-"""What files held and what came of it: seen in the file = shown in tables or the timeline + told in problems."""
+"""Counts the content of files: what was seen = what is shown + what problems report (told)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SeenKind = Literal["rows", "columns", "cells", "events", "entries"]
 class Seen:
     """Counts of one kind of content.
 
-    seen   in the file, as far as it could be read
-    shown  in the tables or the timeline
-    told   left out or set to unknown, with a problem of the file that says why
+    seen   found in the file, as far as it could be read
+    shown  loaded into the tables or the timeline
+    told   left out or set to unknown; a problem of the file reports why
     """
 
     seen: int = 0
@@ -25,33 +25,36 @@ class Seen:
 
 @dataclass
 class SeenFiles:
-    """Counts of the files of a span: path below its folder -> (kind, part) -> counts. part: table of a database, list in a
-    JSON file; "" for the file."""
+    """Counts of the files of a span.
+
+    Attributes:
+        files: Path below the folder -> (kind, part) -> counts. part: table of a database, list in a JSON file, or "".
+    """
 
     files: dict[str, dict[tuple[SeenKind, str], Seen]] = field(default_factory=dict)
 
     def add(self, file: str, kind: SeenKind, part: str = "", *, seen: int = 0, shown: int = 0, told: int = 0) -> None:
-        """Add to the counts of a file. Of several files, "a.csv, b.csv", the first one stands for all."""
+        """Add to the counts of a file. A list of files, "a.csv, b.csv", counts for the first one."""
         counts = self.files.setdefault(_first(file), {}).setdefault((kind, part), Seen())
         counts.seen += seen
         counts.shown += shown
         counts.told += told
 
     def of(self, file: str) -> Mapping[tuple[SeenKind, str], Seen]:
-        """The counts of a file, or of the first of several."""
+        """The counts of a file; of a list of files, those of the first one."""
         return self.files.get(_first(file), {})
 
     def extend(self, other: SeenFiles, places: Mapping[str, str], default: str) -> None:
-        """Add the counts of files by name. places: name -> path; default: path of other names."""
+        """Add the counts of `other`. places: its file names -> paths; default: path of all other names."""
         for name, found in other.files.items():
             for (kind, part), counts in found.items():
                 file = places.get(name, default)
                 self.add(file, kind, part, seen=counts.seen, shown=counts.shown, told=counts.told)
 
     def lose(self, file: str, kind: SeenKind) -> None:
-        """The problem that says why nothing of this kind is shown tells all of it."""
-        for (of, _), counts in self.of(file).items():
-            if of == kind:
+        """Count all content of a kind as told: one problem reports why none of it is shown."""
+        for (found, _), counts in self.of(file).items():
+            if found == kind:
                 counts.shown, counts.told = 0, counts.seen
 
     def as_json(self) -> dict[str, Any]:
@@ -63,7 +66,7 @@ class SeenFiles:
 
     @staticmethod
     def from_json(*values: Mapping[str, Sequence[Any]]) -> SeenFiles:
-        """Inverse of `as_json`; several are joined."""
+        """Inverse of `as_json`; adds up several values."""
         out = SeenFiles()
         for value in values:
             for file, found in value.items():

@@ -25,6 +25,9 @@ class Intervals:
         return int((self.end - self.start).sum())
 
 
+EMPTY = Intervals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+
 def union(start: IntArray, end: IntArray) -> Intervals:
     """Normal form of arbitrary intervals; empty and inverted ones are dropped."""
     real = end > start

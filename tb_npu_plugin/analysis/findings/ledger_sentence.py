@@ -1,4 +1,4 @@
-"""Puts the judgement of a run's ledgers into a sentence."""
+"""Writes the sentence about the judgement of a run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS, KINETO
 from tb_npu_plugin.schema.registry import file_of
 
-#: Parts of a step below this share are left out of the sentence.
+#: The sentence leaves out parts below this share of the step.
 _LEAST_SHARE = 0.01
-#: Sentence about an entry, by its kind, and of idle time by its launch.
+#: Kind of an entry, or launch of idle time -> sentence.
 _LOSSES = {
     "transfer": "verdict.loss.transfer",
     "communication": "verdict.loss.communication",
@@ -24,7 +24,7 @@ _LOSSES = {
     "late": "verdict.loss.idle_late",
     "before": "verdict.loss.idle_before",
 }
-#: Part of the list of what a step consists of, by the kind of the entry.
+#: Kind of an entry -> its words in the list of the parts of a step.
 _PARTS = {
     "computing": "verdict.part.computing",
     "transfer": "verdict.part.transfer",
@@ -36,7 +36,7 @@ _PARTS = {
 
 
 def sentence_of(judgement: Judgement, run: RunData) -> Message:
-    """What determines the step. judgement: a loss, or something unexplained."""
+    """The sentence about a judgement of kind "loss" or "unexplained"."""
     ledger, entry = judgement.ledger, judgement.entry
     assert ledger is not None and entry is not None
     if entry.entry == "waiting":
@@ -69,14 +69,14 @@ def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
 
 
 def _unnamed(entry: Entry, run: RunData, figures: dict[str, str]) -> Message:
-    """A wait for a rank that nothing names. entry: the longest one."""
+    """The sentence about waits for unknown ranks. entry: the longest wait."""
     if entry.culprit is not None or len(run.communication.profiled) == run.communication.world_size:
         return Message("verdict.loss.waiting_several", **figures)
     return Message("verdict.loss.waiting_p2p" if entry.detail == "p2p" else "verdict.loss.waiting_unknown", **figures)
 
 
 def _computing(run: RunData) -> Message | str:
-    """Computing of each stage: "stage 1: 231 ms, stage 2: 401 ms"."""
+    """Mean computing of each stage: "stage 1: 231 ms, stage 2: 401 ms"."""
     by_stage: dict[int, list[int]] = {}
     for one in run.ledgers:
         stage = pipeline_stage(one.span.capture)
@@ -99,7 +99,7 @@ def listed(parts: Sequence[Message]) -> Message | str:
 
 
 def parts_of(ledger: RankLedger) -> Message:
-    """What the mean step of a rank consists of, the longest part first."""
+    """The parts of the mean step of a rank, the longest first."""
     texts = [(one.ns, _part(one, percent(one.ns / ledger.window_ns))) for one in ledger.entries]
     shown = [text for ns, text in sorted(texts, key=lambda one: -one[0]) if ns >= _LEAST_SHARE * ledger.window_ns]
     return Message("verdict.parts", rank=_title(ledger), parts=listed(shown))
@@ -112,23 +112,21 @@ def _part(entry: Entry, share: str) -> Message:
         return Message("verdict.part.waiting", share=share, rank=f"rank {entry.culprit}")
     if entry.entry == "idle" and entry.detail == "late":
         return Message("verdict.part.idle_because", share=share, cause=Message("verdict.idle.host_late"))
-    is_transfer = entry.entry == "transfer" and 2 * entry.low_ns >= entry.ns
-    return Message(
-        _PARTS["communication" if entry.entry == "transfer" and not is_transfer else entry.entry], share=share
-    )
+    is_unsure = entry.entry == "transfer" and 2 * entry.low_ns < entry.ns
+    return Message(_PARTS["communication" if is_unsure else entry.entry], share=share)
 
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
-    """Idle time whose cause no file tells. The range over ranks shows that no single rank is meant."""
+    """The sentence about idle time without a recorded cause. It gives the range over all ranks: no rank stands out."""
     why = _why(ledger.span)
     if len(ledgers) == 1:
         return Message("verdict.unexplained.idle", why=why, **figures)
-    shares = _range([_idle_of(one) / one.window_ns for one in ledgers])
+    shares = _range([one.total("idle", "unexplained") / one.window_ns for one in ledgers])
     return Message("verdict.unexplained.idle_of_ranks", share=shares, count=len(ledgers), why=why)
 
 
 def _why(span: SpanData) -> Message:
-    """Why the cause of idle time is unknown: what would tell is missing, not read yet, or does not tell."""
+    """Why the cause of idle time is unknown: the trace is missing, not read yet, or does not show it."""
     if span.format == KINETO.id:
         return Message("verdict.why.gpu")
     names = [file.rpartition("/")[2] for file in span.files]
@@ -137,14 +135,6 @@ def _why(span: SpanData) -> Message:
     if trace is None:
         return Message("verdict.why.missing", file=file_of("trace", span.format).name)
     return Message("verdict.why.unread" if span.timeline is None else "verdict.why.untold", file=trace)
-
-
-def _idle_of(ledger: RankLedger) -> int:
-    return ledger.total("idle") + sum(_is_idle(one) * one.ns for one in ledger.entries)
-
-
-def _is_idle(entry: Entry) -> bool:
-    return entry.entry == "unexplained" and entry.detail == "idle"
 
 
 def _range(shares: Sequence[float]) -> str:

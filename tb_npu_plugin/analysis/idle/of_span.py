@@ -1,4 +1,4 @@
-"""Idle time of the devices of a span."""
+"""Finds the idle time of the devices of a span."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tb_npu_plugin.tables import IntArray
 
 
 def idle_of(span: SpanData) -> list[DeviceIdle]:
-    """Idle time of each device of a span with steps; [] until its trace is read completely, and without one."""
+    """Idle time of each device that has steps. Returns [] without a trace, and until it is read completely."""
     timeline = span.timeline
     if timeline is None or timeline.partial is not None:
         return []
@@ -36,6 +36,7 @@ def idle_of(span: SpanData) -> list[DeviceIdle]:
 
 
 def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequence[Step]) -> Optional[DeviceIdle]:
+    """Idle time of a device; None if the span has neither a Free row nor kernels. device: None for the only device."""
     tracks = tracks_of_device(timeline, device)
     is_gpu = span.format == KINETO.id
     times = free_slices(timeline, tracks)
@@ -50,8 +51,8 @@ def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequ
     start, end, step, is_free = start[inside], end[inside], step[inside], is_free[inside]
     error = clock_error(launches)
     gaps, track = _launched(launches, error or 0, start, end, step, is_free)
-    placed = np.bincount(step[is_free], (end - start)[is_free], len(steps))
-    unplaced = [max(0, (one.free or 0) - round(found)) for one, found in zip(steps, placed.tolist())]
+    in_gaps = np.bincount(step[is_free], (end - start)[is_free], len(steps))
+    unplaced = [max(0, (one.free or 0) - round(found)) for one, found in zip(steps, in_gaps.tolist())]
     if is_gpu:
         gaps, track, in_call = _around_calls(timeline, gaps, track)
     parts = cut(timeline, tracks, gaps, track)
@@ -61,8 +62,13 @@ def _of_device(span: SpanData, timeline: Any, device: Optional[int], steps: Sequ
 
 
 def _around_calls(timeline: Any, gaps: Gaps, track: IntArray) -> tuple[Gaps, IntArray, NDArray[np.bool_]]:
-    """The gaps of a GPU, cut where the call that launches the next task begins and returns, as CUDA has no clock error; the
-    track of that task; whether the host is inside the call. What lies before its return is late."""
+    """Cut the gaps of a GPU where the call that launches the next task begins and returns. CUDA has no clock error.
+
+    The launch is late until the call returns.
+
+    Returns:
+        The gaps, the track of the next task, and whether the host is inside the call.
+    """
     is_known = gaps.call >= 0
     took = np.where(is_known, timeline.rows.dur[np.maximum(gaps.call, 0)], 0)
     called = np.where(is_known, np.clip(gaps.launched, gaps.start, gaps.end), gaps.end)
@@ -79,7 +85,7 @@ def _around_calls(timeline: Any, gaps: Gaps, track: IntArray) -> tuple[Gaps, Int
 def _launched(
     launches: Launches, error: int, start: IntArray, end: IntArray, step: IntArray, is_free: NDArray[np.bool_]
 ) -> tuple[Gaps, IntArray]:
-    """The gaps with the launch of the next task, and the track of that task."""
+    """The gaps with the launches of their next tasks, and the tracks of these tasks."""
     row = launches.ending(end)
     is_known = row >= 0
 

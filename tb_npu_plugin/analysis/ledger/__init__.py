@@ -1,1 +1,1 @@
-"""Where each ms of a step went, and who is to blame for waiting."""
+"""Divides the step of each rank into computing and losses, and finds the ranks that others wait for."""

@@ -1,4 +1,4 @@
-"""Follows waits to their roots: a wait for a rank is what that rank did meanwhile, and its own waits are followed on."""
+"""Follows waits to their roots: what did the awaited rank do meanwhile? If it waited too, its wait is followed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication, computing
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: What a rank does at the end of a chain. "unknown": its kernels have no times. "unprofiled": it was not profiled.
-#: "error": clocks that disagree let ranks wait for each other.
+#: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
-#: Index of the line (-1: an unprofiled rank), number of an unprofiled rank or -1, and what it does.
+#: (index of the line, rank, what it does). Profiled ranks: the line, with rank -1. Unprofiled ranks: line -1, with the
+#: rank or -1 if unknown.
 End = tuple[int, int, EndKind]
 #: Longest chain that is followed.
 _MOST_LINKS = 32
@@ -28,7 +29,7 @@ _MOST_LINKS = 32
 
 @dataclass(frozen=True)
 class Chains:
-    """Where the waits of the lines end: ns by end."""
+    """Exposed waiting of each line by the end of its chain, ns."""
 
     of_line: Sequence[Counter[End]]
 
@@ -51,8 +52,7 @@ class _Line:
         self.offset = offset
         computing = computing_times(run.lines[at])
         self.is_recorded = computing is not None
-        nothing = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(2)))
-        self.computing = nothing if computing is None else computing
+        self.computing = intervals.EMPTY if computing is None else computing
         self.waits = waits
         communication = _communication(run, at)
         self._computes = Coverage(self.computing)
@@ -67,7 +67,7 @@ class _Line:
         return _inside(self._communicates, start, end)
 
     def waits_in(self, start: int, end: int) -> list[tuple[int, int, int, int]]:
-        """(start, end, awaited line, row) of the exposed waits in a range, disjoint."""
+        """(start, end, awaited line, row) of the exposed waits in a range. They do not overlap."""
         waits, out, reached = self.waits, [], start
         first = int(np.searchsorted(np.maximum.accumulate(waits.end), start, side="right")) if len(waits.end) else 0
         for at in range(first, int(np.searchsorted(waits.start, end))):
@@ -89,14 +89,14 @@ def _inside(coverage: Coverage, start: int, end: int) -> int:
 
 
 def _communication(run: RunCommunication, at: int) -> Intervals:
-    """When a line communicates: by its kernels, else by its operators."""
+    """Times in which a line communicates: by its kernels, else by its operators."""
     kernels = run.lines[at].kernels()
     table: Table | None = None if kernels is None else kernels.take(is_communication(kernels))
     key = "dur_ns"
     if table is None:
         table, key = run.collectives[at], "elapse_ns"
     if table is None:
-        return Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(2)))
+        return intervals.EMPTY
     start, took = table.ints("start_ns"), table.ints(key)
     timed: IntArray = np.flatnonzero(known(start) & known(took))
     return intervals.union(start[timed], start[timed] + took[timed])
@@ -122,7 +122,10 @@ def _follow(
     ends: Counter[End],
     links: int,
 ) -> None:
-    """Add what the awaited line of a wait of the line `at` did meanwhile. start, end: by the clock of `at`."""
+    """Add to `ends` what the line `owner` did while the line `at` waited for it.
+
+    row: operator of `at`. start, end: by the clock of `at`. links: waits of the chain that were followed before.
+    """
     if owner < 0:
         table = run.collectives[at]
         peer = int(run.waits_for_last[at].peer[row])

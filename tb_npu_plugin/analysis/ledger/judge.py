@@ -1,4 +1,4 @@
-"""What determines the step of a run: an entry of the ledgers, and who is to blame for it."""
+"""Finds the largest loss of a run, and the ranks that cause it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 
-#: A run is healthy if the losses of each rank are below this share of its step, and each loss below the second one.
+#: A run is healthy if, on each rank, all losses together and each loss alone are below these shares of the step.
 HEALTHY_LOSSES, HEALTHY_LOSS = 0.1, 0.05
-#: A rank determines the step alone if it waits for at most this share of it.
+#: A rank determines the step alone if it waits for at most this share of its step.
 _MOST_WAITING = 0.1
-#: Least share of the step that others wait for the computing of the rank that determines it.
+#: The waits for that rank are the loss only from this share of the step on.
 _LEAST_AWAITED = 0.05
-#: A second culprit is named if it holds the others up for at least this share of the first one's time.
+#: A second culprit is named if the waits for it are at least this share of the waits for the first one.
 _SECOND = 0.5
-#: From this share of the step on, what is unexplained may hold the largest loss.
+#: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
 
 JudgementKind = Literal["loss", "unexplained", "healthy", "unknown"]
@@ -31,10 +31,10 @@ class Judgement:
     """What determines the step.
 
     Attributes:
-        ledger: Ledger of the rank that shows it best; None without ledgers.
-        entry: Its largest loss; None if healthy or unknown. Of a rank that others wait for, its computing.
-        culprits: Ranks that the others wait for, the worst first.
-        stage: Pipeline stage of the culprits, if others wait for a stage.
+        ledger: Ledger of the rank with the loss; if healthy, of the longest step; None without ledgers.
+        entry: Loss of that rank; None if healthy or unknown.
+        culprits: Ranks that it waits for, the worst first; () for other losses.
+        stage: Pipeline stage that it waits for; None if it is not a whole stage.
     """
 
     kind: JudgementKind
@@ -45,47 +45,49 @@ class Judgement:
 
 
 def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) -> Judgement:
-    """Judge a run. ledgers, chains: of all its lines."""
+    """Judge a run by the ledgers and chains of all its lines."""
     ledgers = [one for one in ledgers if one.window_ns > 0]
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
-    least = min(ledgers, key=_most_waiting)
+    least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=lambda one: one.total("waiting") / one.window_ns)
     culprits, stage = _culprits(run, chains)
-    if _most_waiting(least) > _MOST_WAITING:
+    if _waiting_share(least) > _MOST_WAITING:
         return _of_entry(most, _largest(most), culprits, stage)
     awaited = most.total("waiting") - least.total("waiting")
-    if least.rank in culprits and awaited >= _LEAST_AWAITED * most.window_ns:
-        largest = _largest(least)
-        if awaited >= largest.ns:
-            return _of_entry(most, _largest(most, "waiting"), culprits, stage)
-    return _of_entry(least, _largest(least), (), None)
+    largest = _largest(least)
+    if least.rank in culprits and awaited >= max(_LEAST_AWAITED * most.window_ns, largest.ns):
+        return _of_entry(most, _longest_wait(most), culprits, stage)
+    return _of_entry(least, largest, (), None)
 
 
-def _most_waiting(ledger: RankLedger) -> float:
+def _waiting_share(ledger: RankLedger) -> float:
     """Largest possible share of waiting."""
     return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
 
 
 def _is_healthy(ledger: RankLedger) -> bool:
     losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns]
-    bounded = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
-    whole = ledger.window_ns
-    return sum(losses) - bounded < HEALTHY_LOSSES * whole and max(losses) < HEALTHY_LOSS * whole
+    # Time that is either waiting or transfer is in the upper bounds of both.
+    twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
+    window = ledger.window_ns
+    return sum(losses) - twice < HEALTHY_LOSSES * window and max(losses) < HEALTHY_LOSS * window
 
 
-def _largest(ledger: RankLedger, *kinds: str) -> Entry:
-    """The largest entry but computing; waits for several ranks count as one."""
-    waiting = [one for one in ledger.entries if one.entry == "waiting"]
-    total = sum(one.ns for one in waiting)
-    rest = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
-    largest = max(rest, key=lambda one: one.ns, default=None)
-    if waiting and (kinds == ("waiting",) or largest is None or total >= largest.ns):
-        return max(waiting, key=lambda one: one.ns)
-    assert largest is not None
+def _largest(ledger: RankLedger) -> Entry:
+    """The largest loss. All waits count together, and the longest one stands for them."""
+    has_waits = any(one.entry == "waiting" for one in ledger.entries)
+    others = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
+    largest = max(others, key=lambda one: one.ns, default=None)
+    if largest is None or (has_waits and ledger.total("waiting") >= largest.ns):
+        return _longest_wait(ledger)
     return largest
+
+
+def _longest_wait(ledger: RankLedger) -> Entry:
+    return max((one for one in ledger.entries if one.entry == "waiting"), key=lambda one: one.ns)
 
 
 def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage: Optional[int]) -> Judgement:
@@ -95,15 +97,17 @@ def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage
 
 
 def _culprits(run: RunCommunication, chains: Chains) -> tuple[tuple[int, ...], Optional[int]]:
-    """The ranks whose own computing or idle time the others wait for. A rank whose times were not recorded counts for its
-    pipeline stage."""
+    """The ranks that the others wait for, and their pipeline stage.
+
+    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage.
+    """
     by_rank: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
     for (line, peer, kind), time in chains.total.items():
-        capture = run.lines[line].span.capture if line >= 0 else None
-        rank = peer if capture is None else capture.rank
         if kind not in ("computing", "idle", "unknown", "unprofiled"):
             continue
+        capture = run.lines[line].span.capture if line >= 0 else None
+        rank = peer if capture is None else capture.rank
         stage = None if capture is None else pipeline_stage(capture)
         if stage is not None:
             by_stage[stage] += time
@@ -111,11 +115,11 @@ def _culprits(run: RunCommunication, chains: Chains) -> tuple[tuple[int, ...], O
             by_rank[rank] += time
     worst = by_rank.most_common(2)
     ranks = tuple(rank for rank, time in worst if time >= _SECOND * worst[0][1])
-    return ranks, _stage_of(run, by_stage)
+    return ranks, _stage_of(by_stage)
 
 
-def _stage_of(run: RunCommunication, by_stage: Counter[int]) -> Optional[int]:
-    """The stage that holds the others up, if it holds them up for more than twice as long as any other."""
+def _stage_of(by_stage: Counter[int]) -> Optional[int]:
+    """The most awaited stage, if the others wait for it at least twice as long as for any other."""
     found = by_stage.most_common(2)
     if len(found) < 2 or found[1][1] > _SECOND * found[0][1]:
         return None

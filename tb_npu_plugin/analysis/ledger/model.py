@@ -1,4 +1,4 @@
-"""The ledger of a rank: disjoint entries that sum to its step."""
+"""The ledger of a rank: disjoint entries whose sum is its step."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Literal, Optional
 
 from tb_npu_plugin.model import SpanData
 
-#: "communication": waiting or transfer, which nothing tells apart. "idle": the device did nothing, and the cause is known.
+#: "communication": waiting and transfer together. "idle": idle time with a known cause. "unexplained": other idle time.
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
-#: What would tell more: the trace, the files of the other ranks, the profile of an unprofiled rank.
+#: Data that would narrow an entry: the trace, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "ranks", "rank"]
 
 
@@ -20,17 +20,17 @@ class Entry:
     entry: EntryKind
     """What it is."""
     detail: str
-    """Of waiting: "collective" or "p2p". Of idle: its launch, "late" or "before". Of unexplained: "idle". Else ""."""
+    """Waiting: "collective" or "p2p". Idle: "late" or "before", its launch. Unexplained: "idle". Else ""."""
     ns: int
-    """Best estimate; the entries of a ledger sum to the step."""
+    """Best estimate. The sum over a ledger is the step."""
     low_ns: int
     """Least possible."""
     high_ns: int
     """Largest possible."""
     culprit: Optional[int]
-    """Rank that is waited for; null if unknown, and for other entries."""
+    """Awaited rank of waiting; null if unknown."""
     needs: Needs
-    """What would tell more; "" if nothing is unknown."""
+    """Data that would narrow it; "" if it is exact."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class RankLedger:
     before_ns: int
     """Before the first task, outside the window."""
     entries: tuple[Entry, ...]
-    """In the order of EntryKind; they sum to the window."""
+    """In the order of EntryKind. Their sum is the window."""
 
     @property
     def rank(self) -> Optional[int]:
@@ -52,10 +52,10 @@ class RankLedger:
         return self.span.capture.rank
 
     def total(self, *kinds: EntryKind) -> int:
-        """Sum of the entries of some kinds."""
+        """Sum of the entries of these kinds."""
         return sum(one.ns for one in self.entries if one.entry in kinds)
 
     @property
     def losses_ns(self) -> int:
-        """What is not computing, and what is before the window."""
+        """All time except computing, with the time before the window."""
         return self.window_ns - self.total("computing") + self.before_ns

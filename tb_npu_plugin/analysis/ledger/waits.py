@@ -1,4 +1,4 @@
-"""When a rank waits for another one: at collectives, and at sends and receives that both ranks recorded."""
+"""Finds the waits of ranks: in collectives, and in point-to-point operations that both ranks recorded."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
-#: End of a name that both ranks of a point-to-point operation write: tail of the group, number of the call, graph.
+#: End of the name of a point-to-point operation, equal on both ranks: tail of the group, number of the call, graph.
 _CALL = re.compile(r"__(\w+)$")
 _BETWEEN_TWO = COMM_KINDS[0]
 
 
 @dataclass(frozen=True)
 class RankWaits:
-    """Waits of one line, ns since the epoch by its own clock, sorted by start. Arrays of equal length.
+    """Waits of one line, ns since the epoch by its own clock, sorted by start.
 
     Attributes:
         start, end: The wait.
-        row: Row of the line's collectives.
-        owner: Index of the awaited line; -1 if the rank was not profiled.
-        is_p2p: Whether the operation is between two ranks.
-        is_told: Of each row of the line's collectives: its wait is known, also if it is 0.
+        row: Operator that waits: its row in the collectives of the line.
+        owner: Index of the awaited line; -1 for an unprofiled rank.
+        is_p2p: 1 for a point-to-point operation, else 0.
+        is_known: For each row of the collectives: whether its wait is known. A known wait may be 0.
     """
 
     start: IntArray
@@ -35,7 +35,7 @@ class RankWaits:
     row: IntArray
     owner: IntArray
     is_p2p: IntArray
-    is_told: NDArray[np.bool_]
+    is_known: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class RunWaits:
 
     Attributes:
         lines: Waits of each line.
-        root: Of each line; two lines can be compared if they have the same.
-        offset: Clock of each line less that of its root, ns.
+        root: Index of the reference line of each line. Only lines with the same root can be compared.
+        offset: Clock of each line minus the clock of its root, ns.
     """
 
     lines: list[RankWaits]
@@ -54,7 +54,7 @@ class RunWaits:
 
 
 def waits_of_run(run: RunCommunication) -> RunWaits:
-    """The waits of each line."""
+    """The waits of all lines."""
     calls = _matched_calls(run)
     root, offset = _clocks(run, calls)
     pairs: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
@@ -80,12 +80,12 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
         if peer_start > start:
             found.append((start, min(peer_start, end), row, owner, 1))
     start_ns, end_ns, rows, owners, is_p2p = np.array(sorted(found), dtype=np.int64).reshape(-1, 5).T
-    # A trace without any wait has no tasks of communication, and says nothing of ranks that were not profiled.
+    # A trace without any wait has no communication tasks. Then waits for unprofiled ranks are unknown.
     is_whole = run.world_size is None or len(run.profiled) >= run.world_size
-    is_told = known(waits.time) if is_whole or run.waits[at] else np.zeros(len(table), dtype=bool)
-    is_told[list(pairs)] = True
-    is_told[rows] = True
-    return RankWaits(start_ns, end_ns, rows, owners, is_p2p, is_told)
+    is_known = known(waits.time) if is_whole or run.waits[at] else np.zeros(len(table), dtype=bool)
+    is_known[list(pairs)] = True
+    is_known[rows] = True
+    return RankWaits(start_ns, end_ns, rows, owners, is_p2p, is_known)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class _Call:
 
 
 def _matched_calls(run: RunCommunication) -> list[tuple[_Call, _Call]]:
-    """Both sides of each point-to-point operation that two lines recorded once."""
+    """Both sides of each point-to-point operation that exactly two lines recorded."""
     calls: dict[tuple[str | None, str | None, str], list[_Call]] = {}
     for at, table in enumerate(run.collectives):
         for key, call in _calls(at, table):
@@ -108,7 +108,7 @@ def _matched_calls(run: RunCommunication) -> list[tuple[_Call, _Call]]:
 
 
 def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str | None, str], _Call]]:
-    """Yield (step, group and call; the call) of the point-to-point operations of a line."""
+    """Yield ((step, group, call number), call) of each point-to-point operation of a line."""
     if table is None or not table.has("kind"):
         return
     start, elapse = table.ints("start_ns"), table.ints("elapse_ns")
@@ -122,8 +122,10 @@ def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str
 
 
 def _clocks(run: RunCommunication, calls: Sequence[tuple[_Call, _Call]]) -> tuple[list[int], list[int]]:
-    """Root and offset of each line: by their collectives, and where these do not connect two lines, by the ends of what they
-    send each other, which differ by less than a transfer."""
+    """Root and offset of each line: by collectives, else by point-to-point operations.
+
+    Both ranks end a point-to-point operation at about the same time: the difference is less than a transfer.
+    """
     root, offset = [clock.reference for clock in run.clocks], [clock.offset for clock in run.clocks]
     ends: dict[tuple[int, int], list[int]] = {}
     for one, other in calls:

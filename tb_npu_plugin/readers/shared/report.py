@@ -1,4 +1,4 @@
-"""Reports of defects in result files: one entry of message codes per kind of defect."""
+"""Reports defects of result files as problems. Each kind of defect has one entry of message codes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tb_npu_plugin.readers.shared.damage import repair
 from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.seen import SeenKind
 
-#: Longest piece of a bad file that a problem quotes.
+#: Most characters of a file that a problem quotes.
 MAX_FOUND = 80
-#: Characters of a place that are shown: it may have names from the file.
+#: Most characters of a place: it may hold names from the file.
 MAX_WHERE = 300
 
 _PARSE_AGAIN = "action.parse_again"
@@ -31,20 +31,12 @@ _CODES: dict[str, _MessageCodes] = {
     "no_permission": _MessageCodes("expected.permitted_file", "lost.file", "action.allow_reading"),
     "not_a_file": _MessageCodes("expected.regular_file", "lost.file", "action.put_file"),
     "unreadable_file": _MessageCodes("expected.file_readable", "lost.file", "action.check_disk_copy"),
-    "not_a_table": _MessageCodes(
-        "expected.table",
-        "lost.view_table",
-        "action.make_table",
-    ),
+    "not_a_table": _MessageCodes("expected.table", "lost.view_table", "action.make_table"),
     "empty_file": _MessageCodes("expected.header_and_rows", "lost.file", _PARSE_AGAIN),
     "file_cut": _MessageCodes("expected.rest_of_file", "lost.following", _PARSE_AGAIN),
     "long_line": _MessageCodes("expected.csv_lines", "lost.following_lines", _PARSE_AGAIN),
     "too_large": _MessageCodes("expected.smaller_file", "lost.file", "action.fewer_steps"),
-    "too_expensive": _MessageCodes(
-        "expected.file_within_limits",
-        "lost.file",
-        "action.check_file_steps",
-    ),
+    "too_expensive": _MessageCodes("expected.file_within_limits", "lost.file", "action.check_file_steps"),
     "too_many_columns": _MessageCodes("expected.known_headers", "lost.file", _PARSE_AGAIN),
     "no_rows": _MessageCodes("expected.rows", "lost.nothing", "action.nothing_if_none", "info"),
     "missing_column": _MessageCodes("expected.required_column", "lost.file", _PARSE_AGAIN),
@@ -58,20 +50,13 @@ _CODES: dict[str, _MessageCodes] = {
     "bad_quotes": _MessageCodes("expected.paired_quotes", "lost.row", _PARSE_AGAIN),
     "truncated_row": _MessageCodes("expected.complete_last_row", "lost.last_row", _PARSE_AGAIN),
     "no_final_line_break": _MessageCodes(
-        "expected.final_line_break",
-        "lost.nothing_unless_cut",
-        "action.copy_if_cut",
-        "warning",
+        "expected.final_line_break", "lost.nothing_unless_cut", "action.copy_if_cut", "warning"
     ),
     "other_line_break": _MessageCodes(
         "expected.same_line_break", "lost.nothing_unless_changed", "action.copy_again", "warning"
     ),
     "bad_required_cell": _MessageCodes("expected.valid_value", "lost.row", _PARSE_AGAIN),
-    "outside_recording": _MessageCodes(
-        "expected.time_of_recording",
-        "lost.far_row",
-        _PARSE_AGAIN,
-    ),
+    "outside_recording": _MessageCodes("expected.time_of_recording", "lost.far_row", _PARSE_AGAIN),
     "bad_cell": _MessageCodes("expected.valid_value_or_empty", "lost.value", _PARSE_AGAIN),
     "out_of_bounds": _MessageCodes("expected.in_bounds", "lost.value", _PARSE_AGAIN),
     "repeated_row": _MessageCodes("expected.distinct_rows", "lost.nothing_repeated", "action.copy_again", "warning"),
@@ -92,38 +77,19 @@ _CODES: dict[str, _MessageCodes] = {
     "unmatched_launches": _MessageCodes("expected.same_launches", "lost.shapes", _PARSE_AGAIN, "warning"),
     "not_a_number": _MessageCodes("expected.finite_number", "lost.value", _PARSE_AGAIN),
     "bad_bytes": _MessageCodes("expected.utf8", "lost.bytes", "action.copy_again", "warning"),
-    "precision_lost": _MessageCodes(
-        "expected.all_digits",
-        "lost.exact_time",
-        "action.original_file",
-        "warning",
-    ),
+    "precision_lost": _MessageCodes("expected.all_digits", "lost.exact_time", "action.original_file", "warning"),
     "bad_json": _MessageCodes("expected.json", "lost.json_rest", _PARSE_AGAIN),
     "unexpected_shape": _MessageCodes("expected.profiler_structure", "lost.entry", _PARSE_AGAIN),
     "inconsistent": _MessageCodes(
-        "expected.consistent_figures",
-        "lost.nothing_recomputed",
-        "action.parse_if_in_doubt",
-        "warning",
+        "expected.consistent_figures", "lost.nothing_recomputed", "action.parse_if_in_doubt", "warning"
     ),
     "outside_steps": _MessageCodes(
-        "expected.kernels_in_steps",
-        "lost.step_of_kernels",
-        "action.nothing_before_step",
-        "info",
+        "expected.kernels_in_steps", "lost.step_of_kernels", "action.nothing_before_step", "info"
     ),
     "before_capture": _MessageCodes(
-        "expected.allocations_in_capture",
-        "lost.nothing_before_capture",
-        "action.start_earlier",
-        "info",
+        "expected.allocations_in_capture", "lost.nothing_before_capture", "action.start_earlier", "info"
     ),
-    "no_settings": _MessageCodes(
-        "expected.profiler_info",
-        "lost.settings",
-        "action.copy_settings",
-        "info",
-    ),
+    "no_settings": _MessageCodes("expected.profiler_info", "lost.settings", "action.copy_settings", "info"),
     "no_metadata": _MessageCodes("expected.groups", "lost.groups", "action.copy_settings", "info"),
     "several_settings": _MessageCodes(
         "expected.one_profiler_info", "lost.other_settings", "action.one_capture", "warning"
@@ -141,29 +107,19 @@ _CODES: dict[str, _MessageCodes] = {
     "unknown_curve": _MessageCodes("expected.sample_curves", "lost.points", _PARSE_AGAIN),
     "unknown_text": _MessageCodes("expected.texts_of_ids", "lost.names", _PARSE_AGAIN),
     "unknown_module": _MessageCodes("expected.module_names", "lost.rows", _PARSE_AGAIN),
-    "unmatched": _MessageCodes(
-        "expected.timed_operators",
-        "lost.unmatched",
-        "action.check_run",
-        "warning",
-    ),
-    "bad_base_time": _MessageCodes(
-        "expected.base_time",
-        "lost.date",
-        "action.export_for_date",
-        "warning",
-    ),
+    "unmatched": _MessageCodes("expected.timed_operators", "lost.unmatched", "action.check_run", "warning"),
+    "bad_base_time": _MessageCodes("expected.base_time", "lost.date", "action.export_for_date", "warning"),
     "not_simulated": _MessageCodes("expected.as_on_npu", "lost.not_simulated", "action.record_on_npu", "info"),
     "no_batch": _MessageCodes("expected.batch_of_queue", "lost.row", "action.nothing", "info"),
     "unknown_file": _MessageCodes("expected.known_file", "lost.unknown_file", "action.nothing", "info"),
 }
 
-#: SQLite's words for a disk that fails.
+#: SQLite's message for a disk that fails.
 _DISK_FAILS = "disk I/O error"
 
 
 class FileReport:
-    """Adds the problems of one file to the log of its span. counted: the file whose counts its content belongs to."""
+    """Adds the problems of one file to the log of its span. counted: the file that its content counts for."""
 
     def __init__(self, log: ProblemLog, relative: str, counted: str = "") -> None:
         self._log = log
@@ -174,23 +130,23 @@ class FileReport:
     def add(
         self, code: str, where: str = "", *, expected: str = "", found: str = "", kind: str = "", count: int = 1
     ) -> None:
-        """Add `count` occurrences of a defect. `expected` replaces the default message; `kind` is as in ProblemLog."""
+        """Add `count` occurrences of a defect. expected: replaces the default message. kind: as in ProblemLog.add."""
         where = _line(where, MAX_WHERE)
         if self._log.repeat(code, self._file, where, count, kind):
             return
-        words = _CODES[code]
+        codes = _CODES[code]
         self._is_cut = self._is_cut or code == "file_cut"
         self._log.add(
             Problem(
                 code=code,
                 file=self._file,
                 where=where,
-                expected=expected or Message(words.expected),
+                expected=expected or Message(codes.expected),
                 found=shorten(found),
-                lost=Message(words.lost),
-                action=Message(words.action),
+                lost=Message(codes.lost),
+                action=Message(codes.action),
                 count=count,
-                severity=words.severity,
+                severity=codes.severity,
             ),
             kind,
         )
@@ -202,18 +158,20 @@ class FileReport:
     def leave_out(
         self, kind: SeenKind, code: str, where: str = "", /, *, part: str = "", count: int = 1, **words: str
     ) -> None:
-        """Report a row, an entry or `count` of them that are left out, and count them. words: see `add`."""
+        """Report that `count` rows or entries are left out, and count them as told. words: as in `add`."""
         self.count(kind, part, told=count)
         self.add(code, where, count=count, **words)
 
     def drop(self, kind: SeenKind, count: int, part: str = "") -> None:
-        """Count content that was shown so far and is told instead."""
+        """Count content as told that was counted as shown."""
         if count:
             self.count(kind, part, shown=-count, told=count)
 
     def repeat(self, code: str, where: str, count: int = 1) -> bool:
-        """Count more occurrences of a defect whose places are known; False if `add` must be called. It saves the words of
-        millions of equal defects."""
+        """Count more occurrences of a reported defect. Returns False if `add` must be called: the defect is new.
+
+        This avoids building the same message millions of times.
+        """
         return self._log.repeat(code, self._file, where, count)
 
     def os_error(self, error: OSError) -> None:
@@ -238,7 +196,7 @@ class FileReport:
         self.add("unreadable_file" if str(error) == _DISK_FAILS else "no_database", found=_words_of(error))
 
     def table_damaged(self, table: str, error: Exception) -> None:
-        """Report a table that cannot be read to its end; in a truncated file, as another place of `file_cut`."""
+        """Report a table that cannot be read to its end. In a truncated file, it is another place of `file_cut`."""
         raise_if_of_environment(error)
         if str(error) == _DISK_FAILS:
             self.add("unreadable_file", table, found=str(error))
@@ -254,19 +212,12 @@ def _words_of(error: Exception) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return one printable line of at most MAX_FOUND characters; in a Message, the text parameters are cut."""
+    """Return one printable line of at most MAX_FOUND characters. In a Message, only the text parameters are cut."""
     if not isinstance(text, Message):
         return _line(text, MAX_FOUND)
-    words = len(
-        Message(text.code, **{name: "" if isinstance(value, str) else value for name, value in text.params.items()})
-    )
-    return Message(
-        text.code,
-        **{
-            name: _line(value, MAX_FOUND - words) if isinstance(value, str) else value
-            for name, value in text.params.items()
-        },
-    )
+    texts = {name: value for name, value in text.params.items() if isinstance(value, str)}
+    most = MAX_FOUND - len(Message(text.code, **{**text.params, **dict.fromkeys(texts, "")}))
+    return Message(text.code, **{**text.params, **{name: _line(value, most) for name, value in texts.items()}})
 
 
 def _line(text: str, most: int) -> str:

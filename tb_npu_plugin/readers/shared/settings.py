@@ -22,14 +22,14 @@ from tb_npu_plugin.schema.scan_keys import MAX_RANK
 from tb_npu_plugin.schema.settings import DISTRIBUTED_KEYS, GROUP_KEYS, ROOT_KEYS, SCHEDULE, VERSION_KEYS, WRITTEN_KEYS
 from tb_npu_plugin.tables import Table
 
-#: What a simulation may leave out, as problems show it.
+#: What a simulation may leave out -> its text in problems.
 _LEFT_OUT = {
     names.MEMORY_BLOCKS: Message("found.no_memory_blocks"),
     names.SUNK_GRAPH: Message("found.no_sunk_graph"),
 }
-#: Figures of settings are below this: 64 bits, as counters of clocks. -1 stands for unknown.
+#: Figures are below this: clock counters have 64 bits. -1 stands for unknown.
 _TOO_LARGE = 1 << 64
-#: Depth of objects that are looked into.
+#: Objects nested deeper than this are not checked.
 _MAX_DEPTH = 4
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 
@@ -44,7 +44,7 @@ def list_names(folder: Path, log: ProblemLog) -> list[str]:
 
 
 def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple[str, dict[str, Any]]:
-    """Return the name and content of the profiler_info file; "" and {} without one."""
+    """Return the name and content of the profiler_info file; ("", {}) without one."""
     report = FileReport(log, names.PROFILER_INFO.name)
     found = [name for name in files if names.PROFILER_INFO.matches(name)]
     if not found:
@@ -52,7 +52,7 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
         return "", {}
     if len(found) > 1:
         report.add("several_settings", found=", ".join(found))
-    name = next((name for name in found if _suffix(name) is not None), found[0])
+    name = next((name for name in found if _rank_in(name) is not None), found[0])
     reading = Reading(folder / name, name, log)
     content, report = read_object(reading, exact=False), reading.report
     info = possible_settings(content or {}, report)
@@ -65,19 +65,19 @@ def read_profiler_info(folder: Path, files: list[str], log: ProblemLog) -> tuple
 
 
 def _has_settings(info: Mapping[str, Any]) -> bool:
-    """Whether any object of settings is there and not empty; those of torch_npu are members of one."""
+    """Whether any object of settings holds a value. torch_npu nests its settings one level deeper."""
     found = [info.get(keys[0]) for keys in ROOT_KEYS]
     return any(any(value.values()) if isinstance(value, dict) else value for value in found)
 
 
 def read_settings_file(path: Path, log: ProblemLog) -> dict[str, Any]:
-    """Return the JSON object of a settings file, without impossible figures; {} after a problem."""
+    """Return the JSON object of a settings file without impossible figures; {} if it cannot be read."""
     reading = Reading(path, path.name, log)
     return possible_settings(read_object(reading, exact=False) or {}, reading.report)
 
 
 def possible_settings(content: dict[str, Any], report: FileReport, where: str = "") -> dict[str, Any]:
-    """Return an object of settings without figures that no setting, count, clock or size has; report them."""
+    """Return settings without impossible figures, and report these. where: place of the object in the file."""
     out: dict[str, Any] = {}
     for key, value in content.items():
         place = f"{where}, {key}" if where else key
@@ -91,15 +91,18 @@ def possible_settings(content: dict[str, Any], report: FileReport, where: str = 
     return out
 
 
-def _suffix(name: str) -> int | None:
+def _rank_in(name: str) -> int | None:
     """Return the rank in profiler_info_<rank>.json."""
     found = INFO_NAME.fullmatch(name)
     return int(found.group("rank")) if found and found.group("rank") else None
 
 
 def rank_of(name: str, info: Mapping[str, Any], named: Identity, report: FileReport) -> tuple[int | None, str]:
-    """Return the rank and its source. rank_id is an int, or text if it came from $RANK; unknown: -1 or absent."""
-    suffix, value = _suffix(name), info.get("rank_id")
+    """Return the rank and its source: the file name, else rank_id, else the name of the folder (named).
+
+    rank_id is an int, or text if it came from $RANK. It is -1 or absent if unknown.
+    """
+    suffix, value = _rank_in(name), info.get("rank_id")
     stated = integer_of(value)
     if value is not None and (stated is None or stated >= MAX_RANK):
         report.add("not_a_number", "rank_id", found=str(value))
@@ -144,8 +147,10 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
 
 
 def report_no_groups(tables: Mapping[str, Table], capture: Capture, log: ProblemLog) -> None:
-    """Report, as information, that a capture with communication has no metadata, which name the communicators, or that those of
-    a job of Megatron name none, as older releases; and communicators that are missing among others."""
+    """Report communicators that profiler_metadata.json does not name.
+
+    Information: a capture with communication has no metadata, or older metadata of Megatron without names.
+    """
     report = FileReport(log, names.PROFILER_METADATA.name)
     known = (capture.groups, capture.distributed_args, capture.environment, capture.metadata)
     if "comm_ops" in tables and capture.switches and not any(known):
@@ -157,13 +162,13 @@ def report_no_groups(tables: Mapping[str, Table], capture: Capture, log: Problem
             report.add("no_metadata", names.GROUPS)
         return
     named = {key for name in capture.groups for key in (name, group_hash(name))}
-    groups = tables["comm_links"].text("group").values
-    for lost in [group for group in groups if group not in named]:
-        report.add("lost_key", names.GROUPS, found=lost, kind=names.GROUPS)
+    for group in tables["comm_links"].text("group").values:
+        if group not in named:
+            report.add("lost_key", names.GROUPS, found=group, kind=names.GROUPS)
 
 
 def object_of(content: Mapping[str, Any], key: str, report: FileReport) -> dict[str, Any]:
-    """Return a member that is an object; {} if it is absent or, with a problem, of another type."""
+    """Return a member that is an object; else {}. Reports a member of another type."""
     value = content.get(key)
     if isinstance(value, dict):
         found = {name.lstrip("_"): 1 for name in value} if key == SCHEDULE else value
@@ -180,7 +185,7 @@ def report_shape(report: FileReport, key: str, expected: str, found: Any) -> Non
 
 
 def activities_of(common: Mapping[str, Any], report: FileReport) -> tuple[str, ...] | None:
-    """Return ("CPU", "NPU") for ["ProfilerActivity.NPU", "ProfilerActivity.CPU"]; sorted, as the file's order is random."""
+    """Return ("CPU", "NPU") for ["ProfilerActivity.NPU", "ProfilerActivity.CPU"]: sorted, since their order varies."""
     value = common.get("activities")
     if value is None:
         return None
@@ -191,7 +196,7 @@ def activities_of(common: Mapping[str, Any], report: FileReport) -> tuple[str, .
 
 
 def schedule_of(common: Mapping[str, Any], report: FileReport) -> dict[str, int] | None:
-    """Return the schedule's numbers; None without a schedule. Files of 2023 write _wait for wait."""
+    """Return the numbers of the schedule; None without a schedule. Files of 2023 name them "_wait", not "wait"."""
     schedule = {}
     for key, value in object_of(common, "schedule", report).items():
         number = integer_of(value)
@@ -203,7 +208,7 @@ def schedule_of(common: Mapping[str, Any], report: FileReport) -> dict[str, int]
 
 
 def export_types_of(content: Mapping[str, Any], key: str, report: FileReport) -> tuple[str, ...] | None:
-    """Return the export types: a list, or one text in files from before 2025."""
+    """Return the export types. Files from before 2025 hold one text, later ones a list."""
     value = content.get(key)
     items = [value] if isinstance(value, str) else value
     if isinstance(items, list):
@@ -220,12 +225,12 @@ def known_versions(info: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str
 
 
 def text_of(value: Any) -> str | None:
-    """Return the value if it is a text that is not empty."""
+    """Return a nonempty text; None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
 def integer_of(value: Any) -> int | None:
-    """Return an int, also from text of at most 19 digits; None for anything else."""
+    """Return an int, or the int that a text of at most 19 digits holds; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         return None
     if isinstance(value, int):
