@@ -4,8 +4,8 @@ PORT   ?= 6006
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# Browser tests mostly wait: four files of tests at a time on two cores, the browser's first. One by one: AT_ONCE=.
-AT_ONCE ?= -n 4 --dist loadfile --no-loadscope-reorder
+# Browser tests mostly wait: three files of tests at a time on two cores, the browser's first. One by one: AT_ONCE=.
+AT_ONCE ?= -n 3 --dist loadfile --no-loadscope-reorder
 # No browser, no capture, no comparison with other programs.
 QUICK := tests/unit tests/http tests/golden --ignore=tests/unit/capture
 FUZZ_SECONDS ?= 60

@@ -23,6 +23,7 @@ _LOSSES = {
     "copies": "verdict.loss.copies",
     "late": "verdict.loss.idle_late",
     "before": "verdict.loss.idle_before",
+    "preparing": "verdict.loss.before",
 }
 #: Kind of an entry -> its words in the list of the parts of a step.
 _PARTS = {

@@ -77,13 +77,14 @@ def _is_healthy(ledger: RankLedger) -> bool:
 
 
 def _largest(ledger: RankLedger) -> Entry:
-    """The largest loss. All waits count together, and the longest one stands for them."""
-    has_waits = any(one.entry == "waiting" for one in ledger.entries)
+    """The largest loss, the time before the first task included. All waits count together, and the longest one stands for
+    them."""
+    ns = ledger.before_ns
+    before = Entry("idle", "preparing", ns, ns, ns, None, "")
     others = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
-    largest = max(others, key=lambda one: one.ns, default=None)
-    if largest is None or (has_waits and ledger.total("waiting") >= largest.ns):
-        return _longest_wait(ledger)
-    return largest
+    largest = max([*others, before], key=lambda one: one.ns)
+    waits = ledger.total("waiting")
+    return _longest_wait(ledger) if waits and waits >= largest.ns else largest
 
 
 def _longest_wait(ledger: RankLedger) -> Entry:

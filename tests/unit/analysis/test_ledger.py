@@ -115,3 +115,9 @@ def test_waiting_that_no_rank_tells_is_bounded_by_what_is_moved() -> None:
     # Two ms of communication are hidden: they may be waiting.
     assert waits == {"collective": (26 * MS, 30 * MS), "p2p": (17 * MS - 50_000, 19 * MS)}
     assert sum(one.ns for one in ledger.entries) == ledger.window_ns == 100 * MS
+
+
+def test_time_before_the_first_task_may_be_the_largest_loss() -> None:
+    times = {"computing": 100 * MS, "communication_not_overlapped": 0, "overlapped": 0, "free": 0, "preparing": 20 * MS}
+    found = diagnose([TestSpan({"step_trace": table_of("step_trace", [{"step": "1", **times}])}, Capture(rank=0))])
+    assert (found.verdict.rule, found.verdict.cost_ns) == ("loss", 20 * MS)
