@@ -83,6 +83,7 @@ def test_short_slices_are_left_out_and_colours_tell_the_duration(open_plugin: Op
     assert set(map(tuple, colours.values())) == {tuple(by_duration)}
 
 
+@pytest.mark.full
 def test_merged_streams_and_hidden_frames(open_plugin: Open, demo_server: str) -> None:
     """A task of either stream is found in the merged row under its time; selecting a frame shows the frames again."""
     base = min(one["ts"] for one in slices())

@@ -66,7 +66,9 @@ def test_link_matrix_changes_its_figure(open_plugin: Open, demo_server: str) -> 
     expect(heat).to_contain_text("HCCS")
 
 
-@pytest.mark.parametrize("view", ["overview", "distributed", "doctor"])
+@pytest.mark.parametrize(
+    "view", ["overview", *(pytest.param(view, marks=pytest.mark.full) for view in ("distributed", "doctor"))]
+)
 def test_the_verdict_names_the_straggler_and_leads_to_its_trace(open_plugin: Open, demo_server: str, view: str) -> None:
     plugin = open_plugin(demo_server)
     plugin.open(view)
