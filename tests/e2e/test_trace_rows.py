@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.e2e.conftest import Open, Plugin
 from tests.e2e.timeline import box, copied_time, find, panel, param, settled, slices, trace
 
