@@ -12,7 +12,7 @@ from tb_npu_plugin.seen import SeenFiles
 
 #: Places that one Problem lists; further ones are only counted.
 MAX_PLACES = 5
-#: Kinds of one code and file that are told apart: a kind may be a name from the file. The others become one Problem.
+#: Most kinds of one code and file that get a Problem each. Further kinds share one: a kind may be a name from the file.
 MAX_KINDS = 200
 #: The listed places, and the number of others.
 MORE_PLACES = "{0} and {1} more"

@@ -1,5 +1,6 @@
-"""Sends and receives as those of Megatron are recorded: it launches them in batches (batch_isend_irecv), which HCCL runs as
-one operator without a column of its own, so that Bubble is 0."""
+"""Batches of sends and receives, as Megatron launches them (batch_isend_irecv).
+
+HCCL runs a batch as one operator. The profiler does not count that operator as a receive, so Bubble is 0."""
 
 from __future__ import annotations
 
