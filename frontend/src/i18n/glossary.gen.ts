@@ -29,6 +29,7 @@ export const GLOSSARY: readonly (readonly [string, string, string, string])[] = 
   ["self time", "without nested operators; on the device: the kernels that the operator launched itself", "自身耗时", "不含嵌套算子的时间；在 device 侧：该算子自身下发的 kernel"],
   ["total time", "with nested operators; calls inside a call of the same operator count once", "总耗时", "含嵌套算子的时间；同名算子内部的调用只计一次"],
   ["host-bound, dispatch-bound", "the device is idle for 1 % of step time or more because the host launches late, for no other known reason", "Host Bound（下发瓶颈）", "Host 侧下发晚且没有其他已知原因，使 device 空闲的时间达到迭代耗时的 1 % 或更多"],
+  ["launch-bound", "a GPU is idle because more than half of its tasks take less time than the call that launches them", "下发受限", "超过一半的任务比其下发调用更短，使 GPU 空闲"],
   ["input-bound", "the device is idle for 1 % of step time or more, and 0.5 ms per step or more, while the host waits for batches; without a trace: the host waits for 10 % or more", "数据瓶颈", "Host 等待批次数据时 device 空闲的时间达到迭代耗时的 1 % 且每个 step 达到 0.5 ms；没有 trace 时：Host 等待 10 % 或更多"],
   ["allocated, reserved, active", "memory in tensors; memory that the allocator holds; memory that streams still use", "已分配、已预留、活跃", "tensor 占用的内存；分配器持有的内存；stream 仍在使用的内存"],
   ["rule", "a condition on figures that gives a finding", "规则", "根据数值得出结论的条件"],
