@@ -8,7 +8,7 @@ from typing import Literal, Optional, TypedDict, Union
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
 from tb_npu_plugin.analysis.findings.verdict import title_of
-from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
@@ -28,6 +28,10 @@ class StepTimeJson(TypedDict):
 
 class VerdictJson(TypedDict):
     """One sentence for the run."""
+
+    kind: Literal["loss", "unexplained", "healthy", "unknown"]
+    """What the largest part of the step but computing is: a loss, or time whose cause was not recorded. "healthy": no rank
+    loses much. "unknown": no step times."""
 
     rule: str
     """Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if its cause was not recorded,
@@ -106,14 +110,16 @@ class LedgerEntryJson(TypedDict):
     """What it is. "communication": waiting or transfer, which nothing tells apart."""
     detail: str
     """Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle"."""
-    ms: float
+    ns: int
     """Best estimate; the entries sum to the window."""
-    low_ms: float
+    low_ns: int
     """Least possible."""
-    high_ms: float
+    high_ns: int
     """Largest possible."""
     culprit: Optional[int]
     """Rank that is waited for; null if unknown, and for other entries."""
+    chain: list[ChainEnd]
+    """Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first."""
     needs: Literal["", "trace", "ranks", "rank"]
     """What would tell more: the trace, or the files of other ranks."""
 
@@ -127,9 +133,9 @@ class LedgerJson(TypedDict):
     """Rank in the job."""
     device_id: Optional[int]
     """Device; null if the rank has one."""
-    window_ms: float
+    window_ns: int
     """From the first to the last task."""
-    before_ms: float
+    before_ns: int
     """Before the first task, beside the window."""
     entries: list[LedgerEntryJson]
     """Its parts."""
@@ -150,6 +156,8 @@ class DiagnosisJson(TypedDict):
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
     """One sentence."""
+    ledger: Optional[LedgerJson]
+    """Of the rank that the verdict is about; null without step times."""
     ledgers: list[LedgerJson]
     """By rank."""
     findings: list[FindingJson]
@@ -172,6 +180,7 @@ def build(source: ViewInput) -> ViewResult:
         "mean_step_ms": _ms(found.step_ns),
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
+        "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
         "ledgers": [_ledger_json(one) for one in found.ledgers],
         "findings": [_finding_json(one, found) for one in found.findings],
         "unchecked": [_unchecked_json(one) for one in found.unchecked],
@@ -186,16 +195,17 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
         "worker": ledger.span.worker_label,
         "rank": ledger.rank,
         "device_id": ledger.device_id,
-        "window_ms": _ms(ledger.window_ns),
-        "before_ms": _ms(ledger.before_ns),
+        "window_ns": ledger.window_ns,
+        "before_ns": ledger.before_ns,
         "entries": [
             {
                 "entry": one.entry,
                 "detail": one.detail,
-                "ms": _ms(one.ns),
-                "low_ms": _ms(one.low_ns),
-                "high_ms": _ms(one.high_ns),
+                "ns": one.ns,
+                "low_ns": one.low_ns,
+                "high_ns": one.high_ns,
                 "culprit": one.culprit,
+                "chain": list(one.chain),
                 "needs": one.needs,
             }
             for one in ledger.entries
@@ -210,6 +220,7 @@ def _ms(ns: int) -> float:
 def _verdict_json(found: Diagnosis) -> VerdictJson:
     verdict, message = found.verdict, found.verdict.message.as_json()
     return {
+        "kind": verdict.kind,
         "rule": verdict.rule,
         "code": message["code"],
         "params": message["params"],

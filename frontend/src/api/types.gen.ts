@@ -171,6 +171,16 @@ export interface CauseTime {
   gaps: number;
 }
 
+/** What a rank did while another one waited, directly or through other waits, for it. */
+export interface ChainEnd {
+  /** Rank at the root of the waits; null if unknown. */
+  rank: number | null;
+  /** What it did. */
+  kind: "computing" | "idle" | "transfer" | "unknown" | "unprofiled" | "error";
+  /** For how long. */
+  ns: number;
+}
+
 /** Answer of /api/timeline/chain: what caused a slice. */
 export interface ChainJson {
   /** From the outermost caller to the slice itself. */
@@ -563,6 +573,8 @@ export interface DiagnosisJson {
   at_stake_ms_per_step: number;
   /** One sentence. */
   verdict: VerdictJson;
+  /** Of the rank that the verdict is about; null without step times. */
+  ledger: LedgerJson | null;
   /** By rank. */
   ledgers: LedgerJson[];
   /** The highest cost first. */
@@ -921,13 +933,15 @@ export interface LedgerEntryJson {
   /** Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle". */
   detail: string;
   /** Best estimate; the entries sum to the window. */
-  ms: number;
+  ns: number;
   /** Least possible. */
-  low_ms: number;
+  low_ns: number;
   /** Largest possible. */
-  high_ms: number;
+  high_ns: number;
   /** Rank that is waited for; null if unknown, and for other entries. */
   culprit: number | null;
+  /** Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first. */
+  chain: ChainEnd[];
   /** What would tell more: the trace, or the files of other ranks. */
   needs: "" | "trace" | "ranks" | "rank";
 }
@@ -941,9 +955,9 @@ export interface LedgerJson {
   /** Device; null if the rank has one. */
   device_id: number | null;
   /** From the first to the last task. */
-  window_ms: number;
+  window_ns: number;
   /** Before the first task, beside the window. */
-  before_ms: number;
+  before_ns: number;
   /** Its parts. */
   entries: LedgerEntryJson[];
 }
@@ -1998,6 +2012,8 @@ export interface UncheckedJson {
 
 /** One sentence for the run. */
 export interface VerdictJson {
+  /** What the largest part of the step but computing is: a loss, or time whose cause was not recorded. "healthy": no rank loses much. "unknown": no step times. */
+  kind: "loss" | "unexplained" | "healthy" | "unknown";
   /** Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if its cause was not recorded, "healthy", or "unknown" without step times. */
   rule: string;
   /** Code of the message. */

@@ -11,7 +11,8 @@ from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Part, Sub
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.roofline import distance_of
-from tb_npu_plugin.analysis.ledger.judge import Judgement
+from tb_npu_plugin.analysis.ledger.judge import Judgement, JudgementKind
+from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
@@ -26,6 +27,10 @@ _MOST = 0.5
 class RunVerdict:
     """One sentence for the run."""
 
+    kind: JudgementKind
+    """See Judgement."""
+    ledger: Optional[RankLedger]
+    """Of the rank that the verdict is about; None without step times."""
     rule: str
     """Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if the cause of the loss was not
     recorded, "healthy", or "unknown" without step times."""
@@ -41,7 +46,9 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The verdict of the costliest finding that is not low and has no cause among the others, if it explains the largest loss
     of the ledgers; else that loss. findings: the highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
-        return RunVerdict("unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None)
+        return RunVerdict(
+            "unknown", None, "unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None
+        )
     step = duration(run.step_ns)
     costly = _explaining(findings, run)
     if costly is None and run.judgement.kind in ("loss", "unexplained"):
@@ -50,14 +57,17 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
         is_short = any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes)
         parts = _parts(run, None, findings)
         if is_short:
-            return RunVerdict("healthy", Message("verdict.short", step=step, parts=parts), 0, 0.0)
+            return RunVerdict(
+                "healthy", run.judgement.ledger, "healthy", Message("verdict.short", step=step, parts=parts), 0, 0.0
+            )
         text = Message("verdict.healthy", step=step, parts=parts, roofline=_roofline(run))
-        return RunVerdict("healthy", text, 0, 0.0)
+        return RunVerdict("healthy", run.judgement.ledger, "healthy", text, 0, 0.0)
     share = costly.cost_ns / run.step_ns
     figures = {"time": duration(costly.cost_ns), "share": percent(share), "step": step}
     parts = _parts(run, costly, findings)
     message = Message("verdict.finding", what=_what(costly), parts=parts, **figures)
-    return RunVerdict(costly.rule, message, costly.cost_ns, share)
+    kind: JudgementKind = "healthy" if run.judgement.kind == "healthy" else "loss"
+    return RunVerdict(kind, run.judgement.ledger, costly.rule, message, costly.cost_ns, share)
 
 
 def _explaining(findings: Sequence[Finding], run: RunData) -> Finding | None:
@@ -112,7 +122,7 @@ def _of_ledger(run: RunData, findings: Sequence[Finding], step: str) -> RunVerdi
         also = Message("verdict.also", what=_what(other), **figures)
     sentence, parts = sentence_of(judgement, run), parts_of(judgement.ledger)
     text = Message("verdict.ledger", what=sentence, step=step, parts=parts, also=also)
-    return RunVerdict(judgement.kind, text, cost, cost / judgement.ledger.window_ns)
+    return RunVerdict(judgement.kind, judgement.ledger, judgement.kind, text, cost, cost / judgement.ledger.window_ns)
 
 
 def title_of(rule: str) -> Message:

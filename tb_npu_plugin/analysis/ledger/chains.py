@@ -6,20 +6,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.ledger.model import EndKind
 from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.tables import IntArray, Table, known
 
-#: What a rank does at the end of a chain. "unknown": its kernels have no times. "unprofiled": it was not profiled.
-#: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
-EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 #: (index of the line, rank, what it does). Profiled ranks: the line, with rank -1. Unprofiled ranks: line -1, with the
 #: rank or -1 if unknown.
 End = tuple[int, int, EndKind]

@@ -11,6 +11,21 @@ from tb_npu_plugin.model import SpanData
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
 #: Data that would narrow an entry: the trace, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "ranks", "rank"]
+#: What a rank does at the root of a wait. "unknown": its kernels have no times. "unprofiled": it was not profiled. "error": the
+#: chain is too long, since clocks disagree and ranks seem to wait for each other.
+EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
+
+
+@dataclass(frozen=True)
+class ChainEnd:
+    """What a rank did while another one waited, directly or through other waits, for it."""
+
+    rank: Optional[int]
+    """Rank at the root of the waits; null if unknown."""
+    kind: EndKind
+    """What it did."""
+    ns: int
+    """For how long."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,8 @@ class Entry:
     """Awaited rank of waiting; null if unknown."""
     needs: Needs
     """Data that would narrow it; "" if it is exact."""
+    chain: tuple[ChainEnd, ...] = ()
+    """Of waiting: what happened at its roots, the longest first."""
 
 
 @dataclass(frozen=True)
