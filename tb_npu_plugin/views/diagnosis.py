@@ -109,7 +109,7 @@ class LedgerEntryJson(TypedDict):
     entry: Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
     """What it is. "communication": waiting or transfer, which nothing tells apart."""
     detail: str
-    """Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle"."""
+    """Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle"."""
     ns: int
     """Best estimate; the entries sum to the window."""
     low_ns: int
@@ -120,8 +120,8 @@ class LedgerEntryJson(TypedDict):
     """Rank that is waited for; null if unknown, and for other entries."""
     chain: list[ChainEnd]
     """Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first."""
-    needs: Literal["", "trace", "ranks", "rank"]
-    """What would tell more: the trace, or the files of other ranks."""
+    needs: Literal["", "trace", "kernels", "ranks", "rank"]
+    """What would tell more: the trace, the kernels, or the files of other ranks."""
 
 
 class LedgerJson(TypedDict):

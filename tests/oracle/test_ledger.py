@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -20,6 +22,8 @@ SHARED = REAL_DATA.parent
 EXAMPLES = SHARED / "specs" / "ledger_examples.json"
 TEXT, DB, LLM = "ascend_pt_text_level1", "ascend_pt_db_level1", "ascend_pt_llm_4ranks"
 LATE = "cases/verdict/late_host_8ranks"
+#: A script that writes the set into a folder.
+MC2 = "cases/verdict/mc2_case"
 _FOR_RANK = re.compile(r"waiting.* for rank (\d+)")
 _DB = "ascend_pytorch_profiler_?.db"
 
@@ -40,6 +44,8 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
     (LLM, "rank 0 alone", (), 0, ("loss", (), None)),
     (LATE, "all files: mean of steps 5, 6, 7", (), None, ("unexplained", (), None)),
     (LATE, "rank alone", (), 5, ("unexplained", (), None)),
+    (MC2, "all files: each of steps 11, 12, 13", (), None, ("loss", (5,), None)),
+    (MC2, "kernel_details.csv missing", ("kernel_details.csv",), None, ("unexplained", (), None)),
 ]
 
 
@@ -47,7 +53,11 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
 def test_worked_examples(
     name: str, variant: str, removed: Sequence[str], kept: Optional[int], verdict: Verdict, tmp_path: Path
 ) -> None:
-    source = skip_without(SHARED / name if "/" in name else REAL_DATA / name)
+    source = SHARED / name if "/" in name else REAL_DATA / name
+    if name == MC2:
+        subprocess.run([sys.executable, skip_without(source.with_suffix(".py")), tmp_path / "made"], check=True)
+        source = tmp_path / "made"
+    skip_without(source)
     if not EXAMPLES.exists():
         pytest.skip(f"no {EXAMPLES}")
     folder = shutil.copytree(source, tmp_path / "run", ignore=shutil.ignore_patterns(*removed))

@@ -930,7 +930,7 @@ export interface LateRank {
 export interface LedgerEntryJson {
   /** What it is. "communication": waiting or transfer, which nothing tells apart. */
   entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
-  /** Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle". */
+  /** Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle". */
   detail: string;
   /** Best estimate; the entries sum to the window. */
   ns: number;
@@ -942,8 +942,8 @@ export interface LedgerEntryJson {
   culprit: number | null;
   /** Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first. */
   chain: ChainEnd[];
-  /** What would tell more: the trace, or the files of other ranks. */
-  needs: "" | "trace" | "ranks" | "rank";
+  /** What would tell more: the trace, the kernels, or the files of other ranks. */
+  needs: "" | "trace" | "kernels" | "ranks" | "rank";
 }
 
 /** Where the mean step of a rank, or of one of its devices, went. */

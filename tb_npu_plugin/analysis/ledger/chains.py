@@ -13,7 +13,7 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ledger.model import EndKind
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
+from tb_npu_plugin.analysis.ledger.waits import RunWaits
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.tables import IntArray, Table, known
 
@@ -38,19 +38,25 @@ class Chains:
 
 def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
     """Follow all waits of a run."""
-    lines = [_Line(run, at, one, waits.offset[at]) for at, one in enumerate(waits.lines)]
+    lines = [_Line(run, at, waits) for at in range(len(run.lines))]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
 
 
 class _Line:
     """What a line does over time, ns since the epoch by its own clock."""
 
-    def __init__(self, run: RunCommunication, at: int, waits: RankWaits, offset: int) -> None:
-        self.offset = offset
-        computing = computing_times(run.lines[at])
+    def __init__(self, run: RunCommunication, at: int, waits: RunWaits) -> None:
+        self.offset, own, fused = waits.offset[at], waits.lines[at], waits.fused.get(at)
+        computing = computing_times(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
-        self.waits = waits
+        found = np.stack([own.start, own.end, own.owner, own.row])
+        if fused is not None:
+            inside = np.stack([fused.start, fused.end, fused.owner, np.full(len(fused.start), -1)])
+            found = np.concatenate([found, inside], axis=1)
+            found = found[:, np.argsort(found[0], kind="stable")]
+        #: (start, end, awaited line, row of the collective or -1) of each wait, by start.
+        self.waits: IntArray = found
         communication = _communication(run, at)
         self._computes = Coverage(self.computing)
         self._communicates = Coverage(intervals.subtract(communication, self.computing))
@@ -65,16 +71,16 @@ class _Line:
 
     def waits_in(self, start: int, end: int) -> list[tuple[int, int, int, int]]:
         """(start, end, awaited line, row) of the exposed waits in a range. They do not overlap."""
-        waits, out, reached = self.waits, [], start
-        first = int(np.searchsorted(np.maximum.accumulate(waits.end), start, side="right")) if len(waits.end) else 0
-        for at in range(first, int(np.searchsorted(waits.start, end))):
-            begin, stop = max(reached, int(waits.start[at])), min(end, int(waits.end[at]))
+        (begins, stops, owners, rows), out, reached = self.waits, [], start
+        first = int(np.searchsorted(np.maximum.accumulate(stops), start, side="right")) if len(stops) else 0
+        for at in range(first, int(np.searchsorted(begins, end))):
+            begin, stop = max(reached, int(begins[at])), min(end, int(stops[at]))
             if begin < stop:
                 reached = stop
                 piece = Intervals(np.array([begin]), np.array([stop]))
                 exposed = intervals.subtract(piece, self.computing)
                 out += [
-                    (low, high, int(waits.owner[at]), int(waits.row[at]))
+                    (low, high, int(owners[at]), int(rows[at]))
                     for low, high in zip(exposed.start.tolist(), exposed.end.tolist())
                 ]
         return out
@@ -101,8 +107,8 @@ def _communication(run: RunCommunication, at: int) -> Intervals:
 
 def _of_line(run: RunCommunication, lines: Sequence[_Line], at: int) -> Counter[End]:
     line, ends = lines[at], Counter[End]()
-    if len(line.waits.start):
-        low, high = int(line.waits.start.min()), int(line.waits.end.max())
+    if line.waits.size:
+        low, high = int(line.waits[0].min()), int(line.waits[1].max())
         for start, end, owner, row in line.waits_in(low, high):
             _follow(run, lines, at, owner, row, start, end, ends, 0)
     return ends

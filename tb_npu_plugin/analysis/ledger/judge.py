@@ -50,6 +50,9 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
+        unsure = [one for one in ledgers if one.entries[0].needs]
+        if unsure:
+            return Judgement("unexplained", unsure[0], unsure[0].entries[0])
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=lambda one: one.total("waiting") / one.window_ns)

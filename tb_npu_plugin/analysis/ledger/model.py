@@ -9,8 +9,8 @@ from tb_npu_plugin.model import SpanData
 
 #: "communication": waiting and transfer together. "idle": idle time with a known cause. "unexplained": other idle time.
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
-#: Data that would narrow an entry: the trace, the files of the other ranks, the profile of an unprofiled rank.
-Needs = Literal["", "trace", "ranks", "rank"]
+#: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
+Needs = Literal["", "trace", "kernels", "ranks", "rank"]
 #: What a rank does at the root of a wait. "unknown": its kernels have no times. "unprofiled": it was not profiled. "error": the
 #: chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
@@ -35,7 +35,7 @@ class Entry:
     entry: EntryKind
     """What it is."""
     detail: str
-    """Waiting: "collective" or "p2p". Idle: "late" or "before", its launch. Unexplained: "idle". Else ""."""
+    """Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle". Else ""."""
     ns: int
     """Best estimate. The sum over a ledger is the step."""
     low_ns: int

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits, fused_waits_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
@@ -46,11 +47,13 @@ class RunWaits:
         lines: Waits of each line.
         root: Index of the reference line of each line. Only lines with the same root can be compared.
         offset: Clock of each line minus the clock of its root, ns.
+        fused: Waits inside kernels by line; a line without them is absent.
     """
 
     lines: list[RankWaits]
     root: list[int]
     offset: list[int]
+    fused: Mapping[int, FusedWaits]
 
 
 def waits_of_run(run: RunCommunication) -> RunWaits:
@@ -62,7 +65,9 @@ def waits_of_run(run: RunCommunication) -> RunWaits:
         if root[one.line] == root[other.line]:
             for call, peer in ((one, other), (other, one)):
                 pairs[call.line][call.row] = (peer.line, peer.start - offset[peer.line] + offset[call.line])
-    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset)
+    return RunWaits(
+        [_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset, fused_waits_of(run.lines)
+    )
 
 
 def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:
