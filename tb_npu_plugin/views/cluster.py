@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.ranks.cluster_rules import ClusterFinding
 from tb_npu_plugin.analysis.steps import trajectory as analysis
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.mindinsight_steps import ITERATIONS_COLUMNS, PARALLEL_COLUMNS
-from tb_npu_plugin.schema.torch_npu_json import LOCAL
+from tb_npu_plugin.schema.torch_npu_json import LOCAL, STAGES
 from tb_npu_plugin.tables import NULL_INT, Column, Kind, Table, from_lists
 from tb_npu_plugin.views.base import ViewTable
 
@@ -61,7 +61,7 @@ def cluster(spans: Sequence[SpanData]) -> tuple[Optional[ClusterJson], dict[str,
     if not any(span.rows(table) for span in spans for table in NEEDS):
         return None, {}
     job = {key: value for span in spans for key, value in span.capture.distributed_args.items()}
-    mode, stages, world = (job.get(key) for key in ("parallel_mode", "pipeline_stages", "world_size"))
+    mode, stages, world = (job.get(key) for key in ("parallel_mode", STAGES, "world_size"))
     courses = [_rank_course(span, world, stages) for span in spans]
     links = [link for span, one in zip(spans, courses) for link in _links(span, one)]
     found: list[ClusterFinding] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -117,3 +118,25 @@ def key_of(entry: dict[str, Any]) -> tuple[str, Optional[int]] | None:
     if name.startswith(("idle", "unexplained", "copies")):
         return "idle", None
     return name.rpartition(": ")[2], None
+
+
+def test_points_of_mindinsight(tmp_path: Path) -> None:
+    """The mean of steps 2 to 20, by the counts of 10 ns in step_trace_raw."""
+    folder = skip_without(REAL_DATA / "mindinsight_single")
+    run = RunData([span for span in open_spans(folder, tmp_path) if span.rows("iterations")])
+    source = next((folder / "profiler").glob("step_trace_raw_*_detail_time.csv"))
+    with source.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["step_num"].isdecimal()][1:]
+    sums = {
+        key: sum(10 * int(row[key]) for row in rows) // len(rows) for key in ("iteration_interval", "fp_and_bp", "tail")
+    }
+    found = {one.detail: one.ns for one in run.ledgers[0].entries}
+    assert found == pytest.approx(dict(zip(("gap", "forward_backward", "tail"), sums.values())), abs=2)
+    assert (run.judgement.kind, run.judgement.entry and run.judgement.entry.detail) == ("unexplained", "gap")
+
+
+def test_stages_of_a_mindinsight_cluster(tmp_path: Path) -> None:
+    """Stage 2 computes 123 of 179 ms, stage 1 15."""
+    run = RunData(open_spans(skip_without(REAL_DATA / "mindinsight_cluster"), tmp_path))
+    assert (run.judgement.kind, run.judgement.stage) == ("loss", 2)
+    assert [round(one.total("computing") / 1e6) for one in run.ledgers] == [15, 15, 123, 123]

@@ -37,6 +37,9 @@ _PARTS = {
     "waiting": "verdict.part.waiting_several",
     "idle": "verdict.part.idle",
     "unexplained": "verdict.part.idle",
+    "forward_backward": "verdict.part.passes",
+    "tail": "verdict.part.passes",
+    "gap": "verdict.part.gap",
 }
 
 
@@ -113,7 +116,7 @@ def parts_of(ledger: RankLedger, run: RunData) -> Message:
     """The parts of the mean step of a rank, the longest first."""
     sums: dict[tuple[str, Optional[int]], int] = {}
     for one in ledger.entries:
-        key = _PARTS[_kind(one)], one.culprit
+        key = _PARTS[one.detail if one.detail in _PARTS else _kind(one)], one.culprit
         sums[key] = sums.get(key, 0) + one.ns
     least = _LEAST_SHARE * ledger.window_ns
     longest = sorted(((ns, *key) for key, ns in sums.items() if ns >= least), key=lambda one: -one[0])
@@ -148,6 +151,8 @@ def _idle_cause(ledger: RankLedger, run: RunData) -> Optional[str]:
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
     """The sentence about idle time without a recorded cause. It gives the range over all ranks: no rank stands out."""
+    if any(one.detail == "gap" for one in ledger.entries):
+        return Message("verdict.unexplained.gap", **figures)
     why = _why(ledger.span)
     if len(ledgers) == 1:
         return Message("verdict.unexplained.idle", why=why, **figures)

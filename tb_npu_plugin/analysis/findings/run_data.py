@@ -210,8 +210,9 @@ class RunData:
 
     @cached_property
     def step_ns(self) -> int:
-        """Mean step time, that of the longest rank of each step; 0 if unknown."""
-        return sum(time for _, time in self.step_times) // self.step_count
+        """Mean step time, that of the longest rank of each step; of points that of the longest rank. 0 if unknown."""
+        found = sum(time for _, time in self.step_times) // self.step_count
+        return found or max((one.window_ns for one in self.ledgers), default=0)
 
     @cached_property
     def communication(self) -> RunCommunication:

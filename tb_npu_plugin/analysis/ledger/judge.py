@@ -20,6 +20,8 @@ _MOST_WAITING = 0.1
 _LEAST_AWAITED = 0.05
 #: A second culprit is named if the waits for it are at least this share of the waits for the first one.
 _SECOND = 0.5
+#: Computing explains waits if it is at least this share of them.
+_MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
 
@@ -50,13 +52,13 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
-        unsure = [one for one in ledgers if one.entries[0].needs]
-        if unsure:
-            return Judgement("unexplained", unsure[0], unsure[0].entries[0])
+        unsure = next(((one, entry) for one in ledgers for entry in one.entries if entry.needs == "kernels"), None)
+        if unsure is not None:
+            return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=lambda one: one.total("waiting") / one.window_ns)
-    culprits, stage = _culprits(run, chains)
+    culprits, stage = _culprits(run, chains) if chains.total else ((), _slow_stage(ledgers))
     if _waiting_share(least) > _MOST_WAITING:
         return _of_entry(most, _largest(most), culprits, stage)
     awaited = most.total("waiting") - least.total("waiting")
@@ -120,6 +122,23 @@ def _culprits(run: RunCommunication, chains: Chains) -> tuple[tuple[int, ...], O
     worst = by_rank.most_common(2)
     ranks = tuple(rank for rank, time in worst if time >= _SECOND * worst[0][1])
     return ranks, _stage_of(by_stage)
+
+
+def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """Without known waits: the stage that computes longest, if that is most of the least time that the others must wait."""
+    computing: dict[int, list[int]] = {}
+    waiting: dict[int, list[int]] = {}
+    for one in ledgers:
+        stage = pipeline_stage(one.span.capture)
+        if stage is not None:
+            computing.setdefault(stage, []).append(one.total("computing"))
+            waiting.setdefault(stage, []).append(one.total("waiting"))
+    means = sorted(((sum(times) / len(times), stage) for stage, times in computing.items()), reverse=True)
+    if len(means) < 2:
+        return None
+    (longest, stage), (second, _) = means[:2]
+    least = min(min(times) for other, times in waiting.items() if other != stage)
+    return stage if longest - second >= _MOST_EXPLAINED * least > 0 else None
 
 
 def _stage_of(by_stage: Counter[int]) -> Optional[int]:

@@ -17,6 +17,7 @@ from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds
 from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
+from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
 from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
@@ -46,6 +47,8 @@ def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequen
             waiting = [_waiting(run, at, step, waits.lines[at]) for step in steps]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
             out.append(_mean(line, steps, waiting, device, _fused(run, waits.fused.get(at), steps)))
+        elif (found := ledger_of_points(line.span)) is not None:
+            out.append(found)
     return _with_bounds(out)
 
 

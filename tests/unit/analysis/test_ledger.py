@@ -160,3 +160,25 @@ def test_waits_inside_fused_kernels_are_no_computing(skew_ns: int) -> None:
 def test_fused_kernels_that_do_not_end_together_show_no_waits() -> None:
     run = RunData([moe_rank(0), moe_rank(1, extra_ns=2 * MS), moe_rank(2)])
     assert [len(one.entries) for one in run.ledgers] == [1, 1, 1]
+
+
+def test_points_of_a_step_say_what_passes_before_it() -> None:
+    rows = [
+        {
+            "step": str(step),
+            "average": 0,
+            "total_ns": 100 * MS,
+            "interval_ns": gap * MS,
+            "fp_bp_ns": (90 - gap) * MS,
+            "tail_ns": 10 * MS,
+        }
+        for step, gap in ((1, 0), (2, 60), (3, 80))
+    ]
+    span = TestSpan({"iterations": table_of("iterations", rows)}, Capture(rank=0))
+    run = RunData([span])
+    assert [(one.entry, one.detail, one.ns // MS) for one in run.ledgers[0].entries] == [
+        ("computing", "forward_backward", 20),
+        ("computing", "tail", 10),
+        ("unexplained", "gap", 70),
+    ]
+    assert "before the forward pass" in diagnose([span]).verdict.message
