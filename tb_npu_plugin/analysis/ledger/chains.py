@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
+from tb_npu_plugin.analysis.ledger.model import ChainEnd, EndKind, RankLedger
+from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.tables import IntArray, Table, known
 
-#: What a rank does at the end of a chain. "unknown": its kernels have no times. "unprofiled": it was not profiled.
-#: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
-EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 #: (index of the line, rank, what it does). Profiled ranks: the line, with rank -1. Unprofiled ranks: line -1, with the
 #: rank or -1 if unknown.
 End = tuple[int, int, EndKind]
@@ -29,20 +27,48 @@ _MOST_LINKS = 32
 
 @dataclass(frozen=True)
 class Chains:
-    """Exposed waiting of each line by the end of its chain, ns."""
+    """Exposed waiting of each line in the averaged steps, by detail and awaited rank, and by the end of its chain, ns."""
 
-    of_line: Sequence[Counter[End]]
+    of_line: Sequence[Mapping[Awaited, Counter[End]]]
 
     @cached_property
     def total(self) -> Counter[End]:
         """Sum over all lines."""
-        return sum(self.of_line, Counter())
+        return sum((ends for waits in self.of_line for ends in waits.values()), Counter())
 
 
 def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
     """Follow all waits of a run."""
     lines = [_Line(run, at, one, waits.offset[at]) for at, one in enumerate(waits.lines)]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
+
+
+def with_chains(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) -> list[RankLedger]:
+    """The ledgers with the chain of each entry. The parts are those of all averaged steps, scaled to the mean step."""
+    places = {(line.span.token, line.device_id): at for at, line in enumerate(run.lines)}
+    out = []
+    for ledger in ledgers:
+        found = chains.of_line[places[ledger.span.token, ledger.device_id]]
+        entries = (
+            replace(one, chain=_scaled(run, found[one.detail, one.culprit], one.ns))
+            if one.entry == "waiting" and (one.detail, one.culprit) in found
+            else one
+            for one in ledger.entries
+        )
+        out.append(replace(ledger, entries=tuple(entries)))
+    return out
+
+
+def _scaled(run: RunCommunication, ends: Counter[End], ns: int) -> tuple[ChainEnd, ...]:
+    """The ends, scaled so that their sum is `ns`."""
+    total, scaled, left = sum(ends.values()), list[ChainEnd](), ns
+    for (line, peer, kind), time in ends.most_common():
+        rank = run.lines[line].span.capture.rank if line >= 0 else peer if peer >= 0 else None
+        scaled.append(ChainEnd(rank, kind, time * ns // total))
+        left -= scaled[-1].ns
+    if scaled:
+        scaled[0] = replace(scaled[0], ns=scaled[0].ns + left)
+    return tuple(one for one in scaled if one.ns > 0)
 
 
 class _Line:
@@ -66,8 +92,8 @@ class _Line:
         """Exposed communication in a range."""
         return _inside(self._communicates, start, end)
 
-    def waits_in(self, start: int, end: int) -> list[tuple[int, int, int, int]]:
-        """(start, end, awaited line, row) of the exposed waits in a range. They do not overlap."""
+    def waits_in(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """(start, end, number) of the exposed waits in a range. They do not overlap."""
         waits, out, reached = self.waits, [], start
         first = int(np.searchsorted(np.maximum.accumulate(waits.end), start, side="right")) if len(waits.end) else 0
         for at in range(first, int(np.searchsorted(waits.start, end))):
@@ -76,10 +102,7 @@ class _Line:
                 reached = stop
                 piece = Intervals(np.array([begin]), np.array([stop]))
                 exposed = intervals.subtract(piece, self.computing)
-                out += [
-                    (low, high, int(waits.owner[at]), int(waits.row[at]))
-                    for low, high in zip(exposed.start.tolist(), exposed.end.tolist())
-                ]
+                out += [(low, high, at) for low, high in zip(exposed.start.tolist(), exposed.end.tolist())]
         return out
 
 
@@ -102,34 +125,38 @@ def _communication(run: RunCommunication, at: int) -> Intervals:
     return intervals.union(start[timed], start[timed] + took[timed])
 
 
-def _of_line(run: RunCommunication, lines: Sequence[_Line], at: int) -> Counter[End]:
-    line, ends = lines[at], Counter[End]()
-    if len(line.waits.start):
-        low, high = int(line.waits.start.min()), int(line.waits.end.max())
-        for start, end, owner, row in line.waits_in(low, high):
-            _follow(run, lines, at, owner, row, start, end, ends, 0)
-    return ends
+def _of_line(run: RunCommunication, lines: Sequence[_Line], at: int) -> dict[Awaited, Counter[End]]:
+    waits, out = lines[at].waits, dict[Awaited, Counter[End]]()
+    if not len(waits.start):
+        return out
+    line = run.lines[at]
+    averaged = {step.step for step in averaged_of_span(line.span, line.steps)}
+    table = run.collectives[at]
+    steps = [None] if table is None else table.text("step").tolist()
+    for start, end, number in lines[at].waits_in(int(waits.start.min()), int(waits.end.max())):
+        if None in averaged or steps[int(waits.row[number])] in averaged:
+            ends = out.setdefault(awaited_of(run, at, waits, number), Counter())
+            _follow(run, lines, at, number, start, end, ends, 0)
+    return {awaited: +ends for awaited, ends in out.items()}
 
 
 def _follow(
     run: RunCommunication,
     lines: Sequence[_Line],
     at: int,
-    owner: int,
-    row: int,
+    number: int,
     start: int,
     end: int,
     ends: Counter[End],
     links: int,
 ) -> None:
-    """Add to `ends` what the line `owner` did while the line `at` waited for it.
+    """Add to `ends` what the awaited line did while the line `at` waited for it.
 
-    row: operator of `at`. start, end: by the clock of `at`. links: waits of the chain that were followed before.
+    number: wait of `at`. start, end: by the clock of `at`. links: waits of the chain that were followed before.
     """
+    owner = int(lines[at].waits.owner[number])
     if owner < 0:
-        table = run.collectives[at]
-        peer = int(run.waits_for_last[at].peer[row])
-        rank = None if table is None else run.rank_of(table.text("group")[row], peer)
+        _, rank = awaited_of(run, at, lines[at].waits, number)
         ends[-1, -1 if rank is None else rank, "unprofiled"] += end - start
         return
     if links == _MOST_LINKS:
@@ -139,9 +166,9 @@ def _follow(
     start, end = start + shift, end + shift
     computes, communicates = line.computes(start, end), line.communicates(start, end)
     waited = 0
-    for low, high, other, place in line.waits_in(start, end):
+    for low, high, other in line.waits_in(start, end):
         waited += high - low
-        _follow(run, lines, owner, other, place, low, high, ends, links + 1)
+        _follow(run, lines, owner, other, low, high, ends, links + 1)
     ends[owner, -1, "computing"] += computes
     ends[owner, -1, "transfer"] += max(0, communicates - waited)
     rest = end - start - computes - max(communicates, waited)
