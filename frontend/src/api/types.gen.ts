@@ -171,13 +171,13 @@ export interface CauseTime {
   gaps: number;
 }
 
-/** What a rank did while another one waited, directly or through other waits, for it. */
+/** What a rank did at the end of a chain of waits: the awaited rank, or one that it waited for in turn. */
 export interface ChainEnd {
-  /** Rank at the root of the waits; null if unknown. */
+  /** Rank in the job; null if unknown. */
   rank: number | null;
   /** What it did. */
   kind: "computing" | "idle" | "transfer" | "unknown" | "unprofiled" | "error";
-  /** For how long. */
+  /** Part of the waiting that ends there. */
   ns: number;
 }
 

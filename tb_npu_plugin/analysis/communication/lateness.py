@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -13,19 +15,22 @@ from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.schema.cluster import POINT_TO_POINT
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
 from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
 
 _BETWEEN_TWO = COMM_KINDS[0]
+#: End of the name of an operator: end of the group's id, number of the call, graph.
+_CALL, _ID_DIGITS = re.compile(r"__(\d{1,3})_\d+_\d+$"), 3
 _KEYS = ("step", "group", "name", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
-_KERNEL_COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in (*_KEYS, "start_ns"))
+_KERNEL_COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in (*_KEYS, "kind", "start_ns"))
 
 
 def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]:
     """For each rank, by step: the longest time that all others of a group waited for it at one collective, ns.
 
-    ranks: comm_ops of each rank, or the result of collectives_of.
+    ranks: comm_ops of each rank, or the result of operators_of.
 
     All members of a collective end together, so the last to arrive has the shortest operator, and the others run longer
     by their wait. The result is the longest wait, not the sum: in a launch-bound job, a rank that is late once is late
@@ -54,17 +59,25 @@ def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]
     return out
 
 
-def collectives_of(kernels: Table) -> Table:
-    """Collectives from kernels, for results without communication files: CANN's kernel names hold group and call."""
+def operators_of(kernels: Table, groups: Iterable[str] = ()) -> Table:
+    """Communication operators from kernels, for results without communication files: CANN's kernel names hold the end of the
+    group's id, and the call. groups: names of the groups of the rank."""
     rows = kernels.take(is_communication(kernels))
-    rows = rows.take(~rows.text("name").matching(POINT_TO_POINT.search))
-    unknown_groups = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
+    names = rows.text("name")
+    known_ids = [group_hash(group) for group in groups]
+    ends = Counter(id[-_ID_DIGITS:] for id in known_ids)
+    ids = {id[-_ID_DIGITS:]: id for id in known_ids if ends[id[-_ID_DIGITS:]] == 1}
+    calls = [_CALL.search(name) for name in names.values]
+    found = ["" if call is None else ids.get(call.group(1), call.group(1)) for call in calls] + [""]
     return Table(
         _KERNEL_COLUMNS,
         {
             "step": rows.text("step"),
-            "group": unknown_groups,
-            "name": rows.text("name"),
+            "kind": StringColumn(
+                np.where(names.matching(POINT_TO_POINT.search), 0, 1).astype(np.int32), list(COMM_KINDS)
+            ),
+            "group": StringColumn.of([found[code] or None for code in names.codes.tolist()]),
+            "name": names,
             "start_ns": rows.ints("start_ns"),
             "elapse_ns": rows.ints("dur_ns"),
         },

@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ledger.chains import chains_of
+from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
@@ -256,15 +256,19 @@ class RunData:
         return waits_of_run(self.communication)
 
     @cached_property
+    def _chains(self) -> Chains:
+        return chains_of(self.communication, self._waits)
+
+    @cached_property
     def ledgers(self) -> list[RankLedger]:
         """Where the mean step of each rank went."""
         idle = {span.token: devices for span, devices in self.idle}
-        return ledgers_of(self.communication, self._waits, idle)
+        return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self._chains)
 
     @cached_property
     def judgement(self) -> Judgement:
         """What determines the step, by the ledgers."""
-        return judge(self.communication, self.ledgers, chains_of(self.communication, self._waits))
+        return judge(self.communication, self.ledgers, self._chains)
 
     @cached_property
     def idle_items(self) -> list[IdleItems]:

@@ -11,21 +11,21 @@ from tb_npu_plugin.model import SpanData
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
 #: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "kernels", "ranks", "rank"]
-#: What a rank does at the root of a wait. "unknown": its kernels have no times. "unprofiled": it was not profiled. "error": the
-#: chain is too long, since clocks disagree and ranks seem to wait for each other.
+#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times. "unprofiled": it was not profiled.
+#: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 
 
 @dataclass(frozen=True)
 class ChainEnd:
-    """What a rank did while another one waited, directly or through other waits, for it."""
+    """What a rank did at the end of a chain of waits: the awaited rank, or one that it waited for in turn."""
 
     rank: Optional[int]
-    """Rank at the root of the waits; null if unknown."""
+    """Rank in the job; null if unknown."""
     kind: EndKind
     """What it did."""
     ns: int
-    """For how long."""
+    """Part of the waiting that ends there."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Entry:
     needs: Needs
     """Data that would narrow it; "" if it is exact."""
     chain: tuple[ChainEnd, ...] = ()
-    """Of waiting: what happened at its roots, the longest first."""
+    """Waiting: where its chains end, the largest part first; the sum is `ns`. Empty if the waits have no times."""
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,13 @@ from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds
 from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
 from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
+from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.tables import IntArray
-
-#: A kind of waits: detail of the entry, and the awaited rank.
-_Awaited = tuple[str, Optional[int]]
 
 
 class _Wait(NamedTuple):
@@ -52,7 +49,7 @@ def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequen
     return _with_bounds(out)
 
 
-def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[_Awaited, _Wait]]:
+def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[Awaited, _Wait]]:
     """Exposed waiting of a step: known waits by rank, bounds of the others. None if all of it may be transfer."""
     exposed, table = step.communication_not_overlapped or 0, run.collectives[at]
     if not exposed:
@@ -77,7 +74,7 @@ def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Op
 
 def _known_waits(
     run: RunCommunication, at: int, step: Step, waits: RankWaits, numbers: IntArray
-) -> tuple[dict[_Awaited, _Wait], int, int]:
+) -> tuple[dict[Awaited, _Wait], int, int]:
     """(waits by awaited rank, exposed and hidden communication that is no known wait, ns). numbers: waits of the step.
 
     Of each wait, the time counts in which the line does not compute and is in no earlier wait.
@@ -85,13 +82,12 @@ def _known_waits(
     computing = computing_times(run.lines[at])
     covered = intervals.EMPTY if computing is None else computing
     hidden, left = step.overlapped or 0, step.communication_not_overlapped or 0
-    out: dict[_Awaited, _Wait] = {}
+    out: dict[Awaited, _Wait] = {}
     for number in numbers.tolist():
         time = Intervals(waits.start[number : number + 1], waits.end[number : number + 1])
         most = min(intervals.subtract(time, covered).total, left)
         covered, left = intervals.merge(covered, time), left - most
-        owner, row = int(waits.owner[number]), int(waits.row[number])
-        key = "p2p" if waits.is_p2p[number] else "collective", _rank_of(run, at, owner, row)
+        key = awaited_of(run, at, waits, number)
         before = out.get(key, _Wait(0, 0, 0))
         maybe_hidden = min(most, hidden) if computing is None else 0
         out[key] = _Wait(before.ns + most, before.low_ns + most - maybe_hidden, before.high_ns + most)
@@ -99,17 +95,10 @@ def _known_waits(
     return out, left, hidden
 
 
-def _rank_of(run: RunCommunication, at: int, owner: int, row: int) -> Optional[int]:
-    if owner >= 0:
-        return run.lines[owner].span.capture.rank
-    table = run.collectives[at]
-    return None if table is None else run.rank_of(table.text("group")[row], int(run.waits_for_last[at].peer[row]))
-
-
 def _mean(
     line: RankDevice,
     steps: Sequence[Step],
-    waiting: Sequence[Optional[Mapping[_Awaited, _Wait]]],
+    waiting: Sequence[Optional[Mapping[Awaited, _Wait]]],
     idle: Optional[DeviceIdle],
     fused: Sequence[Entry],
 ) -> RankLedger:
@@ -162,8 +151,8 @@ def _before(step: Step) -> int:
     return found or 0
 
 
-def _mean_waiting(found: Sequence[Optional[Mapping[_Awaited, _Wait]]]) -> Optional[dict[_Awaited, _Wait]]:
-    sums: dict[_Awaited, list[_Wait]] = {}
+def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, _Wait]]]) -> Optional[dict[Awaited, _Wait]]:
+    sums: dict[Awaited, list[_Wait]] = {}
     for one in found:
         if one is None:
             return None
@@ -176,7 +165,7 @@ def _exact(kind: EntryKind, ns: int, detail: str = "", needs: Needs = "") -> Ent
     return Entry(kind, detail, ns, ns, ns, None, needs)
 
 
-def _communication(exposed: int, waiting: Optional[Mapping[_Awaited, _Wait]]) -> list[Entry]:
+def _communication(exposed: int, waiting: Optional[Mapping[Awaited, _Wait]]) -> list[Entry]:
     """Entries of exposed communication: the waits, the longest first, and transfer as the rest."""
     if waiting is None:
         return [_exact("communication", exposed, needs="ranks")]

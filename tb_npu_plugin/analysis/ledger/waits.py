@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 #: End of the name of a point-to-point operation, equal on both ranks: tail of the group, number of the call, graph.
 _CALL = re.compile(r"__(\w+)$")
 _BETWEEN_TWO = COMM_KINDS[0]
+#: Detail of a waiting entry, "p2p" or "collective", and the awaited rank; None if unknown.
+Awaited = tuple[str, Optional[int]]
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,16 @@ class RunWaits:
     root: list[int]
     offset: list[int]
     fused: Mapping[int, FusedWaits]
+
+
+def awaited_of(run: RunCommunication, at: int, waits: RankWaits, number: int) -> Awaited:
+    """Detail and awaited rank of a wait of the line `at`."""
+    owner, row, table = int(waits.owner[number]), int(waits.row[number]), run.collectives[at]
+    detail = "p2p" if waits.is_p2p[number] else "collective"
+    if owner >= 0:
+        return detail, run.lines[owner].span.capture.rank
+    rank = None if table is None else run.rank_of(table.text("group")[row], int(run.waits_for_last[at].peer[row]))
+    return detail, rank
 
 
 def waits_of_run(run: RunCommunication) -> RunWaits:

@@ -9,9 +9,9 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.lateness import (
     FirstWait,
     Tasks,
-    collectives_of,
     lateness,
     longest_first_waits,
+    operators_of,
 )
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
@@ -62,8 +62,8 @@ def test_collectives_among_kernels_tell_the_same_and_sends_and_receives_do_not_c
             "kernels", [{"step": "1", "name": name, "core": core, "dur_ns": dur} for name, core, dur in rows]
         )
 
-    assert lateness([collectives_of(kernels(wait)) for wait in (30, 4, 29)]) == [{"1": 0}, {"1": 25}, {"1": 0}]
-    assert lateness([collectives_of(kernels(30)), ops(("hcom_allReduce__509_0_1", 4))]) == [
+    assert lateness([operators_of(kernels(wait)) for wait in (30, 4, 29)]) == [{"1": 0}, {"1": 25}, {"1": 0}]
+    assert lateness([operators_of(kernels(30)), ops(("hcom_allReduce__509_0_1", 4))]) == [
         {},
         {},
     ]  # another group, or not

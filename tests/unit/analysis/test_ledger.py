@@ -73,6 +73,9 @@ def test_the_root_of_a_chain_is_named_and_no_victim(skews: tuple[int, ...]) -> N
     run = RunData([rank_of_chain(rank, 100, skew) for rank, skew in enumerate(skews)])
     waits = [[(one.culprit, one.ns) for one in ledger.entries if one.entry == "waiting"] for ledger in run.ledgers]
     assert waits == [[], [(0, 100 * MS)], [(1, 111 * MS)], [(2, 122 * MS)]]
+    chain = [(end.rank, end.kind, end.ns // MS) for end in run.ledgers[-1].entries[1].chain]
+    sends = [(rank, kind, ms) for kind, ms in (("computing", 10), ("transfer", 1)) for rank in (1, 2)]
+    assert chain == [(0, "computing", 100), *sends]
     assert (run.judgement.kind, run.judgement.culprits) == ("loss", (0,))
     assert all(sum(one.ns for one in ledger.entries) == ledger.window_ns for ledger in run.ledgers)
 
