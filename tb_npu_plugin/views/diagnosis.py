@@ -8,6 +8,7 @@ from typing import Literal, Optional, TypedDict, Union
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
 from tb_npu_plugin.analysis.findings.verdict import title_of
+from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
@@ -15,6 +16,8 @@ from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
 SCHEMA = 1
+#: Most kernels that ExcessJson lists.
+MOST_KERNELS = 100
 
 
 class StepTimeJson(TypedDict):
@@ -142,6 +145,22 @@ class LedgerJson(TypedDict):
     """Its parts."""
 
 
+class ExcessJson(TypedDict):
+    """What the awaited ranks run longer than the others."""
+
+    ranks: list[int]
+    """The awaited ranks."""
+    kind: Literal["clock", "kernel", "work", ""]
+    """"clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or
+    more of them. "": they do not compute longer."""
+    factor: Optional[float]
+    """Time by that of the others, of all kernels or of the first one."""
+    kernels: list[KernelExcess]
+    """The largest excess first; at most 100."""
+    left_out: int
+    """Kernels that are left out."""
+
+
 class DiagnosisJson(TypedDict):
     """What holds a run up, who, how much it costs and what to do."""
 
@@ -161,6 +180,8 @@ class DiagnosisJson(TypedDict):
     """Of the rank that the verdict is about; null without step times."""
     ledgers: list[LedgerJson]
     """By rank."""
+    excess: Optional[ExcessJson]
+    """What the ranks that others wait for run longer; null if none of them was profiled."""
     findings: list[FindingJson]
     """The highest cost first."""
     unchecked: list[UncheckedJson]
@@ -183,6 +204,7 @@ def build(source: ViewInput) -> ViewResult:
         "verdict": _verdict_json(found),
         "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
         "ledgers": [_ledger_json(one) for one in found.ledgers],
+        "excess": _excess_json(found.excess),
         "findings": [_finding_json(one, found) for one in found.findings],
         "unchecked": [_unchecked_json(one) for one in found.unchecked],
         "checked": found.checked,
@@ -212,6 +234,14 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
             for one in ledger.entries
         ],
     }
+
+
+def _excess_json(excess: Optional[Excess]) -> Optional[ExcessJson]:
+    if excess is None:
+        return None
+    rows = list(excess.rows[:MOST_KERNELS])
+    left_out = len(excess.rows) - len(rows)
+    return {"ranks": excess.ranks, "kind": excess.kind, "factor": excess.factor, "kernels": rows, "left_out": left_out}
 
 
 def _ms(ns: int) -> float:

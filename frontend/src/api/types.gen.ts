@@ -577,6 +577,8 @@ export interface DiagnosisJson {
   ledger: LedgerJson | null;
   /** By rank. */
   ledgers: LedgerJson[];
+  /** What the ranks that others wait for run longer; null if none of them was profiled. */
+  excess: ExcessJson | null;
   /** The highest cost first. */
   findings: FindingJson[];
   /** Rules that could not run. */
@@ -737,6 +739,20 @@ export interface Evidence {
   step: string | null;
 }
 
+/** What the awaited ranks run longer than the others. */
+export interface ExcessJson {
+  /** The awaited ranks. */
+  ranks: number[];
+  /** "clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or more of them. "": they do not compute longer. */
+  kind: "clock" | "kernel" | "work" | "";
+  /** Time by that of the others, of all kernels or of the first one. */
+  factor: number | null;
+  /** The largest excess first; at most 100. */
+  kernels: KernelExcess[];
+  /** Kernels that are left out. */
+  left_out: number;
+}
+
 /** A logical table and the rows that one file added to it. */
 export interface FilledJson {
   /** Name of the table. */
@@ -826,6 +842,24 @@ export interface InputBoundSteps {
   steps: number;
   /** Steps of the span. */
   of: number;
+}
+
+/** Kernels of one type and shapes in the mean step, or collectives of one operation and group. */
+export interface KernelExcess {
+  /** Type of the kernel, or operation; null if unknown. */
+  type: string | null;
+  /** Input shapes; null if unknown, and for collectives. */
+  shapes: string | null;
+  /** Communication group of collectives, or input shapes of kernels that communicate inside; else null. */
+  group: string | null;
+  /** Calls in a step, mean of the ranks in question. */
+  calls: number;
+  /** The same, median of the others. */
+  other_calls: number;
+  /** Time in a step, mean of the ranks in question, ns. */
+  ns: number;
+  /** The same, median of the others, ns. */
+  other_ns: number;
 }
 
 /** The row of the kernel table that belongs to a device slice. Null: not recorded. */

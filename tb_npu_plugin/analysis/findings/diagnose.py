@@ -11,6 +11,7 @@ from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unche
 from tb_npu_plugin.analysis.findings.registry import rules_for
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
+from tb_npu_plugin.analysis.kernels.excess import Excess
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -28,6 +29,7 @@ class Diagnosis:
     at_stake_ns: int
     verdict: RunVerdict
     ledgers: Sequence[RankLedger]
+    excess: Optional[Excess]
     findings: Sequence[Finding]
     unchecked: Sequence[Unchecked]
     checked: int
@@ -59,6 +61,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         at_stake(findings, run),
         verdict_of(findings, run),
         run.ledgers,
+        run.excess,
         findings,
         unchecked,
         len(rules) - len(unchecked),

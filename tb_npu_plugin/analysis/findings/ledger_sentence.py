@@ -17,6 +17,8 @@ from tb_npu_plugin.schema.registry import file_of
 
 #: The sentence leaves out parts below this share of the step.
 _LEAST_SHARE = 0.01
+#: Most kernels that the sentence names.
+_MOST_KERNELS = 3
 #: The cause of idle time is named if it has at least this share of it.
 _MOST = 0.5
 #: Kind of an entry, or launch of idle time -> sentence.
@@ -104,12 +106,36 @@ def _computing(run: RunData) -> Message | str:
     )
 
 
+def excess_text(run: RunData) -> Message | str:
+    """What the awaited ranks run longer than the others; "" if nothing stands out."""
+    found = run.excess
+    if found is None or not found.kind:
+        return ""
+    if found.kind == "clock":
+        return Message("verdict.excess.clock", factor=f"{found.factor or 1:.2f}")
+    if found.kind == "kernel":
+        first = found.computing[0]
+        figures = {"kernel": first.type or "", "shapes": first.shapes or "", "factor": f"{found.factor or 1:.1f}"}
+        return Message("verdict.excess.kernel", time=duration(first.excess_ns), **figures)
+    kernels = ", ".join(f"{name} + {duration(ns)}" for name, ns in found.by_type[:_MOST_KERNELS])
+    if found.vocabulary is None:
+        return Message("verdict.excess.work", kernels=kernels)
+    size, ns = found.vocabulary
+    return Message("verdict.excess.vocabulary", kernels=kernels, size=size, time=duration(ns))
+
+
 def listed(parts: Sequence[Message]) -> Message | str:
     """The parts, separated by commas."""
     out: Message | str = parts[-1] if parts else ""
     for one in reversed(parts[:-1]):
         out = Message("verdict.list", first=one, rest=out)
     return out
+
+
+def text_of(sentences: Sequence[Message | str]) -> Message:
+    """The sentences that are not empty, in one text."""
+    first, *others = [one for one in sentences if isinstance(one, Message)]
+    return Message("verdict.then", first=first, rest=text_of(others)) if others else first
 
 
 def parts_of(ledger: RankLedger, run: RunData) -> Message:

@@ -15,6 +15,7 @@ from tb_npu_plugin.analysis.findings.late_launches import idle_items
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
+from tb_npu_plugin.analysis.kernels.excess import Excess, excess_of
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
@@ -269,6 +270,19 @@ class RunData:
     def judgement(self) -> Judgement:
         """What determines the step, by the ledgers."""
         return judge(self.communication, self.ledgers, self._chains)
+
+    @cached_property
+    def excess(self) -> Optional[Excess]:
+        """What the ranks or the stage that others wait for run longer than the others; None if nobody profiled is awaited."""
+        stage, culprits = self.judgement.stage, self.judgement.culprits
+        lines = [(line, pipeline_stage(line.span.capture)) for line in self.communication.lines]
+        if stage is not None:
+            own, others = ([line for line, of in lines if (of == stage) == is_own] for is_own in (True, False))
+        else:
+            own = [line for line, _ in lines if line.span.capture.rank in culprits]
+            stages = {of for line, of in lines if line in own}
+            others = [line for line, of in lines if line not in own and of in stages]
+        return excess_of(own, others) if own and others else None
 
     @cached_property
     def idle_items(self) -> list[IdleItems]:

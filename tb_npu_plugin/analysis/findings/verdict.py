@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.findings.ledger_sentence import parts_of, sentence_of
+from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, parts_of, sentence_of, text_of
 from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Part, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -17,6 +17,8 @@ from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
 AWAITED = ("straggler", "unprofiled_rank")
+#: Rules about what a profiled rank or stage computes longer.
+_ABOUT_RANKS = ("straggler", "stage_imbalance")
 #: A finding explains a loss if it costs at least this share of it.
 _MOST = 0.5
 
@@ -54,24 +56,24 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
         return _of_ledger(run, findings)
     ledger = run.judgement.ledger
     assert ledger is not None
-    figures = {"step": duration(run.step_ns), "parts": parts_of(ledger, run)}
+    step, parts = duration(run.step_ns), parts_of(ledger, run)
     if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
-        text = Message("verdict.short", **figures)
+        text = text_of([Message("verdict.short", step=step), parts])
     else:
-        text = Message("verdict.healthy", roofline=_roofline(run, ledger), **figures)
+        text = text_of([Message("verdict.healthy", step=step), parts, _roofline(run, ledger)])
     return RunVerdict("healthy", ledger, "healthy", text, 0, 0.0)
 
 
 def _of_finding(finding: Finding, run: RunData) -> RunVerdict:
     """The verdict of a finding that costs as much as the largest loss, or explains it."""
     ledger, share = _ledger_of(finding, run), finding.cost_ns / run.step_ns
-    message = Message(
-        "verdict.finding",
-        what=_what(finding),
-        time=duration(finding.cost_ns),
-        share=percent(share),
-        step=duration(run.step_ns),
-        parts=parts_of(ledger, run) if ledger is not None else "",
+    figures = {"time": duration(finding.cost_ns), "share": percent(share), "step": duration(run.step_ns)}
+    message = text_of(
+        [
+            Message("verdict.finding", what=_what(finding), **figures),
+            excess_text(run) if finding.rule in _ABOUT_RANKS else "",
+            parts_of(ledger, run) if ledger is not None else "",
+        ]
     )
     kind: JudgementKind = "healthy" if run.judgement.kind == "healthy" else "loss"
     return RunVerdict(kind, ledger, finding.rule, message, finding.cost_ns, share)
@@ -127,8 +129,15 @@ def _of_ledger(run: RunData, findings: Sequence[Finding]) -> RunVerdict:
     if other is not None:
         figures = {"time": duration(other.cost_ns), "share": percent(other.cost_ns / run.step_ns)}
         also = Message("verdict.also", what=_what(other), **figures)
-    sentence, parts = sentence_of(judgement, run), parts_of(judgement.ledger, run)
-    text = Message("verdict.ledger", what=sentence, step=duration(run.step_ns), parts=parts, also=also)
+    text = text_of(
+        [
+            sentence_of(judgement, run),
+            excess_text(run) if waits else "",
+            Message("verdict.step", step=duration(run.step_ns)),
+            parts_of(judgement.ledger, run),
+            also,
+        ]
+    )
     return RunVerdict(judgement.kind, judgement.ledger, judgement.kind, text, cost, cost / judgement.ledger.window_ns)
 
 

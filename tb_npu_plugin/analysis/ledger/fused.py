@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
+from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy, is_fused
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.schema.kernel_meaning import meaning_of_kernel
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: All ranks end such a kernel together: their ends differ by less than this share of the range of their durations.
@@ -65,7 +63,7 @@ def fused_waits_of(lines: Sequence[RankDevice]) -> dict[int, FusedWaits]:
     kernels = [_computing(line) for line in lines]
     by_stage: dict[Optional[int], list[int]] = {}
     for at, table in enumerate(kernels):
-        if table is not None and _is_fused(table).any():
+        if table is not None and is_fused(table).any():
             by_stage.setdefault(pipeline_stage(lines[at].span.capture), []).append(at)
     waits: dict[int, list[tuple[int, int, int]]] = {}
     for members in by_stage.values():
@@ -85,20 +83,13 @@ def _computing(line: RankDevice) -> Optional[Table]:
     return kernels.take(np.argsort(kernels.ints("start_ns"), kind="stable"))
 
 
-def _is_fused(kernels: Table) -> NDArray[np.bool_]:
-    types = kernels.text("type")
-    names = {text: meaning_of_kernel(None, text) for text in types.values}
-    fused = [text for text, meaning in names.items() if meaning is not None and meaning.is_fused]
-    return types.isin(fused)
-
-
 def _matched(kernels: Sequence[Optional[Table]], members: Sequence[int]) -> list[list[_Calls]]:
     """The calls of each type and step that all members make equally often and with equal shapes."""
     found: dict[tuple[Optional[str], Optional[str]], list[_Calls]] = {}
     for at in members:
         table = kernels[at]
         assert table is not None
-        rows = np.flatnonzero(_is_fused(table) & (table.text("input_shapes").codes >= 0))
+        rows = np.flatnonzero(is_fused(table) & (table.text("input_shapes").codes >= 0))
         types, steps = table.text("type").take(rows), table.text("step").take(rows)
         for own in Groups([types, steps], len(rows)).rows():
             found.setdefault((types[int(own[0])], steps[int(own[0])]), []).append(_Calls(at, rows[own]))
