@@ -113,7 +113,8 @@ class LedgerEntryJson(TypedDict):
     """What it is. "communication": waiting or transfer, which nothing tells apart."""
     detail: str
     """Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of
-    unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or "tail"."""
+    unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or
+    "tail"; "or_idle" if the recorded sum contains idle time."""
     ns: int
     """Best estimate; the entries sum to the window."""
     low_ns: int

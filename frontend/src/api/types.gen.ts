@@ -964,7 +964,7 @@ export interface LateRank {
 export interface LedgerEntryJson {
   /** What it is. "communication": waiting or transfer, which nothing tells apart. */
   entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
-  /** Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or "tail". */
+  /** Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or "tail"; "or_idle" if the recorded sum contains idle time. */
   detail: string;
   /** Best estimate; the entries sum to the window. */
   ns: number;

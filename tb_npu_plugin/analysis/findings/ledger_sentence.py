@@ -41,6 +41,7 @@ _PARTS = {
     "unexplained": "verdict.part.idle",
     "forward_backward": "verdict.part.passes",
     "tail": "verdict.part.passes",
+    "or_idle": "verdict.part.or_idle",
     "gap": "verdict.part.gap",
 }
 

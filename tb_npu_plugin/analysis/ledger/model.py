@@ -36,7 +36,8 @@ class Entry:
     """What it is."""
     detail: str
     """Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or
-    "gap" before the forward pass. Computing between recorded points: "forward_backward" or "tail". Else ""."""
+    "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the
+    recorded sum contains idle time. Else ""."""
     ns: int
     """Best estimate. The sum over a ledger is the step."""
     low_ns: int

@@ -12,7 +12,7 @@ from tb_npu_plugin.model import SpanData
 def ledger_of_points(span: SpanData) -> Optional[RankLedger]:
     """The mean step; None without step times.
 
-    With the sums of a cluster: computing, exposed communication, and the rest. Else the points: the gap before the forward pass,
+    With the sums of a cluster: exposed communication, and the time that is computing or idle. Else the points: the gap before the forward pass,
     forward and backward pass, and the tail. What ran on the device between two points is unknown.
     """
     course = trajectory.course(span.capture.rank, None, span.table("iterations"), span.table("parallel_times"))
@@ -25,7 +25,7 @@ def ledger_of_points(span: SpanData) -> Optional[RankLedger]:
     if computing is not None and communication is not None:
         total = max(total, computing + communication)
         entries = [
-            _entry("computing", "", computing, ""),
+            _entry("computing", "or_idle", computing, "kernels"),
             _entry("communication", "", communication, "ranks"),
             _entry("unexplained", "idle", total - computing - communication, "trace"),
         ]
