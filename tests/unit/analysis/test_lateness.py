@@ -9,9 +9,9 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.lateness import (
     FirstWait,
     Tasks,
-    operators_of,
     lateness,
     longest_first_waits,
+    operators_of,
 )
 from tb_npu_plugin.tables import Table
 from tests.support.span import table_of
