@@ -39,7 +39,7 @@ class Chains:
 
 def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
     """Follow all waits of a run."""
-    lines = [_Line(run, at, one, waits.offset[at]) for at, one in enumerate(waits.lines)]
+    lines = [_Line(run, at, one, waits.root[at], waits.offset[at]) for at, one in enumerate(waits.lines)]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
 
 
@@ -74,8 +74,8 @@ def _scaled(run: RunCommunication, ends: Counter[End], ns: int) -> tuple[ChainEn
 class _Line:
     """What a line does over time, ns since the epoch by its own clock."""
 
-    def __init__(self, run: RunCommunication, at: int, waits: RankWaits, offset: int) -> None:
-        self.offset = offset
+    def __init__(self, run: RunCommunication, at: int, waits: RankWaits, root: int, offset: int) -> None:
+        self.root, self.offset = root, offset
         computing = computing_times(run.lines[at])
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
@@ -163,6 +163,9 @@ def _follow(
         ends[owner, -1, "error"] += end - start
         return
     line, shift = lines[owner], lines[owner].offset - lines[at].offset
+    if line.root != lines[at].root:
+        ends[owner, -1, "unknown"] += end - start
+        return
     start, end = start + shift, end + shift
     computes, communicates = line.computes(start, end), line.communicates(start, end)
     waited = 0

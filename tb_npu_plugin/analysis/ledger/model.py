@@ -11,7 +11,8 @@ from tb_npu_plugin.model import SpanData
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
 #: Data that would narrow an entry: the trace, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "ranks", "rank"]
-#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times. "unprofiled": it was not profiled.
+#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times, or its clock cannot be
+#: aligned. "unprofiled": it was not profiled.
 #: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 

@@ -87,7 +87,7 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
     found: list[tuple[int, int, int, int, int]] = []
     for row in np.flatnonzero((waits.time > 0) & known(waits.start)).tolist():
         start = int(begin[row]) if begin[row] != NULL_INT else int(waits.start[row])
-        found.append((start, int(waits.start[row] + waits.time[row]), row, int(waits.owner[row]), 0))
+        found.append((start, int(waits.start[row] + waits.time[row]), row, _owner(run, at, row), 0))
     for row, (owner, peer_start) in pairs.items():
         start, end = int(begin[row]), int(begin[row] + elapse[row])
         if peer_start > start:
@@ -99,6 +99,16 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
     is_known[list(pairs)] = True
     is_known[rows] = True
     return RankWaits(start_ns, end_ns, rows, owners, is_p2p, is_known)
+
+
+def _owner(run: RunCommunication, at: int, row: int) -> int:
+    """Index of the line that an operator waits for; -1 if it is unknown or was not profiled."""
+    waits, table = run.waits_for_last[at], run.collectives[at]
+    if waits.owner[row] >= 0 or table is None:
+        return int(waits.owner[row])
+    rank = run.rank_of(table.text("group")[row], int(waits.peer[row]))
+    lines = [at for at, line in enumerate(run.lines) if rank is not None and line.span.capture.rank == rank]
+    return lines[0] if len(lines) == 1 else -1
 
 
 @dataclass(frozen=True)
