@@ -73,6 +73,11 @@ class RankLedger:
         """Sum of the entries of these kinds."""
         return sum(one.ns for one in self.entries if one.entry in kinds)
 
+    def ends_at(self, rank: Optional[int]) -> int:
+        """Waiting whose chains end where a rank computes, is idle or was not profiled."""
+        ends = (end for one in self.entries for end in one.chain)
+        return sum(end.ns for end in ends if end.rank == rank and end.kind in ("computing", "idle", "unprofiled"))
+
     @property
     def losses_ns(self) -> int:
         """All time except computing, with the time before the window."""
