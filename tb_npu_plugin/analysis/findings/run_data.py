@@ -171,10 +171,16 @@ class RunData:
 
     @cached_property
     def stages(self) -> list[Optional[int]]:
-        """Pipeline stage of each line. Without known stages all ranks form stage 1, unless they receive from each
-        other (bubble): then stages exist, and are None."""
-        is_pipeline = any((line.sums.bubble or 0) > 0 for line in self.lines)
+        """Pipeline stage of each line. Without known stages all ranks form stage 1, unless they receive from each other: then
+        stages exist, and are None."""
+        is_pipeline = self.has_pipeline_waits
         return [line.stage if line.stage is not None else None if is_pipeline else 1 for line in self.lines]
+
+    @cached_property
+    def has_pipeline_waits(self) -> bool:
+        """Whether ranks wait for what others send them."""
+        waits = (one for ledger in self.ledgers for one in ledger.entries if one.detail == "p2p")
+        return any((line.sums.bubble or 0) > 0 for line in self.lines) or any(one.high_ns > 0 for one in waits)
 
     @property
     def has_stages(self) -> bool:
@@ -265,6 +271,11 @@ class RunData:
         """Where the mean step of each rank went."""
         idle = {span.token: devices for span, devices in self.idle}
         return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self._chains)
+
+    def ledger_of(self, line: RankLine) -> Optional[RankLedger]:
+        """The ledger of a line; None without one."""
+        place = line.span.token, line.sums.device_id
+        return next((one for one in self.ledgers if (one.span.token, one.device_id) == place), None)
 
     @cached_property
     def judgement(self) -> Judgement:

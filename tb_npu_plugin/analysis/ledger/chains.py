@@ -87,7 +87,7 @@ class _Line:
     """What a line does over time, ns since the epoch by its own clock. waits: by start."""
 
     def __init__(self, run: RunCommunication, at: int, waits: RunWaits) -> None:
-        self.offset, fused = waits.offset[at], waits.fused.get(at)
+        self.root, self.offset, fused = waits.root[at], waits.offset[at], waits.fused.get(at)
         computing = computing_times(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
@@ -180,6 +180,9 @@ def _follow(lines: Sequence[_Line], at: int, wait: _Wait, start: int, end: int, 
         ends[owner, -1, "error"] += end - start
         return
     line, shift = lines[owner], lines[owner].offset - lines[at].offset
+    if line.root != lines[at].root:
+        ends[owner, -1, "unknown"] += end - start
+        return
     start, end = start + shift, end + shift
     computes, communicates = line.computes(start, end), line.communicates(start, end)
     waited = 0

@@ -46,6 +46,19 @@ class FusedWaits:
     computing: Intervals
 
 
+@dataclass(frozen=True)
+class RunFusedWaits:
+    """Waits inside kernels, and what they show of the clocks.
+
+    Attributes:
+        of_line: By index of the line; a line without waits is absent.
+        ends: (line, other line) -> end of each call on the other one minus that on the first one, ns.
+    """
+
+    of_line: dict[int, FusedWaits]
+    ends: dict[tuple[int, int], list[int]]
+
+
 class _Calls(NamedTuple):
     """Calls of the fused kernels of one type and step on one line. rows: of the line's computing kernels, by start."""
 
@@ -53,8 +66,8 @@ class _Calls(NamedTuple):
     rows: IntArray
 
 
-def fused_waits_of(lines: Sequence[RankDevice]) -> dict[int, FusedWaits]:
-    """Waits by index of the line; a line without them is absent.
+def fused_waits_of(lines: Sequence[RankDevice]) -> RunFusedWaits:
+    """Waits of all lines.
 
     The last rank to start such a kernel runs it for the shortest time, and all ranks end it together. So each rank waits for as
     long as its call exceeds the shortest one. Calls of the same type, step and order are compared within a pipeline stage, if
@@ -66,11 +79,18 @@ def fused_waits_of(lines: Sequence[RankDevice]) -> dict[int, FusedWaits]:
         if table is not None and is_fused(table).any():
             by_stage.setdefault(pipeline_stage(lines[at].span.capture), []).append(at)
     waits: dict[int, list[tuple[int, int, int]]] = {}
+    ends: dict[tuple[int, int], list[int]] = {}
     for members in by_stage.values():
         for calls in _matched(kernels, members):
-            for line, row, wait, owner in _waits(kernels, calls):
+            found = _waits(kernels, calls)
+            for line, row, wait, owner in found:
                 waits.setdefault(line, []).append((row, wait, owner))
-    return {line: _exposed(kernels[line], found) for line, found in sorted(waits.items())}
+            first = calls[0]
+            for other in calls[1:] if found else ():
+                ends.setdefault((first.line, other.line), []).extend(
+                    (_ends(kernels, other) - _ends(kernels, first)).tolist()
+                )
+    return RunFusedWaits({line: _exposed(kernels[line], found) for line, found in sorted(waits.items())}, ends)
 
 
 def _computing(line: RankDevice) -> Optional[Table]:
@@ -107,10 +127,15 @@ def _table(kernels: Sequence[Optional[Table]], calls: _Calls) -> Table:
     return table
 
 
+def _ends(kernels: Sequence[Optional[Table]], calls: _Calls) -> IntArray:
+    table = _table(kernels, calls)
+    return np.asarray(table.ints("start_ns")[calls.rows] + table.ints("dur_ns")[calls.rows])
+
+
 def _waits(kernels: Sequence[Optional[Table]], calls: Sequence[_Calls]) -> list[tuple[int, int, int, int]]:
     """(line, row, wait, awaited line) of the calls with waits; none if the ranks do not end the calls together."""
     took = np.stack([_table(kernels, one).ints("dur_ns")[one.rows] for one in calls])
-    ends = took + np.stack([_table(kernels, one).ints("start_ns")[one.rows] for one in calls])
+    ends = np.stack([_ends(kernels, one) for one in calls])
     ends = ends - np.rint(np.median(ends - ends[0], axis=1)).astype(np.int64)[:, None]  # clocks
     wait = took - took.min(axis=0)
     differs = wait.max(axis=0) >= _LEAST_WAIT_NS

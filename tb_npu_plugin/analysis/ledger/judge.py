@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.ledger.chains import Chains
@@ -18,8 +19,9 @@ HEALTHY_LOSSES, HEALTHY_LOSS = 0.1, 0.05
 _MOST_WAITING = 0.1
 #: The waits for that rank are the loss only from this share of the step on.
 _LEAST_AWAITED = 0.05
-#: A second culprit is named if the waits for it are at least this share of the waits for the first one.
-_SECOND = 0.5
+#: A second culprit is named if the waits for it are at least this share of the waits for the first one. If more are, none is:
+#: ranks wait for each other.
+_SECOND, _MOST_CULPRITS = 0.5, 2
 #: Computing explains waits if it is at least this share of them.
 _MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
@@ -57,15 +59,28 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
             return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
-    most = max(ledgers, key=lambda one: one.total("waiting") / one.window_ns)
-    culprits, stage = _culprits(run, chains) if chains.total else ((), _slow_stage(ledgers))
-    if _waiting_share(least) > _MOST_WAITING:
-        return _of_entry(most, _largest(most), culprits, stage)
-    awaited = most.total("waiting") - least.total("waiting")
-    largest = _largest(least)
-    if least.rank in culprits and awaited >= max(_LEAST_AWAITED * most.window_ns, largest.ns):
-        return _of_entry(most, _longest_wait(most), culprits, stage)
-    return _of_entry(least, largest, (), None)
+    most = max(ledgers, key=_share)
+    culprits, stage = _culprits(run, chains, _LEAST_AWAITED * most.window_ns)
+    if not chains.total:
+        stage = _slow_stage(ledgers)
+    alone = next((one for one in ledgers if culprits == (one.rank,)), None)
+    if alone is not None:
+        held = max(ledgers, key=lambda one: one.ends_at(alone.rank))
+        longer = held.total("waiting") - alone.total("waiting")
+        if min(held.ends_at(alone.rank), longer) >= _LEAST_AWAITED * held.window_ns:
+            own = _largest(alone)
+            if own.entry == "idle" and own.ns >= longer:
+                return _of_entry(alone, own, (), None)
+            return _of_entry(held, _longest_wait(held), culprits, stage)
+    largest = _largest(most)
+    is_of_stage = stage is not None and _share(most) - _share(least) >= _LEAST_AWAITED
+    if (largest.entry == "waiting" and is_of_stage) or _waiting_share(least) > _MOST_WAITING:
+        return _of_entry(most, largest, culprits, stage)
+    return _of_entry(least, _largest(least), (), None)
+
+
+def _share(ledger: RankLedger) -> float:
+    return ledger.total("waiting") / ledger.window_ns
 
 
 def _waiting_share(ledger: RankLedger) -> float:
@@ -102,26 +117,43 @@ def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage
     return Judgement(kind, ledger, entry, culprits if entry.entry == "waiting" else (), stage)
 
 
-def _culprits(run: RunCommunication, chains: Chains) -> tuple[tuple[int, ...], Optional[int]]:
+def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tuple[int, ...], Optional[int]]:
     """The ranks that the others wait for, and their pipeline stage.
 
-    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage.
+    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage. All
+    ranks of a stage are awaited in turn: a rank counts for what it is awaited longer than its median peer.
+
+    Args:
+        noise: Waits that name no rank, ns.
     """
     by_rank: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
+    unknown: set[Optional[int]] = set()  # stages with ranks whose kernels have no times
+    stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
     for (line, peer, kind), time in chains.total.items():
         if kind not in ("computing", "idle", "unknown", "unprofiled"):
             continue
-        capture = run.lines[line].span.capture if line >= 0 else None
-        rank = peer if capture is None else capture.rank
-        stage = None if capture is None else pipeline_stage(capture)
+        rank = run.lines[line].span.capture.rank if line >= 0 else peer
+        stage = stage_of.get(rank)
         if stage is not None:
             by_stage[stage] += time
-        if rank is not None and rank >= 0 and kind != "unknown":
+        if kind == "unknown":
+            unknown.add(stage)
+        elif rank is not None and rank >= 0:
             by_rank[rank] += time
-    worst = by_rank.most_common(2)
-    ranks = tuple(rank for rank, time in worst if time >= _SECOND * worst[0][1])
-    return ranks, _stage_of(by_stage)
+    longer = {rank: time - _median_peer(rank, by_rank, stage_of) for rank, time in by_rank.items()}
+    worst = max(longer.values(), default=0)
+    found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
+    ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
+    stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
+    return ranks, None if stands_out else _stage_of(by_stage)
+
+
+def _median_peer(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
+    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages."""
+    stage = stage_of.get(rank)
+    peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
+    return float(median(peers)) if peers and stage is not None else 0.0
 
 
 def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:

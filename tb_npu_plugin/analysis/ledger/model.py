@@ -11,7 +11,8 @@ from tb_npu_plugin.model import SpanData
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
 #: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "kernels", "ranks", "rank"]
-#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times. "unprofiled": it was not profiled.
+#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times, or its clock cannot be
+#: aligned. "unprofiled": it was not profiled.
 #: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 
@@ -73,6 +74,11 @@ class RankLedger:
     def total(self, *kinds: EntryKind) -> int:
         """Sum of the entries of these kinds."""
         return sum(one.ns for one in self.entries if one.entry in kinds)
+
+    def ends_at(self, rank: Optional[int]) -> int:
+        """Waiting whose chains end where a rank computes, is idle or was not profiled."""
+        ends = (end for one in self.entries for end in one.chain)
+        return sum(end.ns for end in ends if end.rank == rank and end.kind in ("computing", "idle", "unprofiled"))
 
     @property
     def losses_ns(self) -> int:
