@@ -169,7 +169,17 @@ def _markdown(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _heading(found: Mapping[str, Any]) -> str:
-    return f"{found['run']}: {len(found['steps'])} steps, mean {found['mean_step_ms']:.2f} ms"
+    """The run, its steps and their mean; its repeats or its length if steps are not marked."""
+    count, time = len(found["steps"]), f"{found['mean_step_ms']:.2f} ms"
+    if not count:
+        return f"{found['run']}: no step times"
+    if found["repeats"] is not None:
+        what = f"capture of {time}" if found["repeats"] == 1 else f"{found['repeats']} repeats, mean {time}"
+    elif found["mean_steps"] < count:
+        what = f"{count} steps, mean of the {found['mean_steps']} whole ones {time}"
+    else:
+        what = f"1 step of {time}" if count == 1 else f"{count} steps, mean {time}"
+    return f"{found['run']}: {what}"
 
 
 def _cost(one: Mapping[str, Any]) -> str:

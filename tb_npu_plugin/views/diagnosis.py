@@ -151,7 +151,12 @@ class DiagnosisJson(TypedDict):
     steps: list[StepTimeJson]
     """All steps."""
     mean_step_ms: float
-    """Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown."""
+    """Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The
+    mean step of one rank is `window_ns` of its ledger."""
+    mean_steps: int
+    """Steps in the mean: a computed last step ends with its last task, is cut, and is left out."""
+    repeats: Optional[int]
+    """How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
@@ -178,6 +183,8 @@ def build(source: ViewInput) -> ViewResult:
         "run": source.spans[0].run_label if source.spans else "",
         "steps": [{"step": step, "ms": _ms(time)} for step, time in found.steps],
         "mean_step_ms": _ms(found.step_ns),
+        "mean_steps": found.mean_steps,
+        "repeats": found.repeats,
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
         "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),

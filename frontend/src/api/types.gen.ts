@@ -567,8 +567,12 @@ export interface DiagnosisJson {
   run: string;
   /** All steps. */
   steps: StepTimeJson[];
-  /** Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown. */
+  /** Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The mean step of one rank is `window_ns` of its ledger. */
   mean_step_ms: number;
+  /** Steps in the mean: a computed last step ends with its last task, is cut, and is left out. */
+  mean_steps: number;
+  /** How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps. */
+  repeats: number | null;
   /** Time at stake of all findings together; time that several of them share counts once. */
   at_stake_ms_per_step: number;
   /** One sentence. */

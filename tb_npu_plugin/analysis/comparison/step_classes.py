@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.steps.mean import divide_rounded
 from tb_npu_plugin.tables import IntArray, Table, known
 
 COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"
@@ -99,11 +100,6 @@ def mean_classes(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
         before += times[name]
     means = {name: number / count for name, number in calls.items()}
     return ClassTimes(times, means, sum(times.values()) if complete else None)
-
-
-def divide_rounded(time: int, by: int) -> int:
-    """time / by, rounded to ns."""
-    return (2 * time + by) // (2 * by)
 
 
 def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDifference]:

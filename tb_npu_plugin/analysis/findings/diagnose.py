@@ -21,9 +21,12 @@ logger = package_logger(__name__)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All conclusions about a run. Times are ns per step."""
+    """All conclusions about a run. Times are ns per step. step_ns: mean of `mean_steps` whole steps, or of `repeats` repeats of a
+    capture without marked steps (None with marks)."""
 
     step_ns: int
+    mean_steps: int
+    repeats: Optional[int]
     steps: Sequence[tuple[Optional[str], int]]
     at_stake_ns: int
     verdict: RunVerdict
@@ -55,6 +58,8 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,
+        len(run.whole_step_times),
+        None if run.is_marked or not run.steps else run.step_count,
         run.step_times,
         at_stake(findings, run),
         verdict_of(findings, run),

@@ -27,6 +27,8 @@ from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.mindspore_cpu import CPU
@@ -181,20 +183,20 @@ class RunData:
         return any((line.stage or 1) > 1 for line in self.lines)
 
     @cached_property
+    def step_times(self) -> list[tuple[Optional[str], int]]:
+        """(step, step time of its longest rank, ns) of all steps in order of time, also of one that is cut; (None, time) if none
+        is marked."""
+        return list(longest_by_step(line.steps for line in self.communication.lines).items())
+
+    @property
     def steps(self) -> list[Optional[str]]:
         """Steps of the run in order of time; [None] if none is marked."""
-        return list(
-            dict.fromkeys(budget.step for budget in self.budgets if budget.stage is not None or budget.free is not None)
-        )
+        return [step for step, _ in self.step_times]
 
-    @cached_property
-    def step_times(self) -> list[tuple[Optional[str], int]]:
-        """(step, step time of its longest rank, ns)."""
-        longest: dict[Optional[str], int] = dict.fromkeys(self.steps, 0)
-        for budget in self.budgets:
-            if budget.step in longest:
-                longest[budget.step] = max(longest[budget.step], _whole(budget))
-        return list(longest.items())
+    @property
+    def is_marked(self) -> bool:
+        """Whether steps are marked."""
+        return any(step is not None for step in self.steps)
 
     @cached_property
     def marked_steps(self) -> int:
@@ -205,13 +207,21 @@ class RunData:
     @cached_property
     def step_count(self) -> int:
         """Number of steps, or of repeats in a capture without step marks; at least 1."""
-        marked = sum(step is not None for step in self.steps)
-        return marked or max((line.sums.repeats or 1 for line in self.lines), default=1)
+        return self.marked_steps if self.is_marked else max((line.sums.repeats or 1 for line in self.lines), default=1)
+
+    @cached_property
+    def whole_step_times(self) -> list[int]:
+        """Step time of the longest rank, ns, of the steps that enter the mean: a cut last one is left out."""
+        return list(
+            longest_by_step(averaged_of_span(line.span, line.steps) for line in self.communication.lines).values()
+        )
 
     @cached_property
     def step_ns(self) -> int:
-        """Mean step time, that of the longest rank of each step; 0 if unknown."""
-        return sum(time for _, time in self.step_times) // self.step_count
+        """Mean of `whole_step_times`; without marks, the time of one repeat; 0 if unknown. The mean of one rank is the window of
+        its ledger."""
+        mean = mean_of(self.whole_step_times) or 0
+        return mean if self.is_marked else divide_rounded(mean, self.step_count)
 
     @cached_property
     def communication(self) -> RunCommunication:

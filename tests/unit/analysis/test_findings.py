@@ -44,7 +44,9 @@ def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any
             span.token, "", number, None, None, **{**NO_TIMES, **NO_COMMUNICATION, "incomplete": 0, **scaled}
         )
         lines.append(RankLine(span, stages[number] if stages else None, budget))
-    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **more})
+    longest = max((line.whole_ns for line in lines), default=0)
+    times = {"step_times": [(None, longest)], "whole_step_times": [longest]}
+    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **times, **more})
     return run
 
 
