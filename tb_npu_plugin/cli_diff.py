@@ -11,7 +11,7 @@ import click
 
 from tb_npu_plugin.analysis.kernels.classes import CLASSES
 from tb_npu_plugin.cli_diagnose import FAILED, NOT_CHECKED, parse_condition
-from tb_npu_plugin.cli_show import PATH, open_library, sides_of, wait_for_view, write_json
+from tb_npu_plugin.cli_show import NO_TRACE, PATH, open_library, sides_of, wait_for_view, write_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.terminal import echo
 
@@ -83,8 +83,16 @@ def _ms(ns: Optional[int]) -> str:
 @click.option("--step", default="", help="A pair of steps by the baseline's number; the mean without.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if a time grows: step>5%, or a class: matmul>10%.")
+@NO_TRACE
 def diff(
-    path: tuple[Path, ...], run: str, baseline: str, experimental: str, step: str, as_json: bool, fail_if: str
+    path: tuple[Path, ...],
+    run: str,
+    baseline: str,
+    experimental: str,
+    step: str,
+    as_json: bool,
+    fail_if: str,
+    no_trace: bool,
 ) -> None:
     """Compare two captures: two PATHs, or two workers of one. The first is the baseline.
 
@@ -95,7 +103,7 @@ def diff(
     condition = Growth.parse(fail_if) if fail_if else None
     with open_library(path) as library:
         given = {**sides_of(library.scan(), path, run, (baseline, experimental)), STEP: step}
-        found = wait_for_view(Service(library, for_page=False), "diff", given)
+        found = wait_for_view(Service(library, for_page=False, with_traces=not no_trace), "diff", given)
         if found["state"] != "ready":
             from tb_npu_plugin import cli_print
 

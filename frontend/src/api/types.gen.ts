@@ -2040,6 +2040,8 @@ export interface ViewJson {
   view: string;
   /** "missing": the capture lacks the data, see `missing`. "failed": see `problems`. */
   state: "ready" | "reading" | "missing" | "failed";
+  /** Whether figures may still change: files that the view shows are being read, or are left unread (`tb-npu --no-trace`, large traces, cancelled reading). Final figures are the same for page, commands and Python. */
+  preliminary: boolean;
   /** Changes with the data of the view. */
   fingerprint: string;
   /** Origin of all times of the answer, ns since the epoch. */
