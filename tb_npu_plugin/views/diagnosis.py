@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
@@ -14,7 +14,7 @@ from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
-SCHEMA = 1
+SCHEMA = 2
 
 
 class StepTimeJson(TypedDict):
@@ -89,14 +89,16 @@ class FindingJson(TypedDict):
 
 
 class UncheckedJson(TypedDict):
-    """A rule that could not run."""
+    """A rule that could not run, or has nothing to check."""
 
     rule: str
     """Id of the rule."""
     title: str
     """Title of the rule."""
+    reason: UncheckedReason
+    """ "not_recorded", or "not_applicable": no such device, one rank only, no backward pass."""
     missing: str
-    """What is missing."""
+    """What is missing; why it does not apply."""
     option: str
     """Profiler option that records it; "" if none does."""
     texts: dict[str, MessageJson]
@@ -168,7 +170,7 @@ class DiagnosisJson(TypedDict):
     findings: list[FindingJson]
     """The highest cost first."""
     unchecked: list[UncheckedJson]
-    """Rules that could not run."""
+    """Rules that could not run, or have nothing to check."""
     checked: int
     """Number of rules that ran."""
     ranks: list[RankStateJson]
@@ -270,6 +272,7 @@ def _unchecked_json(one: Unchecked) -> UncheckedJson:
     return {
         "rule": one.rule,
         "title": str(title_of(one.rule)),
+        "reason": one.reason,
         "missing": str(one.missing),
         "option": one.option,
         "texts": messages_of({"title": title_of(one.rule), "missing": one.missing}),

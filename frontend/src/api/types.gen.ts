@@ -583,7 +583,7 @@ export interface DiagnosisJson {
   ledgers: LedgerJson[];
   /** The highest cost first. */
   findings: FindingJson[];
-  /** Rules that could not run. */
+  /** Rules that could not run, or have nothing to check. */
   unchecked: UncheckedJson[];
   /** Number of rules that ran. */
   checked: number;
@@ -637,6 +637,8 @@ export interface DiffStepJson {
   experimental_ns: number | null;
   /** Operator classes, in a fixed order. */
   classes: ClassDifference[];
+  /** Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication". */
+  unknown: string[];
 }
 
 /** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
@@ -2000,13 +2002,15 @@ export interface TraceStepJson {
   end: number;
 }
 
-/** A rule that could not run. */
+/** A rule that could not run, or has nothing to check. */
 export interface UncheckedJson {
   /** Id of the rule. */
   rule: string;
   /** Title of the rule. */
   title: string;
-  /** What is missing. */
+  /** "not_recorded", or "not_applicable": no such device, one rank only, no backward pass. */
+  reason: "not_recorded" | "not_applicable";
+  /** What is missing; why it does not apply. */
   missing: string;
   /** Profiler option that records it; "" if none does. */
   option: string;

@@ -8,7 +8,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
-from tb_npu_plugin.analysis.findings.registry import rules_for
+from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.analysis.ledger.model import RankLedger
@@ -45,10 +45,9 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     run = RunData(spans)
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
-    rules = () if run.is_of_cpu else rules_for(run.device_kinds)
-    for rule in rules:
+    for rule in RULES:
         try:
-            missing = rule.missing(run)
+            missing = inapplicable(rule, run) or rule.missing(run)
             found += rule.find(run) if missing is None else ()
         except Exception as error:  # a defect of one rule must not hide what the others find
             logger.exception("rule %s failed", rule.id)
@@ -66,7 +65,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         run.ledgers,
         findings,
         unchecked,
-        len(rules) - len(unchecked),
+        len(RULES) - len(unchecked),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -34,6 +35,8 @@ from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.mindspore_cpu import CPU
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
+#: Part of the names of operators and kernels of a training step.
+_TRAINS = re.compile("backward|backprop|grad|bwd|optimizer", re.IGNORECASE)
 _NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for", "parts")
 _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
 
@@ -137,6 +140,23 @@ class RunData:
     def is_of_gpu(self) -> bool:
         """A GPU was profiled."""
         return "GPU" in self.device_kinds
+
+    @cached_property
+    def has_one_rank(self) -> bool:
+        """The job has one rank: recorded so, or the only profiled one never communicates."""
+        if self.world_size is not None or len(self.spans) != 1:
+            return self.world_size == 1
+        steps = [step for line in self.communication.lines for step in line.steps]
+        return bool(steps) and all(step.communication == 0 for step in steps) and not self.spans[0].rows("comm_ops")
+
+    @cached_property
+    def may_train(self) -> bool:
+        """False if operators of the host were recorded, and neither they nor the kernels belong to a backward pass."""
+        found = [table for span in self.spans if (table := span.table("operators")) is not None]
+        if not found:
+            return True
+        found += [table for span in self.spans if (table := span.table("kernels")) is not None]
+        return any(table.text("name").matching(lambda name: bool(_TRAINS.search(name))).any() for table in found)
 
     @property
     def is_torch(self) -> bool:

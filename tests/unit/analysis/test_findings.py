@@ -138,7 +138,7 @@ def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) ->
         raise ValueError
 
     rules = Rule("broken", "host", fail, lambda run: None), input_bound.RULE
-    monkeypatch.setattr(diagnosis, "rules_for", lambda devices: rules)
+    monkeypatch.setattr(diagnosis, "RULES", rules)
     found = diagnose([])
     assert [(one.rule, one.missing.code) for one in found.unchecked] == [
         ("broken", "unchecked.defect"),
