@@ -109,11 +109,12 @@ class Captures(list[SpanFrames]):
         super().__init__(captures)
         self._path = path
 
-    def diagnose(self, run: str = "") -> dict[str, Any]:
-        """What holds a run up: the JSON of `tb-npu diagnose` (docs/diagnosis.md). Reads what it needs.
+    def diagnose(self, run: str = "", with_trace: bool = True) -> dict[str, Any]:
+        """What holds a run up: its entry in the JSON of `tb-npu diagnose` (docs/diagnosis.md). Reads what it needs.
 
         Args:
             run: Name of the run; the first without.
+            with_trace: Else answer from tables alone, also where the trace was read before.
 
         Raises:
             NotFound: No such run.
@@ -123,7 +124,7 @@ class Captures(list[SpanFrames]):
         library = Library(watcher)
         try:
             token = choose_run(watcher.current(), run).token
-            service = Service(library, for_page=False)
+            service = Service(library, for_page=False, with_traces=with_trace)
             found, _ = service.wait("diagnosis", {"run": token}, lambda progress: time.sleep(_POLL))
         finally:
             library.close()

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
@@ -15,7 +15,7 @@ from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
-SCHEMA = 1
+SCHEMA = 2
 #: Most kernels that ExcessJson lists.
 MOST_KERNELS = 100
 
@@ -92,14 +92,16 @@ class FindingJson(TypedDict):
 
 
 class UncheckedJson(TypedDict):
-    """A rule that could not run."""
+    """A rule that could not run, or has nothing to check."""
 
     rule: str
     """Id of the rule."""
     title: str
     """Title of the rule."""
+    reason: UncheckedReason
+    """ "not_recorded", or "not_applicable": no such device, one rank only, no backward pass."""
     missing: str
-    """What is missing."""
+    """What is missing; why it does not apply."""
     option: str
     """Profiler option that records it; "" if none does."""
     texts: dict[str, MessageJson]
@@ -172,7 +174,12 @@ class DiagnosisJson(TypedDict):
     steps: list[StepTimeJson]
     """All steps."""
     mean_step_ms: float
-    """Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown."""
+    """Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The
+    mean step of one rank is `window_ns` of its ledger."""
+    mean_steps: int
+    """Steps in the mean: a computed last step ends with its last task, is cut, and is left out."""
+    repeats: Optional[int]
+    """How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
@@ -186,7 +193,7 @@ class DiagnosisJson(TypedDict):
     findings: list[FindingJson]
     """The highest cost first."""
     unchecked: list[UncheckedJson]
-    """Rules that could not run."""
+    """Rules that could not run, or have nothing to check."""
     checked: int
     """Number of rules that ran."""
     ranks: list[RankStateJson]
@@ -201,6 +208,8 @@ def build(source: ViewInput) -> ViewResult:
         "run": source.spans[0].run_label if source.spans else "",
         "steps": [{"step": step, "ms": _ms(time)} for step, time in found.steps],
         "mean_step_ms": _ms(found.step_ns),
+        "mean_steps": found.mean_steps,
+        "repeats": found.repeats,
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
         "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
@@ -295,6 +304,7 @@ def _unchecked_json(one: Unchecked) -> UncheckedJson:
     return {
         "rule": one.rule,
         "title": str(title_of(one.rule)),
+        "reason": one.reason,
         "missing": str(one.missing),
         "option": one.option,
         "texts": messages_of({"title": title_of(one.rule), "missing": one.missing}),

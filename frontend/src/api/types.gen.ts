@@ -567,8 +567,12 @@ export interface DiagnosisJson {
   run: string;
   /** All steps. */
   steps: StepTimeJson[];
-  /** Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown. */
+  /** Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The mean step of one rank is `window_ns` of its ledger. */
   mean_step_ms: number;
+  /** Steps in the mean: a computed last step ends with its last task, is cut, and is left out. */
+  mean_steps: number;
+  /** How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps. */
+  repeats: number | null;
   /** Time at stake of all findings together; time that several of them share counts once. */
   at_stake_ms_per_step: number;
   /** One sentence. */
@@ -581,7 +585,7 @@ export interface DiagnosisJson {
   excess: ExcessJson | null;
   /** The highest cost first. */
   findings: FindingJson[];
-  /** Rules that could not run. */
+  /** Rules that could not run, or have nothing to check. */
   unchecked: UncheckedJson[];
   /** Number of rules that ran. */
   checked: number;
@@ -635,6 +639,8 @@ export interface DiffStepJson {
   experimental_ns: number | null;
   /** Operator classes, in a fixed order. */
   classes: ClassDifference[];
+  /** Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication". */
+  unknown: string[];
 }
 
 /** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
@@ -2030,13 +2036,15 @@ export interface TraceStepJson {
   end: number;
 }
 
-/** A rule that could not run. */
+/** A rule that could not run, or has nothing to check. */
 export interface UncheckedJson {
   /** Id of the rule. */
   rule: string;
   /** Title of the rule. */
   title: string;
-  /** What is missing. */
+  /** "not_recorded", or "not_applicable": no such device, one rank only, no backward pass. */
+  reason: "not_recorded" | "not_applicable";
+  /** What is missing; why it does not apply. */
   missing: string;
   /** Profiler option that records it; "" if none does. */
   option: string;
@@ -2070,6 +2078,8 @@ export interface ViewJson {
   view: string;
   /** "missing": the capture lacks the data, see `missing`. "failed": see `problems`. */
   state: "ready" | "reading" | "missing" | "failed";
+  /** Whether figures may still change: files that the view shows are being read, or are left unread (`tb-npu --no-trace`, large traces, cancelled reading). Final figures are the same for page, commands and Python. */
+  preliminary: boolean;
   /** Changes with the data of the view. */
   fingerprint: string;
   /** Origin of all times of the answer, ns since the epoch. */

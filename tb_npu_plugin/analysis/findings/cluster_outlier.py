@@ -67,7 +67,7 @@ def missing(run: RunData) -> Optional[Unchecked]:
     """Figures of two ranks or more of MindSpore up to 2.2."""
     if sum(any(span.rows(table) for table in NEEDS) for span in run.spans) > 1:
         return None
-    return Unchecked(RULE.id, Message("unchecked.no_points"), "")
+    return Unchecked(RULE.id, Message("unchecked.no_points"), "", "not_applicable")
 
 
 RULE = Rule("cluster_outlier", "ranks", find, missing)

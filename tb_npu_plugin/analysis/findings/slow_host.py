@@ -82,7 +82,7 @@ def _finding(run: RunData, part: Part, host: str, own: float, others: float, ran
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """Ranks of two hosts or more."""
-    return None if len(_by_host(run)) > 1 else Unchecked(RULE.id, Message("unchecked.one_host"), "")
+    return None if len(_by_host(run)) > 1 else Unchecked(RULE.id, Message("unchecked.one_host"), "", "not_applicable")
 
 
 RULE = Rule("slow_host", "ranks", find, missing)

@@ -68,7 +68,7 @@ def missing(run: RunData) -> Optional[Unchecked]:
     """Points of the steps, which MindSpore up to 2.2 records."""
     if any(span.rows("iterations") for span in run.spans):
         return None
-    return Unchecked(RULE.id, Message("unchecked.no_points"), "")
+    return Unchecked(RULE.id, Message("unchecked.no_points"), "", "not_applicable")
 
 
 RULE = Rule("step_gap", "input", find, missing)

@@ -21,6 +21,7 @@ from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
 from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
@@ -104,7 +105,7 @@ def _mean(
 ) -> RankLedger:
     """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step; fused: waits in kernels."""
     count = len(steps)
-    window = sum(step.total_ns or 0 for step in steps) // count
+    window = mean_step_ns(steps) or 0
     computing, exposed, copies = (
         sum(getattr(step, key) or 0 for step in steps) // count
         for key in ("computing", "communication_not_overlapped", "copying")

@@ -44,7 +44,9 @@ def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any
             span.token, "", number, None, None, **{**NO_TIMES, **NO_COMMUNICATION, "incomplete": 0, **scaled}
         )
         lines.append(RankLine(span, stages[number] if stages else None, budget))
-    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **more})
+    longest = max((line.whole_ns for line in lines), default=0)
+    times = {"step_times": [(None, longest)], "whole_step_times": [longest]}
+    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **times, **more})
     return run
 
 
@@ -136,7 +138,7 @@ def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) ->
         raise ValueError
 
     rules = Rule("broken", "host", fail, lambda run: None), input_bound.RULE
-    monkeypatch.setattr(diagnosis, "rules_for", lambda devices: rules)
+    monkeypatch.setattr(diagnosis, "RULES", rules)
     found = diagnose([])
     assert [(one.rule, one.missing.code) for one in found.unchecked] == [
         ("broken", "unchecked.defect"),
