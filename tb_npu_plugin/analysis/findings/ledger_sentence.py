@@ -76,13 +76,17 @@ def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
         return Message("verdict.loss.stage", stage=judgement.stage, share=shares, computing=_computing(run))
     if not judgement.culprits:
         return _unnamed(max(waits, key=lambda one: one.ns), run, figures)
-    profiled = {one.rank for one in run.ledgers}
-    names = ", ".join(f"rank {rank}" for rank in judgement.culprits)
-    is_profiled = profiled.issuperset(judgement.culprits)
+    figures["rank"] = figures["rank"][:1].lower() + figures["rank"][1:]
+    names = [f"rank {rank}" for rank in judgement.culprits]
+    if not {one.rank for one in run.ledgers}.issuperset(judgement.culprits):
+        return Message("verdict.loss.unprofiled", culprit=", ".join(names), **figures)
+    if len(names) > 1:
+        return Message("verdict.loss.waiting_two", culprit=", ".join(names), **figures)
     inside = {one.detail for one in waits} - {"collective", "p2p"}
-    if is_profiled and len(inside) == len({one.detail for one in waits}):
-        return Message("verdict.loss.waiting_inside", culprit=names, kernel=", ".join(sorted(inside)), **figures)
-    return Message("verdict.loss.waiting" if is_profiled else "verdict.loss.unprofiled", culprit=names, **figures)
+    culprit = names[0].capitalize()
+    if len(inside) == len({one.detail for one in waits}):
+        return Message("verdict.loss.waiting_inside", culprit=culprit, kernel=", ".join(sorted(inside)), **figures)
+    return Message("verdict.loss.waiting", culprit=culprit, **figures)
 
 
 def _unnamed(entry: Entry, run: RunData, figures: dict[str, str]) -> Message:

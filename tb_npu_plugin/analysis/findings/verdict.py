@@ -17,8 +17,6 @@ from tb_npu_plugin.messages import Message
 
 #: Rules about a rank that the others wait for.
 AWAITED = ("straggler", "unprofiled_rank")
-#: Rules about what a profiled rank or stage computes longer.
-_ABOUT_RANKS = ("straggler", "stage_imbalance")
 #: A finding explains a loss if it costs at least this share of it.
 _MOST = 0.5
 
@@ -43,18 +41,21 @@ class RunVerdict:
 
 
 def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
-    """The verdict of the costliest finding that is not low and has no cause among the others, if it explains the largest loss
-    of the ledgers; else that loss. findings: the highest cost first."""
+    """The largest loss of the ledgers and the finding that explains it; a finding that costs more comes first. findings: the
+    highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
         return RunVerdict(
             "unknown", None, "unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None
         )
-    costly = _explaining(findings, run)
-    if costly is not None:
-        return _of_finding(costly, run)
-    if run.judgement.kind != "healthy":
-        return _of_ledger(run, findings)
-    ledger = run.judgement.ledger
+    judgement, costly = run.judgement, _costly(findings, run)
+    most = costly[0] if costly else None
+    explaining = next((one for one in costly if _is_about(one, judgement)), None)
+    loss = 0 if judgement.entry is None else judgement.entry.ns
+    if most is not None and most.cost_ns >= loss and most is not explaining:
+        return _of_finding(most, run)
+    if judgement.kind != "healthy":
+        return _of_ledger(run, explaining, most)
+    ledger = judgement.ledger
     assert ledger is not None
     step, parts = duration(run.step_ns), parts_of(ledger, run)
     if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
@@ -65,28 +66,12 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
 
 
 def _of_finding(finding: Finding, run: RunData) -> RunVerdict:
-    """The verdict of a finding that costs as much as the largest loss, or explains it."""
+    """The verdict of a finding that costs more than the largest loss, such as one inside computing."""
     ledger, share = _ledger_of(finding, run), finding.cost_ns / run.step_ns
     figures = {"time": duration(finding.cost_ns), "share": percent(share), "step": duration(run.step_ns)}
-    message = text_of(
-        [
-            Message("verdict.finding", what=_what(finding), **figures),
-            excess_text(run) if finding.rule in _ABOUT_RANKS else "",
-            parts_of(ledger, run) if ledger is not None else "",
-        ]
-    )
-    kind: JudgementKind = "healthy" if run.judgement.kind == "healthy" else "loss"
-    return RunVerdict(kind, ledger, finding.rule, message, finding.cost_ns, share)
-
-
-def _explaining(findings: Sequence[Finding], run: RunData) -> Finding | None:
-    """The costliest finding that is not low, if it costs as much as the largest loss of the ledgers; else the costliest one
-    about that loss; else None."""
-    found = _costly(findings, run)
-    entry = run.judgement.entry
-    if not found or entry is None or found[0].cost_ns >= entry.ns:
-        return found[0] if found else None
-    return next((one for one in found if _is_about(one, run.judgement)), None)
+    parts = parts_of(ledger, run) if ledger is not None else ""
+    message = text_of([Message("verdict.finding", what=_what(finding), **figures), parts])
+    return RunVerdict(run.judgement.kind, ledger, finding.rule, message, finding.cost_ns, share)
 
 
 def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
@@ -107,39 +92,37 @@ def _most_of(part: Part, run: RunData) -> float:
 def _is_about(finding: Finding, judgement: Judgement) -> bool:
     """Whether a finding explains the largest loss."""
     entry = judgement.entry
-    assert entry is not None
+    if entry is None:
+        return False
     is_large = finding.cost_ns >= _MOST * entry.ns
     if entry.entry == "waiting":
         is_of_rank = finding.subject.rank in judgement.culprits
         is_of_stage = finding.subject.stage is not None and finding.subject.stage == judgement.stage
         explains = finding.part in ("waiting", "bubble") or (finding.part == "computing" and is_large)
-        is_of_all = is_large and finding.part == "bubble" and not judgement.culprits and judgement.stage is None
-        return is_of_all or (explains and (is_of_rank or is_of_stage))
+        return explains and (is_of_rank or is_of_stage)
     parts = {"transfer": ("communication",), "communication": ("communication", "waiting", "bubble")}
     return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
 
 
-def _of_ledger(run: RunData, findings: Sequence[Finding]) -> RunVerdict:
-    """The verdict of the largest loss, which no finding explains, and what else could be saved."""
+def _of_ledger(run: RunData, explaining: Optional[Finding], most: Optional[Finding]) -> RunVerdict:
+    """The verdict of the largest loss: what explains it, and what could be saved. most: the costliest finding."""
     judgement = run.judgement
-    assert judgement.ledger is not None and judgement.entry is not None
-    waits = judgement.entry.entry == "waiting"
-    cost = judgement.ledger.total("waiting") if waits else judgement.entry.ns
-    other = next(iter(_costly(findings, run)), None)
-    also: Message | str = ""
-    if other is not None:
-        figures = {"time": duration(other.cost_ns), "share": percent(other.cost_ns / run.step_ns)}
-        also = Message("verdict.also", what=_what(other), **figures)
-    text = text_of(
-        [
-            sentence_of(judgement, run),
-            excess_text(run) if waits else "",
-            Message("verdict.step", step=duration(run.step_ns)),
-            parts_of(judgement.ledger, run),
-            also,
-        ]
-    )
-    return RunVerdict(judgement.kind, judgement.ledger, judgement.kind, text, cost, cost / judgement.ledger.window_ns)
+    ledger, entry = judgement.ledger, judgement.entry
+    assert ledger is not None and entry is not None
+    saves: Message | str = ""
+    saving = explaining or most
+    if saving is not None:
+        figures = {"time": duration(saving.cost_ns), "share": percent(saving.cost_ns / run.step_ns)}
+        saves = Message("verdict.saves", what=_what(saving), **figures)
+    waits = entry.entry == "waiting"
+    why = excess_text(run) if waits else ""
+    step = Message("verdict.step", step=duration(run.step_ns))
+    text = text_of([sentence_of(judgement, run), why, saves, step, parts_of(ledger, run)])
+    if explaining is not None:
+        cost = explaining.cost_ns
+        return RunVerdict("loss", ledger, explaining.rule, text, cost, cost / run.step_ns)
+    cost = ledger.total("waiting") if waits else entry.ns
+    return RunVerdict(judgement.kind, ledger, judgement.kind, text, cost, cost / ledger.window_ns)
 
 
 def title_of(rule: str) -> Message:
