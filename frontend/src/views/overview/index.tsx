@@ -64,8 +64,8 @@ function OverviewView({ selection }: ViewProps) {
                   <Empty text={t("overview.first.kernels")} />
                 </Card>
               )}
-              {tables.kernels && <TopKernels table={tables.kernels} />}
-              {tables.operators && <TopOperators table={tables.operators} />}
+              {tables.kernels && <TopKernels table={tables.kernels} rank={rankName()} />}
+              {tables.operators && <TopOperators table={tables.operators} rank={rankName()} />}
               {!hasTops && facts}
             </div>
             <div class={`${hasTops ? "span-4" : "span-6"} stack`}>{hasTops && facts}</div>

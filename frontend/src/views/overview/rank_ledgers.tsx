@@ -1,6 +1,6 @@
-import type { DiagnosisJson, LedgerJson } from "../../api/types.gen";
+import type { DiagnosisJson, LedgerJson, RankStateJson } from "../../api/types.gen";
 import * as format from "../../base/format";
-import { t } from "../../i18n";
+import { type Key, t } from "../../i18n";
 import { setParams } from "../../state/params";
 import { place } from "../../state/selection";
 import { Card, Legend, Pages, StackedBar } from "../../widgets";
@@ -26,7 +26,8 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
   const shown = isMany ? [...ledgers].sort((a, b) => lossOf(b) - lossOf(a)) : ledgers;
   const longest = Math.max(...ledgers.map(({ window_ns: window }) => window));
   const unit = format.unitFor(format.TIME_UNITS, longest);
-  const unread = ranks.filter(({ worker }) => !ledgers.some((one) => one.worker === worker));
+  const without = ranks.filter(({ worker }) => !ledgers.some((one) => one.worker === worker));
+  const [unread, others] = [true, false].map((is) => without.filter(({ state }) => (state === "reading") === is));
   return (
     <Card
       title={t("diagnosis.ranks")}
@@ -46,7 +47,7 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
                 onClick={() => choose(one)}
               >
                 <span class="link ellipsis" data-tip-cut>
-                  {ledgerName(one)}
+                  {ledgerName(one, ledgers)}
                 </span>
                 <StackedBar parts={barParts(ledgerRows(one), unit)} whole={longest} />
                 <span class="mono">{timeText(one.window_ns, unit)}</span>
@@ -56,15 +57,18 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
         )}
       </Pages>
       <Legend parts={legendOf(ledgers)} />
-      {unread.length > 0 && (
-        <p class="small muted">{t("diagnosis.ranks.unread", { ranks: namesOf(unread.map(({ worker }) => worker)) })}</p>
-      )}
+      <Names title="diagnosis.ranks.unread" ranks={unread} />
+      <Names title="diagnosis.ranks.without" ranks={others} />
     </Card>
   );
 }
 
-function namesOf(names: readonly string[]): string {
-  return names.length > MOST ? `${names.slice(0, MOST).join(", ")}, … (${names.length})` : names.join(", ");
+/** The ranks that have no bar. */
+function Names({ title, ranks = [] }: { title: Key; ranks: readonly RankStateJson[] | undefined }) {
+  if (ranks.length === 0) return null;
+  const names = ranks.slice(0, MOST).map(({ worker }) => worker);
+  const more = ranks.length > MOST ? [`… (${ranks.length})`] : [];
+  return <p class="small muted">{t(title, { ranks: [...names, ...more].join(", ") })}</p>;
 }
 
 /** All time but computing, ns. */

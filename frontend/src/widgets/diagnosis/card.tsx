@@ -73,7 +73,7 @@ function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
   const rows = ledger ? ledgerRows(ledger) : [];
   const unit = format.unitFor(format.TIME_UNITS, ledger?.window_ns ?? data.mean_step_ms * 1e6);
   return (
-    <Card class={`diagnosis ${verdict.kind}`}>
+    <Card class={`diagnosis ${isPreliminary(data.ranks) ? "unknown" : verdict.kind}`}>
       <Sentence data={data} />
       {ledger && <Subject data={data} ledger={ledger} />}
       <Preliminary ranks={data.ranks} jobs={freshJobs(answer.progress)} />
@@ -116,12 +116,12 @@ function Sentence({ data }: { data: DiagnosisJson }) {
 function Subject({ data, ledger }: { data: DiagnosisJson; ledger: LedgerJson }) {
   const { ledger: judged, checked, unchecked } = data;
   const ran = t("diagnosis.ran", { count: checked, all: checked + unchecked.length });
-  const parts = [ledgerName(ledger), stepTitle(data), ran];
+  const parts = [ledgerName(ledger, data.ledgers), stepTitle(data), ran];
   const isOther = judged !== null && ledgerKey(judged) !== ledgerKey(ledger);
   return (
     <p class="small muted">
       {parts.join(" · ")}
-      {isOther && <strong> · {t("diagnosis.other_rank", { rank: ledgerName(judged) })}</strong>}
+      {isOther && <strong> · {t("diagnosis.other_rank", { rank: ledgerName(judged, data.ledgers) })}</strong>}
     </p>
   );
 }

@@ -29,9 +29,13 @@ const MOST_RANKS = 6;
 export const ledgerKey = ({ worker, device_id: device }: LedgerJson) =>
   device === null ? worker : `${worker} ${device}`;
 
-/** "rank 3", "rank 3 · device 1". */
-export const ledgerName = ({ worker, device_id: device }: LedgerJson) =>
-  device === null ? worker : `${worker} · device ${device}`;
+/** "rank 3", "rank 3 · device 1"; the worker if several of `all` have this rank, or none is known. */
+export function ledgerName(ledger: LedgerJson, all: readonly LedgerJson[]): string {
+  const { rank, worker, device_id: device } = ledger;
+  const isUnique = rank !== null && all.every((one) => one.rank !== rank || one.worker === worker);
+  const name = isUnique ? `rank ${rank}` : worker;
+  return device === null ? name : `${name} · device ${device}`;
+}
 
 /** The ledger of the URL, else that of the verdict. */
 export function chosenLedger({ ledger, ledgers }: DiagnosisJson): LedgerJson | null {
@@ -127,7 +131,7 @@ export function chainText({ entries }: LedgerRow, ledger: LedgerJson): string {
     return message(`ledger.end.${kind}`, { rank: who, time: format.duration(ns, 2) });
   });
   const more = sums.length > named.length ? ["…"] : [];
-  return message("ledger.chain", { rank: ledger.worker, ends: [...texts, ...more].join(", ") });
+  return message("ledger.chain", { rank: ledgerName(ledger, []), ends: [...texts, ...more].join(", ") });
 }
 
 /** "point-to-point 312.15 ms, collectives 3.98 ms"; "" if all waits are at collectives. */

@@ -1,6 +1,5 @@
 import type { LedgerJson } from "../../api/types.gen";
 import type * as format from "../../base/format";
-import { partColor } from "../parts";
 import { ticks } from "../scale";
 import { StackedBar } from "../stacked_bar";
 import { barParts, type LedgerRow, rowBefore } from "./ledger";
@@ -30,19 +29,7 @@ export function LedgerBar({ ledger, rows, unit }: Props) {
   const isDrawn = before !== null && share >= LEAST_BEFORE;
   return (
     <div class="ledger-bar" style={isDrawn ? { gridTemplateColumns: `${share}fr ${1 - share}fr` } : undefined}>
-      {isDrawn && (
-        <StackedBar
-          parts={[
-            {
-              id: "before",
-              label: before.title,
-              value: before.ns,
-              color: partColor("ledger", "before"),
-              outside: true,
-            },
-          ]}
-        />
-      )}
+      {isDrawn && <StackedBar parts={barParts([before], unit).map((part) => ({ ...part, outside: true }))} />}
       <div>
         <StackedBar parts={barParts(flat, unit)} />
         <div class="ledger-axis mono" aria-hidden="true">

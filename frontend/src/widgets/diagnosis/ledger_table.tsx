@@ -1,4 +1,3 @@
-import type { ComponentChildren } from "preact";
 import type { DiagnosisJson, FindingJson, LedgerJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
@@ -53,7 +52,7 @@ function Head({ unit, hasLedger }: { unit: format.Unit; hasLedger: boolean }) {
   return (
     <thead>
       <tr>
-        <th scope="col">{message("ledger.column.entry")}</th>
+        <th scope="col">{hasLedger ? message("ledger.column.entry") : t("diagnosis.finding")}</th>
         {hasLedger && (
           <>
             <th scope="col" class="mono">
@@ -123,11 +122,11 @@ function Times({ row, ledger, unit }: RowProps) {
   const range = message("ledger.range", { low: timeText(low, unit), high: timeText(high, unit) });
   return (
     <>
-      <td class="mono">
+      <td class="mono time">
         <span data-tip={format.exactDuration(ns)}>{timeText(ns, unit)}</span>
         {low !== high && <p class="muted">{range}</p>}
       </td>
-      <td class="mono">{row.kind !== "before" && format.shareOf(ns, ledger?.window_ns)}</td>
+      <td class="mono share">{row.kind !== "before" && format.shareOf(ns, ledger?.window_ns)}</td>
     </>
   );
 }
@@ -136,7 +135,7 @@ function FindingCells({ finding, ledger, unit }: Props & { finding: FindingJson 
   return (
     <>
       <td class="fix">{finding && <FindingFix finding={finding} />}</td>
-      <td class="mono">{finding && <Saving finding={finding} unit={unit} />}</td>
+      <td class="mono saves">{finding && <Saving finding={finding} unit={unit} />}</td>
       <td>{finding && <EvidenceLinks finding={finding} ledger={ledger} />}</td>
     </>
   );
@@ -163,17 +162,16 @@ function FindingLine(props: Props & { finding: FindingJson }) {
 /** The step, and what could be saved of it. */
 function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: LedgerJson; unit: format.Unit }) {
   const stake = data.at_stake_ms_per_step * 1e6;
-  const cell = (text: ComponentChildren) => <td class="mono">{text}</td>;
   return (
     <tr class="sum">
       <th scope="row">{stepTitle(data)}</th>
-      {cell(timeText(ledger.window_ns, unit))}
-      {cell(format.percentOfRatio(1))}
+      <td class="mono time">{timeText(ledger.window_ns, unit)}</td>
+      <td class="mono share">{format.percentOfRatio(1)}</td>
       <td />
       <td class="stake" data-tip={t("diagnosis.stake.help")}>
         {stake > 0 && message("ledger.stake")}
       </td>
-      {cell(stake > 0 && `≤ ${timeText(stake, unit)}`)}
+      <td class="mono saves">{stake > 0 && `≤ ${timeText(stake, unit)}`}</td>
       <td>{stake > 0 && format.shareOf(stake, data.mean_step_ms * 1e6)}</td>
     </tr>
   );
