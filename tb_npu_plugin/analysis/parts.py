@@ -63,5 +63,26 @@ BUDGET = _by_id(
         Part("free", Message("part.budget.free"), "--c-free"),
     )
 )
+#: Rows of the ledger (analysis/ledger/model.py): kinds of entries, some with their detail. All but "before" sum to the step.
+LEDGER = _by_id(
+    (
+        Part("before", Message("part.ledger.before"), "--c-prep"),
+        Part("computing", Message("part.ledger.computing"), "--c-compute"),
+        Part("waiting", Message("part.ledger.waiting"), "--c-wait"),
+        Part("transfer", Message("part.ledger.transfer"), "--c-comm"),
+        Part("communication", Message("part.ledger.communication"), "--c-comm"),
+        Part("copies", Message("part.ledger.copies"), "--c-mix"),
+        Part("idle", Message("part.ledger.idle"), "--c-free"),
+        Part("idle_late", Message("part.ledger.idle_late"), "--c-free"),
+        Part("idle_before", Message("part.ledger.idle_before"), "--c-free"),
+        Part("unexplained", Message("part.ledger.unexplained"), "--c-free"),
+        Part("unexplained_idle", Message("part.ledger.unexplained_idle"), "--c-free"),
+    )
+)
 #: All tables, by their name on the page.
-PARTS: Mapping[str, Mapping[str, Part]] = {"budget": BUDGET, "idle": IDLE, "communication": COMMUNICATION}
+PARTS: Mapping[str, Mapping[str, Part]] = {
+    "budget": BUDGET,
+    "idle": IDLE,
+    "communication": COMMUNICATION,
+    "ledger": LEDGER,
+}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
 from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
@@ -14,6 +15,16 @@ from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 
+LedgerKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before"]
+#: Part of a step that a finding shortens -> entries of the ledger that hold it, the likeliest first.
+_SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
+    "computing": ("computing",),
+    "waiting": ("waiting", "communication"),
+    "bubble": ("waiting", "communication"),
+    "communication": ("transfer", "communication"),
+    "free": ("idle", "unexplained"),
+    "preparing": ("before", "idle"),
+}
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
 SCHEMA = 2
 #: Most kernels that ExcessJson lists.
@@ -85,6 +96,8 @@ class FindingJson(TypedDict):
     """What to do."""
     check: str
     """How to see that it helped."""
+    shortens: list[LedgerKind]
+    """Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task."""
     causes: list[str]
     """Rules whose findings explain this one; their cost contains its cost."""
     texts: dict[str, MessageJson]
@@ -295,6 +308,7 @@ def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
         "evidence": list(one.evidence),
         "fix": [str(text) for text in one.fix],
         "check": str(check),
+        "shortens": list(_SHORTENS[one.part]),
         "causes": list(one.causes),
         "texts": messages_of(texts),
     }

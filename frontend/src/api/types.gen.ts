@@ -65,6 +65,19 @@ export const PARTS = {
     small_packets: { title: "part.communication.small_packets", color: "--c-prep" },
     rest: { title: "part.communication.rest", color: "--c-free" },
   },
+  ledger: {
+    before: { title: "part.ledger.before", color: "--c-prep" },
+    computing: { title: "part.ledger.computing", color: "--c-compute" },
+    waiting: { title: "part.ledger.waiting", color: "--c-wait" },
+    transfer: { title: "part.ledger.transfer", color: "--c-comm" },
+    communication: { title: "part.ledger.communication", color: "--c-comm" },
+    copies: { title: "part.ledger.copies", color: "--c-mix" },
+    idle: { title: "part.ledger.idle", color: "--c-free" },
+    idle_late: { title: "part.ledger.idle_late", color: "--c-free" },
+    idle_before: { title: "part.ledger.idle_before", color: "--c-free" },
+    unexplained: { title: "part.ledger.unexplained", color: "--c-free" },
+    unexplained_idle: { title: "part.ledger.unexplained_idle", color: "--c-free" },
+  },
 } as const;
 
 /** A member of the group. */
@@ -797,6 +810,8 @@ export interface FindingJson {
   fix: string[];
   /** How to see that it helped. */
   check: string;
+  /** Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task. */
+  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before")[];
   /** Rules whose findings explain this one; their cost contains its cost. */
   causes: string[];
   /** Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0"). */
