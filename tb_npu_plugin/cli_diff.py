@@ -29,6 +29,8 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
     yield _line(STEP, pair["baseline_ns"], pair["experimental_ns"])
     for one in sorted(pair["classes"], key=lambda one: -abs(one["difference_ns"])):
         yield _line(one["id"], one["baseline_ns"], one["experimental_ns"])
+    for name in pair["unknown"]:
+        yield f"{name:14}unknown: part of communication"
 
 
 def _line(name: str, before: Optional[int], after: Optional[int]) -> str:

@@ -179,6 +179,14 @@ def test_data_frames(logs: Path, tmp_path: Path) -> None:
             npu.open(path)
 
 
+def test_data_frames_of_a_trace_alone_do_not_depend_on_what_was_read_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TB_NPU_CACHE_DIR", str(tmp_path))
+    cold, warm = (npu.open(FIXTURES / "results" / "kineto_gpu")[0].kernels() for _ in range(2))
+    assert len(cold) > 0 and cold.equals(warm)
+
+
 def test_unknown_is_missing_in_data_frames() -> None:
     columns = (Column("name", Kind.TEXT), Column("dur_ns", Kind.DURATION), Column("share", Kind.RATIO))
     data = npu.frame(from_lists(columns, {"name": ["a", None], "dur_ns": [2**62 + 1, None], "share": [0.5, None]}))
