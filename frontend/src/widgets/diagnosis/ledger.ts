@@ -108,10 +108,11 @@ function rowFor(finding: FindingJson, rows: readonly LedgerRow[], { rank, worker
   // What the others wait for is the computing of the rank that they wait for.
   const kinds = isHere && category === "ranks" && shortens[0] === "waiting" ? ["computing"] : shortens;
   const fitting = kinds.flatMap((kind) => rows.filter((row) => row.kind === kind));
-  const awaited = fitting
-    .flatMap((row) => (row.parts.length > 0 ? row.parts : [row]))
-    .find(({ entries }) => entries.some(({ culprit }) => culprit !== null && culprit === subject.rank));
-  return awaited ?? fitting[0] ?? null;
+  if (isHere || subject.rank === undefined) return fitting[0] ?? null;
+  const waits = fitting.flatMap((row) => (row.parts.length > 0 ? row.parts : [row]));
+  const has = (is: (one: LedgerEntryJson) => boolean) => waits.find(({ entries }) => entries.some(is));
+  const awaited = has(({ culprit }) => culprit === subject.rank);
+  return awaited ?? has(({ chain }) => chain.some((end) => end.rank === subject.rank)) ?? null;
 }
 
 /** Ends of chains that are named. */
