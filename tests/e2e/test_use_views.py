@@ -76,7 +76,7 @@ def test_the_verdict_names_the_straggler_and_leads_to_its_trace(open_plugin: Ope
     plugin.ready(view)
     card = plugin.frame.locator("section.diagnosis")
     expect(card.locator(".verdict")).to_contain_text("Waiting for rank 5")
-    expect(card).not_to_contain_text("Preliminary")
+    expect(card).not_to_contain_text("Still reading")
     card.get_by_role("link", name="Trace").first.click()
     plugin.ready("trace")
     expect(plugin.frame.locator("header")).to_contain_text("rank 5")

@@ -28,6 +28,7 @@ function OverviewView({ selection }: ViewProps) {
       {(data, answer) => {
         const { tables, missing } = answer;
         const rank = rankName();
+        const isBeside = rank !== "" && data.course === null;
         const isFirst = answer.state === "reading";
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
@@ -59,7 +60,7 @@ function OverviewView({ selection }: ViewProps) {
           <div class="grid">
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
-            {!rank && steps}
+            {!isBeside && steps}
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
               {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
               {isFirst && (
@@ -72,7 +73,7 @@ function OverviewView({ selection }: ViewProps) {
               {!hasTops && facts}
             </div>
             <div class={`${hasTops ? "span-4" : "span-6"} stack`}>
-              {rank && steps}
+              {isBeside && steps}
               {hasTops && facts}
             </div>
             {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
