@@ -42,7 +42,7 @@ beforeEach(() => {
 });
 
 test("evidence opens a range of the trace, a row of a table, or a step", () => {
-  const links = (one: Partial<Evidence>) => evidenceLinks(finding({ evidence: [{ ...NONE, ...one }] }), null);
+  const links = (one: Partial<Evidence>) => evidenceLinks(finding({ evidence: [{ ...NONE, ...one }] }), []);
   expect(links({ start_ns: 2_000, end_ns: 2_500 })).toEqual([{ view: "trace", state: { at: "2000,500" } }]);
   expect(links({ view: "kernel", table: "statistic", row: "Mat~Mul" })).toEqual([
     { view: "kernel", state: { "t.kernel.statistic": "q:Mat%7EMul", "kernel.tab": "statistic" } },
@@ -61,10 +61,10 @@ test("links: one for each view that has data, with both ranks where one holds th
     { ...NONE, view: "newer" },
   ];
   const shown = { run: "r", worker: "w2", span: "s2" };
-  expect(evidenceLinks(finding({ evidence }), LEDGER)).toEqual([{ view: "trace", state: shown }]);
+  expect(evidenceLinks(finding({ evidence }), [LEDGER])).toEqual([{ view: "trace", state: shown }]);
   const late = finding({ evidence, category: "ranks", subject: { rank: 2 } });
-  expect(evidenceLinks(late, LEDGER)).toEqual([{ view: "trace", state: { ...shown, "trace.ranks": "s2.s0" } }]);
-  expect(evidenceLinks(finding({ evidence: [{ ...NONE, span: "s3" }] }), LEDGER)).toEqual([]);
+  expect(evidenceLinks(late, [LEDGER])).toEqual([{ view: "trace", state: { ...shown, "trace.ranks": "s2.s0" } }]);
+  expect(evidenceLinks(finding({ evidence: [{ ...NONE, span: "s3" }] }), [LEDGER])).toEqual([]);
 });
 
 test("rows sum to the step, and waiting to its ranks", () => {
@@ -107,6 +107,8 @@ test("a finding stands under the entry that it shortens", () => {
   };
   expect(place(late)).toBe("Waiting for rank 3");
   expect(place(late, { ...LEDGER, rank: 3 })).toBe("Computing");
+  expect(place({ ...late, subject: { rank: 9 } })).toBeUndefined();
+  expect(place({ ...late, subject: {} })).toBe("Waiting");
   expect(place({ shortens: ["computing"], subject: { rank: 2 } })).toBeUndefined();
   expect(place({ shortens: ["computing"], ms_per_step: 0 })).toBeUndefined();
 });

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Optional
 
 from tb_npu_plugin.analysis.steps.partition import Step
 
 
 def divide_rounded(time: int, by: int) -> int:
-    """time / by, rounded to ns."""
-    return (2 * time + by) // (2 * by)
+    """time / by, rounded to ns, halves to even."""
+    return round(Fraction(time, by))
 
 
 def mean_of(times: Iterable[Optional[int]]) -> Optional[int]:

@@ -27,9 +27,25 @@ function OverviewView({ selection }: ViewProps) {
     <ViewFrame view={view}>
       {(data, answer) => {
         const { tables, missing } = answer;
+        const rank = rankName();
+        const isBeside = rank !== "" && data.course === null;
         const isFirst = answer.state === "reading";
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
+        const steps = (
+          <StepCard
+            steps={data.steps}
+            deviceKind={data.capture.device_kind}
+            source={data.steps_source}
+            isComputed={data.steps_computed}
+            course={data.course}
+            courseSteps={data.course_steps}
+            inputBound={data.input_bound}
+            deviceWork={data.device_work}
+            rank={rank}
+            hasLedger={ledgers.length > 0}
+          />
+        );
         const facts = (
           <>
             <CaptureCard capture={data.capture} />
@@ -44,31 +60,22 @@ function OverviewView({ selection }: ViewProps) {
           <div class="grid">
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
-            {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
-            <StepCard
-              steps={data.steps}
-              deviceKind={data.capture.device_kind}
-              source={data.steps_source}
-              isComputed={data.steps_computed}
-              course={data.course}
-              courseSteps={data.course_steps}
-              inputBound={data.input_bound}
-              deviceWork={data.device_work}
-              rank={rankName()}
-              hasLedger={ledgers.length > 0}
-              isHalf={ledgers.length > 1}
-            />
+            {!isBeside && steps}
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
+              {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
               {isFirst && (
                 <Card title={t("overview.kernels")}>
                   <Empty text={t("overview.first.kernels")} />
                 </Card>
               )}
-              {tables.kernels && <TopKernels table={tables.kernels} rank={rankName()} />}
-              {tables.operators && <TopOperators table={tables.operators} rank={rankName()} />}
+              {tables.kernels && <TopKernels table={tables.kernels} rank={rank} />}
+              {tables.operators && <TopOperators table={tables.operators} rank={rank} />}
               {!hasTops && facts}
             </div>
-            <div class={`${hasTops ? "span-4" : "span-6"} stack`}>{hasTops && facts}</div>
+            <div class={`${hasTops ? "span-4" : "span-6"} stack`}>
+              {isBeside && steps}
+              {hasTops && facts}
+            </div>
             {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
           </div>
         );

@@ -15,7 +15,7 @@ import {
 } from "../../widgets/diagnosis/ledger";
 import { message, partColor } from "../../widgets/parts";
 
-/** Ranks of a page; more are sorted by their losses. */
+/** Ranks of a page; more are sorted by their losses, after the rank of the sentence. */
 const MOST = 16;
 
 /** The mean step of every rank, on one scale. A click chooses the rank and its ledger. */
@@ -23,7 +23,8 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
   const { ledgers, ranks } = data;
   const chosen = chosenLedger(data);
   const isMany = ledgers.length > MOST;
-  const shown = isMany ? [...ledgers].sort((a, b) => lossOf(b) - lossOf(a)) : ledgers;
+  const order = (one: LedgerJson) => (one.worker === data.ledger?.worker ? Number.POSITIVE_INFINITY : lossOf(one));
+  const shown = isMany ? [...ledgers].sort((a, b) => order(b) - order(a)) : ledgers;
   const longest = Math.max(...ledgers.map(({ window_ns: window }) => window));
   const unit = format.unitFor(format.TIME_UNITS, longest);
   const without = ranks.filter(({ worker }) => !ledgers.some((one) => one.worker === worker));
@@ -33,7 +34,6 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
       title={t("diagnosis.ranks")}
       help={t("diagnosis.ranks.help")}
       subtitle={[unit.name, isMany && t("diagnosis.ranks.losses"), t("diagnosis.ranks.sub")].filter(Boolean).join(", ")}
-      class="span-6"
     >
       <Pages items={shown} most={MOST}>
         {(page) => (

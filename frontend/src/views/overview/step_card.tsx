@@ -34,8 +34,6 @@ interface Props {
   rank: string;
   /** The ledger of the mean step is shown: one step needs no bar here. */
   hasLedger: boolean;
-  /** Half as wide as the page. */
-  isHalf: boolean;
 }
 
 /** Number of bars shown at first. */
@@ -48,7 +46,7 @@ export function StepCard(props: Props) {
   if (!chosen) {
     if (course) return <CourseBudget course={course} count={courseSteps} />;
     return (
-      <Card title={t("overview.steps")} class={props.isHalf ? "span-6" : ""}>
+      <Card title={t("overview.steps")}>
         <Empty text={t("overview.nosteps")} />
       </Card>
     );
@@ -59,7 +57,7 @@ export function StepCard(props: Props) {
     <Card
       title={stepName(steps, chosen, props.deviceKind)}
       subtitle={<span data-tip={format.exactDuration(stepTotal(chosen))}>{took}</span>}
-      class={`budget-card ${props.isHalf ? "span-6" : ""}`}
+      class="budget-card"
       chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
     >
       {(steps.length > 1 || !props.hasLedger) && <StepBars {...props} chosen={chosen} />}

@@ -81,7 +81,7 @@ function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
       <Pages items={shown}>
         {(page) => <LedgerTable data={data} ledger={ledger} rows={rows} shown={page} unit={unit} />}
       </Pages>
-      {ledger && <Needs ledger={ledger} />}
+      {ledger && !isPreliminary(data.ranks) && <Needs ledger={ledger} />}
       <div class="row small muted">
         {findings.length > costly.length && most !== ALL_FINDINGS && (
           <button type="button" class="link" onClick={() => setOpen(!isOpen)}>

@@ -15,19 +15,24 @@ export interface EvidenceLink {
   state: Readonly<Record<string, string>>;
 }
 
-/** Links to the places of a finding that this page can open, one for each view. `ledger`: of the rank on screen. */
-export function evidenceLinks({ evidence, category, subject }: FindingJson, ledger: LedgerJson | null): EvidenceLink[] {
-  const known = evidence.filter(isAvailable);
+/** Links to the places of a finding that this page can open, one for each view. `ledgers`: of all ranks. */
+export function evidenceLinks(finding: FindingJson, ledgers: readonly LedgerJson[]): EvidenceLink[] {
+  const known = finding.evidence.filter(isAvailable);
   const first = known.filter(({ view }, at) => known.findIndex((one) => one.view === view) === at);
-  // What a rank does to others shows beside them only.
-  const others = category === "ranks" ? [subject.rank, ledger?.rank] : [];
-  const spans = new Set([...evidence.map(({ span }) => span), ...others.map((rank) => spanOfRank(rank))]);
-  const ranks = [...spans].filter((span) => span !== null);
+  const ranks = finding.category === "ranks" ? spansOf(finding, ledgers) : [];
   return first.map((one) => {
-    const strips =
-      one.view === "trace" && category === "ranks" && ranks.length > 1 ? { "trace.ranks": ranks.join(".") } : {};
+    const strips = one.view === "trace" && ranks.length > 1 ? { "trace.ranks": ranks.join(".") } : {};
     return { view: one.view as ViewId, state: { ...stateOf(one), ...strips } };
   });
+}
+
+/** A rank that others wait for, and the one that waits longest: what the first does to it shows beside it only. */
+function spansOf({ evidence, subject }: FindingJson, ledgers: readonly LedgerJson[]): string[] {
+  const waiting = ({ entries }: LedgerJson) =>
+    entries.reduce((sum, { culprit, ns }) => sum + (culprit !== null && culprit === subject.rank ? ns : 0), 0);
+  const [longest] = [...ledgers].filter((one) => waiting(one) > 0).sort((a, b) => waiting(b) - waiting(a));
+  const spans = [...evidence.map(({ span }) => span), spanOfRank(subject.rank), spanOfRank(longest?.rank)];
+  return [...new Set(spans)].filter((span) => span !== null);
 }
 
 /** False if the span has no data for the view. */

@@ -54,11 +54,11 @@ function tipOf({ ms_per_step: ms, kind }: FindingJson): Key {
   return kind === "measured" ? "diagnosis.cost.measured" : "diagnosis.cost.bound";
 }
 
-/** Links to what shows it. `ledger`: of the rank on screen. */
-export function EvidenceLinks({ finding, ledger }: { finding: FindingJson; ledger: LedgerJson | null }) {
+/** Links to what shows it. */
+export function EvidenceLinks({ finding, ledgers }: { finding: FindingJson; ledgers: readonly LedgerJson[] }) {
   return (
     <span class="jumps">
-      {evidenceLinks(finding, ledger).map(({ view, state }) => (
+      {evidenceLinks(finding, ledgers).map(({ view, state }) => (
         <ViewLink key={view} view={view} state={state}>
           {viewTitle(view)} →
         </ViewLink>

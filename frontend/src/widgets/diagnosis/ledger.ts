@@ -108,10 +108,11 @@ function rowFor(finding: FindingJson, rows: readonly LedgerRow[], { rank, worker
   // What the others wait for is the computing of the rank that they wait for.
   const kinds = isHere && category === "ranks" && shortens[0] === "waiting" ? ["computing"] : shortens;
   const fitting = kinds.flatMap((kind) => rows.filter((row) => row.kind === kind));
-  const awaited = fitting
-    .flatMap((row) => (row.parts.length > 0 ? row.parts : [row]))
-    .find(({ entries }) => entries.some(({ culprit }) => culprit !== null && culprit === subject.rank));
-  return awaited ?? fitting[0] ?? null;
+  if (isHere || subject.rank === undefined) return fitting[0] ?? null;
+  const waits = fitting.flatMap((row) => (row.parts.length > 0 ? row.parts : [row]));
+  const has = (is: (one: LedgerEntryJson) => boolean) => waits.find(({ entries }) => entries.some(is));
+  const awaited = has(({ culprit }) => culprit === subject.rank);
+  return awaited ?? has(({ chain }) => chain.some((end) => end.rank === subject.rank)) ?? null;
 }
 
 /** Ends of chains that are named. */
@@ -152,15 +153,23 @@ export const isUnknown = (kind: LedgerRow["kind"]) => kind === "unexplained" || 
 export function barParts(rows: readonly LedgerRow[], unit: format.Unit): BarPart[] {
   return rows.flatMap((row) => {
     const { kind, title, ns, low } = row;
-    const value = timeText(ns, unit);
-    const shared = { color: partColor("ledger", kind), labels: [`${title} ${value}`, value] };
+    const value = rangeText(row, unit);
+    const labels = [`${title} ${value}`, value];
+    const color = partColor("ledger", kind);
     const solid = isUnknown(kind) ? 0 : Math.min(low, ns);
+    const open = solid > 0 ? [message("ledger.need.waiting")] : labels;
     const parts: BarPart[] = [
-      { ...shared, id: title, label: title, value: solid },
-      { ...shared, id: `${title} ?`, label: title, value: ns - solid, isHatched: true },
+      { id: title, label: title, labels, color, value: solid },
+      { id: `${title} ?`, label: title, labels: open, color, value: ns - solid, isHatched: true },
     ];
     return parts.filter((part) => part.value !== 0);
   });
+}
+
+/** The time of a row; its bounds if they differ. */
+function rangeText({ ns, low, high }: LedgerRow, unit: format.Unit): string {
+  const [from, to] = [timeText(low, unit), timeText(high, unit)];
+  return from === to ? timeText(ns, unit) : message("ledger.range", { low: from, high: to });
 }
 
 /** A time in the unit of the ledger, without it. */

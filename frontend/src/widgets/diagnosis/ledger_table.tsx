@@ -131,12 +131,12 @@ function Times({ row, ledger, unit }: RowProps) {
   );
 }
 
-function FindingCells({ finding, ledger, unit }: Props & { finding: FindingJson | undefined }) {
+function FindingCells({ finding, data, unit }: Props & { finding: FindingJson | undefined }) {
   return (
     <>
       <td class="fix">{finding && <FindingFix finding={finding} />}</td>
       <td class="mono saves">{finding && <Saving finding={finding} unit={unit} />}</td>
-      <td>{finding && <EvidenceLinks finding={finding} ledger={ledger} />}</td>
+      <td>{finding && <EvidenceLinks finding={finding} ledgers={data.ledgers} />}</td>
     </>
   );
 }

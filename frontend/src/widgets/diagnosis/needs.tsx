@@ -42,6 +42,9 @@ function needOf({ entry, needs, culprit }: LedgerEntryJson, isGpu: boolean): str
   const isIdle = entry === "idle" || entry === "unexplained";
   const decide = message(isIdle ? "ledger.need.idle" : "ledger.need.waiting");
   if (needs === "rank") return [message("ledger.need.late", { rank }), rank, message("ledger.need.rank.how", { rank })];
+  if (needs === "trace" && !isIdle && !isGpu) {
+    return [decide, message("ledger.need.trace.waiting"), message("ledger.need.trace.how")];
+  }
   if (isGpu && needs === "trace") return [decide, message("verdict.why.gpu"), message("ledger.need.gpu.how")];
   return [decide, message(`ledger.need.${needs}`), message(`ledger.need.${needs}.how`)];
 }
