@@ -243,11 +243,13 @@ def test_diagnose_names_the_straggler_and_sets_the_exit_code() -> None:
     arguments = ("diagnose", str(logs), "--run", "transformer_slow_rank")
     (found,) = json.loads(run(*arguments, "--json").stdout)["runs"]
     assert (found["verdict"]["rule"], found["findings"][0]["subject"]["rank"]) == ("straggler", 5)
-    assert [(one["rule"], one["reason"]) for one in found["unchecked"]] == [
-        ("launch_bound", "not_applicable"),
-        ("dynamic_shapes", "not_recorded"),
-        ("leak", "not_recorded"),
-    ], "they need three steps"
+    reasons: dict[str, list[str]] = {}
+    for one in found["unchecked"]:
+        reasons.setdefault(one["reason"], []).append(one["rule"])
+    assert reasons == {
+        "not_applicable": ["slow_host", "cluster_outlier", "step_gap", "launch_bound"],
+        "not_recorded": ["dynamic_shapes", "leak"],  # they need three steps
+    }
     assert found == npu.open(logs).diagnose("transformer_slow_rank")
     printed = run(*arguments, "--md", "--fail-if", "straggler>10%")
     assert (printed.returncode, "| high | ≤ 22.22 ms | Rank 5 is the straggler" in printed.stdout) == (3, True)
