@@ -134,7 +134,7 @@ def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tupl
             unknown.add(stage)
         elif rank is not None and rank >= 0:
             by_rank[rank] += time
-    longer = {rank: time - _median_peer(rank, by_rank, stage_of) for rank, time in by_rank.items()}
+    longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
@@ -142,11 +142,14 @@ def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tupl
     return ranks, None if stands_out else _stage_of(by_stage)
 
 
-def _median_peer(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
-    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages."""
+def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
+    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages. A rank without others is a
+    stage, and no rank to compare."""
     stage = stage_of.get(rank)
+    if stage is None or set(stage_of.values()) == {stage}:
+        return 0.0
     peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
-    return float(median(peers)) if peers and stage is not None else 0.0
+    return float(median(peers)) if peers else float(by_rank[rank])
 
 
 def _stage_of(by_stage: Counter[int]) -> Optional[int]:
