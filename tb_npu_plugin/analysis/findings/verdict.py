@@ -92,7 +92,7 @@ def _is_about(finding: Finding, judgement: Judgement) -> bool:
     is_large = finding.cost_ns >= _MOST * entry.ns
     if entry.entry == "waiting":
         is_of_rank = finding.subject.rank in judgement.culprits
-        is_of_stage = finding.subject.stage is not None and finding.subject.stage == judgement.stage
+        is_of_stage = is_large and finding.subject.stage is not None and finding.subject.stage == judgement.stage
         explains = finding.part in ("waiting", "bubble") or (finding.part == "computing" and is_large)
         is_of_all = is_large and finding.part == "bubble" and not judgement.culprits and judgement.stage is None
         return is_of_all or (explains and (is_of_rank or is_of_stage))
@@ -106,7 +106,9 @@ def _of_ledger(run: RunData, findings: Sequence[Finding], step: str) -> RunVerdi
     assert judgement.ledger is not None and judgement.entry is not None
     waits = judgement.entry.entry == "waiting"
     cost = judgement.ledger.total("waiting") if waits else judgement.entry.ns
-    other = next(iter(_costly(findings, run)), None)
+    found = _costly(findings, run)
+    about = (one for one in found if judgement.stage is not None and one.subject.stage == judgement.stage)
+    other = next(about, found[0] if found else None)
     also: Message | str = ""
     if other is not None:
         figures = {"time": duration(other.cost_ns), "share": percent(other.cost_ns / run.step_ns)}
