@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import mean, median
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.ledger.chains import Chains
@@ -24,6 +24,9 @@ _LEAST_AWAITED = 0.05
 _SECOND, _MOST_CULPRITS = 0.5, 2
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
+
+#: A stage is to blame if it works for at least this many times the mean of the others.
+_LEAST_WORK = 1.05
 
 JudgementKind = Literal["loss", "unexplained", "healthy", "unknown"]
 
@@ -55,7 +58,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
-    culprits, stage = _culprits(run, chains, _LEAST_AWAITED * most.window_ns)
+    culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
     alone = next((one for one in ledgers if culprits == (one.rank,)), None)
     if alone is not None:
         held = max(ledgers, key=lambda one: one.ends_at(alone.rank))
@@ -110,7 +113,9 @@ def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage
     return Judgement(kind, ledger, entry, culprits if entry.entry == "waiting" else (), stage)
 
 
-def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tuple[int, ...], Optional[int]]:
+def _culprits(
+    run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains, noise: float
+) -> tuple[tuple[int, ...], Optional[int]]:
     """The ranks that the others wait for, and their pipeline stage.
 
     A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage. All
@@ -139,7 +144,7 @@ def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tupl
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
     stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
-    return ranks, None if stands_out else _stage_of(by_stage)
+    return ranks, None if stands_out else _stage_of(by_stage, ledgers)
 
 
 def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
@@ -152,9 +157,16 @@ def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int],
     return float(median(peers)) if peers else float(by_rank[rank])
 
 
-def _stage_of(by_stage: Counter[int]) -> Optional[int]:
-    """The most awaited stage, if the others wait for it at least twice as long as for any other."""
+def _stage_of(by_stage: Counter[int], ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """The most awaited stage, if the others wait for it at least twice as long as for any other, and it works longer: the first
+    and the last stage wait for different times even if all work alike."""
+    works: dict[int, list[int]] = {}
+    for ledger in ledgers:
+        if (stage := pipeline_stage(ledger.span.capture)) is not None:
+            works.setdefault(stage, []).append(ledger.total("computing", "transfer", "communication"))
     found = by_stage.most_common(2)
-    if len(found) < 2 or found[1][1] > _SECOND * found[0][1]:
+    if len(works) < 2 or not found or (len(found) > 1 and found[1][1] > _SECOND * found[0][1]):
         return None
-    return found[0][0]
+    others = [mean(times) for stage, times in works.items() if stage != found[0][0]]
+    own = works.get(found[0][0])
+    return found[0][0] if own is None or mean(own) >= _LEAST_WORK * mean(others) else None
