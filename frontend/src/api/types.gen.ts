@@ -1337,12 +1337,6 @@ export interface RankBudget {
   incomplete: number;
   /** Repetitions of the work in a capture without steps; null with steps, or if unknown. */
   repeats: number | null;
-  /** Longest time that all other ranks of a group waited for this rank at one collective; null if the others are unknown or collectives cannot be matched. */
-  late: number | null;
-  /** Longest stretch in which nothing ran on the device, including that before the first kernel. With `repeats`: one that recurs in half of the repeats, unless a single one is a tenth of the capture. Null if no rank idles for a tenth of the longest step. */
-  idle_at_once: number | null;
-  /** The longest operator; with `repeats` as for `idle_at_once`. */
-  longest_communication: number | null;
   /** Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null if ranks can be compared by total computing time. */
   same_kernels: number | null;
   /** Median time of these kernels on the other ranks. */

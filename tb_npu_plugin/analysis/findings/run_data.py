@@ -237,8 +237,7 @@ class RunData:
 
     @cached_property
     def marked_steps(self) -> int:
-        """Number of marked steps; 1 without marks. Longest times (late, idle_at_once, longest_communication) are sums over
-        these: in a capture without marks they are those of one repeat."""
+        """Number of marked steps; 1 without marks."""
         return sum(step is not None for step in self.steps) or 1
 
     @cached_property
@@ -312,6 +311,11 @@ class RunData:
         """Where the mean step of each rank went."""
         idle = {span.token: devices for span, devices in self.idle}
         return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self._chains)
+
+    @property
+    def repeats(self) -> int:
+        """Repeats of the work in a ledger: 1 with step marks."""
+        return max(1, self.step_count // self.marked_steps)
 
     def ledger_of(self, line: RankLine) -> Optional[RankLedger]:
         """The ledger of a line; None without one."""

@@ -97,9 +97,10 @@ def _is_about(finding: Finding, judgement: Judgement) -> bool:
     is_large = finding.cost_ns >= _MOST * entry.ns
     if entry.entry == "waiting":
         is_of_rank = finding.subject.rank in judgement.culprits
-        is_of_stage = finding.subject.stage is not None and finding.subject.stage == judgement.stage
+        is_of_stage = is_large and finding.subject.stage is not None and finding.subject.stage == judgement.stage
         explains = finding.part in ("waiting", "bubble") or (finding.part == "computing" and is_large)
-        return explains and (is_of_rank or is_of_stage)
+        is_of_all = is_large and finding.part == "bubble" and not judgement.culprits and judgement.stage is None
+        return is_of_all or (explains and (is_of_rank or is_of_stage))
     parts = {"transfer": ("communication",), "communication": ("communication", "waiting", "bubble")}
     return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
 

@@ -102,14 +102,6 @@ def by_step(table: Table) -> dict[str | None, Table]:
     return {steps[int(rows[0])]: table.take(rows) for rows in Groups([steps], len(table)).rows()}
 
 
-def longest_communication(kernels: Table) -> dict[str | None, int]:
-    """Duration of the longest communication operator by step, ns."""
-    rows = kernels.take(is_communication(kernels) & known(kernels.ints("dur_ns")))
-    steps = rows.text("step")
-    groups = Groups([steps], len(rows))
-    return dict(zip(steps.take(groups.first).tolist(), groups.max(rows.ints("dur_ns")).tolist()))
-
-
 def total_ns(kernels: Table) -> int:
     """Sum of the durations."""
     return known_sum(group_rows(kernels, GroupByQuery((), ("dur_ns",))).total["dur_ns"]) or 0

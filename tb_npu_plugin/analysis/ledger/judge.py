@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import mean, median
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.ledger.chains import Chains
@@ -26,6 +26,9 @@ _SECOND, _MOST_CULPRITS = 0.5, 2
 _MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
+
+#: A stage is to blame if it works for at least this many times the mean of the others.
+_LEAST_WORK = 1.05
 
 JudgementKind = Literal["loss", "unexplained", "healthy", "unknown"]
 
@@ -60,7 +63,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
-    culprits, stage = _culprits(run, chains, _LEAST_AWAITED * most.window_ns)
+    culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
     if not chains.total:
         stage = _slow_stage(ledgers)
     alone = next((one for one in ledgers if culprits == (one.rank,)), None)
@@ -117,7 +120,9 @@ def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage
     return Judgement(kind, ledger, entry, culprits if entry.entry == "waiting" else (), stage)
 
 
-def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tuple[int, ...], Optional[int]]:
+def _culprits(
+    run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains, noise: float
+) -> tuple[tuple[int, ...], Optional[int]]:
     """The ranks that the others wait for, and their pipeline stage.
 
     A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage. All
@@ -141,19 +146,22 @@ def _culprits(run: RunCommunication, chains: Chains, noise: float) -> tuple[tupl
             unknown.add(stage)
         elif rank is not None and rank >= 0:
             by_rank[rank] += time
-    longer = {rank: time - _median_peer(rank, by_rank, stage_of) for rank, time in by_rank.items()}
+    longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
     stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
-    return ranks, None if stands_out else _stage_of(by_stage)
+    return ranks, None if stands_out else _stage_of(by_stage, ledgers)
 
 
-def _median_peer(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
-    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages."""
+def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
+    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages. A rank without others is a
+    stage, and no rank to compare."""
     stage = stage_of.get(rank)
+    if stage is None or set(stage_of.values()) == {stage}:
+        return 0.0
     peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
-    return float(median(peers)) if peers and stage is not None else 0.0
+    return float(median(peers)) if peers else float(by_rank[rank])
 
 
 def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:
@@ -173,9 +181,16 @@ def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:
     return stage if longest - second >= _MOST_EXPLAINED * least > 0 else None
 
 
-def _stage_of(by_stage: Counter[int]) -> Optional[int]:
-    """The most awaited stage, if the others wait for it at least twice as long as for any other."""
+def _stage_of(by_stage: Counter[int], ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """The most awaited stage, if the others wait for it at least twice as long as for any other, and it works longer: the first
+    and the last stage wait for different times even if all work alike."""
+    works: dict[int, list[int]] = {}
+    for ledger in ledgers:
+        if (stage := pipeline_stage(ledger.span.capture)) is not None:
+            works.setdefault(stage, []).append(ledger.total("computing", "transfer", "communication"))
     found = by_stage.most_common(2)
-    if len(found) < 2 or found[1][1] > _SECOND * found[0][1]:
+    if len(works) < 2 or not found or (len(found) > 1 and found[1][1] > _SECOND * found[0][1]):
         return None
-    return found[0][0]
+    others = [mean(times) for stage, times in works.items() if stage != found[0][0]]
+    own = works.get(found[0][0])
+    return found[0][0] if own is None or mean(own) >= _LEAST_WORK * mean(others) else None

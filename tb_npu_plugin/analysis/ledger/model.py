@@ -75,10 +75,10 @@ class RankLedger:
         """Sum of the entries of these kinds."""
         return sum(one.ns for one in self.entries if one.entry in kinds)
 
-    def ends_at(self, rank: Optional[int]) -> int:
-        """Waiting whose chains end where a rank computes, is idle or was not profiled."""
-        ends = (end for one in self.entries for end in one.chain)
-        return sum(end.ns for end in ends if end.rank == rank and end.kind in ("computing", "idle", "unprofiled"))
+    def ends_at(self, rank: Optional[int], *kinds: EndKind) -> int:
+        """Waiting whose chains end where a rank does what it is awaited for: computes, is idle, or was not profiled."""
+        ends = (end for one in self.entries for end in one.chain if end.rank == rank)
+        return sum(end.ns for end in ends if end.kind in (kinds or ("computing", "idle", "unprofiled")))
 
     @property
     def losses_ns(self) -> int:
