@@ -161,16 +161,12 @@ def whole() -> list[Part]:
 
 
 def healthy(seed: int, level: int) -> Recipe:
-    """A run without a fault: layout and format are drawn."""
+    """A run without a fault: layout, format and batch are drawn. Large batches hide their transfers."""
     draw = Random(f"healthy {seed}")
     ranks = (2, 4, 8, 2, 4, 2, 8, 4, 2, 16)[seed % 10]
-    row = {
-        "level": level,
-        "export": draw.choice(FORMATS),
-        "has_trace": True,
-        "bubble": draw.choice(("written", "zero")),
-    }
-    return recipe_of(ranks, draw, row, with_stages=seed % 4 == 3)
+    row = {"level": level, "export": draw.choice(FORMATS), "has_trace": True, "bubble": draw.choice(("written", "zero"))}
+    recipe = recipe_of(ranks, draw, row, with_stages=seed % 4 == 3)
+    return replace(recipe, sizes=replace(recipe.sizes, batch=draw.choice((1, 8, 32))))
 
 
 def main(arguments: Sequence[str] = ()) -> int:
