@@ -117,7 +117,7 @@ def ledger_section(diagnosis: Json, decimals: int, is_gpu: bool) -> Iterator[str
     last = Row("before", LEDGER["before"].title, outside)
     table = _Table(diagnosis, ledger, decimals, (*rows, last))
     yield f"<section>\n<h2>{say(Message('ledger.title', rank=_name(ledger)))}</h2>"
-    yield f'<div class="scroll"><table>\n<thead><tr><th>{say(Message("ledger.column.entry"))}</th><th>ms</th>'
+    yield f'<div class="scroll"><table class="ledger">\n<thead><tr><th>{say(Message("ledger.column.entry"))}</th><th>ms</th>'
     yield f"<th>{say(Message('ledger.column.share'))}</th>"
     yield f'<th class="text">{say(Message("ledger.column.what"))}</th>'
     yield f'<th class="text">{say(Message("ledger.column.fix"))}</th>'
@@ -165,7 +165,7 @@ class _Table:
         window, stake = self._ledger["window_ns"], self._diagnosis["at_stake_ms_per_step"]
         saves = f"≤ {grouped(stake, self._decimals)}" if stake else ""
         return (
-            f"<tr><th>{say(_step_title(self._diagnosis['steps']))}</th><th>{self._ms(window)}</th>"
+            f'<tr class="sum"><th>{say(_step_title(self._diagnosis["steps"]))}</th><th>{self._ms(window)}</th>'
             f'<th>{self._share(window)}</th><th></th><th class="text">{say(Message("ledger.stake")) if stake else ""}</th>'
             f"<th>{saves}</th></tr>"
         )

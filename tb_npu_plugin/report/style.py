@@ -55,6 +55,8 @@ th, td { text-align: right; padding: 3px 8px; border-bottom: 1px solid var(--lin
 th { color: var(--muted); font-weight: 600; overflow-wrap: normal; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; min-width: 140px; }
 td.child { padding-left: 26px; }
+.ledger :is(th, td):is(:nth-child(2), :nth-child(3), :nth-child(6)) { white-space: nowrap; }
+.ledger .sum th { color: var(--text); border-top: 1px solid var(--muted); }
 .scroll + .scroll { margin-top: 10px; }
 tr { break-inside: avoid; }
 data { white-space: nowrap; font-variant-numeric: tabular-nums; }

@@ -180,7 +180,7 @@ def test_a_mean_step_has_the_figures_of_the_json() -> None:
 def test_the_ledger_sums_to_the_step_and_holds_the_findings() -> None:
     text = report_html(source("job"))
     section = text[text.index("Where the step went: job") :]
-    lines = re.findall(r"<tr>(.*?)</tr>", section[: section.index("</table>")].replace("\n", ""))
+    lines = re.findall(r"<tr[^>]*>(.*?)</tr>", section[: section.index("</table>")].replace("\n", ""))
     found = [(re.findall(r'lang="en">(.*?)</span>', line), re.findall(r'value="([^"]+)"', line)) for line in lines[1:]]
     assert [(words[0], [float(value) for value in values]) for words, values in found] == [
         ("Computing", [5]),
