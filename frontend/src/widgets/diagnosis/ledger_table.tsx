@@ -36,7 +36,7 @@ export function LedgerTable(props: Props) {
         {ledger && others.length > 0 && (
           <tr class="group">
             <th colSpan={7} scope="colgroup">
-              {message("ledger.others")}
+              {t("diagnosis.others")}
             </th>
           </tr>
         )}
