@@ -21,7 +21,6 @@ Json = Mapping[str, Any]
 _MOST_RANKS, _MOST_ENDS = 6, 3
 #: Smaller entries do not ask for data.
 _LEAST_OPEN = 0.01
-_WAITS = {"p2p": "ledger.p2p", "collective": "ledger.collective"}
 _ENDS = {
     "computing": "ledger.end.computing",
     "idle": "ledger.end.idle",
@@ -199,7 +198,11 @@ class _Table:
 
 
 def _wait(detail: str, ns: int) -> Message:
-    return Message(_WAITS[detail], time=duration(ns))
+    if detail == "p2p":
+        return Message("ledger.p2p", time=duration(ns))
+    if detail == "collective":
+        return Message("ledger.collective", time=duration(ns))
+    return Message("ledger.inside", kernel=detail, time=duration(ns))
 
 
 def _end(rank: Optional[int], kind: str, ns: int) -> Message:
@@ -253,6 +256,8 @@ def _need(entry: Json, is_gpu: bool) -> tuple[Message, str, Message]:
     if entry["needs"] == "rank":
         rank = Message("ledger.some_rank") if entry["culprit"] is None else f"rank {entry['culprit']}"
         return Message("ledger.need.late", rank=rank), rank, Message("ledger.need.rank.how", rank=rank)
+    if entry["needs"] == "kernels":
+        return Message("ledger.need.inside"), Message("ledger.need.kernels"), Message("ledger.need.kernels.how")
     if entry["needs"] == "ranks":
         return decide, Message("ledger.need.ranks"), Message("ledger.need.ranks.how")
     if is_gpu:
