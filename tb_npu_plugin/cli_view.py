@@ -69,7 +69,8 @@ class PrintedColumn:
 
 def print_view(console: Console, found: Mapping[str, Any]) -> None:
     """Print the answer of a view's route: its scalars, its lists, the first rows of its tables."""
-    console.print(f"[bold]{found['view']}[/bold]: {found['state']}")
+    note = ", from tables alone" if found["preliminary"] else ""
+    console.print(f"[bold]{found['view']}[/bold]: {found['state']}{note}")
     for key, value in (found["data"] or {}).items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             _print_table(console, _title(key), len(value), _columns_of(value[:SHOWN_ROWS]))

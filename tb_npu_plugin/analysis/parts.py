@@ -63,5 +63,30 @@ BUDGET = _by_id(
         Part("free", Message("part.budget.free"), "--c-free"),
     )
 )
+#: Rows of the ledger (analysis/ledger/model.py): kinds of entries, some with their detail. All but "before" sum to the step.
+LEDGER = _by_id(
+    (
+        Part("before", Message("part.ledger.before"), "--c-prep"),
+        Part("computing", Message("part.ledger.computing"), "--c-compute"),
+        Part("computing_forward_backward", Message("part.ledger.forward_backward"), "--c-compute"),
+        Part("computing_tail", Message("part.ledger.tail"), "--c-mix"),
+        Part("computing_or_idle", Message("part.ledger.or_idle"), "--c-compute"),
+        Part("waiting", Message("part.ledger.waiting"), "--c-wait"),
+        Part("transfer", Message("part.ledger.transfer"), "--c-comm"),
+        Part("communication", Message("part.ledger.communication"), "--c-comm"),
+        Part("copies", Message("part.ledger.copies"), "--c-mix"),
+        Part("idle", Message("part.ledger.idle"), "--c-free"),
+        Part("idle_late", Message("part.ledger.idle_late"), "--c-free"),
+        Part("idle_before", Message("part.ledger.idle_before"), "--c-free"),
+        Part("unexplained", Message("part.ledger.unexplained"), "--c-free"),
+        Part("unexplained_idle", Message("part.ledger.unexplained_idle"), "--c-free"),
+        Part("unexplained_gap", Message("part.ledger.gap"), "--c-free"),
+    )
+)
 #: All tables, by their name on the page.
-PARTS: Mapping[str, Mapping[str, Part]] = {"budget": BUDGET, "idle": IDLE, "communication": COMMUNICATION}
+PARTS: Mapping[str, Mapping[str, Part]] = {
+    "budget": BUDGET,
+    "idle": IDLE,
+    "communication": COMMUNICATION,
+    "ledger": LEDGER,
+}

@@ -20,6 +20,7 @@ from tb_npu_plugin.report.budget import (
     means_of_ranks,
     step_count,
 )
+from tb_npu_plugin.report.ledger import ledger_section
 from tb_npu_plugin.report.links import address
 from tb_npu_plugin.report.markup import UNKNOWN, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
@@ -113,9 +114,10 @@ def report_html(source: ReportSource) -> str:
     budgets = source.distributed["budgets"] if source.distributed is not None else []
     count = step_count(steps, budgets)
     report = _Report(source, means_of_ranks(budgets), count, sum(step["ms"] for step in steps) / count)
-    return "\n".join(
-        (*_head(source), *_summary(report), *_findings(report), *_steps(report), *_checks(report), *_end(source))
-    )
+    is_gpu = (source.capture or {}).get("device_kind") == "GPU"
+    ledger = ledger_section(source.diagnosis, report.decimals, is_gpu)
+    body = (*_summary(report), *ledger, *_findings(report), *_steps(report), *_checks(report))
+    return "\n".join((*_head(source), *body, *_end(source)))
 
 
 def _head(source: ReportSource) -> Iterator[str]:
@@ -321,7 +323,8 @@ def _table(report: _Report, shown: Sequence[RankMean]) -> Iterator[str]:
 
 def _checks(report: _Report) -> Iterator[str]:
     diagnosis = report.source.diagnosis
-    unchecked, ranks = diagnosis["unchecked"], diagnosis["ranks"]
+    unchecked = [one for one in diagnosis["unchecked"] if one["reason"] == "not_recorded"]
+    ranks = diagnosis["ranks"]
     yield f"<section>\n<h2>{say(Message('report.checks'))}</h2>"
     counts = Message("report.checked", checked=diagnosis["checked"], unchecked=len(unchecked))
     yield f"<p>{say(counts)}</p>\n<ul>"

@@ -54,6 +54,10 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: right; padding: 3px 8px; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--muted); font-weight: 600; overflow-wrap: normal; }
 th:first-child, td:first-child, td.text, th.text { text-align: left; min-width: 140px; }
+td.child { padding-left: 26px; }
+.ledger :is(th, td):is(:nth-child(2), :nth-child(3), :nth-child(6)) { white-space: nowrap; }
+.ledger .sum th { color: var(--text); border-top: 1px solid var(--muted); }
+.scroll + .scroll { margin-top: 10px; }
 tr { break-inside: avoid; }
 data { white-space: nowrap; font-variant-numeric: tabular-nums; }
 @media (max-width: 600px) { body { padding: 8px; } section { padding: 10px; } dl { grid-template-columns: 1fr; }

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
-from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
+from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
 
+LedgerKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before"]
+#: Part of a step that a finding shortens -> entries of the ledger that hold it, the likeliest first.
+_SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
+    "computing": ("computing",),
+    "waiting": ("waiting", "communication"),
+    "bubble": ("waiting", "communication"),
+    "communication": ("transfer", "communication"),
+    "free": ("idle", "unexplained"),
+    "preparing": ("before", "idle"),
+}
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
-SCHEMA = 1
+SCHEMA = 2
+#: Most kernels that ExcessJson lists.
+MOST_KERNELS = 100
 
 
 class StepTimeJson(TypedDict):
@@ -29,6 +43,10 @@ class StepTimeJson(TypedDict):
 class VerdictJson(TypedDict):
     """One sentence for the run."""
 
+    kind: Literal["loss", "unexplained", "healthy", "unknown"]
+    """What the largest part of the step but computing is: a loss, or time whose cause was not recorded. "healthy": no rank
+    loses much. "unknown": no step times."""
+
     rule: str
     """Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if its cause was not recorded,
     "healthy", or "unknown" without step times."""
@@ -38,12 +56,14 @@ class VerdictJson(TypedDict):
     """Parameters of the message."""
     message: str
     """The sentence in English."""
+    conclusion: str
+    """The part of the sentence that the ledger does not show: the loss, why, and what could be saved."""
     ms_per_step: float
     """Time at stake of that finding."""
     share: Optional[float]
     """Its share of step time, from 0 to 1; null without step times."""
     texts: dict[str, MessageJson]
-    """Code and parameters of `message`."""
+    """Code and parameters of `message` and `conclusion`."""
 
 
 class FindingJson(TypedDict):
@@ -78,6 +98,8 @@ class FindingJson(TypedDict):
     """What to do."""
     check: str
     """How to see that it helped."""
+    shortens: list[LedgerKind]
+    """Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task."""
     causes: list[str]
     """Rules whose findings explain this one; their cost contains its cost."""
     texts: dict[str, MessageJson]
@@ -85,14 +107,16 @@ class FindingJson(TypedDict):
 
 
 class UncheckedJson(TypedDict):
-    """A rule that could not run."""
+    """A rule that could not run, or has nothing to check."""
 
     rule: str
     """Id of the rule."""
     title: str
     """Title of the rule."""
+    reason: UncheckedReason
+    """ "not_recorded", or "not_applicable": no such device, one rank only, no backward pass."""
     missing: str
-    """What is missing."""
+    """What is missing; why it does not apply."""
     option: str
     """Profiler option that records it; "" if none does."""
     texts: dict[str, MessageJson]
@@ -105,17 +129,21 @@ class LedgerEntryJson(TypedDict):
     entry: Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
     """What it is. "communication": waiting or transfer, which nothing tells apart."""
     detail: str
-    """Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle"."""
-    ms: float
+    """Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of
+    unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or
+    "tail"; "or_idle" if the recorded sum contains idle time."""
+    ns: int
     """Best estimate; the entries sum to the window."""
-    low_ms: float
+    low_ns: int
     """Least possible."""
-    high_ms: float
+    high_ns: int
     """Largest possible."""
     culprit: Optional[int]
     """Rank that is waited for; null if unknown, and for other entries."""
-    needs: Literal["", "trace", "ranks", "rank"]
-    """What would tell more: the trace, or the files of other ranks."""
+    chain: list[ChainEnd]
+    """Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first."""
+    needs: Literal["", "trace", "kernels", "ranks", "rank"]
+    """What would tell more: the trace, the kernels, or the files of other ranks."""
 
 
 class LedgerJson(TypedDict):
@@ -127,12 +155,28 @@ class LedgerJson(TypedDict):
     """Rank in the job."""
     device_id: Optional[int]
     """Device; null if the rank has one."""
-    window_ms: float
+    window_ns: int
     """From the first to the last task."""
-    before_ms: float
+    before_ns: int
     """Before the first task, beside the window."""
     entries: list[LedgerEntryJson]
     """Its parts."""
+
+
+class ExcessJson(TypedDict):
+    """What the awaited ranks run longer than the others."""
+
+    ranks: list[int]
+    """The awaited ranks."""
+    kind: Literal["clock", "kernel", "work", ""]
+    """"clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or
+    more of them. "": they do not compute longer."""
+    factor: Optional[float]
+    """Time by that of the others, of all kernels or of the first one."""
+    kernels: list[KernelExcess]
+    """The largest excess first; at most 100."""
+    left_out: int
+    """Kernels that are left out."""
 
 
 class DiagnosisJson(TypedDict):
@@ -145,17 +189,26 @@ class DiagnosisJson(TypedDict):
     steps: list[StepTimeJson]
     """All steps."""
     mean_step_ms: float
-    """Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown."""
+    """Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The
+    mean step of one rank is `window_ns` of its ledger."""
+    mean_steps: int
+    """Steps in the mean: a computed last step ends with its last task, is cut, and is left out."""
+    repeats: Optional[int]
+    """How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
     """One sentence."""
+    ledger: Optional[LedgerJson]
+    """Of the rank that the verdict is about; null without step times."""
     ledgers: list[LedgerJson]
     """By rank."""
+    excess: Optional[ExcessJson]
+    """What the ranks that others wait for run longer; null if none of them was profiled."""
     findings: list[FindingJson]
     """The highest cost first."""
     unchecked: list[UncheckedJson]
-    """Rules that could not run."""
+    """Rules that could not run, or have nothing to check."""
     checked: int
     """Number of rules that ran."""
     ranks: list[RankStateJson]
@@ -170,9 +223,13 @@ def build(source: ViewInput) -> ViewResult:
         "run": source.spans[0].run_label if source.spans else "",
         "steps": [{"step": step, "ms": _ms(time)} for step, time in found.steps],
         "mean_step_ms": _ms(found.step_ns),
+        "mean_steps": found.mean_steps,
+        "repeats": found.repeats,
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
+        "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
         "ledgers": [_ledger_json(one) for one in found.ledgers],
+        "excess": _excess_json(found.excess),
         "findings": [_finding_json(one, found) for one in found.findings],
         "unchecked": [_unchecked_json(one) for one in found.unchecked],
         "checked": found.checked,
@@ -186,21 +243,30 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
         "worker": ledger.span.worker_label,
         "rank": ledger.rank,
         "device_id": ledger.device_id,
-        "window_ms": _ms(ledger.window_ns),
-        "before_ms": _ms(ledger.before_ns),
+        "window_ns": ledger.window_ns,
+        "before_ns": ledger.before_ns,
         "entries": [
             {
                 "entry": one.entry,
                 "detail": one.detail,
-                "ms": _ms(one.ns),
-                "low_ms": _ms(one.low_ns),
-                "high_ms": _ms(one.high_ns),
+                "ns": one.ns,
+                "low_ns": one.low_ns,
+                "high_ns": one.high_ns,
                 "culprit": one.culprit,
+                "chain": list(one.chain),
                 "needs": one.needs,
             }
             for one in ledger.entries
         ],
     }
+
+
+def _excess_json(excess: Optional[Excess]) -> Optional[ExcessJson]:
+    if excess is None:
+        return None
+    rows = list(excess.rows[:MOST_KERNELS])
+    left_out = len(excess.rows) - len(rows)
+    return {"ranks": excess.ranks, "kind": excess.kind, "factor": excess.factor, "kernels": rows, "left_out": left_out}
 
 
 def _ms(ns: int) -> float:
@@ -210,13 +276,15 @@ def _ms(ns: int) -> float:
 def _verdict_json(found: Diagnosis) -> VerdictJson:
     verdict, message = found.verdict, found.verdict.message.as_json()
     return {
+        "kind": verdict.kind,
         "rule": verdict.rule,
         "code": message["code"],
         "params": message["params"],
         "message": str(verdict.message),
+        "conclusion": str(verdict.conclusion),
         "ms_per_step": _ms(verdict.cost_ns),
         "share": verdict.share,
-        "texts": messages_of({"message": verdict.message}),
+        "texts": messages_of({"message": verdict.message, "conclusion": verdict.conclusion}),
     }
 
 
@@ -243,6 +311,7 @@ def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
         "evidence": list(one.evidence),
         "fix": [str(text) for text in one.fix],
         "check": str(check),
+        "shortens": list(_SHORTENS[one.part]),
         "causes": list(one.causes),
         "texts": messages_of(texts),
     }
@@ -252,6 +321,7 @@ def _unchecked_json(one: Unchecked) -> UncheckedJson:
     return {
         "rule": one.rule,
         "title": str(title_of(one.rule)),
+        "reason": one.reason,
         "missing": str(one.missing),
         "option": one.option,
         "texts": messages_of({"title": title_of(one.rule), "missing": one.missing}),

@@ -76,10 +76,18 @@ def test_the_verdict_names_the_straggler_and_leads_to_its_trace(open_plugin: Ope
     plugin.ready(view)
     card = plugin.frame.locator("section.diagnosis")
     expect(card.locator(".verdict")).to_contain_text("Waiting for rank 5")
-    expect(card).not_to_contain_text("Preliminary")
-    card.get_by_role("button", name="Trace").click()
+    expect(card).not_to_contain_text("Still reading")
+    if view == "overview":
+        other = plugin.frame.locator(".rank-ledgers button").first
+        other.click()
+        expect(card).to_contain_text("the sentence is about rank 5")
+        shares = [text.strip("< %") for text in card.locator(".entry:not(.child) .share").all_inner_texts()]
+        assert abs(sum(float(share) for share in shares if share) - 100) < 1
+        assert "view=trace" in (card.get_by_role("link", name="Trace").first.get_attribute("href") or "")
+    card.get_by_role("link", name="Trace").first.click()
     plugin.ready("trace")
     expect(plugin.frame.locator("header")).to_contain_text("rank 5")
+    assert "trace.ranks=" in plugin.page.url, "beside a rank that waits for it"
 
 
 def test_longest_first_begins_with_the_straggler(open_plugin: Open, demo_server: str) -> None:

@@ -82,14 +82,49 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
     finding = {
         **{"rule": "straggler", "title": title, "severity": "high", "confidence": {"kind": "confirmed", "ranks": 2}},
         **{"kind": "upper bound", "subject": {"rank": 1}, "message": message, "ms_per_step": 2.5, "fix": [fix]},
-        **{"check": title, "evidence": [evidence] * 4, "causes": ["straggler"], "texts": texts},
+        **{
+            "category": "ranks",
+            "shortens": ["waiting", "communication"],
+            "check": title,
+            "evidence": [evidence] * 4,
+            "causes": ["straggler"],
+            "texts": texts,
+        },
     }
     waiting = {"worker": name, "reason": name, "texts": {}}
-    missing = {"rule": "leak", "title": name, "missing": name, "option": name, "texts": {}}
+    parts = [
+        ("computing", "", 5, None),
+        ("waiting", "p2p", 3, 1),
+        ("waiting", "p2p", 1, 2),
+        ("unexplained", "idle", 1, None),
+    ]
+    chain = [{"rank": 1, "kind": "computing", "ns": 10**6}]
+    entries = [
+        {
+            "entry": kind,
+            "detail": detail,
+            "ns": ms * 10**6,
+            "low_ns": ms * 10**6,
+            "high_ns": ms * 10**6,
+            "culprit": rank,
+        }
+        | {"chain": chain if rank else [], "needs": "" if rank else "trace"}
+        for kind, detail, ms, rank in parts
+    ]
+    ledger = {
+        "worker": name,
+        "rank": None,
+        "device_id": None,
+        "window_ns": 10**7,
+        "before_ns": 2 * 10**6,
+        "entries": entries,
+    }
+    missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}
     diagnosis = {
         **{"run": name, "steps": [{"step": str(at), "ms": 10.0} for at in range(steps)], "at_stake_ms_per_step": 2.5},
         **{
             "verdict": finding,
+            "ledger": ledger,
             "findings": [finding] * findings,
             "unchecked": [missing],
             "checked": 3,
@@ -142,6 +177,27 @@ def test_a_mean_step_has_the_figures_of_the_json() -> None:
     assert 2.5 in values and 10.0 in values and "25.0 %" in text
 
 
+def test_the_ledger_sums_to_the_step_and_holds_the_findings() -> None:
+    text = report_html(source("job"))
+    section = text[text.index("Where the step went: job") :]
+    lines = re.findall(r"<tr[^>]*>(.*?)</tr>", section[: section.index("</table>")].replace("\n", ""))
+    found = [(re.findall(r'lang="en">(.*?)</span>', line), re.findall(r'value="([^"]+)"', line)) for line in lines[1:]]
+    assert [(words[0], [float(value) for value in values]) for words, values in found] == [
+        ("Computing", [5]),
+        ("Waiting", [4]),
+        ("Waiting for rank 1", [3]),
+        ("Straggler", [2.5]),
+        ("Waiting for rank 2", [1]),
+        ("Unexplained idle", [1]),
+        ("Mean of 2 steps", []),
+        ("Before the first task", [2]),
+    ]
+    assert "job waits ← rank 1 computes 1.00 ms" in section and "≤ 2.50" in section
+    assert "trace_view.json" in section and text.index("Where the step went") < text.index(
+        "Findings, highest cost first"
+    )
+
+
 @pytest.mark.parametrize(("ranks", "shown"), [(64, 64), (200, 64)])
 def test_at_most_64_ranks_are_shown(ranks: int, shown: int) -> None:
     found = source("job", ranks)
@@ -171,7 +227,7 @@ def test_the_command_writes_the_report_beside_the_json(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text("older", encoding="utf-8")
     done = run(*arguments, target, "--json", "--url", "http://host:1")
-    found, text = json.loads(done.stdout), target.read_text(encoding="utf-8")
+    found, text = json.loads(done.stdout)["runs"][0], target.read_text(encoding="utf-8")
     assert found["findings"][0]["ms_per_step"] in Page(text).values and [*tmp_path.iterdir()] == [target]
     assert found["verdict"]["message"] in text and 'href="http://host:1/#npu_profiler&amp;' in text
     failed = run(*arguments, tmp_path / "none" / "report.html")

@@ -1,4 +1,4 @@
-import type { CatalogJson, ErrorJson, ProgressJson, RankStepJson, ReadingJson, TableJson, ViewJson } from "./types.gen";
+import type { CatalogJson, ErrorJson, ProgressJson, ReadingJson, TableJson, ViewJson } from "./types.gen";
 
 /** Parameters of a request. Empty, null and undefined are left out; arrays repeat the name. */
 export type Query = Readonly<Record<string, string | number | readonly string[] | null | undefined>>;
@@ -136,6 +136,3 @@ export const getView = (id: string, query: Query, signal?: AbortSignal) =>
 
 export const getTable = (id: string, query: Query, signal?: AbortSignal) =>
   getJson<TableJson>(`table/${id}`, query, signal);
-
-export const getRanks = (run: string, signal?: AbortSignal) =>
-  getJson<{ ranks: RankStepJson[] }>("ranks", { run }, signal);

@@ -24,14 +24,21 @@ export function param(key: string): string {
  * but not for sort orders or typed text.
  */
 export function setParams(changes: Readonly<Record<string, string | null>>, push = false): void {
-  const next: Record<string, string> = { ...params.peek() };
-  for (const [key, value] of Object.entries(changes)) {
-    if (value === null || value === "") delete next[key];
-    else next[key] = value;
-  }
+  const next = withChanges(params.peek(), changes);
   if (JSON.stringify(next) === JSON.stringify(params.peek())) return;
   params.value = next;
   if (isOurTab()) write(push);
+}
+
+function withChanges(before: Params, changes: Readonly<Record<string, string | null>>): Params {
+  const all = Object.entries({ ...before, ...changes });
+  return Object.fromEntries(all.flatMap(([key, value]) => (value ? [[key, value]] : [])));
+}
+
+/** Address of the page with these changes, for links. Subscribes the calling component. */
+export function addressOf(changes: Readonly<Record<string, string | null>>): string {
+  const { pathname, search, hash } = host.location;
+  return pathname + search + formatHash(hash, withChanges(params.value, changes));
 }
 
 function isOurTab(): boolean {

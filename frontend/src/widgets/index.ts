@@ -3,7 +3,7 @@
 export { budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } from "./budget";
 export { Button } from "./button";
 export { Card } from "./card";
-export { ALL_FINDINGS, DiagnosisCard } from "./diagnosis/card";
+export { ALL_FINDINGS, DiagnosisCard, LedgerCard } from "./diagnosis/card";
 export { Dialog } from "./dialog";
 export { Donut } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";

@@ -9,19 +9,21 @@ export const PAGE_ITEMS = 50;
 
 interface Props<T> {
   items: readonly T[];
+  /** Items of a page. */
+  most?: number;
   /** Draws the items of a page; `first`: place of the first one. */
   children: (shown: readonly T[], first: number) => ComponentChildren;
 }
 
 /** A list of items of any height, a page at a time. Printing takes all. */
-export function Pages<T>({ items, children }: Props<T>) {
+export function Pages<T>({ items, most = PAGE_ITEMS, children }: Props<T>) {
   const [page, setPage] = useState(0);
   const isPrinted = usePrinting();
-  const pages = Math.ceil(items.length / PAGE_ITEMS);
+  const pages = Math.ceil(items.length / most);
   if (pages <= 1 || isPrinted) return <>{children(items, 0)}</>;
   const at = Math.min(page, pages - 1);
-  const first = at * PAGE_ITEMS;
-  const shown = items.slice(first, first + PAGE_ITEMS);
+  const first = at * most;
+  const shown = items.slice(first, first + most);
   return (
     <>
       {children(shown, first)}

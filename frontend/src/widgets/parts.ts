@@ -1,6 +1,6 @@
 /** Names and colours of the parts of times, which the server defines once (analysis/parts.py). */
 
-import { PARTS } from "../api/types.gen";
+import { type MessageJson, PARTS } from "../api/types.gen";
 import { lang } from "../i18n";
 import { sayMessage } from "../i18n/messages";
 
@@ -11,9 +11,9 @@ export function partTitle<Table extends keyof Tables>(table: Table, id: keyof Ta
   return message((PARTS[table][id] as { title: string }).title);
 }
 
-/** A message without parameters in the current language. */
-export function message(code: string): string {
-  return sayMessage({ code, params: {} }, lang.value) ?? code;
+/** A message in the current language. */
+export function message(code: string, params: MessageJson["params"] = {}): string {
+  return sayMessage({ code, params }, lang.value) ?? code;
 }
 
 /** Colour of a part, for CSS. */

@@ -1,4 +1,7 @@
+import { useRef } from "preact/hooks";
 import * as format from "../base/format";
+import { textWidth } from "../base/text_width";
+import { useWidth } from "./use_width";
 
 export interface BarPart {
   id: string;
@@ -6,6 +9,10 @@ export interface BarPart {
   /** ns; null (unknown) has no width. */
   value: number | null;
   color: string;
+  /** Texts inside the part, the longest first; default: `label`. */
+  labels?: readonly string[];
+  /** Hatched: unknown, or not certain to be this part. */
+  isHatched?: boolean;
   /** Tooltip of the part. */
   help?: string;
   /** True if drawn outside the whole: it has no share. */
@@ -20,11 +27,14 @@ interface Props {
   onClick?: (id: string) => void;
 }
 
-/** Parts narrower than this have no label. */
-const LABEL_FROM = 0.08;
+/** Size of the labels, and the room beside them, px. */
+const LABEL_SIZE = 11;
+const LABEL_ROOM = 8;
 
 /** A budget as one bar: each part as wide as its share, with a label if it fits. */
 export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useWidth(box);
   const sum = wholeOf(parts);
   const full = Math.max(
     whole ?? 0,
@@ -35,19 +45,34 @@ export function StackedBar({ parts, whole, thin = false, onClick }: Props) {
       .filter(Boolean)
       .join(", ");
   const drawn = parts.filter((part) => (part.value ?? 0) > 0);
+  const labelOf = ({ label, labels = [label] }: BarPart, room: number) =>
+    labels.find((text) => textWidth(text, "sans", LABEL_SIZE) + LABEL_ROOM <= room) ?? "";
   return (
-    <div class={`budget ${thin ? "thin" : ""}`} role="img" aria-label={drawn.map(summary).join("; ")}>
+    <div ref={box} class={`budget ${thin ? "thin" : ""}`} role="img" aria-label={drawn.map(summary).join("; ")}>
       {drawn.map((part) => {
         const ratio = (part.value ?? 0) / full;
         const tip = part.help ? `${summary(part)}\n${part.help}` : summary(part);
-        const style = { width: `${ratio * 100}%`, background: part.color, color: part.color.replace("--c-", "--on-") };
-        const label = !thin && ratio >= LABEL_FROM ? part.label : "";
+        const style = {
+          width: `${ratio * 100}%`,
+          backgroundColor: part.color,
+          color: part.color.replace("--c-", "--on-"),
+        };
+        const text = thin ? "" : labelOf(part, ratio * width);
+        const label = part.isHatched && text ? <span>{text}</span> : text;
+        const hatch = part.isHatched ? "hatched" : "";
         return onClick ? (
-          <button type="button" key={part.id} style={style} data-tip={tip} onClick={() => onClick(part.id)}>
+          <button
+            type="button"
+            key={part.id}
+            class={hatch}
+            style={style}
+            data-tip={tip}
+            onClick={() => onClick(part.id)}
+          >
             {label}
           </button>
         ) : (
-          <span key={part.id} style={style} data-tip={tip}>
+          <span key={part.id} class={hatch} style={style} data-tip={tip}>
             {label}
           </span>
         );
@@ -72,7 +97,7 @@ export function Legend({ parts, hasValues = false }: { parts: readonly BarPart[]
     <div class="legend">
       {parts.map((part) => (
         <span key={part.id} data-tip={part.help}>
-          <i class="swatch" style={{ background: part.color }} />
+          <i class={`swatch ${part.isHatched ? "hatched" : ""}`} style={{ backgroundColor: part.color }} />
           {part.label}
           {hasValues && (
             <>

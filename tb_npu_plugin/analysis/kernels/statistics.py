@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, group_rows, known_sum, largest_first, text_key
 from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.kernel_meaning import meaning_of_kernel
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import (
     Column,
@@ -70,6 +71,13 @@ class CoreTime:
 def is_communication(kernels: Table) -> NDArray[np.bool_]:
     """Mask of the communication rows, by accelerator core (HCCL, COMMUNICATION)."""
     return kernels.text("core").isin(COMMUNICATION_CORES)
+
+
+def is_fused(kernels: Table) -> NDArray[np.bool_]:
+    """Mask of the kernels that compute and communicate; they wait for other ranks inside."""
+    types = kernels.text("type")
+    meanings = ((text, meaning_of_kernel(None, text)) for text in types.values)
+    return types.isin([text for text, meaning in meanings if meaning is not None and meaning.is_fused])
 
 
 def is_copy(kernels: Table) -> NDArray[np.bool_]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple, Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, EndKind, RankLedger
 from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
@@ -39,7 +41,7 @@ class Chains:
 
 def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
     """Follow all waits of a run."""
-    lines = [_Line(run, at, one, waits.root[at], waits.offset[at]) for at, one in enumerate(waits.lines)]
+    lines = [_Line(run, at, waits) for at in range(len(run.lines))]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
 
 
@@ -71,16 +73,29 @@ def _scaled(run: RunCommunication, ends: Counter[End], ns: int) -> tuple[ChainEn
     return tuple(one for one in scaled if one.ns > 0)
 
 
-class _Line:
-    """What a line does over time, ns since the epoch by its own clock."""
+class _Wait(NamedTuple):
+    """A wait of a line, ns by its own clock. owner: index of the awaited line; -1 for an unprofiled rank."""
 
-    def __init__(self, run: RunCommunication, at: int, waits: RankWaits, root: int, offset: int) -> None:
-        self.root, self.offset = root, offset
-        computing = computing_times(run.lines[at])
+    start: int
+    end: int
+    owner: int
+    awaited: Awaited
+    step: Optional[str]
+
+
+class _Line:
+    """What a line does over time, ns since the epoch by its own clock. waits: by start."""
+
+    def __init__(self, run: RunCommunication, at: int, waits: RunWaits) -> None:
+        self.root, self.offset, fused = waits.root[at], waits.offset[at], waits.fused.get(at)
+        computing = computing_times(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
-        self.waits = waits
+        found = [*_waits_of(run, at, waits.lines[at]), *_waits_inside(run, fused)]
+        self.waits = sorted(found, key=lambda one: (one.start, one.end))
         communication = _communication(run, at)
+        self._starts = np.array([one.start for one in self.waits], dtype=np.int64)
+        self._reached = np.maximum.accumulate(np.array([one.end for one in self.waits], dtype=np.int64))
         self._computes = Coverage(self.computing)
         self._communicates = Coverage(intervals.subtract(communication, self.computing))
 
@@ -92,18 +107,33 @@ class _Line:
         """Exposed communication in a range."""
         return _inside(self._communicates, start, end)
 
-    def waits_in(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """(start, end, number) of the exposed waits in a range. They do not overlap."""
-        waits, out, reached = self.waits, [], start
-        first = int(np.searchsorted(np.maximum.accumulate(waits.end), start, side="right")) if len(waits.end) else 0
-        for at in range(first, int(np.searchsorted(waits.start, end))):
-            begin, stop = max(reached, int(waits.start[at])), min(end, int(waits.end[at]))
+    def waits_in(self, start: int, end: int) -> list[tuple[int, int, _Wait]]:
+        """(start, end, wait) of the exposed waits in a range. They do not overlap."""
+        out, reached = [], start
+        first = int(np.searchsorted(self._reached, start, side="right"))
+        for wait in self.waits[first : int(np.searchsorted(self._starts, end))]:
+            begin, stop = max(reached, wait.start), min(end, wait.end)
             if begin < stop:
                 reached = stop
                 piece = Intervals(np.array([begin]), np.array([stop]))
                 exposed = intervals.subtract(piece, self.computing)
-                out += [(low, high, at) for low, high in zip(exposed.start.tolist(), exposed.end.tolist())]
+                out += [(low, high, wait) for low, high in zip(exposed.start.tolist(), exposed.end.tolist())]
         return out
+
+
+def _waits_of(run: RunCommunication, at: int, waits: RankWaits) -> Iterator[_Wait]:
+    table = run.collectives[at]
+    steps = [] if table is None else table.text("step").tolist()
+    columns = (values.tolist() for values in (waits.start, waits.end, waits.owner, waits.row))
+    for number, (start, end, owner, row) in enumerate(zip(*columns)):
+        yield _Wait(start, end, owner, awaited_of(run, at, waits, number), steps[row])
+
+
+def _waits_inside(run: RunCommunication, waits: Optional[FusedWaits]) -> Iterator[_Wait]:
+    if waits is not None:
+        columns = waits.start.tolist(), waits.end.tolist(), waits.owner.tolist(), waits.kernel, waits.step
+        for start, end, owner, kernel, step in zip(*columns):
+            yield _Wait(start, end, owner, (kernel or "", run.lines[owner].span.capture.rank), step)
 
 
 def _inside(coverage: Coverage, start: int, end: int) -> int:
@@ -127,36 +157,23 @@ def _communication(run: RunCommunication, at: int) -> Intervals:
 
 def _of_line(run: RunCommunication, lines: Sequence[_Line], at: int) -> dict[Awaited, Counter[End]]:
     waits, out = lines[at].waits, dict[Awaited, Counter[End]]()
-    if not len(waits.start):
+    if not waits:
         return out
     line = run.lines[at]
     averaged = {step.step for step in averaged_of_span(line.span, line.steps)}
-    table = run.collectives[at]
-    steps = [None] if table is None else table.text("step").tolist()
-    for start, end, number in lines[at].waits_in(int(waits.start.min()), int(waits.end.max())):
-        if None in averaged or steps[int(waits.row[number])] in averaged:
-            ends = out.setdefault(awaited_of(run, at, waits, number), Counter())
-            _follow(run, lines, at, number, start, end, ends, 0)
+    for start, end, wait in lines[at].waits_in(waits[0].start, max(one.end for one in waits)):
+        if None in averaged or wait.step in averaged:
+            _follow(lines, at, wait, start, end, out.setdefault(wait.awaited, Counter()), 0)
     return {awaited: +ends for awaited, ends in out.items()}
 
 
-def _follow(
-    run: RunCommunication,
-    lines: Sequence[_Line],
-    at: int,
-    number: int,
-    start: int,
-    end: int,
-    ends: Counter[End],
-    links: int,
-) -> None:
+def _follow(lines: Sequence[_Line], at: int, wait: _Wait, start: int, end: int, ends: Counter[End], links: int) -> None:
     """Add to `ends` what the awaited line did while the line `at` waited for it.
 
-    number: wait of `at`. start, end: by the clock of `at`. links: waits of the chain that were followed before.
+    start, end: of the wait or of a part of it, by the clock of `at`. links: waits of the chain that were followed before.
     """
-    owner = int(lines[at].waits.owner[number])
+    owner, rank = wait.owner, wait.awaited[1]
     if owner < 0:
-        _, rank = awaited_of(run, at, lines[at].waits, number)
         ends[-1, -1 if rank is None else rank, "unprofiled"] += end - start
         return
     if links == _MOST_LINKS:
@@ -171,7 +188,7 @@ def _follow(
     waited = 0
     for low, high, other in line.waits_in(start, end):
         waited += high - low
-        _follow(run, lines, owner, other, low, high, ends, links + 1)
+        _follow(lines, owner, other, low, high, ends, links + 1)
     ends[owner, -1, "computing"] += computes
     ends[owner, -1, "transfer"] += max(0, communicates - waited)
     rest = end - start - computes - max(communicates, waited)

@@ -22,6 +22,8 @@ _LEAST_AWAITED = 0.05
 #: A second culprit is named if the waits for it are at least this share of the waits for the first one. If more are, none is:
 #: ranks wait for each other.
 _SECOND, _MOST_CULPRITS = 0.5, 2
+#: Computing explains waits if it is at least this share of them.
+_MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
 
@@ -55,10 +57,15 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
+        unsure = next(((one, entry) for one in ledgers for entry in one.entries if entry.needs == "kernels"), None)
+        if unsure is not None:
+            return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
+    if not chains.total:
+        stage = _slow_stage(ledgers)
     alone = next((one for one in ledgers if culprits == (one.rank,)), None)
     if alone is not None:
         held = max(ledgers, key=lambda one: one.ends_at(alone.rank))
@@ -159,6 +166,23 @@ def _of_peers(
         return 0.0
     peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
     return float(median(peers)) if peers else float(by_rank[rank] - idle[rank])
+
+
+def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """Without known waits: the stage that computes longest, if that is most of the least time that the others must wait."""
+    computing: dict[int, list[int]] = {}
+    waiting: dict[int, list[int]] = {}
+    for one in ledgers:
+        stage = pipeline_stage(one.span.capture)
+        if stage is not None:
+            computing.setdefault(stage, []).append(one.total("computing"))
+            waiting.setdefault(stage, []).append(one.total("waiting"))
+    means = sorted(((sum(times) / len(times), stage) for stage, times in computing.items()), reverse=True)
+    if len(means) < 2:
+        return None
+    (longest, stage), (second, _) = means[:2]
+    least = min(min(times) for other, times in waiting.items() if other != stage)
+    return stage if longest - second >= _MOST_EXPLAINED * least > 0 else None
 
 
 def _stage_of(by_stage: Counter[int], ledgers: Sequence[RankLedger]) -> Optional[int]:

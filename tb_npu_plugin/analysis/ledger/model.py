@@ -9,8 +9,8 @@ from tb_npu_plugin.model import SpanData
 
 #: "communication": waiting and transfer together. "idle": idle time with a known cause. "unexplained": other idle time.
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
-#: Data that would narrow an entry: the trace, the files of the other ranks, the profile of an unprofiled rank.
-Needs = Literal["", "trace", "ranks", "rank"]
+#: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
+Needs = Literal["", "trace", "kernels", "ranks", "rank"]
 #: What a rank does at the end of a chain of waits. "unknown": its kernels have no times, or its clock cannot be
 #: aligned. "unprofiled": it was not profiled.
 #: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
@@ -36,7 +36,9 @@ class Entry:
     entry: EntryKind
     """What it is."""
     detail: str
-    """Waiting: "collective" or "p2p". Idle: "late" or "before", its launch. Unexplained: "idle". Else ""."""
+    """Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or
+    "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the
+    recorded sum contains idle time. Else ""."""
     ns: int
     """Best estimate. The sum over a ledger is the step."""
     low_ns: int

@@ -15,10 +15,13 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.idle.model import DeviceIdle, Launch
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds, whole_times
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
+from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
 from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
@@ -41,7 +44,9 @@ def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequen
         if steps:
             waiting = [_waiting(run, at, step, waits.lines[at]) for step in steps]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
-            out.append(_mean(line, steps, waiting, device))
+            out.append(_mean(line, steps, waiting, device, _fused(run, waits.fused.get(at), steps)))
+        elif (found := ledger_of_points(line.span)) is not None:
+            out.append(found)
     return _with_bounds(out)
 
 
@@ -96,10 +101,11 @@ def _mean(
     steps: Sequence[Step],
     waiting: Sequence[Optional[Mapping[Awaited, _Wait]]],
     idle: Optional[DeviceIdle],
+    fused: Sequence[Entry],
 ) -> RankLedger:
-    """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step."""
+    """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step; fused: waits in kernels."""
     count = len(steps)
-    window = sum(step.total_ns or 0 for step in steps) // count
+    window = mean_step_ns(steps) or 0
     computing, exposed, copies = (
         sum(getattr(step, key) or 0 for step in steps) // count
         for key in ("computing", "communication_not_overlapped", "copying")
@@ -107,12 +113,37 @@ def _mean(
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
     entries = [
-        _exact("computing", computing),
+        _computing(line, computing - sum(one.ns for one in fused)),
+        *fused,
         *_communication(exposed, _mean_waiting(waiting)),
         _exact("copies", copies),
         *_idle(free, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
     return RankLedger(line.span, line.device_id, window, before, tuple(one for one in entries if one.high_ns))
+
+
+def _computing(line: RankDevice, ns: int) -> Entry:
+    """Kernels may wait for other ranks inside: without kernels, how much of it is waiting is unknown."""
+    return _exact("computing", ns, needs="kernels" if line.span.table("kernels") is None else "")
+
+
+def _fused(run: RunCommunication, waits: Optional[FusedWaits], steps: Sequence[Step]) -> list[Entry]:
+    """Mean waits inside kernels, by kernel and awaited rank."""
+    if waits is None:
+        return []
+    names = {step.step for step in steps}
+    sums: dict[tuple[str, int], int] = {}
+    for start, end, owner, step, kernel in zip(
+        waits.start.tolist(), waits.end.tolist(), waits.owner.tolist(), waits.step, waits.kernel
+    ):
+        if step in names:
+            key = kernel or "", owner
+            sums[key] = sums.get(key, 0) + end - start
+    means = [(kernel, owner, ns // len(steps)) for (kernel, owner), ns in sums.items()]
+    return [
+        Entry("waiting", kernel, ns, ns, ns, run.lines[owner].span.capture.rank, "")
+        for kernel, owner, ns in sorted(means, key=lambda one: -one[2])
+    ]
 
 
 def _before(step: Step) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits, fused_waits_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
@@ -49,11 +50,13 @@ class RunWaits:
         lines: Waits of each line.
         root: Index of the reference line of each line. Only lines with the same root can be compared.
         offset: Clock of each line minus the clock of its root, ns.
+        fused: Waits inside kernels by line; a line without them is absent.
     """
 
     lines: list[RankWaits]
     root: list[int]
     offset: list[int]
+    fused: Mapping[int, FusedWaits]
 
 
 def awaited_of(run: RunCommunication, at: int, waits: RankWaits, number: int) -> Awaited:
@@ -69,13 +72,14 @@ def awaited_of(run: RunCommunication, at: int, waits: RankWaits, number: int) ->
 def waits_of_run(run: RunCommunication) -> RunWaits:
     """The waits of all lines."""
     calls = _matched_calls(run)
-    root, offset = _clocks(run, calls)
+    fused = fused_waits_of(run.lines)
+    root, offset = _clocks(run, calls, fused.ends)
     pairs: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
     for one, other in calls:
         if root[one.line] == root[other.line]:
             for call, peer in ((one, other), (other, one)):
                 pairs[call.line][call.row] = (peer.line, peer.start - offset[peer.line] + offset[call.line])
-    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset)
+    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset, fused.of_line)
 
 
 def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:
@@ -144,13 +148,16 @@ def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str
             yield key, _Call(at, row, int(start[row]), int(start[row] + elapse[row]))
 
 
-def _clocks(run: RunCommunication, calls: Sequence[tuple[_Call, _Call]]) -> tuple[list[int], list[int]]:
-    """Root and offset of each line: by collectives, else by point-to-point operations.
+def _clocks(
+    run: RunCommunication, calls: Sequence[tuple[_Call, _Call]], fused: Mapping[tuple[int, int], Sequence[int]]
+) -> tuple[list[int], list[int]]:
+    """Root and offset of each line: by collectives, else by point-to-point operations and fused kernels.
 
-    Both ranks end a point-to-point operation at about the same time: the difference is less than a transfer.
+    Both ranks end a point-to-point operation at about the same time: the difference is less than a transfer. fused: differences
+    of the ends of fused kernels by pair of lines.
     """
     root, offset = [clock.reference for clock in run.clocks], [clock.offset for clock in run.clocks]
-    ends: dict[tuple[int, int], list[int]] = {}
+    ends = {pair: list(differences) for pair, differences in fused.items()}
     for one, other in calls:
         ends.setdefault((one.line, other.line), []).append(other.end - one.end)
     for (first, second), differences in sorted(ends.items()):

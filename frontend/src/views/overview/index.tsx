@@ -1,35 +1,50 @@
 import type { OverviewJson, ViewJson } from "../../api/types.gen";
 import { addStyle } from "../../base/style";
 import { t } from "../../i18n";
+import { workerName } from "../../state/catalog";
 import { freshJobs } from "../../state/progress";
 import { isActive } from "../../state/reading";
+import { place } from "../../state/selection";
 import { useView } from "../../state/use_view";
-import { Card, DiagnosisCard, Empty, JobList, MissingList, ViewFrame } from "../../widgets";
+import { Card, Empty, JobList, LedgerCard, MissingList, ViewFrame } from "../../widgets";
+import { useDiagnosis } from "../../widgets/diagnosis/use_diagnosis";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
 import css from "./overview.css?inline";
-import { RanksCard, useRanks } from "./ranks_card";
-import { StepBudget } from "./step_budget";
-import { chosenStep } from "./step_choice";
+import { RankLedgers } from "./rank_ledgers";
+import { StepCard } from "./step_card";
 import { StepTable } from "./step_table";
 import { TopKernels, TopOperators } from "./tops";
 
 addStyle(css);
 
-/** Overview: step budget, capture settings, top kernels and operators, missing data. */
+/** Overview: ledger of the step, capture settings, top kernels and operators, missing data. */
 function OverviewView({ selection }: ViewProps) {
   const view = useView<OverviewJson>("overview", { span: selection.span });
-  const ranks = useRanks(selection.run);
+  const diagnosis = useDiagnosis(selection.run);
+  const ledgers = diagnosis.data?.ledgers ?? [];
   return (
     <ViewFrame view={view}>
       {(data, answer) => {
         const { tables, missing } = answer;
+        const rank = rankName();
+        const isBeside = rank !== "" && data.course === null;
         const isFirst = answer.state === "reading";
-        const step = chosenStep(data.steps);
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
-        const others = ranks.length > 1 && (
-          <RanksCard ranks={ranks} span={selection.span} step={step?.step ?? null} device={step?.device_id ?? null} />
+        const steps = (
+          <StepCard
+            steps={data.steps}
+            deviceKind={data.capture.device_kind}
+            source={data.steps_source}
+            isComputed={data.steps_computed}
+            course={data.course}
+            courseSteps={data.course_steps}
+            inputBound={data.input_bound}
+            deviceWork={data.device_work}
+            rank={rank}
+            hasLedger={ledgers.length > 0}
+          />
         );
         const facts = (
           <>
@@ -44,29 +59,21 @@ function OverviewView({ selection }: ViewProps) {
         return (
           <div class="grid">
             {isFirst && <Preliminary answer={answer} />}
-            <DiagnosisCard run={selection.run} />
-            <StepBudget
-              steps={data.steps}
-              deviceKind={data.capture.device_kind}
-              source={data.steps_source}
-              isComputed={data.steps_computed}
-              course={data.course}
-              courseSteps={data.course_steps}
-              inputBound={data.input_bound}
-              deviceWork={data.device_work}
-            />
+            <LedgerCard view={diagnosis} />
+            {!isBeside && steps}
             <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
+              {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
               {isFirst && (
                 <Card title={t("overview.kernels")}>
                   <Empty text={t("overview.first.kernels")} />
                 </Card>
               )}
-              {tables.kernels && <TopKernels table={tables.kernels} />}
-              {tables.operators && <TopOperators table={tables.operators} />}
+              {tables.kernels && <TopKernels table={tables.kernels} rank={rank} />}
+              {tables.operators && <TopOperators table={tables.operators} rank={rank} />}
               {!hasTops && facts}
             </div>
             <div class={`${hasTops ? "span-4" : "span-6"} stack`}>
-              {others}
+              {isBeside && steps}
               {hasTops && facts}
             </div>
             {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
@@ -75,6 +82,12 @@ function OverviewView({ selection }: ViewProps) {
       }}
     </ViewFrame>
   );
+}
+
+/** The rank on screen, if the run has several: the diagnosis above may be about another one. */
+function rankName(): string {
+  const { run, worker } = place.value ?? {};
+  return run && worker && run.workers.length > 1 ? workerName(worker) : "";
 }
 
 /** Progress above preliminary figures. */

@@ -5,6 +5,7 @@ export const en = {
     "Computing + exposed communication + copying + free: from the first device task of the step to that of the next.",
   "overview.step": "Step {step}",
   "overview.step.took": "took {time} on the device.",
+  "overview.step.took.rank": "took {time} on the device of {rank}.",
   "overview.input_bound": "{steps} of {of} steps are input-bound",
   "overview.input_bound.tip":
     "The device idles for 0.5 ms and 1 % of the step time or longer while the host waits for the next batch",
@@ -16,7 +17,6 @@ export const en = {
     "Computed from the device tasks of {file}: a step lasts from its first task to that of the next step; the last step ends with its last task.",
   "overview.copying":
     "Copying is not free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
-  "overview.waiting.unknown": "Waiting for late ranks is unknown: the trace of this rank, from Level1, shows it.",
   "overview.waiting.help": "Part of the exposed communication that waits for ranks that arrive late at collectives",
   "overview.mean": "Mean step",
   "overview.mean.took": "Step time {time}: mean of {count} steps. The first is left out: it has no gap before it.",
@@ -59,15 +59,6 @@ export const en = {
   "overview.metadata": "Metadata ({count})",
   "overview.files": "Files ({count})",
 
-  "overview.ranks": "Ranks",
-  "overview.ranks.sub": "step {step}",
-  "overview.ranks.mean": "mean step",
-  "overview.ranks.help": "The same step on every loaded rank of this run. Click a rank to open it.",
-  "overview.ranks.unread": "not read yet",
-  "overview.ranks.failed": "could not be read",
-  "overview.ranks.missing": "no step times",
-  "overview.ranks.nostep": "nothing in this step",
-
   "overview.kernels": "Top kernels",
   "overview.kernels.sub": "by device time, excluding communication",
   "overview.operators": "Top operators",
@@ -84,6 +75,7 @@ export const zh: Record<keyof typeof en, string> = {
     "计算 + 未被掩盖的通信 + 拷贝 + 空闲：从该 step 的首个 Device 侧任务到下一个 step 的首个 Device 侧任务。",
   "overview.step": "Step {step}",
   "overview.step.took": "在 Device 侧用时 {time}。",
+  "overview.step.took.rank": "在 {rank} 的 Device 侧用时 {time}。",
   "overview.input_bound": "{of} 个 step 中有 {steps} 个受数据加载限制",
   "overview.input_bound.tip": "Host 侧等待下一个批次时，设备空闲至少 0.5 ms 且不少于迭代耗时的 1 %",
   "overview.work": "Device 侧 stream 数：{streams}，任务数：{tasks}",
@@ -93,7 +85,6 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.source.kernels":
     "由 {file} 中的 Device 侧任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
   "overview.copying": "拷贝不是空闲：HolisticTraceAnalysis 将其与未被掩盖的通信一起计入 non-compute 时间。",
-  "overview.waiting.unknown": "无法得知对慢卡的等待：它取自该 rank 的 trace（Level1 及以上）。",
   "overview.waiting.help": "未被掩盖的通信中，等待较晚到达集合通信的 rank 的部分",
   "overview.mean": "平均 step",
   "overview.mean.took": "迭代耗时 {time}：{count} 个 step 的平均值。第一个 step 之前没有间隙，不计入。",
@@ -134,15 +125,6 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.environment": "环境变量（{count}）",
   "overview.metadata": "元数据（{count}）",
   "overview.files": "文件（{count}）",
-
-  "overview.ranks": "各 rank",
-  "overview.ranks.sub": "step {step}",
-  "overview.ranks.mean": "平均 step",
-  "overview.ranks.help": "本次运行中已读取的每个 rank 的同一个 step。点击可打开该 rank。",
-  "overview.ranks.unread": "尚未读取",
-  "overview.ranks.failed": "无法读取",
-  "overview.ranks.missing": "没有 step 时间",
-  "overview.ranks.nostep": "该 step 中没有数据",
 
   "overview.kernels": "耗时最多的 kernel",
   "overview.kernels.sub": "按设备时间，不含通信",

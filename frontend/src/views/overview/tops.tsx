@@ -6,9 +6,13 @@ import { Card, DataTable, type Row } from "../../widgets";
 import { formatState, parseState } from "../../widgets/table/state";
 
 /** The kernels with the most device time; a click shows that type in the Kernel view. */
-export function TopKernels({ table }: { table: TableJson }) {
+export function TopKernels({ table, rank }: { table: TableJson; rank: string }) {
   return (
-    <Card title={t("overview.kernels")} subtitle={t("overview.kernels.sub")} actions={<OpenLink view="kernel" />}>
+    <Card
+      title={t("overview.kernels")}
+      subtitle={withRank(t("overview.kernels.sub"), rank)}
+      actions={<OpenLink view="kernel" />}
+    >
       <DataTable
         table={table}
         query={{}}
@@ -52,9 +56,9 @@ const DEVICE_TIMES = ["device_self_ns", "device_total_ns"];
 const HOST_TIMES = ["host_self_ns", "host_total_ns"];
 
 /** The operators with the most device time, else host time; a click shows the operator in its view. */
-export function TopOperators({ table }: { table: TableJson }) {
+export function TopOperators({ table, rank }: { table: TableJson; rank: string }) {
   const isDevice = table.sort !== "host_self_ns"; // else nothing ran on a device
-  const subtitle = t(isDevice ? "overview.operators.sub" : "overview.operators.sub.host");
+  const subtitle = withRank(t(isDevice ? "overview.operators.sub" : "overview.operators.sub.host"), rank);
   return (
     <Card title={t("overview.operators")} subtitle={subtitle} actions={<OpenLink view="operator" />}>
       <DataTable
@@ -69,6 +73,11 @@ export function TopOperators({ table }: { table: TableJson }) {
       />
     </Card>
   );
+}
+
+/** A subtitle with the rank, "" for the only one. */
+function withRank(text: string, rank: string): string {
+  return [text, rank].filter(Boolean).join(" · ");
 }
 
 function OpenLink({ view }: { view: "kernel" | "operator" }) {

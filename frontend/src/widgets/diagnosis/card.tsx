@@ -1,36 +1,50 @@
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { setReading } from "../../api/client";
-import type { DiagnosisJson, FindingJson, ProgressJson, RankStateJson, ViewJson } from "../../api/types.gen";
+import type { DiagnosisJson, LedgerJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
-import { type Key, sayOption, t, textOf, viewTitle } from "../../i18n";
-import { places } from "../../state/catalog";
+import { sayOption, t, textOf } from "../../i18n";
 import { freshJobs } from "../../state/progress";
-import { Button } from "../button";
+import type { ViewState } from "../../state/use_view";
 import { Card } from "../card";
 import { Pages } from "../pages";
 import { ProblemList } from "../problem_list";
 import { RunProgress } from "../run_progress";
 import css from "./diagnosis.css?inline";
-import { openable, openEvidence } from "./evidence";
+import { chosenLedger, ledgerKey, ledgerName, ledgerRows } from "./ledger";
+import { LedgerBar } from "./ledger_bar";
+import { LedgerTable, stepTitle } from "./ledger_table";
+import { Needs } from "./needs";
+import { isPreliminary, Preliminary, readingText } from "./preliminary";
 import { useDiagnosis } from "./use_diagnosis";
 
 addStyle(css);
 
 /** Shows all findings, also those without a cost. */
 export const ALL_FINDINGS = Number.POSITIVE_INFINITY;
-
-interface Props {
-  run: string;
-  /** Findings with a cost that are shown at first. */
-  most?: number;
-}
+/** Findings that are shown at first: without and with the ledger. */
+const MOST = 3;
+const MOST_IN_LEDGER = 10;
 
 /** What holds the run up: the verdict, the findings by cost, and what could not be checked. */
-export function DiagnosisCard({ run, most = 3 }: Props) {
-  const { answer, data, error } = useDiagnosis(run);
-  if (answer && data) return <Diagnosis key={run} data={data} answer={answer} most={most} />;
+export function DiagnosisCard({ run, most = MOST }: { run: string; most?: number }) {
+  const view = useDiagnosis(run);
+  return <Content key={run} view={view} most={most} hasLedger={false} />;
+}
+
+/** The same with the ledger of a rank: where each ms of its step went. */
+export function LedgerCard({ view }: { view: ViewState<DiagnosisJson> }) {
+  return <Content key={view.query.run} view={view} most={MOST_IN_LEDGER} hasLedger />;
+}
+
+interface ContentProps {
+  view: ViewState<DiagnosisJson>;
+  /** Findings that are shown at first. */
+  most: number;
+  hasLedger: boolean;
+}
+
+function Content({ view: { answer, data, error }, most, hasLedger }: ContentProps) {
+  if (answer && data) return <Diagnosis data={data} answer={answer} most={most} hasLedger={hasLedger} />;
   if (error || answer?.state === "missing") return null;
   return (
     <Card class="diagnosis unknown">
@@ -43,146 +57,79 @@ export function DiagnosisCard({ run, most = 3 }: Props) {
   );
 }
 
-interface ContentProps {
+interface DiagnosisProps {
   data: DiagnosisJson;
   answer: ViewJson;
   most: number;
+  hasLedger: boolean;
 }
 
-function Diagnosis({ data, answer, most }: ContentProps) {
+function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
   const [isOpen, setOpen] = useState(most === ALL_FINDINGS);
-  const { verdict, findings } = data;
-  const costly = findings.filter((one) => one.ms_per_step > 0).slice(0, most);
+  const { findings, verdict } = data;
+  const costly = findings.filter((one) => one.ms_per_step > 0 && one.severity !== "low").slice(0, most);
   const shown = isOpen ? findings : costly;
-  const top = findings.find((one) => one.rule === verdict.rule);
+  const ledger = hasLedger ? chosenLedger(data) : null;
+  const rows = ledger ? ledgerRows(ledger) : [];
+  const unit = format.unitFor(format.TIME_UNITS, ledger?.window_ns ?? data.mean_step_ms * 1e6);
   return (
-    <Card class={`diagnosis ${top?.severity ?? verdict.rule}`}>
-      <p class="verdict" role="status">
-        {isPreliminary(data.ranks) && verdict.rule === "healthy" ? t("diagnosis.so_far") : textOf(verdict, "message")}
-      </p>
+    <Card class={`diagnosis ${isPreliminary(data.ranks) ? "unknown" : verdict.kind}`}>
+      <Sentence data={data} />
+      {ledger && <Subject data={data} ledger={ledger} />}
       <Preliminary ranks={data.ranks} jobs={freshJobs(answer.progress)} />
-      {shown.length > 0 && (
-        <Pages items={shown}>
-          {(page, first) => (
-            <ul class="findings">
-              {page.map((one, at) => (
-                <Finding key={`${one.rule} ${first + at}`} finding={one} causes={causesOf(one, findings)} />
-              ))}
-            </ul>
-          )}
-        </Pages>
-      )}
+      {ledger && <LedgerBar ledger={ledger} rows={rows} unit={unit} />}
+      <Pages items={shown}>
+        {(page) => <LedgerTable data={data} ledger={ledger} rows={rows} shown={page} unit={unit} />}
+      </Pages>
+      {ledger && !isPreliminary(data.ranks) && <Needs ledger={ledger} />}
       <div class="row small muted">
         {findings.length > costly.length && most !== ALL_FINDINGS && (
           <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
             {isOpen ? t("diagnosis.less") : t("diagnosis.more", { count: findings.length })}
           </button>
         )}
-        {findings.length > 1 && <span data-tip={t("diagnosis.stake.help")}>{stakeText(data)}</span>}
+        {!ledger && findings.length > 1 && <span data-tip={t("diagnosis.stake.help")}>{stakeText(data)}</span>}
       </div>
-      <Checks data={data} />
+      <Checks data={data} isCounted={ledger !== null} />
     </Card>
   );
 }
 
-const isUnread = (rank: RankStateJson) => rank.texts.reason?.code === "reason.trace_unread";
-
-/** True while ranks are read, or their traces are left unread. */
-const isPreliminary = (ranks: readonly RankStateJson[]) =>
-  ranks.some((rank) => rank.state === "reading" || isUnread(rank));
-
-/** Progress while findings may still change, and the offer to read large traces. */
-function Preliminary({ ranks, jobs }: { ranks: readonly RankStateJson[]; jobs: readonly ProgressJson[] }) {
-  if (ranks.length === 0) return null;
-  const unread = ranks.filter(isUnread).map((rank) => rank.span);
-  const bytes = unread.reduce((sum, span) => sum + (places.value.get(span)?.span.bytes ?? 0), 0);
-  const failed = ranks.filter((rank) => rank.state === "failed" || (rank.state === "missing" && rank.reason !== ""));
-  const others = failed.filter((rank) => !unread.includes(rank.span));
-  const partly = ranks.filter((rank) => rank.state === "ready");
+/** The verdict, its first sentence bold; while ranks are read, how far that is. */
+function Sentence({ data }: { data: DiagnosisJson }) {
+  const { verdict, ranks } = data;
+  const reading = readingText(ranks);
+  const isEarly = isPreliminary(ranks) && verdict.kind === "healthy";
+  const text = isEarly ? t("diagnosis.so_far") : textOf(verdict, "message");
+  const [first = ""] = /^.+?(?:\.(?=\s|$)|。)/s.exec(text) ?? [text];
   return (
-    <div class="row small">
-      {isPreliminary(ranks) && <strong>{t("diagnosis.preliminary", { count: ranks.length - partly.length })}</strong>}
-      {unread.length > 0 && (
-        <Button onClick={() => void setReading(unread, "trace", "read")}>
-          {t("diagnosis.read", { size: format.bytes(bytes) })}
-        </Button>
-      )}
-      {others.length > 0 && (
-        <span data-tip={reasonsOf(others)}>{t("diagnosis.without", { count: others.length })}</span>
-      )}
-      {partly.length > 0 && <span data-tip={reasonsOf(partly)}>{t("diagnosis.partly", { count: partly.length })}</span>}
-      <RunProgress jobs={jobs} />
-    </div>
+    <p class="verdict" role="status">
+      {reading && <strong>{reading} </strong>}
+      {reading ? first : <strong>{first}</strong>}
+      {text.slice(first.length)}
+      {reading && ` ${t("diagnosis.can_change")}`}
+    </p>
   );
 }
 
-function reasonsOf(ranks: readonly RankStateJson[]): string {
-  return ranks.map((rank) => `${rank.worker}: ${textOf(rank, "reason")}`).join("\n");
-}
-
-/** Titles of the findings that explain one. */
-function causesOf({ causes }: FindingJson, findings: readonly FindingJson[]): string[] {
-  return causes.flatMap((rule) => {
-    const found = findings.find((one) => one.rule === rule);
-    return found ? [textOf(found, "title")] : [];
-  });
-}
-
-function Finding({ finding, causes }: { finding: FindingJson; causes: readonly string[] }) {
-  const { severity, confidence, fix, evidence, kind } = finding;
-  const cost = format.duration(finding.ms_per_step * 1e6, 2);
+/** Whose step the ledger is about, and how much was checked. */
+function Subject({ data, ledger }: { data: DiagnosisJson; ledger: LedgerJson }) {
+  const { ledger: judged, checked, unchecked } = data;
+  const ran = t("diagnosis.ran", { count: checked, all: checked + unchecked.length });
+  const parts = [ledgerName(ledger, data.ledgers), stepTitle(data), ran];
+  const isOther = judged !== null && ledgerKey(judged) !== ledgerKey(ledger);
   return (
-    <li>
-      <span class={`severity ${severity}`} data-tip={t(`diagnosis.severity.${severity}`)} />
-      <div class="finding">
-        <strong>{textOf(finding, "message")}</strong>
-        <span class="muted small">
-          {confidence.kind === "confirmed"
-            ? t("diagnosis.confirmed", { count: confidence.ranks })
-            : t(`diagnosis.${confidence.kind}`)}
-        </span>
-        {causes.length > 0 && <p class="small">{t("diagnosis.causes", { causes: causes.join(", ") })}</p>}
-        {fix.map((text, at) => (
-          <p key={text} class="small">
-            {withCode(fixText(finding, at))}
-          </p>
-        ))}
-        {finding.check && <p class="muted small">{textOf(finding, "check")}</p>}
-      </div>
-      <span class="mono" data-tip={t(tipOf(finding))}>
-        {finding.ms_per_step === 0 ? format.UNKNOWN : kind === "measured" ? cost : `≤ ${cost}`}
-      </span>
-      <span class="jumps">
-        {openable(evidence).map((one) => (
-          <button key={one.view} type="button" class="link" onClick={() => openEvidence(one)}>
-            {viewTitle(one.view)} →
-          </button>
-        ))}
-      </span>
-    </li>
+    <p class="small muted">
+      {parts.join(" · ")}
+      {isOther && <strong> · {t("diagnosis.other_rank", { rank: ledgerName(judged, data.ledgers) })}</strong>}
+    </p>
   );
 }
 
-function tipOf({ ms_per_step: ms, kind }: FindingJson): Key {
-  if (ms === 0) return "diagnosis.cost.none";
-  return kind === "measured" ? "diagnosis.cost.measured" : "diagnosis.cost.bound";
-}
-
-/** The n-th fix in the current language. */
-function fixText({ fix, texts }: FindingJson, at: number): string {
-  const message = texts[`fix.${at}`];
-  return textOf({ text: fix[at] ?? "", texts: message ? { text: message } : {} }, "text");
-}
-
-/** Text with the parts between backticks as code. */
-function withCode(text: string): ComponentChildren[] {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part));
-}
-
-/** Number of rules that ran; the others with their reason. */
-function Checks({ data: { checked, unchecked } }: { data: DiagnosisJson }) {
-  const text = t("diagnosis.checked", { count: checked });
-  if (unchecked.length === 0) return <p class="small muted">{text}</p>;
+/** Number of rules that ran, unless that is said above; the others with their reason. */
+function Checks({ data: { checked, unchecked }, isCounted }: { data: DiagnosisJson; isCounted: boolean }) {
+  const text = isCounted ? "" : t("diagnosis.checked", { count: checked });
+  if (unchecked.length === 0) return text ? <p class="small muted">{text}</p> : null;
   return (
     <details class="small muted">
       <summary>

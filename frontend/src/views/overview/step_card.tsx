@@ -4,7 +4,17 @@ import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
 import { t, viewTitle } from "../../i18n";
 import { openView } from "../../state/selection";
-import { budgetParts, Card, Empty, Legend, namedBudgetParts, Pages, StackedBar, stepTotal } from "../../widgets";
+import {
+  type BarPart,
+  budgetParts,
+  Card,
+  Empty,
+  Legend,
+  namedBudgetParts,
+  Pages,
+  StackedBar,
+  stepTotal,
+} from "../../widgets";
 import { partsInOrder } from "../step_trace/parts";
 import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
@@ -20,15 +30,18 @@ interface Props {
   courseSteps: number;
   inputBound: InputBoundSteps | null;
   deviceWork: DeviceWork | null;
+  /** Name of the rank if the run has several. */
+  rank: string;
+  /** The ledger of the mean step is shown: one step needs no bar here. */
+  hasLedger: boolean;
 }
 
 /** Number of bars shown at first. */
 const FIRST = 12;
 
-/** The duration of the step on the device, by part. */
-export function StepBudget(props: Props) {
-  const { steps, deviceKind, source, isComputed, course, courseSteps } = props;
-  const [all, setAll] = useState(false);
+/** The steps of the capture, each with its duration on the device. */
+export function StepCard(props: Props) {
+  const { steps, course, courseSteps, source, isComputed, rank } = props;
   const chosen = chosenStep(steps);
   if (!chosen) {
     if (course) return <CourseBudget course={course} count={courseSteps} />;
@@ -38,65 +51,66 @@ export function StepBudget(props: Props) {
       </Card>
     );
   }
-  const nameOf = (step: StepJson) => stepName(steps, step, deviceKind);
-  const parts = namedBudgetParts(chosen);
-  const shown = all ? steps : steps.slice(0, FIRST);
-  const longest = Math.max(...shown.map((step) => (stepTotal(step) ?? 0) + (step.exposed_preparing ?? 0)));
+  const time = format.duration(stepTotal(chosen), 2);
+  const took = rank ? t("overview.step.took.rank", { time, rank }) : t("overview.step.took", { time });
   return (
     <Card
-      title={nameOf(chosen)}
-      subtitle={
-        <span data-tip={format.exactDuration(stepTotal(chosen))}>
-          {t("overview.step.took", { time: format.duration(stepTotal(chosen), 2) })}
-        </span>
-      }
+      title={stepName(steps, chosen, props.deviceKind)}
+      subtitle={<span data-tip={format.exactDuration(stepTotal(chosen))}>{took}</span>}
       class="budget-card"
       chart={{ name: "step-budget", csv: () => budgetCsv(steps) }}
     >
-      <StackedBar parts={parts} />
-      <div style={{ marginTop: "8px" }}>
-        <Legend parts={parts} hasValues />
-      </div>
-      {steps.length > 1 && (
-        <div style={{ marginTop: "12px" }}>
-          <Pages items={shown}>
-            {(page) =>
-              page.map((step) => (
-                <StepLine
-                  key={`${step.device_id} ${step.step}`}
-                  step={step}
-                  name={nameOf(step)}
-                  hasDevices={hasDevices(steps)}
-                  longest={longest}
-                  isChosen={step === chosen}
-                  onChoose={() => chooseStep(steps, step)}
-                />
-              ))
-            }
-          </Pages>
-          {steps.length > shown.length && (
-            <button type="button" class="link" onClick={() => setAll(true)}>
-              {t("overview.more", { count: steps.length })}
-            </button>
-          )}
-        </div>
-      )}
+      {(steps.length > 1 || !props.hasLedger) && <StepBars {...props} chosen={chosen} />}
       <WorkLine inputBound={props.inputBound} deviceWork={props.deviceWork} />
-      <p class="muted small" style={{ marginTop: "8px" }}>
+      <p class="muted small">
         {t(isComputed ? "overview.source.kernels" : "overview.source", { file: source ?? "" })}
         {isComputed && chosen.copying !== null && ` ${t("overview.copying")}`}
-        {chosen.exposed_waiting === null && (chosen.communication ?? 0) > 0 && ` ${t("overview.waiting.unknown")}`}
       </p>
     </Card>
   );
 }
+
+/** All steps on one scale, and the parts of the chosen one. */
+function StepBars({ steps, deviceKind, chosen }: Props & { chosen: StepJson }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? steps : steps.slice(0, FIRST);
+  const longest = Math.max(...shown.map((step) => stepTotal(step) ?? 0));
+  return (
+    <>
+      <Pages items={shown}>
+        {(page) =>
+          page.map((step) => (
+            <StepLine
+              key={`${step.device_id} ${step.step}`}
+              step={step}
+              name={stepName(steps, step, deviceKind)}
+              hasDevices={hasDevices(steps)}
+              longest={longest}
+              isChosen={step === chosen}
+              onChoose={() => chooseStep(steps, step)}
+            />
+          ))
+        }
+      </Pages>
+      {steps.length > shown.length && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          {t("overview.more", { count: steps.length })}
+        </button>
+      )}
+      <Legend parts={inStep(namedBudgetParts(chosen))} hasValues />
+    </>
+  );
+}
+
+/** Without what lies before the step. */
+const inStep = (parts: readonly BarPart[]) => parts.filter((part) => !part.outside);
 
 /** Input-bound steps, streams and tasks; nothing before the trace is read. */
 function WorkLine({ inputBound, deviceWork }: Pick<Props, "inputBound" | "deviceWork">) {
   if (!inputBound && !deviceWork) return null;
   const count = format.integer;
   return (
-    <p style={{ marginTop: "8px" }}>
+    <p>
       {inputBound && (
         <button type="button" class="link" data-tip={t("overview.input_bound.tip")} onClick={() => openView("idle")}>
           {t("overview.input_bound", { steps: count(inputBound.steps), of: count(inputBound.of) })}
@@ -163,7 +177,7 @@ function StepLine({ step, name, hasDevices, longest, isChosen, onChoose }: LineP
       <button type="button" class="link ellipsis" aria-pressed={isChosen} onClick={onChoose}>
         {isChosen ? <strong>{name}</strong> : name}
       </button>
-      <StackedBar parts={budgetParts(step)} whole={longest} thin />
+      <StackedBar parts={inStep(budgetParts(step))} whole={longest} thin />
       <span class="mono">{format.duration(stepTotal(step), 2)}</span>
     </div>
   );

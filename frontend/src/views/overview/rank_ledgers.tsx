@@ -1,0 +1,98 @@
+import type { DiagnosisJson, LedgerJson, RankStateJson } from "../../api/types.gen";
+import * as format from "../../base/format";
+import { type Key, t } from "../../i18n";
+import { setParams } from "../../state/params";
+import { place } from "../../state/selection";
+import { Card, Legend, Pages, StackedBar } from "../../widgets";
+import {
+  barParts,
+  chosenLedger,
+  isUnknown,
+  ledgerKey,
+  ledgerName,
+  ledgerRows,
+  timeText,
+} from "../../widgets/diagnosis/ledger";
+import { message, partColor } from "../../widgets/parts";
+
+/** Ranks of a page; more are sorted by their losses, after the rank of the sentence. */
+const MOST = 16;
+
+/** The mean step of every rank, on one scale. A click chooses the rank and its ledger. */
+export function RankLedgers({ data }: { data: DiagnosisJson }) {
+  const { ledgers, ranks } = data;
+  const chosen = chosenLedger(data);
+  const isMany = ledgers.length > MOST;
+  const order = (one: LedgerJson) => (one.worker === data.ledger?.worker ? Number.POSITIVE_INFINITY : lossOf(one));
+  const shown = isMany ? [...ledgers].sort((a, b) => order(b) - order(a)) : ledgers;
+  const longest = Math.max(...ledgers.map(({ window_ns: window }) => window));
+  const unit = format.unitFor(format.TIME_UNITS, longest);
+  const without = ranks.filter(({ worker }) => !ledgers.some((one) => one.worker === worker));
+  const [unread, others] = [true, false].map((is) => without.filter(({ state }) => (state === "reading") === is));
+  return (
+    <Card
+      title={t("diagnosis.ranks")}
+      help={t("diagnosis.ranks.help")}
+      subtitle={[unit.name, isMany && t("diagnosis.ranks.losses"), t("diagnosis.ranks.sub")].filter(Boolean).join(", ")}
+    >
+      <Pages items={shown} most={MOST}>
+        {(page) => (
+          <div class="rank-ledgers">
+            {page.map((one) => (
+              <button
+                type="button"
+                key={ledgerKey(one)}
+                class="plain-button"
+                aria-pressed={one === chosen}
+                onClick={() => choose(one)}
+              >
+                <span class="link ellipsis" data-tip-cut>
+                  {ledgerName(one, ledgers)}
+                </span>
+                <StackedBar parts={barParts(ledgerRows(one), unit)} whole={longest} />
+                <span class="mono">{timeText(one.window_ns, unit)}</span>
+              </button>
+            ))}
+          </div>
+        )}
+      </Pages>
+      <Legend parts={legendOf(ledgers)} />
+      <Names title="diagnosis.ranks.unread" ranks={unread} />
+      <Names title="diagnosis.ranks.without" ranks={others} />
+    </Card>
+  );
+}
+
+/** The ranks that have no bar. */
+function Names({ title, ranks = [] }: { title: Key; ranks: readonly RankStateJson[] | undefined }) {
+  if (ranks.length === 0) return null;
+  const names = ranks.slice(0, MOST).map(({ worker }) => worker);
+  const more = ranks.length > MOST ? [`… (${ranks.length})`] : [];
+  return <p class="small muted">{t(title, { ranks: [...names, ...more].join(", ") })}</p>;
+}
+
+/** All time but computing, ns. */
+function lossOf({ entries, before_ns: before }: LedgerJson): number {
+  return entries.reduce((sum, { entry, ns }) => sum + (entry === "computing" ? 0 : ns), before);
+}
+
+function legendOf(ledgers: readonly LedgerJson[]) {
+  const kinds = new Map(ledgers.flatMap(({ entries }) => entries.map(({ entry }) => [entry, entry])));
+  return [...kinds.keys()].map((kind) => ({
+    id: kind,
+    label: message(`part.ledger.${kind}`),
+    value: null,
+    color: partColor("ledger", kind),
+    isHatched: isUnknown(kind),
+  }));
+}
+
+/** Shows the ledger of a rank, and its span in the other views. */
+function choose(ledger: LedgerJson): void {
+  const { run, worker: here, span } = place.peek() ?? {};
+  const worker = run?.workers.find(({ label, id }) => label === ledger.worker || id === ledger.worker);
+  const at = here?.spans.findIndex(({ id }) => id === span?.id) ?? 0;
+  const found = worker?.spans[at] ?? worker?.spans[0];
+  const selected = run && worker && found ? { run: run.id, worker: worker.id, span: found.id } : {};
+  setParams({ ...selected, "overview.ledger": ledgerKey(ledger) }, true);
+}
