@@ -14,7 +14,7 @@ import numpy as np
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.idle.model import DeviceIdle, Launch
 from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds
+from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds, whole_times
 from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
 from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
@@ -65,7 +65,7 @@ def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Op
         return out if len(rows) else None
     bounds = bounds_of(run, at, rows, unknown, exposed + (step.overlapped or 0))
     if bounds is None:
-        return out or None
+        bounds = whole_times(table, unknown)
     for detail, (low, high) in exposed_bounds(bounds, left, hidden).items():
         before = out.get((detail, None), _Wait(0, 0, 0))
         out[detail, None] = _Wait(before.ns + low, before.low_ns + low, before.high_ns + high)
