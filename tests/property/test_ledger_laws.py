@@ -179,7 +179,7 @@ def root_of(run: RunData) -> set[Any]:
     """Ranks that the verdict is about: whom the others wait for, or who idles of several."""
     found = run.judgement
     is_idle = found.entry is not None and found.entry.entry in FREE and len(run.ledgers) > 1
-    return {*found.culprits} or ({found.ledger.rank} if is_idle and found.ledger is not None else set())
+    return {*found.culprits} or ({found.ledger.rank} - {None} if is_idle and found.ledger is not None else set())
 
 
 def operators_of(run: RunData, ledger: RankLedger) -> int:

@@ -164,7 +164,12 @@ def healthy(seed: int, level: int) -> Recipe:
     """A run without a fault: layout, format and batch are drawn. Large batches hide their transfers."""
     draw = Random(f"healthy {seed}")
     ranks = (2, 4, 8, 2, 4, 2, 8, 4, 2, 16)[seed % 10]
-    row = {"level": level, "export": draw.choice(FORMATS), "has_trace": True, "bubble": draw.choice(("written", "zero"))}
+    row = {
+        "level": level,
+        "export": draw.choice(FORMATS),
+        "has_trace": True,
+        "bubble": draw.choice(("written", "zero")),
+    }
     recipe = recipe_of(ranks, draw, row, with_stages=seed % 4 == 3)
     return replace(recipe, sizes=replace(recipe.sizes, batch=draw.choice((1, 8, 32))))
 
