@@ -155,6 +155,7 @@ setup(
         "tb_npu_plugin.readers": ["*.pyi"],
         "tb_npu_plugin.analysis": ["*.pyi"],
         "tb_npu_plugin.store": ["*.pyi"],
+        "tb_npu_plugin.schema": ["kernel_meaning.csv"],
         "tb_npu_plugin.capture.simulation": ["operators.csv"],
         # What tb-npu run builds and puts on the path.
         "tb_npu_plugin.capture.device": [

@@ -8,21 +8,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tb_npu_plugin.discovery.model import Place
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.errors import NotFound, NotReady
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.problems import Problem
+from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.registry import TABLES
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import OPENS, choose_run
-from tb_npu_plugin.store.library import Library
+from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
 
@@ -109,11 +111,12 @@ class Captures(list[SpanFrames]):
         super().__init__(captures)
         self._path = path
 
-    def diagnose(self, run: str = "") -> dict[str, Any]:
-        """What holds a run up: the JSON of `tb-npu diagnose` (docs/diagnosis.md). Reads what it needs.
+    def diagnose(self, run: str = "", with_trace: bool = True) -> dict[str, Any]:
+        """What holds a run up: its entry in the JSON of `tb-npu diagnose` (docs/diagnosis.md). Reads what it needs.
 
         Args:
             run: Name of the run; the first without.
+            with_trace: Else answer from tables alone, also where the trace was read before.
 
         Raises:
             NotFound: No such run.
@@ -123,7 +126,7 @@ class Captures(list[SpanFrames]):
         library = Library(watcher)
         try:
             token = choose_run(watcher.current(), run).token
-            service = Service(library, for_page=False)
+            service = Service(library, for_page=False, with_traces=with_trace)
             found, _ = service.wait("diagnosis", {"run": token}, lambda progress: time.sleep(_POLL))
         finally:
             library.close()
@@ -134,7 +137,8 @@ class Captures(list[SpanFrames]):
 
 def open(path: str | Path) -> Captures:
     """Read all captures below a logdir, a run or a result folder, or the capture that a file belongs to; cached ones
-    from the cache. Raises NotFound if the path does not exist or holds no capture."""
+    from the cache. Reads a trace only where a table is in no other file. Raises NotFound if the path does not exist or holds no
+    capture."""
     where = Path(path).expanduser().absolute()
     if not where.exists():
         raise NotFound(f"{where} does not exist. Give a logdir, a run, a result folder or one of its files.")
@@ -147,10 +151,24 @@ def open(path: str | Path) -> Captures:
     library = Library(watcher)
     try:
         seen = library.read(places, ["tables"])
-        opened = (library.open(place, [status for one, status in seen if one is place]) for place in places)
-        return Captures(map(SpanFrames, opened), where)
+        seen += library.read([place for place in places if _lacks_tables(library, place)], ["trace"])
+        return Captures([SpanFrames(_opened(library, place, seen)) for place in places], where)
     finally:
         library.close()
+
+
+def _lacks_tables(library: Library, place: Place) -> bool:
+    """Whether the trace can hold a table that the other files lack."""
+    tables = library.status(place, "tables").entry
+    return bool(FORMATS[place.span.format].from_trace.difference(tables.meta["rows"] if tables is not None else ()))
+
+
+def _opened(library: Library, place: Place, seen: Sequence[tuple[Place, StageStatus]]) -> Span:
+    """The span; without a trace that it does not need, also if it was read before. seen: see Library.open."""
+    statuses = [status for one, status in seen if one is place]
+    return library.open(
+        place, statuses if _lacks_tables(library, place) else [*statuses, StageStatus("trace", "new", "")]
+    )
 
 
 def frame(table: Table) -> pd.DataFrame:

@@ -5,74 +5,29 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any
 
 import click
 
 from tb_npu_plugin import __version__
-from tb_npu_plugin.analysis.findings.model import SEVERITIES
-from tb_npu_plugin.analysis.findings.registry import RULES
-from tb_npu_plugin.analysis.findings.verdict import AWAITED
-from tb_npu_plugin.cli_show import PATH, open_library, wait_for_data, wait_for_view, write_json
-from tb_npu_plugin.discovery.model import FoundRun
+from tb_npu_plugin.cli_gate import Decision, decide_diagnosis, diagnosis_condition, exit_by
+from tb_npu_plugin.cli_show import NO_TRACE, PATH, open_library, wait_for_data, wait_for_view, write_json
+from tb_npu_plugin.discovery.model import FoundRun, Scan
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_run
 from tb_npu_plugin.terminal import echo
+from tb_npu_plugin.views.diagnosis import SCHEMA
 
-#: Exit codes of --fail-if: the condition holds; a rule that it names could not run.
-FAILED, NOT_CHECKED = 3, 4
+#: Most runs that one command diagnoses, unless they are chosen with --run.
+MOST_RUNS = 8
 STDOUT = "-"
-_CONDITION = re.compile(r"(\w+)(?:>(\d+(?:\.\d+)?)%)?")
-#: Several rules in a condition: waiting for late ranks.
-_RULES_OF = {"wait": AWAITED}
-_SEVERITIES = (*(severity for severity, _ in SEVERITIES), "low")
-
-
-def parse_condition(text: str, names: Sequence[str]) -> Optional[tuple[str, Optional[float]]]:
-    """`NAME>N%` as (NAME, N / 100), `NAME` as (NAME, None); None if it is neither, or NAME is none of the names."""
-    match = _CONDITION.fullmatch(text.strip())
-    if match is None or match[1] not in names:
-        return None
-    return match[1], None if match[2] is None else float(match[2]) / 100
-
-
-class Condition(NamedTuple):
-    """A severity, or a rule whose cost exceeds a share of step time."""
-
-    name: str
-    share: float
-
-    @staticmethod
-    def parse(text: str) -> Condition:
-        """`high`, or `straggler>5%`. Raises click.BadParameter."""
-        names = (*_SEVERITIES, *_RULES_OF, *(rule.id for rule in RULES))
-        found = parse_condition(text, names)
-        if found is None or (found[1] is not None and found[0] in _SEVERITIES):
-            raise click.BadParameter(f"{text!r} is neither a severity nor RULE>N%; names: {', '.join(names)}")
-        return Condition(found[0], found[1] or 0.0)
-
-    def is_met(self, found: Mapping[str, Any]) -> bool:
-        """Whether a finding has this severity or a higher one, or costs more than the share."""
-        if self.name in _SEVERITIES:
-            enough = _SEVERITIES[: _SEVERITIES.index(self.name) + 1]
-            return any(one["severity"] in enough for one in found["findings"])
-        step = found["mean_step_ms"]
-        costs = [one["ms_per_step"] for one in found["findings"] if one["rule"] in self._rules]
-        return any(cost > self.share * step for cost in costs)
-
-    def is_unchecked(self, found: Mapping[str, Any]) -> bool:
-        """Whether none of its rules could run."""
-        unchecked = {one["rule"] for one in found["unchecked"]}
-        return self.name not in _SEVERITIES and unchecked.issuperset(self._rules)
-
-    @property
-    def _rules(self) -> tuple[str, ...]:
-        return _RULES_OF.get(self.name, (self.name,))
+#: Fields of a run that schema 1 lacks.
+_SINCE_2 = ("ledger", "ledgers", "mean_steps", "repeats")
 
 
 def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
@@ -84,44 +39,104 @@ def _http(ctx: click.Context, param: click.Parameter, url: str) -> str:
 
 @click.command()
 @click.argument("path", type=PATH)
-@click.option("--run", default="", help="Run by its name; the first without.")
+@click.option(
+    "--run", "names", multiple=True, help=f"Run by its name; repeatable. Without: the first {MOST_RUNS} runs."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (docs/diagnosis.md).")
+@click.option(
+    "--schema", type=click.Choice(["1", "2"]), default="2", help="Form of the JSON. 1 is deprecated: one run."
+)
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @click.option("--fail-if", "fail_if", default="", help="Exit with 3 if this holds: high, medium, low, or RULE>N%.")
-@click.option("--html", "html", default="", metavar="FILE", help="Also write a report for a browser; - prints only it.")
+@click.option("--html", "html", default="", metavar="FILE", help="Also write a report of one run; - prints only it.")
 @click.option("--url", default="http://localhost:6006", callback=_http, help="TensorBoard that the report links to.")
-def diagnose(path: Path, run: str, as_json: bool, as_markdown: bool, fail_if: str, html: str, url: str) -> None:
-    """Say what holds up the run in PATH, what it costs per step, and what to do. Reads what it needs.
+@NO_TRACE
+def diagnose(
+    path: Path,
+    names: tuple[str, ...],
+    as_json: bool,
+    schema: str,
+    as_markdown: bool,
+    fail_if: str,
+    html: str,
+    url: str,
+    no_trace: bool,
+) -> None:
+    """Say what holds up the runs in PATH, what it costs per step, and what to do. Reads what it needs.
 
-    Exit codes: 0 done, 1 nothing could be diagnosed or written, 3 --fail-if holds, 4 the rule of --fail-if could not run.
+    Exit codes: 0 done, 1 nothing could be diagnosed or written, 3 --fail-if holds, 4 --fail-if cannot be decided.
     """
-    condition = Condition.parse(fail_if) if fail_if else None
+    condition = diagnosis_condition(fail_if) if fail_if else None
     if html == STDOUT and (as_json or as_markdown):
         raise click.UsageError("--html - prints the report: give a FILE to print JSON or Markdown as well.")
+    has_one = bool(html) or (as_json and schema == "1")
+    if has_one and len(names) > 1:
+        raise click.UsageError("--html and --schema 1 hold one run: give one --run.")
     with open_library((path,)) as library:
-        chosen = choose_run(library.scan(), run)
-        service = Service(library, for_page=False)
-        found = wait_for_view(service, "diagnosis", {"run": chosen.token})
-        report = _report(service, chosen, found["data"], path, url) if html and found["state"] == "ready" else ""
-    if found["state"] != "ready":
-        echo(f"{chosen.label}: nothing that can be diagnosed was recorded.", err=True)
-        for problem in found["problems"]:
-            echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
+        service = Service(library, for_page=False, with_traces=not no_trace)
+        chosen, left_out = _choose(library.scan(), names, 1 if has_one else MOST_RUNS)
+        found = []
+        for run in chosen:
+            answer = wait_for_view(service, "diagnosis", {"run": run.token})
+            if answer["state"] == "ready":
+                found.append(answer["data"])
+            else:
+                left_out.append({"run": run.label, "reason": "no_data"})
+                _explain_missing(run.label, answer)
+        report = _report(service, chosen[0], found[0], path, url) if html and found else ""
+    if not found:
         sys.exit(1)
-    data = found["data"]
     if html:
         write_report(report, html)
-    if html == STDOUT:
-        pass
-    elif as_json:
-        write_json(data)
-    else:
-        for line in _markdown(data) if as_markdown else _text(data):
+    if as_json:
+        write_json(_schema_1(found[0]) if schema == "1" else {"schema": SCHEMA, "runs": found, "left_out": left_out})
+    elif html != STDOUT:
+        for line in _printed(found, _markdown if as_markdown else _text):
             echo(line)
-    if condition is not None and condition.is_unchecked(data):
-        sys.exit(NOT_CHECKED)
-    if condition is not None and condition.is_met(data):
-        sys.exit(FAILED)
+    for line in _left_out(left_out):
+        echo(line, err=as_json or bool(html))
+    if condition is not None:
+        undecided: list[Decision] = ["undecided"] if left_out else []
+        exit_by(fail_if, [*(decide_diagnosis(condition, one) for one in found), *undecided])
+
+
+def _choose(scan: Scan, names: Sequence[str], most: int) -> tuple[list[FoundRun], list[dict[str, str]]]:
+    """The named runs, or the first ones; and the others, which are left out."""
+    if names or not scan.runs:
+        return [choose_run(scan, name) for name in names or ("",)], []
+    return list(scan.runs[:most]), [{"run": run.label, "reason": "limit"} for run in scan.runs[most:]]
+
+
+def _explain_missing(name: str, answer: Mapping[str, Any]) -> None:
+    echo(f"{name}: nothing that can be diagnosed was recorded.", err=True)
+    for problem in answer["problems"]:
+        echo(f"{problem['file']}: {problem['found'] or problem['expected']}", err=True)
+
+
+def _schema_1(found: Mapping[str, Any]) -> dict[str, Any]:
+    """A run as releases before schema 2 printed it."""
+    unchecked = [one for one in found["unchecked"] if one["reason"] == "not_recorded"]
+    return {
+        **{key: value for key, value in found.items() if key not in _SINCE_2},
+        "schema": 1,
+        "verdict": {key: value for key, value in found["verdict"].items() if key != "kind"},
+        "unchecked": [{key: value for key, value in one.items() if key != "reason"} for one in unchecked],
+    }
+
+
+def _printed(found: Sequence[Mapping[str, Any]], lines: Callable[[Mapping[str, Any]], Iterator[str]]) -> Iterator[str]:
+    for number, one in enumerate(found):
+        if number:
+            yield ""
+        yield from lines(one)
+
+
+def _left_out(runs: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Runs that were not diagnosed, and how to see them."""
+    names = [run["run"] for run in runs if run["reason"] == "limit"]
+    if names:
+        more = f" and {len(names) - MOST_RUNS} more" if len(names) > MOST_RUNS else ""
+        yield f"Not diagnosed: {', '.join(names[:MOST_RUNS])}{more}. Choose runs with --run NAME, once for each."
 
 
 def _report(service: Service, run: FoundRun, found: Mapping[str, Any], path: Path, url: str) -> str:
@@ -169,7 +184,17 @@ def _markdown(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _heading(found: Mapping[str, Any]) -> str:
-    return f"{found['run']}: {len(found['steps'])} steps, mean {found['mean_step_ms']:.2f} ms"
+    """The run, its steps and their mean; its repeats or its length if steps are not marked."""
+    count, time = len(found["steps"]), f"{found['mean_step_ms']:.2f} ms"
+    if not count:
+        return f"{found['run']}: no step times"
+    if found["repeats"] is not None:
+        what = f"capture of {time}" if found["repeats"] == 1 else f"{found['repeats']} repeats, mean {time}"
+    elif found["mean_steps"] < count:
+        what = f"{count} steps, mean of the {found['mean_steps']} whole ones {time}"
+    else:
+        what = f"1 step of {time}" if count == 1 else f"{count} steps, mean {time}"
+    return f"{found['run']}: {what}"
 
 
 def _cost(one: Mapping[str, Any]) -> str:
@@ -180,11 +205,14 @@ def _cost(one: Mapping[str, Any]) -> str:
 
 
 def _checks(found: Mapping[str, Any]) -> Iterator[str]:
-    unchecked: Sequence[Mapping[str, Any]] = found["unchecked"]
-    yield f"{found['checked']} checks ran, {len(unchecked)} could not."
+    unchecked = [one for one in found["unchecked"] if one["reason"] == "not_recorded"]
+    others = [one["title"] for one in found["unchecked"] if one["reason"] == "not_applicable"]
+    yield f"{found['checked']} checks ran, {len(unchecked)} could not, {len(others)} do not apply."
     for one in unchecked:
         option = f" To record it, set {one['option']}." if one["option"] else ""
         yield f"Not checked: {one['title']} ({one['rule']}). {one['missing']}{option}"
+    if others:
+        yield f"Not applicable: {'; '.join(others)}."
     for rank in found["ranks"]:
         start = "Partly included" if rank["state"] == "ready" else "Not included"
         yield f"{start}: {rank['worker']}. {rank['reason']}"

@@ -19,6 +19,7 @@ from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.catalog import catalog, job_progress
 from tb_npu_plugin.service.choice import OPENS, choose_place, choose_run
+from tb_npu_plugin.service.resolve import TRACE_ONLY
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views import doctor as doctor_view
@@ -29,6 +30,11 @@ from tb_npu_plugin.views.table_query import TableQuery
 from tb_npu_plugin.views.tables_json import table_json
 
 PATH = click.Path(exists=True, path_type=Path)
+NO_TRACE = click.option(
+    "--no-trace",
+    is_flag=True,
+    help="Answer from tables alone, also where the trace was read before. Faster; more stays unknown.",
+)
 VIEW_IDS = [view.id for view in VIEWS if view.is_listed]
 
 
@@ -48,6 +54,7 @@ class NoResultsError(NpuPluginError):
 @click.option("--experimental", default="", help="diff: worker of the last PATH.")
 @click.option("--param", "params", multiple=True, metavar="KEY=VALUE", help="A parameter of the view; repeatable.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; times in integer ns.")
+@NO_TRACE
 def show(
     view: str,
     path: tuple[Path, ...],
@@ -58,12 +65,15 @@ def show(
     experimental: str,
     params: tuple[str, ...],
     as_json: bool,
+    no_trace: bool,
 ) -> None:
     """Print what VIEW shows of the result in PATH: a logdir, a run, a result folder or one of its files. diff takes two
-    PATHs, or two workers of one."""
+    PATHs, or two workers of one. Reads what VIEW shows."""
     if len(path) > (2 if view == "diff" else 1):
         raise click.UsageError(f"{view} takes {'two PATHs' if view == 'diff' else 'one PATH'}.")
     given = dict(_pair(view, param) for param in params)
+    if no_trace and (find_view(view).needs == TRACE_ONLY or any(map(given.get, find_view(view).trace_params))):
+        raise click.UsageError(f"{view} needs the trace: leave out --no-trace.")
     with open_library(path) as library:
         scan = library.scan()
         scope = find_view(view).scope
@@ -73,7 +83,7 @@ def show(
             given |= sides_of(scan, path, run, (baseline or worker, experimental), span)
         else:
             given["span"] = choose_place(scan, run, worker, span).span.token
-        found = wait_for_view(Service(library, for_page=False), view, given)
+        found = wait_for_view(Service(library, for_page=False, with_traces=not no_trace), view, given)
         if as_json:
             write_json(found)
         else:

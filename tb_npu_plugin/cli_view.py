@@ -29,7 +29,7 @@ _UNITS: Mapping[Kind, Sequence[tuple[str, int]]] = {
 #: Fields of a step in the JSON of views, named as the columns of step_trace_time.csv.
 _STEP_COLUMNS = {column.key: column for column in TABLES["step_trace"]}
 #: Other times of RankBudget, in ns.
-_COMMUNICATION_TIMES = ("elapse", "transit", "wait", "synchronization", "idle", "late", "longest_communication")
+_COMMUNICATION_TIMES = ("elapse", "transit", "wait", "synchronization", "idle")
 #: Kind of other figures by the suffix of their key.
 _ENDS = {"_ns": Kind.DURATION, "_at": Kind.TIME, "_bytes": Kind.BYTES, "share": Kind.RATIO, "ratio": Kind.RATIO}
 _LINE_BREAK = re.compile(r"\s*[\r\n]\s*")
@@ -69,7 +69,8 @@ class PrintedColumn:
 
 def print_view(console: Console, found: Mapping[str, Any]) -> None:
     """Print the answer of a view's route: its scalars, its lists, the first rows of its tables."""
-    console.print(f"[bold]{found['view']}[/bold]: {found['state']}")
+    note = ", from tables alone" if found["preliminary"] else ""
+    console.print(f"[bold]{found['view']}[/bold]: {found['state']}{note}")
     for key, value in (found["data"] or {}).items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             _print_table(console, _title(key), len(value), _columns_of(value[:SHOWN_ROWS]))

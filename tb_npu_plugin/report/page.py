@@ -323,7 +323,8 @@ def _table(report: _Report, shown: Sequence[RankMean]) -> Iterator[str]:
 
 def _checks(report: _Report) -> Iterator[str]:
     diagnosis = report.source.diagnosis
-    unchecked, ranks = diagnosis["unchecked"], diagnosis["ranks"]
+    unchecked = [one for one in diagnosis["unchecked"] if one["reason"] == "not_recorded"]
+    ranks = diagnosis["ranks"]
     yield f"<section>\n<h2>{say(Message('report.checks'))}</h2>"
     counts = Message("report.checked", checked=diagnosis["checked"], unchecked=len(unchecked))
     yield f"<p>{say(counts)}</p>\n<ul>"

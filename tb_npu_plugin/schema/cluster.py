@@ -77,6 +77,8 @@ CLUSTER_FILES = (STEPS, COMMUNICATIONS, MATRIX, GROUPS, DATABASE)
 
 #: Collectives between two ranks, by name.
 POINT_TO_POINT = re.compile(r"send|receive|recv", re.IGNORECASE)
+#: Those that receive, and batches of sends and receives.
+RECEIVE, BATCH = re.compile(r"receive|recv", re.IGNORECASE), re.compile(r"batch", re.IGNORECASE)
 
 # Tables of the database: those of analysis.db, with the rank of each row.
 DB_BANDWIDTH, DB_MATRIX = "ClusterCommunicationBandwidth", "ClusterCommunicationMatrix"

@@ -42,6 +42,8 @@ HOST_LABEL, DEVICE_LABEL = "CPU", "NPU {device}"
 THREAD, STREAM, GROUP, PLANE = "Thread {0}", "Stream {0}", "Group {0} Communication", "Plane {0}"
 #: Task of a plane that waits for a peer; the arg with the peer's rank inside the group.
 NOTIFY_WAIT, SOURCE, PEER = "Notify_Wait", "src rank", "dst rank"
+#: The same task on the stream of the device; the arg with its place in its operator.
+WAIT_TASK, SUBTASK = "Notify Wait", "Subtask Id"
 #: Args of a task with its bytes and the transport of its link.
 SIZE, TRANSPORT = "size(Byte)", "transport type"
 #: Value of a rank that means none.

@@ -49,11 +49,13 @@ class Service:
 
     Args:
         for_page: Read ahead what a page shows next, and leave large traces of a run unread until the user has them read.
+        with_traces: Else views use tables alone; see resolve.
     """
 
-    def __init__(self, library: Library, for_page: bool = True) -> None:
+    def __init__(self, library: Library, for_page: bool = True, with_traces: bool = True) -> None:
         self.library = library
         self._for_page = for_page
+        self._with_traces = with_traces
         self._results: LruCache[tuple[Any, ...], Any] = LruCache(RESULT_BYTES, _result_bytes)
         least = DERIVED_SIZE // OPEN_TIMELINES
         self._derived: LruCache[tuple[str, str], Derived] = LruCache(DERIVED_SIZE, lambda found: max(found.size, least))
@@ -66,7 +68,7 @@ class Service:
 
     def resolve(self, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """See service.resolve.resolve."""
-        return resolve(self.library, view_id, params, self._for_page)
+        return resolve(self.library, view_id, params, self._for_page, self._with_traces)
 
     def view(self, view_id: str, params: Mapping[str, str], patience: float = 0.0) -> ViewJson:
         """Answer of /api/view. `state` and `problems` say why a view could not be built. patience: how long it may wait for
@@ -279,7 +281,9 @@ def _view_json(
     data = dict(result.data) if result is not None else None
     if data is not None and request.view.scope == "run":
         shown = {span.token for span in request.ready}
-        others = [place for place in request.places if place.span.token not in shown or not request.is_complete(place)]
+        others = [place for place in request.places if place.span.token not in shown]
+        if request.view.examines:
+            others = [place for place in request.places if place in others or not request.is_complete(place)]
         data["ranks"] = [*data.get("ranks", []), *ranks.states(others, request.statuses)]
         if request.view.examines:
             unread = {place.span.token for place in others}
@@ -287,6 +291,7 @@ def _view_json(
     return {
         "view": request.view.id,
         "state": state,
+        "preliminary": request.is_preliminary,
         "fingerprint": request.version,
         "base_ns": str(result.base_ns if result else 0),
         "data": data,

@@ -192,9 +192,13 @@ def reading(library: Library, spans: Sequence[str]) -> ReadingJson:
 
 def span_progress(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> list[ProgressJson]:
     """Progress of the requested stages of a span. known: statuses that the caller already has."""
+    return [stage_progress(place, status) for status in _statuses(library, place, known) if status.state != "new"]
+
+
+def _statuses(library: Library, place: Place, known: Sequence[StageStatus]) -> list[StageStatus]:
+    """Statuses of all stages of a span."""
     given = {status.stage: status for status in known}
-    statuses = [given.get(stage) or library.status(place, stage) for stage in stages_of(place.span)]
-    return [stage_progress(place, status) for status in statuses if status.state != "new"]
+    return [given.get(stage) or library.status(place, stage) for stage in stages_of(place.span)]
 
 
 def stage_progress(place: Place, status: StageStatus) -> ProgressJson:
@@ -233,14 +237,15 @@ def job_progress(job: Job) -> ProgressJson:
     }
 
 
-def span_facts(library: Library, place: Place) -> SpanFacts:
-    """Facts about a span's tables: from its cache entries, else from the names of its files."""
+def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()) -> SpanFacts:
+    """Facts about a span's tables: from its cache entries, else from the names of its files. known: as for span_progress."""
     named = facts_of_files((file.relative for file in place.span.files), FORMATS[place.span.format])
-    tables = library.status(place, "tables").entry
+    entries = {status.stage: status.entry for status in _statuses(library, place, known)}
+    tables = entries["tables"]
     rows = dict(tables.meta["rows"]) if tables else {}
     have = set(rows) | (named.tables & {"trace"}) if tables else set(named.tables)
     rebuilt = named.format.from_trace - have
-    trace = library.status(place, "trace").entry if "trace" in have else None
+    trace = entries.get("trace") if "trace" in have else None
     if "trace" in have and rebuilt:  # the trace may hold them
         have |= rebuilt if trace is None else rebuilt.intersection(trace.meta["rows"])
         rows = {**(trace.meta["rows"] if trace else {}), **rows}

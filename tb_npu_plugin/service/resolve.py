@@ -36,6 +36,7 @@ class ResolvedRequest:
         ready: The spans that the view is built from.
         state: As in ViewJson.
         version: Changes when a cache entry that the view shows changes.
+        is_preliminary: See ViewJson.
         statuses: Stage statuses at the time of the request.
         preview: Shown while the spans are read; None where there is nothing to show yet.
     """
@@ -50,6 +51,7 @@ class ResolvedRequest:
     version: str
     progress: list[ProgressJson]
     statuses: Statuses
+    is_preliminary: bool
     preview: Span | None = None
 
     def is_complete(self, place: Place) -> bool:
@@ -62,13 +64,17 @@ class ResolvedRequest:
         return (self.view.id, tuple(sorted(self.params.items())), self.version)
 
 
-def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page: bool) -> ResolvedRequest:
-    """Find the spans of a view, queue what must be read for it, and open what is read. Never waits.
+def resolve(
+    library: Library, view_id: str, params: Mapping[str, str], for_page: bool, with_traces: bool = True
+) -> ResolvedRequest:
+    """Find the spans of a view, queue what must be read for it, and open what is read. Never waits. Stages that the view does not
+    use are as if they were not read: its answer does not depend on what others had read.
 
     Args:
         params: `run`, `span`, `baseline`, `experimental`, and the parameters of the view.
         for_page: Queue the other stages of a span, too, at low priority; leave large traces of a run unread until the user
-            has them read. Else queue all that the view needs.
+            has them read. Else queue all that the view shows.
+        with_traces: Else use a trace only where it is the only file of a result.
 
     Raises:
         NotFound: No such view, run or span.
@@ -76,17 +82,25 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page:
     """
     view = find_view(view_id)
     places = _find_places(library, view, params)
+    statuses: dict[str, list[StageStatus]] = {}
     if view.scope == "run":
-        all_traces = view.examines and (not for_page or ranks.are_small(places, STAGES))
-        statuses = {place.span.token: _request_rank(library, view, place, all_traces) for place in places}
+        queues_traces = not for_page or (view.examines and ranks.are_small(places, STAGES))
+        for place in places:
+            statuses[place.span.token] = _request_rank(library, view, place, queues_traces, with_traces)
     else:
-        statuses = {place.span.token: _request_stages(library, view, params, place, for_page) for place in places}
+        for place in places:
+            statuses[place.span.token] = _request_stages(library, view, params, place, for_page, with_traces)
+    used = statuses
+    if not (
+        for_page and view.needs == TRACE_ONLY
+    ):  # there, the origin of times is that of the tables once they are read
+        used = {place.span.token: _with_unused(place, statuses[place.span.token]) for place in places}
     read, failed = _split_by_state(view, places, statuses)
     # Figures of a run are never of the beginning of a trace: they would depend on when it was cancelled.
     with_preview = view.scope != "run"
-    opened = [library.open(place, statuses[place.span.token], with_preview) for place in read]
-    also_opened = [library.open(place, statuses[place.span.token], with_preview) for place in failed]
-    facts = _common_facts(library, places)
+    opened = [library.open(place, used[place.span.token], with_preview) for place in read]
+    also_opened = [library.open(place, used[place.span.token], with_preview) for place in failed]
+    facts = _common_facts(library, places, used)
     usable = [span for span in opened if _meets_needs(view, span)]
     state: ViewState
     if view.scope == "run" and usable:
@@ -109,8 +123,14 @@ def resolve(library: Library, view_id: str, params: Mapping[str, str], for_page:
         facts,
         [_with_owner(problem, span, view, len(places)) for span in opened + also_opened for problem in span.problems],
         _version(view, opened, preview, statuses),
-        [item for place in places for item in catalog.span_progress(library, place, statuses[place.span.token])],
+        [
+            item
+            for place in places
+            for item in catalog.span_progress(library, place, (statuses if for_page else used)[place.span.token])
+        ],
         statuses,
+        preview is not None
+        or any(status.state not in ("ready", "failed") for found in statuses.values() for status in found),
         preview,
     )
 
@@ -130,33 +150,51 @@ def _required_param(params: Mapping[str, str], name: str) -> str:
 
 
 def _request_stages(
-    library: Library, view: View, params: Mapping[str, str], place: Place, for_page: bool
+    library: Library, view: View, params: Mapping[str, str], place: Place, for_page: bool, with_traces: bool
 ) -> list[StageStatus]:
-    """Queue the stages that a view of spans needs of one, and return their statuses."""
-    stages: set[Stage] = {"trace"} if view.needs == TRACE_ONLY else set(FORMATS[place.span.format].stages)
-    if view.examines:
-        stages = set(stages_of(place.span))
-    if any(params.get(name) for name in view.trace_params):
-        stages.update(stage for stage in stages_of(place.span) if stage == "trace")
+    """Queue the stages that a view of spans needs of one, and return the statuses of those that it shows."""
+    own: tuple[Stage, ...] = FORMATS[place.span.format].stages
+    stages: set[Stage] = {"trace"} if for_page and view.needs == TRACE_ONLY else set(own)
+    shows_trace = view.with_trace or view.needs == TRACE_ONLY
+    if view.examines or (shows_trace and not for_page) or any(params.get(name) for name in view.trace_params):
+        stages.update(stages_of(place.span))
+    if not with_traces:
+        stages.intersection_update(own)
     statuses = library.request(place, sorted(stages, key=STAGES.index))
-    if "trace" not in stages and _needs_trace(view, place, statuses):
+    if with_traces and "trace" not in stages and _needs_trace(view, place, statuses):
         statuses += library.request(place, ["trace"])
     cancelled = any(library.status(place, stage).state == "cancelled" for stage in stages_of(place.span))
     if for_page and not cancelled:
         library.request(place, STAGES, urgent=False)
-    return statuses
+    return statuses + _status_of_trace(library, view, place, statuses, with_traces)
 
 
-def _request_rank(library: Library, view: View, place: Place, all_traces: bool) -> list[StageStatus]:
-    """Queue the stages that a view of a run needs of one rank, and return their statuses: also that of the trace if the
-    view examines it, whether it is queued or not."""
+def _request_rank(
+    library: Library, view: View, place: Place, queues_traces: bool, with_traces: bool
+) -> list[StageStatus]:
+    """Queue the stages that a view of a run needs of one rank, and return the statuses of those that it shows."""
     stages = FORMATS[place.span.format].stages
     statuses = library.request(place, stages, urgent=False)
-    if "trace" in stages or "trace" not in stages_of(place.span):
-        return statuses
-    if all_traces or _needs_trace(view, place, statuses):
-        return statuses + library.request(place, ["trace"], urgent=False)
-    return [*statuses, library.status(place, "trace")] if view.examines else statuses
+    is_shown = (view.with_trace and queues_traces) or _needs_trace(view, place, statuses)
+    if with_traces and is_shown and "trace" not in stages:
+        statuses += library.request(place, ["trace"], urgent=False)
+    return statuses + _status_of_trace(library, view, place, statuses, with_traces)
+
+
+def _status_of_trace(
+    library: Library, view: View, place: Place, statuses: Sequence[StageStatus], with_traces: bool
+) -> list[StageStatus]:
+    """Status of a trace that a view shows if it is read, but does not queue; [] for other views and traces."""
+    if not view.with_trace or any(status.stage == "trace" for status in statuses):
+        return []
+    present = [stage for stage in stages_of(place.span) if stage == "trace"]
+    return [library.status(place, stage) if with_traces else StageStatus(stage, "new", "") for stage in present]
+
+
+def _with_unused(place: Place, statuses: Sequence[StageStatus]) -> list[StageStatus]:
+    """The statuses, and those of all other stages of a span as if they were not read."""
+    known = {status.stage for status in statuses}
+    return [*statuses, *(StageStatus(stage, "new", "") for stage in stages_of(place.span) if stage not in known)]
 
 
 def _needs_trace(view: View, place: Place, statuses: Sequence[StageStatus]) -> bool:
@@ -173,13 +211,14 @@ def _only_in_trace(group: Sequence[str], rows: Mapping[str, int], format: Format
 
 
 def _split_by_state(view: View, places: Sequence[Place], statuses: Statuses) -> tuple[list[Place], list[Place]]:
-    """Spans that are read, and spans that failed. A view that examines files shows failed spans like read ones, and a rank
-    of a run before its trace is read."""
+    """Spans that are read, and spans that failed. A view that examines files shows failed spans like read ones. A view that shows
+    more with the trace does not need it, unless only the trace holds a table."""
     read: list[Place] = []
     failed: list[Place] = []
     for place in places:
-        first = FORMATS[place.span.format].stages if view.examines and view.scope == "run" else STAGES
-        states = {status.state for status in statuses[place.span.token] if status.stage in first}
+        found = statuses[place.span.token]
+        needed = _needed_stages(view, place, found)
+        states = {status.state for status in found if status.stage in needed}
         if states <= ({"ready", "failed"} if view.examines else {"ready"}):
             read.append(place)
         elif "failed" in states and not view.examines:
@@ -187,9 +226,16 @@ def _split_by_state(view: View, places: Sequence[Place], statuses: Statuses) -> 
     return read, failed
 
 
-def _common_facts(library: Library, places: Sequence[Place]) -> SpanFacts:
+def _needed_stages(view: View, place: Place, statuses: Sequence[StageStatus]) -> Sequence[Stage]:
+    if view.needs == TRACE_ONLY:
+        return ("trace",)
+    is_optional = view.with_trace and not _needs_trace(view, place, statuses)
+    return FORMATS[place.span.format].stages if is_optional else STAGES
+
+
+def _common_facts(library: Library, places: Sequence[Place], statuses: Statuses) -> SpanFacts:
     """Facts that hold for all of the spans."""
-    each = [catalog.span_facts(library, place) for place in places]
+    each = [catalog.span_facts(library, place, statuses[place.span.token]) for place in places]
     if len(each) == 1:
         return each[0]
     tables = frozenset.intersection(*(facts.tables for facts in each))

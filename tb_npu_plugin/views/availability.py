@@ -100,8 +100,9 @@ def unusable_tables(
         is_partial = (is_sound or is_used) if file is not None and file.fallback else (is_sound and is_used)
         if file is not None and not is_partial:
             unusable.update((table, name) for table in file.tables if table not in sources and table != "trace")
-    if has_timeline:  # what a readable trace lacks was not recorded
-        unusable = {table: name for table, name in unusable.items() if table not in _in_trace(format)}
+    if has_timeline:  # what a readable trace lacks was not recorded; an unreadable database holds its own trace
+        own = {name for name in unusable.values() if (file := format.file(name)) is not None and "trace" in file.tables}
+        unusable = {table: name for table, name in unusable.items() if name in own or table not in _in_trace(format)}
     return unusable
 
 

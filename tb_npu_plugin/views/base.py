@@ -128,6 +128,9 @@ class ViewJson(TypedDict):
     """Id of the view."""
     state: Literal["ready", "reading", "missing", "failed"]
     """ "missing": the capture lacks the data, see `missing`. "failed": see `problems`."""
+    preliminary: bool
+    """Whether figures may still change: files that the view shows are being read, or are left unread (`tb-npu --no-trace`, large
+    traces, cancelled reading). Final figures are the same for page, commands and Python."""
     fingerprint: str
     """Changes with the data of the view."""
     base_ns: str
@@ -213,7 +216,7 @@ class View:
     examines      reads everything, and is built even if reading fails
     from_trace    tables taken from the trace if they have no file, even if others meet the needs
     early         also built from a preview (store/first_look.py) while the tables are read
-    with_trace    shows more of spans whose trace is already read, and does not wait for it
+    with_trace    shows more of spans whose trace is read. A page does not wait for it, commands do
     trace_params  parameters that need the trace where they are given
     is_listed     has a page in the sidebar
     """

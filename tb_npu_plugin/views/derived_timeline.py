@@ -73,7 +73,7 @@ def open_derived(rows: Sequence[Row], base_ns: int, end_ns: int) -> Derived:
         folder = Path(path)
         found = _save_slices(folder, slices, len(counters))
         none = np.zeros(0, dtype=np.int64)
-        flows = Flows(none, none, none.astype(np.int32), none, {})
+        flows = Flows(none, none, none.astype(np.int32), none, none, none, {})
         for name, values in (("source", none), ("target", none), ("kind", none), ("by_target", none)):
             save(folder, f"flow_{name}", values)
         meta: dict[str, Any] = {

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Unchecked
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
+from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
@@ -25,7 +26,9 @@ _SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
     "preparing": ("before", "idle"),
 }
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
-SCHEMA = 1
+SCHEMA = 2
+#: Most kernels that ExcessJson lists.
+MOST_KERNELS = 100
 
 
 class StepTimeJson(TypedDict):
@@ -102,14 +105,16 @@ class FindingJson(TypedDict):
 
 
 class UncheckedJson(TypedDict):
-    """A rule that could not run."""
+    """A rule that could not run, or has nothing to check."""
 
     rule: str
     """Id of the rule."""
     title: str
     """Title of the rule."""
+    reason: UncheckedReason
+    """ "not_recorded", or "not_applicable": no such device, one rank only, no backward pass."""
     missing: str
-    """What is missing."""
+    """What is missing; why it does not apply."""
     option: str
     """Profiler option that records it; "" if none does."""
     texts: dict[str, MessageJson]
@@ -122,7 +127,9 @@ class LedgerEntryJson(TypedDict):
     entry: Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
     """What it is. "communication": waiting or transfer, which nothing tells apart."""
     detail: str
-    """Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle"."""
+    """Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of
+    unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or
+    "tail"; "or_idle" if the recorded sum contains idle time."""
     ns: int
     """Best estimate; the entries sum to the window."""
     low_ns: int
@@ -133,8 +140,8 @@ class LedgerEntryJson(TypedDict):
     """Rank that is waited for; null if unknown, and for other entries."""
     chain: list[ChainEnd]
     """Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first."""
-    needs: Literal["", "trace", "ranks", "rank"]
-    """What would tell more: the trace, or the files of other ranks."""
+    needs: Literal["", "trace", "kernels", "ranks", "rank"]
+    """What would tell more: the trace, the kernels, or the files of other ranks."""
 
 
 class LedgerJson(TypedDict):
@@ -154,6 +161,22 @@ class LedgerJson(TypedDict):
     """Its parts."""
 
 
+class ExcessJson(TypedDict):
+    """What the awaited ranks run longer than the others."""
+
+    ranks: list[int]
+    """The awaited ranks."""
+    kind: Literal["clock", "kernel", "work", ""]
+    """"clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or
+    more of them. "": they do not compute longer."""
+    factor: Optional[float]
+    """Time by that of the others, of all kernels or of the first one."""
+    kernels: list[KernelExcess]
+    """The largest excess first; at most 100."""
+    left_out: int
+    """Kernels that are left out."""
+
+
 class DiagnosisJson(TypedDict):
     """What holds a run up, who, how much it costs and what to do."""
 
@@ -164,7 +187,12 @@ class DiagnosisJson(TypedDict):
     steps: list[StepTimeJson]
     """All steps."""
     mean_step_ms: float
-    """Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown."""
+    """Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The
+    mean step of one rank is `window_ns` of its ledger."""
+    mean_steps: int
+    """Steps in the mean: a computed last step ends with its last task, is cut, and is left out."""
+    repeats: Optional[int]
+    """How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps."""
     at_stake_ms_per_step: float
     """Time at stake of all findings together; time that several of them share counts once."""
     verdict: VerdictJson
@@ -173,10 +201,12 @@ class DiagnosisJson(TypedDict):
     """Of the rank that the verdict is about; null without step times."""
     ledgers: list[LedgerJson]
     """By rank."""
+    excess: Optional[ExcessJson]
+    """What the ranks that others wait for run longer; null if none of them was profiled."""
     findings: list[FindingJson]
     """The highest cost first."""
     unchecked: list[UncheckedJson]
-    """Rules that could not run."""
+    """Rules that could not run, or have nothing to check."""
     checked: int
     """Number of rules that ran."""
     ranks: list[RankStateJson]
@@ -191,10 +221,13 @@ def build(source: ViewInput) -> ViewResult:
         "run": source.spans[0].run_label if source.spans else "",
         "steps": [{"step": step, "ms": _ms(time)} for step, time in found.steps],
         "mean_step_ms": _ms(found.step_ns),
+        "mean_steps": found.mean_steps,
+        "repeats": found.repeats,
         "at_stake_ms_per_step": _ms(found.at_stake_ns),
         "verdict": _verdict_json(found),
         "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
         "ledgers": [_ledger_json(one) for one in found.ledgers],
+        "excess": _excess_json(found.excess),
         "findings": [_finding_json(one, found) for one in found.findings],
         "unchecked": [_unchecked_json(one) for one in found.unchecked],
         "checked": found.checked,
@@ -224,6 +257,14 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
             for one in ledger.entries
         ],
     }
+
+
+def _excess_json(excess: Optional[Excess]) -> Optional[ExcessJson]:
+    if excess is None:
+        return None
+    rows = list(excess.rows[:MOST_KERNELS])
+    left_out = len(excess.rows) - len(rows)
+    return {"ranks": excess.ranks, "kind": excess.kind, "factor": excess.factor, "kernels": rows, "left_out": left_out}
 
 
 def _ms(ns: int) -> float:
@@ -277,6 +318,7 @@ def _unchecked_json(one: Unchecked) -> UncheckedJson:
     return {
         "rule": one.rule,
         "title": str(title_of(one.rule)),
+        "reason": one.reason,
         "missing": str(one.missing),
         "option": one.option,
         "texts": messages_of({"title": title_of(one.rule), "missing": one.missing}),

@@ -68,6 +68,8 @@ class DiffStepJson(TypedDict):
     """As `baseline_ns`."""
     classes: list[ClassDifference]
     """Operator classes, in a fixed order."""
+    unknown: list[str]
+    """Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication"."""
 
 
 class DiffJson(TypedDict):
@@ -248,6 +250,7 @@ def _step_json(choice: _Comparison, before: _Side, after: _Side) -> DiffStepJson
         "baseline_ns": sides[0].total,
         "experimental_ns": sides[1].total,
         "classes": list(by_class(*sides)),
+        "unknown": sorted(sides[0].unknown | sides[1].unknown),
     }
 
 

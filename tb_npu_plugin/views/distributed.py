@@ -11,6 +11,7 @@ from tb_npu_plugin.analysis.communication import statistics as analysis
 from tb_npu_plugin.analysis.communication.links import COLUMNS as LINK_USE_COLUMNS
 from tb_npu_plugin.analysis.communication.links import link_use
 from tb_npu_plugin.analysis.joining import concat
+from tb_npu_plugin.analysis.ranks.cluster_figures import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, pipeline_stage
 from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, arrivals_of, clocks_of
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
@@ -23,7 +24,6 @@ from tb_npu_plugin.schema.link_files import LINK_TABLES
 from tb_npu_plugin.schema.registry import file_of
 from tb_npu_plugin.texts import natural_key
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult, ViewTable
-from tb_npu_plugin.views.cluster import NEEDS as CLUSTER_NEEDS
 from tb_npu_plugin.views.cluster import ClusterJson, cluster
 from tb_npu_plugin.views.time_range import WITHIN, check_no_range, time_range
 

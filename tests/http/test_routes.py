@@ -159,6 +159,7 @@ def test_the_fingerprint_changes_when_the_trace_adds_operators(fresh: Browser) -
     library.read([place], ["trace"])
     after = fresh.view("overview", span=span)
     assert "operators" not in before["tables"] and "operators" in after["tables"]
+    assert (before["state"], before["preliminary"], after["preliminary"]) == ("ready", True, False)
     assert after["fingerprint"] != before["fingerprint"]
 
 

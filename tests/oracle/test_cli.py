@@ -29,7 +29,8 @@ def test_views_of_what_the_readers_return(name: str) -> None:
         for rank in (0, 1) if view.scope == "span" else (0,):
             given = {"span": spans[rank : rank + 1], "run": spans, "diff": [spans[0], spans[-1]]}[view.scope]
             result = view.build(ViewInput(given, {}))
-            printed = shown(view.id, RUNS[name], *(("--worker", str(rank)) if view.scope == "span" else ()))
+            worker = ("--worker", str(rank)) if view.scope == "span" else ()
+            printed = shown(view.id, RUNS[name], "--no-trace", *worker)
             assert int(printed["base_ns"]) == result.base_ns
             assert _figures(printed["data"]) == _figures(json.loads(encode_json(result.data))), view.id
             assert printed["tables"] == json.loads(encode_json(inline_tables(view.id, result))), view.id

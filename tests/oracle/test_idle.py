@@ -59,7 +59,7 @@ def found(folder: Path) -> DeviceIdle:
 
 def launches(result: Raw, of_call: bool = True) -> dict[int, tuple[int, Event]]:
     """Start of each launched task -> (earliest launch, the task). of_call: the launch is the start of the innermost call
-    around that of the flow, else the start of the flow."""
+    around that of the flow, else the start of the flow (level 0)."""
     calls: dict[tuple[int, int], list[Event]] = defaultdict(list)
     for event in result.slices:
         calls[event["pid"], event["tid"]].append(event)
@@ -85,8 +85,8 @@ def launches(result: Raw, of_call: bool = True) -> dict[int, tuple[int, Event]]:
         task = result.by_place.get((flow["pid"], flow["tid"], flow["ts"]))
         begin = begins.get(flow["id"])
         call = None if begin is None else around(begin)
-        if task is not None and begin is not None and call is not None:
-            launched, start = ns((call if of_call else begin)["ts"]), ns(task["ts"])
+        if task is not None and begin is not None:
+            launched, start = ns((call if of_call and call is not None else begin)["ts"]), ns(task["ts"])
             if start not in out or launched < out[start][0]:
                 out[start] = (launched, task)
     return out

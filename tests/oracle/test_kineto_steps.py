@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.views import data_pipeline, diff, overview, step_trace
+from tb_npu_plugin.views import data_pipeline, diagnosis, diff, overview, step_trace
 from tb_npu_plugin.views.base import View, ViewInput
 from tests.oracle.kineto import REAL, WRITTEN, Event, events_of, params, slices, tables_of
 from tests.support.span import TestSpan
@@ -161,6 +161,26 @@ def test_diff(case: Case) -> None:
     for name, part in named.items():
         assert abs(times.pop(name, 0) - parts[part]) <= 1
     assert abs(sum(times.values()) - parts["computing"]) <= len(times)
+
+
+def test_the_mean_step_leaves_out_the_cut_last_one_at_every_door(case: Case) -> None:
+    """Diagnosis counted it, Diff did not."""
+    span, events = case
+    bounds = {device: list(bounds_of(tasks).items()) for device, tasks in tasks_of(events).items()}
+    whole = {device: steps[:-1] or steps for device, steps in bounds.items()}
+    own = {device: sum(end - start for _, (start, end) in steps) / len(steps) for device, steps in whole.items()}
+    found = shown(diagnosis.VIEW, span)
+    windows = {one["device_id"]: one["window_ns"] for one in found["ledgers"]}
+    assert windows == pytest.approx(own if len(own) > 1 else {None: next(iter(own.values()))}, abs=1)
+    longest: dict[str | None, int] = defaultdict(int)
+    for name, (start, end) in (step for steps in whole.values() for step in steps):
+        longest[name] = max(longest[name], end - start)
+    mean = sum(longest.values()) / len(longest) / (found["repeats"] or 1)
+    assert (found["mean_step_ms"] * 1e6, found["mean_steps"]) == (pytest.approx(mean, abs=1), len(longest))
+    if len(own) == 1:
+        compared = shown(diff.VIEW, span, span)["steps"][0]
+        course = shown(step_trace.VIEW, span)["mean"]["total_ns"]
+        assert [compared["baseline_ns"], compared["experimental_ns"], course] == [*windows.values()] * 3
 
 
 def test_data_pipeline(case: Case) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Optional
@@ -20,6 +23,8 @@ SHARED = REAL_DATA.parent
 EXAMPLES = SHARED / "specs" / "ledger_examples.json"
 TEXT, DB, LLM = "ascend_pt_text_level1", "ascend_pt_db_level1", "ascend_pt_llm_4ranks"
 LATE = "cases/verdict/late_host_8ranks"
+#: A script that writes the set into a folder.
+MC2 = "cases/verdict/mc2_case"
 _FOR_RANK = re.compile(r"waiting.* for rank (\d+)")
 _DB = "ascend_pytorch_profiler_?.db"
 
@@ -40,6 +45,8 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
     (LLM, "rank 0 alone", (), 0, ("loss", (), None)),
     (LATE, "all files: mean of steps 5, 6, 7", (), None, ("unexplained", (), None)),
     (LATE, "rank alone", (), 5, ("unexplained", (), None)),
+    (MC2, "all files: each of steps 11, 12, 13", (), None, ("loss", (5,), None)),
+    (MC2, "kernel_details.csv missing", ("kernel_details.csv",), None, ("unexplained", (), None)),
 ]
 
 
@@ -47,7 +54,11 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
 def test_worked_examples(
     name: str, variant: str, removed: Sequence[str], kept: Optional[int], verdict: Verdict, tmp_path: Path
 ) -> None:
-    source = skip_without(SHARED / name if "/" in name else REAL_DATA / name)
+    source = SHARED / name if "/" in name else REAL_DATA / name
+    if name == MC2:
+        subprocess.run([sys.executable, skip_without(source.with_suffix(".py")), tmp_path / "made"], check=True)
+        source = tmp_path / "made"
+    skip_without(source)
     if not EXAMPLES.exists():
         pytest.skip(f"no {EXAMPLES}")
     folder = shutil.copytree(source, tmp_path / "run", ignore=shutil.ignore_patterns(*removed))
@@ -107,3 +118,25 @@ def key_of(entry: dict[str, Any]) -> tuple[str, Optional[int]] | None:
     if name.startswith(("idle", "unexplained", "copies")):
         return "idle", None
     return name.rpartition(": ")[2], None
+
+
+def test_points_of_mindinsight(tmp_path: Path) -> None:
+    """The mean of steps 2 to 20, by the counts of 10 ns in step_trace_raw."""
+    folder = skip_without(REAL_DATA / "mindinsight_single")
+    run = RunData([span for span in open_spans(folder, tmp_path) if span.rows("iterations")])
+    source = next((folder / "profiler").glob("step_trace_raw_*_detail_time.csv"))
+    with source.open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["step_num"].isdecimal()][1:]
+    sums = {
+        key: sum(10 * int(row[key]) for row in rows) // len(rows) for key in ("iteration_interval", "fp_and_bp", "tail")
+    }
+    found = {one.detail: one.ns for one in run.ledgers[0].entries}
+    assert found == pytest.approx(dict(zip(("gap", "forward_backward", "tail"), sums.values())), abs=2)
+    assert (run.judgement.kind, run.judgement.entry and run.judgement.entry.detail) == ("unexplained", "gap")
+
+
+def test_stages_of_a_mindinsight_cluster(tmp_path: Path) -> None:
+    """Stage 2 computes 123 of 179 ms, stage 1 15."""
+    run = RunData(open_spans(skip_without(REAL_DATA / "mindinsight_cluster"), tmp_path))
+    assert (run.judgement.kind, run.judgement.stage) == ("loss", 2)
+    assert [round(one.total("computing") / 1e6) for one in run.ledgers] == [15, 15, 123, 123]

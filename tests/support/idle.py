@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 from tb_npu_plugin.schema.torch_npu_csv import STEP_START
 from tests.support.span import TestSpan, table_of
@@ -10,8 +10,8 @@ from tests.support.trace import event, flow, metadata, open_trace
 
 PROCESSES = {"Python": 1, "CANN": 2, "Ascend Hardware": 3, "HCCL": 4, "Overlap Analysis": 5, "Python GC": 6}
 US = 1000
-#: Process, thread, name, start and duration in us.
-Slice = tuple[str, int, str, float, float]
+#: Process, thread, name, start and duration in us; of slices of Python, their category.
+Slice = Union[tuple[str, int, str, float, float], tuple[str, int, str, float, float, str]]
 #: A step of 0 to 1000 us in which a kernel ends at 100 and the next one begins at 900.
 GAP = (100, 900)
 
@@ -39,7 +39,8 @@ def idle_span(
                 {**flow("s", task, call + 0.5, 7, "HostToDevice"), "pid": 2},
                 {**flow("f", task, task, 1, "HostToDevice", bp="e"), "pid": 3},
             ]
-    events += [event(name, start, took, tid, PROCESSES[process]) for process, tid, name, start, took in rows]
+    for process, tid, name, start, took, *category in rows:
+        events.append(event(name, start, took, tid, PROCESSES[process], **({"cat": category[0]} if category else {})))
     timeline, problems = open_trace(events)
     assert not problems
     known = dict.fromkeys(("communication_not_overlapped", "overlapped", "communication", "free"), 0)

@@ -14,15 +14,19 @@ from typing import Any
 
 import pytest
 
+from tb_npu_plugin.cli_show import wait_for_view
 from tb_npu_plugin.discovery.watch import scan_once
 from tb_npu_plugin.installation import SCANNER_VARIABLE
+from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library, StageStatus
+from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views.base import ProgressJson, ViewJson
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
 from tests.support.cli import run
+from tests.support.real_data import REAL_DATA, skip_without
 from tests.support.scanners import needs_native
 from tests.unit.store.results import settle
 
@@ -52,7 +56,8 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
 def printed(logs: Path) -> str:
     done = run("diagnose", logs, "--json")
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    (found,) = json.loads(done.stdout)["runs"]
+    return json.dumps(found)
 
 
 @contextmanager
@@ -62,6 +67,68 @@ def service(logs: Path, cache: Path, for_page: bool = False) -> Iterator[tuple[S
     library = Library(watcher, Cache(cache), workers=2)
     yield Service(library, for_page), watcher.current().runs[0].token
     library.close()
+
+
+def answers(views: Sequence[str], logs: Path, cache: Path, *with_traces: bool) -> list[bytes]:
+    """What commands print as JSON about the first run or its first two workers, all views with the traces or without them."""
+    watcher = scan_once({"": logs})
+    library = Library(watcher, Cache(cache), workers=1)
+    try:
+        run = watcher.current().runs[0]
+        first, last = (run.workers[at].spans[0].token for at in (0, min(1, len(run.workers) - 1)))
+        given = {"run": run.token, "span": first, "baseline": first, "experimental": last}
+        services = [Service(library, False, one) for one in with_traces]
+        return [encode_json(wait_for_view(service, view, given)) for service in services for view in views]
+    finally:
+        library.close()
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
+    """A cache with all that can be read of a logdir."""
+    known: dict[Path, Path] = {}
+
+    def of(logs: Path) -> Path:
+        if logs not in known:
+            known[logs] = tmp_path_factory.mktemp("warm")
+            library = Library(scan_once({"": logs}), Cache(known[logs]), workers=2)
+            library.read(library.scan().places(), STAGES)
+            library.close()
+        return known[logs]
+
+    return of
+
+
+SHOW_TRACES = ("overview", "distributed", "diff", "diagnosis")
+
+
+def test_an_answer_does_not_depend_on_what_was_read_before(tmp_path: Path) -> None:
+    """The command for the first view read no trace, that for the last one did."""
+    count = len(SHOW_TRACES)
+    found = answers(SHOW_TRACES, SMALL, tmp_path, False, True, False, True)
+    assert found[: 2 * count] == found[2 * count :]
+    for tables_alone, whole in zip(found[:count], found[count:]):
+        states = [json.loads(one)["preliminary"] for one in (tables_alone, whole)]
+        assert (states, tables_alone != whole) == ([True, False], True)
+
+
+@full
+@pytest.mark.parametrize("view", SHOW_TRACES)
+@pytest.mark.parametrize(
+    ("logs", "has_tables"),
+    [
+        (SMALL, True),
+        (REAL_DATA / "ascend_pt_text_level1", True),
+        (REAL_DATA / "gpu_kineto" / "df_index_resolver", False),
+        (REAL_DATA / "gpu_kineto" / "nccl_data", False),
+    ],
+    ids=["small", "level1", "gpu", "nccl"],
+)
+def test_a_cold_answer_is_the_warm_one(view: str, logs: Path, has_tables: bool, warm: Any, tmp_path: Path) -> None:
+    skip_without(logs)
+    cold = [answers([view], logs, tmp_path / str(with_traces), with_traces) for with_traces in (True, False)]
+    assert [answers([view], logs, warm(logs), with_traces) for with_traces in (True, False)] == cold
+    assert (cold[0] != cold[1]) == has_tables, "a trace without tables is always read"
 
 
 def diagnosis(asked: Service, run: str) -> Any:
@@ -192,7 +259,7 @@ def test_a_rank_with_a_broken_file_leaves_the_findings_of_the_rest(
     (output / broken).write_bytes(b"\0\xffnothing\n1,2\n")
     settle(tmp_path / "logs")
     found = json.loads(printed(tmp_path / "logs"))
-    assert facts(found)[0][:2] == ("straggler", 5) and facts(found)[0][2] == pytest.approx(22.2, abs=0.1)
+    assert facts(found)[0][:2] == ("straggler", 5) and facts(found)[0][2] == pytest.approx(18.8, abs=0.1)
     assert [(one["rank"], one["state"]) for one in found["ranks"]] == [(0, "ready")]
     assert broken in found["ranks"][0]["reason"]
     assert "Partly included: rank 0" in run("diagnose", tmp_path / "logs").stdout

@@ -119,9 +119,10 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         "before_ns": 2 * 10**6,
         "entries": entries,
     }
-    missing = {"rule": "leak", "title": name, "missing": name, "option": name, "texts": {}}
+    missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}
     diagnosis = {
         **{"run": name, "steps": [{"step": str(at), "ms": 10.0} for at in range(steps)], "at_stake_ms_per_step": 2.5},
+        **{"mean_steps": steps, "repeats": None},
         **{
             "verdict": finding,
             "ledger": ledger,
@@ -227,7 +228,7 @@ def test_the_command_writes_the_report_beside_the_json(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     target.write_text("older", encoding="utf-8")
     done = run(*arguments, target, "--json", "--url", "http://host:1")
-    found, text = json.loads(done.stdout), target.read_text(encoding="utf-8")
+    found, text = json.loads(done.stdout)["runs"][0], target.read_text(encoding="utf-8")
     assert found["findings"][0]["ms_per_step"] in Page(text).values and [*tmp_path.iterdir()] == [target]
     assert found["verdict"]["message"] in text and 'href="http://host:1/#npu_profiler&amp;' in text
     failed = run(*arguments, tmp_path / "none" / "report.html")

@@ -68,6 +68,9 @@ export const PARTS = {
   ledger: {
     before: { title: "part.ledger.before", color: "--c-prep" },
     computing: { title: "part.ledger.computing", color: "--c-compute" },
+    computing_forward_backward: { title: "part.ledger.computing_forward_backward", color: "--c-compute" },
+    computing_or_idle: { title: "part.ledger.computing_or_idle", color: "--c-compute" },
+    computing_tail: { title: "part.ledger.computing_tail", color: "--c-mix" },
     waiting: { title: "part.ledger.waiting", color: "--c-wait" },
     transfer: { title: "part.ledger.transfer", color: "--c-comm" },
     communication: { title: "part.ledger.communication", color: "--c-comm" },
@@ -76,6 +79,7 @@ export const PARTS = {
     idle_late: { title: "part.ledger.idle_late", color: "--c-free" },
     idle_before: { title: "part.ledger.idle_before", color: "--c-free" },
     unexplained: { title: "part.ledger.unexplained", color: "--c-free" },
+    unexplained_gap: { title: "part.ledger.unexplained_gap", color: "--c-free" },
     unexplained_idle: { title: "part.ledger.unexplained_idle", color: "--c-free" },
   },
 } as const;
@@ -184,13 +188,13 @@ export interface CauseTime {
   gaps: number;
 }
 
-/** What a rank did while another one waited, directly or through other waits, for it. */
+/** What a rank did at the end of a chain of waits: the awaited rank, or one that it waited for in turn. */
 export interface ChainEnd {
-  /** Rank at the root of the waits; null if unknown. */
+  /** Rank in the job; null if unknown. */
   rank: number | null;
   /** What it did. */
   kind: "computing" | "idle" | "transfer" | "unknown" | "unprofiled" | "error";
-  /** For how long. */
+  /** Part of the waiting that ends there. */
   ns: number;
 }
 
@@ -580,8 +584,12 @@ export interface DiagnosisJson {
   run: string;
   /** All steps. */
   steps: StepTimeJson[];
-  /** Mean step time of the longest rank; of one repeat in a capture without marked steps. 0 if unknown. */
+  /** Mean step time of the longest rank of each whole step; of one repeat in a capture without marked steps. 0 if unknown. The mean step of one rank is `window_ns` of its ledger. */
   mean_step_ms: number;
+  /** Steps in the mean: a computed last step ends with its last task, is cut, and is left out. */
+  mean_steps: number;
+  /** How often a capture without marked steps repeats its work, 1 if it does not; null with marked steps. */
+  repeats: number | null;
   /** Time at stake of all findings together; time that several of them share counts once. */
   at_stake_ms_per_step: number;
   /** One sentence. */
@@ -590,9 +598,11 @@ export interface DiagnosisJson {
   ledger: LedgerJson | null;
   /** By rank. */
   ledgers: LedgerJson[];
+  /** What the ranks that others wait for run longer; null if none of them was profiled. */
+  excess: ExcessJson | null;
   /** The highest cost first. */
   findings: FindingJson[];
-  /** Rules that could not run. */
+  /** Rules that could not run, or have nothing to check. */
   unchecked: UncheckedJson[];
   /** Number of rules that ran. */
   checked: number;
@@ -646,6 +656,8 @@ export interface DiffStepJson {
   experimental_ns: number | null;
   /** Operator classes, in a fixed order. */
   classes: ClassDifference[];
+  /** Classes whose time is unknown on a side, "waiting" or "bubble": it is part of class "communication". */
+  unknown: string[];
 }
 
 /** Steps and communication of all ranks of a run. Tables: "ops" (rank, step, kind, name, group, calls, size_bytes, avg_size_bytes, elapse_ns, avg_elapse_ns, transit_ns, avg_transit_ns, wait_ns (without sync_ns), waiting_ns, latest_rank, sync_ns, idle_ns, bandwidth, incomplete), "transports" (rank, step, transport, size_bytes, time_ns, bandwidth, large_packet_ratio); "link_use" where links were sampled (rank, link, port, way, packets, average, peak, speed, use, errors, dropped); "trajectory" where `cluster` is known (views.cluster.COLUMNS). Parameter `within`: only the communication operators that overlap a time range by the clock of their rank, each as a whole. Then `budgets` has one entry per rank and device, with the parts of the range; links, "link_use" and `late_peers`, which are of whole steps or captures, are left out. */
@@ -750,6 +762,20 @@ export interface Evidence {
   step: string | null;
 }
 
+/** What the awaited ranks run longer than the others. */
+export interface ExcessJson {
+  /** The awaited ranks. */
+  ranks: number[];
+  /** "clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or more of them. "": they do not compute longer. */
+  kind: "clock" | "kernel" | "work" | "";
+  /** Time by that of the others, of all kernels or of the first one. */
+  factor: number | null;
+  /** The largest excess first; at most 100. */
+  kernels: KernelExcess[];
+  /** Kernels that are left out. */
+  left_out: number;
+}
+
 /** A logical table and the rows that one file added to it. */
 export interface FilledJson {
   /** Name of the table. */
@@ -841,6 +867,24 @@ export interface InputBoundSteps {
   steps: number;
   /** Steps of the span. */
   of: number;
+}
+
+/** Kernels of one type and shapes in the mean step, or collectives of one operation and group. */
+export interface KernelExcess {
+  /** Type of the kernel, or operation; null if unknown. */
+  type: string | null;
+  /** Input shapes; null if unknown, and for collectives. */
+  shapes: string | null;
+  /** Communication group of collectives, or input shapes of kernels that communicate inside; else null. */
+  group: string | null;
+  /** Calls in a step, mean of the ranks in question. */
+  calls: number;
+  /** The same, median of the others. */
+  other_calls: number;
+  /** Time in a step, mean of the ranks in question, ns. */
+  ns: number;
+  /** The same, median of the others, ns. */
+  other_ns: number;
 }
 
 /** The row of the kernel table that belongs to a device slice. Null: not recorded. */
@@ -945,7 +989,7 @@ export interface LateRank {
 export interface LedgerEntryJson {
   /** What it is. "communication": waiting or transfer, which nothing tells apart. */
   entry: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained";
-  /** Of waiting: "collective" or "p2p". Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle". */
+  /** Of waiting: "collective", "p2p", or the type of the kernel that waits inside. Of idle: "late" or "before", the launch of the next task. Of unexplained: "idle", or "gap" before the forward pass. Of computing between recorded points: "forward_backward" or "tail"; "or_idle" if the recorded sum contains idle time. */
   detail: string;
   /** Best estimate; the entries sum to the window. */
   ns: number;
@@ -957,8 +1001,8 @@ export interface LedgerEntryJson {
   culprit: number | null;
   /** Of waiting: what the ranks at the roots of these waits did meanwhile, the longest first. */
   chain: ChainEnd[];
-  /** What would tell more: the trace, or the files of other ranks. */
-  needs: "" | "trace" | "ranks" | "rank";
+  /** What would tell more: the trace, the kernels, or the files of other ranks. */
+  needs: "" | "trace" | "kernels" | "ranks" | "rank";
 }
 
 /** Where the mean step of a rank, or of one of its devices, went. */
@@ -1297,12 +1341,6 @@ export interface RankBudget {
   incomplete: number;
   /** Repetitions of the work in a capture without steps; null with steps, or if unknown. */
   repeats: number | null;
-  /** Longest time that all other ranks of a group waited for this rank at one collective; null if the others are unknown or collectives cannot be matched. */
-  late: number | null;
-  /** Longest stretch in which nothing ran on the device, including that before the first kernel. With `repeats`: one that recurs in half of the repeats, unless a single one is a tenth of the capture. Null if no rank idles for a tenth of the longest step. */
-  idle_at_once: number | null;
-  /** The longest operator; with `repeats` as for `idle_at_once`. */
-  longest_communication: number | null;
   /** Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null if ranks can be compared by total computing time. */
   same_kernels: number | null;
   /** Median time of these kernels on the other ranks. */
@@ -2011,13 +2049,15 @@ export interface TraceStepJson {
   end: number;
 }
 
-/** A rule that could not run. */
+/** A rule that could not run, or has nothing to check. */
 export interface UncheckedJson {
   /** Id of the rule. */
   rule: string;
   /** Title of the rule. */
   title: string;
-  /** What is missing. */
+  /** "not_recorded", or "not_applicable": no such device, one rank only, no backward pass. */
+  reason: "not_recorded" | "not_applicable";
+  /** What is missing; why it does not apply. */
   missing: string;
   /** Profiler option that records it; "" if none does. */
   option: string;
@@ -2051,6 +2091,8 @@ export interface ViewJson {
   view: string;
   /** "missing": the capture lacks the data, see `missing`. "failed": see `problems`. */
   state: "ready" | "reading" | "missing" | "failed";
+  /** Whether figures may still change: files that the view shows are being read, or are left unread (`tb-npu --no-trace`, large traces, cancelled reading). Final figures are the same for page, commands and Python. */
+  preliminary: boolean;
   /** Changes with the data of the view. */
   fingerprint: string;
   /** Origin of all times of the answer, ns since the epoch. */

@@ -56,7 +56,7 @@ class Clock:
 
 
 def match_collectives(ranks: Sequence[Optional[Table]]) -> Collectives:
-    """Match by step, group, name and occurrence. ranks: comm_ops of each rank, or the result of collectives_of.
+    """Match by step, group, name and occurrence. ranks: comm_ops of each rank, or the result of operators_of.
 
     Where the group is unknown, names must identify the collectives of a step; ranks must have the same number of them.
     """

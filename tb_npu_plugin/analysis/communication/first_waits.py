@@ -1,14 +1,17 @@
-"""Initial waits of a rank's collectives, from the Notify_Wait tasks of its trace."""
+"""Initial waits of a rank's collectives, from the waiting tasks of its trace."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.communication.hardware_waits import in_order, stream_waits
 from tb_npu_plugin.analysis.communication.lateness import FirstWait, Tasks, first_starts, longest_first_waits
+from tb_npu_plugin.analysis.ranks.world import number_in_group
+from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY, NOTIFY_WAIT, PEER, PLANE
 from tb_npu_plugin.tables import NULL_INT, Table
@@ -34,7 +37,9 @@ class CollectiveWait:
         is_long: Whether the wait is long enough to name the peer.
         peer: Number of the awaited rank inside the group; None beyond the longest waits of the rank.
         until_transfer: Time from the start of the operator to its first transfer, the wait included, ns.
-        tasks: Ids of the first wait on each plane.
+        tasks: Ids of the first wait for each peer.
+        own: Number of this rank inside the group, from which the order of the tasks infers the peers. None if the tasks name
+            them, or if it is unknown.
     """
 
     row: int
@@ -47,20 +52,17 @@ class CollectiveWait:
     peer: Optional[int]
     until_transfer: int
     tasks: tuple[int, ...]
+    own: Optional[int] = None
 
 
-def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
+def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveWait]:
     """The longest initial wait of each collective in the trace, the longest first.
 
-    timeline: Timeline of the rank, completely read. ops: its comm_ops.
+    timeline: Timeline of the rank, completely read. ops: its comm_ops, or the result of operators_of.
     """
-    rows = _Rows(ops)
-    found: list[tuple[FirstWait, int, int, int]] = []
-    for tracks in communicators(timeline):
-        operators = _tasks(timeline, tracks[0])
-        waiting = [_tasks(timeline, track, NOTIFY_WAIT) for track in tracks[1:]]
-        # A plane without waits copies within the device.
-        moves = [_transfers(timeline, track) for track, waits in zip(tracks[1:], waiting) if len(waits.id)]
+    rows, groups = _Rows(ops), ops.text("group")
+    found: list[tuple[FirstWait, int, int, int, bool]] = []
+    for operators, waiting, moves, is_named in _planes(timeline):
         transfer = first_starts(operators, moves)
         for wait in longest_first_waits(operators, waiting):
             place = wait.operator
@@ -68,29 +70,61 @@ def first_waits(timeline: Any, ops: Table) -> list[CollectiveWait]:
             start = int(operators.start[place])
             row = rows.find(name, start + timeline.base_ns)
             if row is not None:
-                found.append((wait, row, start, int(transfer[place]) - start))
+                until = max(int(transfer[place]) - start, wait.wait) if moves else wait.wait
+                found.append((wait, row, start, until, is_named))
     found.sort(key=lambda one: (-one[0].wait, one[0].task))
-    return [
-        CollectiveWait(
-            row=row,
-            operator=rows.names[row],
-            begin=begin + timeline.base_ns,
-            start=int(timeline.rows.start[wait.task]) + timeline.base_ns,
-            wait=wait.wait,
-            second=wait.second,
-            is_long=wait.is_long,
-            peer=peer_of(timeline, wait.task) if number < _MAX_WAITS else None,
-            until_transfer=until,
-            tasks=wait.tasks,
+    largest = max((len(wait.tasks) + 1 for wait, *_ in found), default=0)
+    out = []
+    for number, (wait, row, begin, until, is_named) in enumerate(found):
+        members = len(wait.tasks) + 1
+        own = None if is_named else number_in_group(capture, groups[row], members, members == largest)
+        tasks = in_order(timeline, wait.tasks) if own is not None and number < _MAX_WAITS else wait.tasks
+        out.append(
+            CollectiveWait(
+                row=row,
+                operator=rows.names[row],
+                begin=begin + timeline.base_ns,
+                start=int(timeline.rows.start[wait.task]) + timeline.base_ns,
+                wait=wait.wait,
+                second=wait.second,
+                is_long=wait.is_long,
+                peer=_peer(timeline, wait.task, tasks, own) if number < _MAX_WAITS else None,
+                until_transfer=until,
+                tasks=tuple(tasks),
+                own=own,
+            )
         )
-        for number, (wait, row, begin, until) in enumerate(found)
-    ]
+    return out
+
+
+def _planes(timeline: Any) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], bool]]:
+    """For each communicator: its operators; the waits, of each plane or by place; the transfers of each plane; and whether
+    the waits name their peers."""
+    unnamed: dict[int, Tasks] = {}
+    for tracks in communicators(timeline):
+        operators = _tasks(timeline, tracks[0])
+        waiting = [_tasks(timeline, track, NOTIFY_WAIT) for track in tracks[1:]]
+        if not any(len(waits.id) for waits in waiting):
+            unnamed[tracks[0]] = operators
+            continue
+        # A plane without waits copies within the device.
+        moves = [_transfers(timeline, track) for track, waits in zip(tracks[1:], waiting) if len(waits.id)]
+        yield operators, waiting, moves, True
+    for track, waiting in (stream_waits(timeline, unnamed) if unnamed else {}).items():
+        yield unnamed[track], waiting, [], False
 
 
 def peer_waits(timeline: Any, wait: CollectiveWait) -> list[tuple[int, int]]:
     """(number inside the group, first wait in ns) of each peer of a collective."""
-    found = [(peer_of(timeline, task), int(timeline.rows.dur[task])) for task in wait.tasks]
+    found = [(_peer(timeline, task, wait.tasks, wait.own), int(timeline.rows.dur[task])) for task in wait.tasks]
     return [(peer, time) for peer, time in found if peer is not None]
+
+
+def _peer(timeline: Any, task: int, tasks: Sequence[int], own: Optional[int]) -> Optional[int]:
+    """Number inside the group of the rank that a task waits for. own: None if the task names it."""
+    if own is None:
+        return peer_of(timeline, task)
+    return (own + 1 + tasks.index(task)) % (len(tasks) + 1)
 
 
 def peer_of(timeline: Any, task: int) -> Optional[int]:

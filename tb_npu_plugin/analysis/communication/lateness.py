@@ -1,87 +1,50 @@
-"""Computes how long the others of a group waited for a rank, by comparing collectives."""
+"""Communication operators from kernels, and the initial waits of operators."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.grouping import Groups
-from tb_npu_plugin.analysis.joining import concat
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.schema.cluster import POINT_TO_POINT
+from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS, COMM_OPS_COLUMNS
-from tb_npu_plugin.tables import IntArray, StringColumn, Table, known
+from tb_npu_plugin.tables import IntArray, StringColumn, Table
 
-_BETWEEN_TWO = COMM_KINDS[0]
-_KEYS = ("step", "group", "name", "elapse_ns")
+#: End of the name of an operator: end of the group's id, number of the call, graph.
+_CALL, _ID_DIGITS = re.compile(r"__(\d{1,3})_\d+_\d+$"), 3
+_KEYS = ("step", "kind", "group", "name", "start_ns", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
-_KERNEL_COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in (*_KEYS, "start_ns"))
 
 
-def lateness(ranks: Sequence[Optional[Table]]) -> list[dict[Optional[str], int]]:
-    """For each rank, by step: the longest time that all others of a group waited for it at one collective, ns.
-
-    ranks: comm_ops of each rank, or the result of collectives_of.
-
-    All members of a collective end together, so the last to arrive has the shortest operator, and the others run longer
-    by their wait. The result is the longest wait, not the sum: in a launch-bound job, a rank that is late once is late
-    at each following collective, but the others lose that time once. Sends and receives do not count, since pipeline
-    stages always wait for each other. A step is absent if no other rank has a collective in common, or if names do not
-    identify the collectives of a step.
-    """
-    found = [None if ops is None else _collectives(ops) for ops in ranks]
-    rows = concat(_COLUMNS, [ops for ops in found if ops is not None])
-    owner = np.repeat(np.arange(len(ranks)), [0 if ops is None else len(ops) for ops in found])
-    groups = Groups([rows.text(key) for key in _KEYS[:-1]], len(rows))
-    elapse, count = rows.ints("elapse_ns"), groups.count()
-    order = np.lexsort((elapse, groups.of_row))
-    firsts = np.cumsum(count) - count
-    usable = (count > 1) & (groups.count_of(_has_earlier_row(groups, owner)) == 0)
-    last, next_one = order[firsts[usable]], order[firsts[usable] + 1]
-    waited = np.zeros(len(rows), dtype=np.int64)
-    waited[last] = elapse[next_one] - elapse[last]
-    judged = np.flatnonzero(usable[groups.of_row])
-    steps = rows.text("step").take(judged)
-    by_step = Groups([owner[judged], steps], len(judged))
-    longest = by_step.max(waited[judged]).tolist()
-    out: list[dict[Optional[str], int]] = [{} for _ in ranks]
-    for rank, step, wait in zip(owner[judged][by_step.first].tolist(), steps.take(by_step.first).tolist(), longest):
-        out[rank][step] = wait
-    return out
-
-
-def collectives_of(kernels: Table) -> Table:
-    """Collectives from kernels, for results without communication files: CANN's kernel names hold group and call."""
+def operators_of(kernels: Table, groups: Iterable[str] = ()) -> Table:
+    """Communication operators from kernels, for results without communication files: CANN's kernel names hold the end of the
+    group's id, and the call. groups: names of the groups of the rank."""
     rows = kernels.take(is_communication(kernels))
-    rows = rows.take(~rows.text("name").matching(POINT_TO_POINT.search))
-    unknown_groups = StringColumn(np.full(len(rows), -1, dtype=np.int32), [])
+    names = rows.text("name")
+    known_ids = [group_hash(group) for group in groups]
+    ends = Counter(id[-_ID_DIGITS:] for id in known_ids)
+    ids = {id[-_ID_DIGITS:]: id for id in known_ids if ends[id[-_ID_DIGITS:]] == 1}
+    calls = [_CALL.search(name) for name in names.values]
+    found = ["" if call is None else ids.get(call.group(1), call.group(1)) for call in calls] + [""]
     return Table(
-        _KERNEL_COLUMNS,
+        _COLUMNS,
         {
             "step": rows.text("step"),
-            "group": unknown_groups,
-            "name": rows.text("name"),
+            "kind": StringColumn(
+                np.where(names.matching(POINT_TO_POINT.search), 0, 1).astype(np.int32), list(COMM_KINDS)
+            ),
+            "group": StringColumn.of([found[code] or None for code in names.codes.tolist()]),
+            "name": names,
             "start_ns": rows.ints("start_ns"),
             "elapse_ns": rows.ints("dur_ns"),
         },
     )
-
-
-def _collectives(ops: Table) -> Table:
-    rows = ops.take(known(ops.ints("elapse_ns")) & ~ops.text("kind").equals(_BETWEEN_TWO))
-    return Table(_COLUMNS, {**{key: rows.text(key) for key in _KEYS[:-1]}, "elapse_ns": rows.ints("elapse_ns")})
-
-
-def _has_earlier_row(groups: Groups, owner: IntArray) -> NDArray[np.bool_]:
-    """Rows whose rank has an earlier row of the same name."""
-    _, first = np.unique(groups.of_row * (owner.max(initial=0) + 1) + owner, return_index=True)
-    out = np.ones(len(owner), dtype=np.bool_)
-    out[first] = False
-    return out
 
 
 #: Waits below this duration, ns, or below this share of their operator do not name a late peer.

@@ -103,7 +103,6 @@ class Split:
     """Communication time of one step, ns: transit + wait + synchronization + idle = elapse. None: unknown.
 
     incomplete  operators that lack one of the times; the sums skip that time, so the equation does not hold then
-    longest     elapsed time of the longest operator
     """
 
     elapse: Optional[int]
@@ -112,11 +111,10 @@ class Split:
     synchronization: Optional[int]
     idle: Optional[int]
     incomplete: int
-    longest: Optional[int]
 
 
 #: Split of a step without known communication.
-UNKNOWN_SPLIT = Split(None, None, None, None, None, incomplete=0, longest=None)
+UNKNOWN_SPLIT = Split(None, None, None, None, None, incomplete=0)
 
 
 @dataclass(frozen=True)
@@ -166,9 +164,8 @@ def split(ops: Table) -> Split:
     """Split summed over the given operators."""
     values = time_parts(ops)
     elapse, transit, wait, sync, idle = (known_sum(values[key]) for key in ("elapse_ns", *SPLIT))
-    longest = int(values["elapse_ns"].max(initial=NULL_INT))
     incomplete = int(_count_incomplete(values).sum())
-    return Split(elapse, transit, wait, sync, idle, incomplete, longest=None if longest == NULL_INT else longest)
+    return Split(elapse, transit, wait, sync, idle, incomplete)
 
 
 def without_rollups(bandwidth: Table) -> Table:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels.classes import CLASSES, classes
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
+from tb_npu_plugin.analysis.steps.mean import divide_rounded
 from tb_npu_plugin.tables import IntArray, Table, known
 
 COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"
@@ -24,11 +25,12 @@ ROUNDING = 1000
 @dataclass(frozen=True)
 class ClassTimes:
     """Time (ns) and calls by class id; in a mean, calls may be fractions. total: step time, the sum of `times`; None if
-    a part of the step is unknown."""
+    a part of the step is unknown. unknown: WAITING and BUBBLE, if their time is not known to be apart from COMMUNICATION."""
 
     times: dict[str, int]
     calls: Mapping[str, float]
     total: Optional[int]
+    unknown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,9 @@ def class_times(
 
     Only exposed communication counts. If kernels compute concurrently, time belongs to the one that started first.
     """
-    exposed, bubble = step["communication_not_overlapped"], step["bubble"]
-    bubble = min(bubble or 0, exposed or 0)
+    exposed = step["communication_not_overlapped"]
+    unknown = [name for name in (WAITING, BUBBLE) if step.get(name) is None and exposed]
+    bubble = min(step["bubble"] or 0, exposed or 0)
     waiting = min(step.get(WAITING) or 0, (exposed or 0) - bubble)
     parts = {
         COPYING: step.get(COPYING) or 0,  # unknown: not a separate part
@@ -79,7 +82,7 @@ def class_times(
     for name, time in parts.items():
         if time or (time == 0 and name == IDLE):
             times[name] = times.get(name, 0) + time
-    return ClassTimes(times, calls, sum(times.values()) if complete else None)
+    return ClassTimes(times, calls, sum(times.values()) if complete else None, frozenset(unknown))
 
 
 def mean_classes(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
@@ -98,12 +101,8 @@ def mean_classes(steps: Sequence[ClassTimes], count: int) -> ClassTimes:
         times[name] = divide_rounded(reach, count) - before
         before += times[name]
     means = {name: number / count for name, number in calls.items()}
-    return ClassTimes(times, means, sum(times.values()) if complete else None)
-
-
-def divide_rounded(time: int, by: int) -> int:
-    """time / by, rounded to ns."""
-    return (2 * time + by) // (2 * by)
+    unknown = frozenset().union(*(step.unknown for step in steps))
+    return ClassTimes(times, means, sum(times.values()) if complete else None, unknown)
 
 
 def by_class(baseline: ClassTimes, experimental: ClassTimes) -> list[ClassDifference]:

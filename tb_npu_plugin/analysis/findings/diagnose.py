@@ -8,9 +8,10 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
-from tb_npu_plugin.analysis.findings.registry import rules_for
+from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
+from tb_npu_plugin.analysis.kernels.excess import Excess
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -21,13 +22,17 @@ logger = package_logger(__name__)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All conclusions about a run. Times are ns per step."""
+    """All conclusions about a run. Times are ns per step. step_ns: mean of `mean_steps` whole steps, or of `repeats` repeats of a
+    capture without marked steps (None with marks)."""
 
     step_ns: int
+    mean_steps: int
+    repeats: Optional[int]
     steps: Sequence[tuple[Optional[str], int]]
     at_stake_ns: int
     verdict: RunVerdict
     ledgers: Sequence[RankLedger]
+    excess: Optional[Excess]
     findings: Sequence[Finding]
     unchecked: Sequence[Unchecked]
     checked: int
@@ -42,10 +47,9 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     run = RunData(spans)
     found: list[Finding] = []
     unchecked: list[Unchecked] = []
-    rules = () if run.is_of_cpu else rules_for(run.device_kinds)
-    for rule in rules:
+    for rule in RULES:
         try:
-            missing = rule.missing(run)
+            missing = inapplicable(rule, run) or rule.missing(run)
             found += rule.find(run) if missing is None else ()
         except Exception as error:  # a defect of one rule must not hide what the others find
             logger.exception("rule %s failed", rule.id)
@@ -55,13 +59,16 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,
+        len(run.whole_step_times),
+        None if run.is_marked or not run.steps else run.step_count,
         run.step_times,
         at_stake(findings, run),
         verdict_of(findings, run),
         run.ledgers,
+        run.excess,
         findings,
         unchecked,
-        len(rules) - len(unchecked),
+        len(RULES) - len(unchecked),
     )
 
 

@@ -26,6 +26,7 @@ from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.places import places_of
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.trace import PYTHON_FUNCTION
 from tb_npu_plugin.tables import IntArray
 
 #: Number of longest intervals whose operators are examined.
@@ -79,11 +80,21 @@ class IdleCost:
         places = places_of(self.idle, timeline, rows)
         times: dict[tuple[str, ...], int] = {}
         lengths = (parts.end - parts.start)[rows].tolist()
-        for operator, frame, time in zip(places.operator.tolist(), places.frame.tolist(), lengths):
-            names = tuple(timeline.names[int(timeline.name[one])] for one in (operator, frame) if one >= 0)
+        for *found, time in zip(places.filler.tolist(), places.operator.tolist(), places.frame.tolist(), lengths):
+            slices = dict.fromkeys(one for one in found if one >= 0)
+            names = tuple(timeline.names[int(timeline.name[one])] for one in slices)
             times[names] = times.get(names, 0) + time
         best = max(times, key=lambda names: (bool(names), times[names]))
         return " · ".join(best) if best else Message("finding.idle.unnamed")
+
+    @property
+    def is_of_script(self) -> bool:
+        """Python code, and no operator, fills most of the time."""
+        timeline, parts, rows = self.span.timeline, self.idle.parts, self.longest
+        filler = places_of(self.idle, timeline, rows).filler
+        is_python = (filler >= 0) & (timeline.category[filler] == timeline.category_code(PYTHON_FUNCTION))
+        lengths = (parts.end - parts.start)[rows]
+        return bool(2 * lengths[is_python].sum() > lengths.sum())
 
     def evidence(self) -> tuple[Evidence, ...]:
         """The longest intervals."""
@@ -181,6 +192,8 @@ def idle_rule(
         text, torch_fix, mindspore_fix, gpu_fix = codes
         message = Message(text, rank=found.rank, time=found.time, share=found.percent, place=found.place)
         fix = Message(gpu_fix if run.is_of_gpu else torch_fix if run.is_torch else mindspore_fix)
+        if rule == "host_bound" and found.is_of_script:
+            fix = Message("fix.host_bound.script")
         return [finding_of(found, rule, category, message, fix, kind=kind)]
 
     return Rule(rule, category, find, lambda run: missing_launches(run, rule))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.pipeline import whole_step
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.grouping import Groups
@@ -94,7 +93,7 @@ def kernel_finding(
     """A finding about kernels of the rank with the highest cost. is_loss: False if the time is no loss by itself; the
     finding then costs nothing. Advice that names torch is left out for other frameworks."""
     rank = found.rank.span.capture.rank
-    costs = {item: round(whole_step(run, cost)) for item, cost in found.items.items()} if is_loss else {}
+    costs = dict(found.items) if is_loss else {}
     return Finding(
         rule=rule.id,
         category=rule.category,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Optional
 
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.ledger.judge import Judgement
-from tb_npu_plugin.analysis.ledger.model import Entry, RankLedger
+from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -16,6 +17,10 @@ from tb_npu_plugin.schema.registry import file_of
 
 #: The sentence leaves out parts below this share of the step.
 _LEAST_SHARE = 0.01
+#: Most kernels that the sentence names.
+_MOST_KERNELS = 3
+#: The cause of idle time is named if it has at least this share of it.
+_MOST = 0.5
 #: Kind of an entry, or launch of idle time -> sentence.
 _LOSSES = {
     "transfer": "verdict.loss.transfer",
@@ -31,8 +36,13 @@ _PARTS = {
     "transfer": "verdict.part.transfer",
     "communication": "verdict.part.communication",
     "copies": "verdict.part.copying",
+    "waiting": "verdict.part.waiting_several",
     "idle": "verdict.part.idle",
     "unexplained": "verdict.part.idle",
+    "forward_backward": "verdict.part.passes",
+    "tail": "verdict.part.passes",
+    "or_idle": "verdict.part.or_idle",
+    "gap": "verdict.part.gap",
 }
 
 
@@ -43,6 +53,9 @@ def sentence_of(judgement: Judgement, run: RunData) -> Message:
     if entry.entry == "waiting":
         return _waiting(judgement, ledger, run)
     figures = {"rank": _title(ledger), "share": percent(entry.ns / ledger.window_ns), "time": duration(entry.ns)}
+    if entry.entry == "computing":
+        file = file_of("kernels", ledger.span.format).name
+        return Message("verdict.unexplained", what=Message("verdict.unexplained.computing", file=file, **figures))
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" else Message("verdict.unexplained", what=what)
@@ -63,10 +76,17 @@ def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:
         return Message("verdict.loss.stage", stage=judgement.stage, share=shares, computing=_computing(run))
     if not judgement.culprits:
         return _unnamed(max(waits, key=lambda one: one.ns), run, figures)
-    profiled = {one.rank for one in run.ledgers}
-    names = ", ".join(f"rank {rank}" for rank in judgement.culprits)
-    is_profiled = profiled.issuperset(judgement.culprits)
-    return Message("verdict.loss.waiting" if is_profiled else "verdict.loss.unprofiled", culprit=names, **figures)
+    figures["rank"] = figures["rank"][:1].lower() + figures["rank"][1:]
+    names = [f"rank {rank}" for rank in judgement.culprits]
+    if not {one.rank for one in run.ledgers}.issuperset(judgement.culprits):
+        return Message("verdict.loss.unprofiled", culprit=", ".join(names), **figures)
+    if len(names) > 1:
+        return Message("verdict.loss.waiting_two", culprit=", ".join(names), **figures)
+    inside = {one.detail for one in waits} - {"collective", "p2p"}
+    culprit = names[0].capitalize()
+    if len(inside) == len({one.detail for one in waits}):
+        return Message("verdict.loss.waiting_inside", culprit=culprit, kernel=", ".join(sorted(inside)), **figures)
+    return Message("verdict.loss.waiting", culprit=culprit, **figures)
 
 
 def _unnamed(entry: Entry, run: RunData, figures: dict[str, str]) -> Message:
@@ -91,6 +111,24 @@ def _computing(run: RunData) -> Message | str:
     )
 
 
+def excess_text(run: RunData) -> Message | str:
+    """What the awaited ranks run longer than the others; "" if nothing stands out."""
+    found = run.excess
+    if found is None or not found.kind:
+        return ""
+    if found.kind == "clock":
+        return Message("verdict.excess.clock", factor=f"{found.factor or 1:.2f}")
+    if found.kind == "kernel":
+        first = found.computing[0]
+        figures = {"kernel": first.type or "", "shapes": first.shapes or "", "factor": f"{found.factor or 1:.1f}"}
+        return Message("verdict.excess.kernel", time=duration(first.excess_ns), **figures)
+    kernels = ", ".join(f"{name} + {duration(ns)}" for name, ns in found.by_type[:_MOST_KERNELS])
+    if found.vocabulary is None:
+        return Message("verdict.excess.work", kernels=kernels)
+    size, ns = found.vocabulary
+    return Message("verdict.excess.vocabulary", kernels=kernels, size=size, time=duration(ns))
+
+
 def listed(parts: Sequence[Message]) -> Message | str:
     """The parts, separated by commas."""
     out: Message | str = parts[-1] if parts else ""
@@ -99,26 +137,53 @@ def listed(parts: Sequence[Message]) -> Message | str:
     return out
 
 
-def parts_of(ledger: RankLedger) -> Message:
+def text_of(sentences: Sequence[Message | str]) -> Message:
+    """The sentences that are not empty, in one text."""
+    first, *others = [one for one in sentences if isinstance(one, Message)]
+    return Message("verdict.then", first=first, rest=text_of(others)) if others else first
+
+
+def parts_of(ledger: RankLedger, run: RunData) -> Message:
     """The parts of the mean step of a rank, the longest first."""
-    texts = [(one.ns, _part(one, percent(one.ns / ledger.window_ns))) for one in ledger.entries]
-    shown = [text for ns, text in sorted(texts, key=lambda one: -one[0]) if ns >= _LEAST_SHARE * ledger.window_ns]
-    return Message("verdict.parts", rank=_title(ledger), parts=listed(shown))
+    sums: dict[tuple[str, Optional[int]], int] = {}
+    for one in ledger.entries:
+        key = _PARTS[one.detail if one.detail in _PARTS else _kind(one)], one.culprit
+        sums[key] = sums.get(key, 0) + one.ns
+    least = _LEAST_SHARE * ledger.window_ns
+    longest = sorted(((ns, *key) for key, ns in sums.items() if ns >= least), key=lambda one: -one[0])
+    parts = [_part(code, percent(ns / ledger.window_ns), rank, ledger, run) for ns, code, rank in longest]
+    return Message("verdict.parts", rank=_title(ledger), parts=listed(parts))
 
 
-def _part(entry: Entry, share: str) -> Message:
-    if entry.entry == "waiting":
-        if entry.culprit is None:
-            return Message("verdict.part.waiting_several", share=share)
-        return Message("verdict.part.waiting", share=share, rank=f"rank {entry.culprit}")
-    if entry.entry == "idle" and entry.detail == "late":
-        return Message("verdict.part.idle_because", share=share, cause=Message("verdict.idle.host_late"))
-    is_unsure = entry.entry == "transfer" and 2 * entry.low_ns < entry.ns
-    return Message(_PARTS["communication" if is_unsure else entry.entry], share=share)
+def _kind(entry: Entry) -> EntryKind:
+    """What may be waiting is communication."""
+    return "communication" if entry.entry == "transfer" and 2 * entry.low_ns < entry.ns else entry.entry
+
+
+def _part(code: str, share: str, rank: Optional[int], ledger: RankLedger, run: RunData) -> Message:
+    if rank is not None:
+        return Message("verdict.part.waiting", share=share, rank=f"rank {rank}")
+    cause = _idle_cause(ledger, run) if code == _PARTS["idle"] else None
+    if cause is not None:
+        return Message("verdict.part.idle_because", share=share, cause=Message(f"verdict.idle.{cause}"))
+    return Message(code, share=share)
+
+
+def _idle_cause(ledger: RankLedger, run: RunData) -> Optional[str]:
+    """The cause of most of the idle time, if it is known."""
+    devices = next((devices for span, devices in run.idle if span is ledger.span), [])
+    device = next((one for one in devices if one.device_id == ledger.device_id), None)
+    times: dict[str, int] = {}
+    for one in device.by_cause if device is not None else ():
+        times[one.cause] = times.get(one.cause, 0) + one.time_ns
+    cause = max(times, key=lambda one: times[one], default="unknown")
+    return None if cause == "unknown" or times[cause] < _MOST * sum(times.values()) else cause
 
 
 def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
     """The sentence about idle time without a recorded cause. It gives the range over all ranks: no rank stands out."""
+    if any(one.detail == "gap" for one in ledger.entries):
+        return Message("verdict.unexplained.gap", **figures)
     why = _why(ledger.span)
     if len(ledgers) == 1:
         return Message("verdict.unexplained.idle", why=why, **figures)

@@ -15,6 +15,8 @@ Severity = Literal["high", "medium", "low"]
 CostKind = Literal["measured", "upper bound"]
 #: "confirmed": several ranks show it. "measured": one rank shows it. "inferred": other explanations remain.
 ConfidenceKind = Literal["confirmed", "measured", "inferred"]
+#: "not_applicable": the run has no such device, one rank only, or no backward pass.
+UncheckedReason = Literal["not_recorded", "not_applicable"]
 #: Part of a step that a finding would shorten. "waiting": for a late rank; "communication": the rest of it.
 Part = Literal["computing", "waiting", "communication", "bubble", "free", "preparing"]
 
@@ -111,7 +113,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Unchecked:
-    """A rule that could not run."""
+    """A rule that could not run, or has nothing to check."""
 
     rule: str
     """Id of the rule."""
@@ -119,6 +121,8 @@ class Unchecked:
     """What is missing."""
     option: str
     """Profiler option that records it; "" if none does."""
+    reason: UncheckedReason = "not_recorded"
+    """See UncheckedReason."""
 
 
 @dataclass(frozen=True)

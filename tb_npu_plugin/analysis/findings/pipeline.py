@@ -1,16 +1,36 @@
-"""Micro-batches of a pipeline, and what they make of time that each of them loses."""
+"""Stages and micro-batches of a pipeline.
+
+With p stages that work for W_i in m micro-batches, a step takes (sum of W_i) / m + (m - 1) / m * max of W_i.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
 
-from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.communication.statistics import traffic_of
+from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData, median_of
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.schema.cluster import BATCH, RECEIVE
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
+from tb_npu_plugin.tables import Table, known
 
 #: Operators between two ranks.
-BETWEEN_TWO = COMM_KINDS[0]
+_BETWEEN_TWO = COMM_KINDS[0]
+#: Kernel of the first stage that runs once for each micro-batch, as a part of its name.
+_ONCE = "EmbeddingDenseGrad"
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """Mean step of a stage, ns: medians of its ranks."""
+
+    computing: float
+    work: float
+    """Computing, and the communication of its layers: without waiting."""
+    bubble: float
+    """Waiting for other stages."""
 
 
 def stages_of(run: RunData) -> int:
@@ -18,26 +38,78 @@ def stages_of(run: RunData) -> int:
     return max((stage or 1 for stage in run.stages), default=1)
 
 
+def stage_times(run: RunData) -> dict[int, StageTimes]:
+    """The profiled stages with known computing."""
+    lines: dict[int, list[RankLine]] = {}
+    for line in run.lines:
+        if line.stage is not None and line.sums.computing is not None:
+            lines.setdefault(line.stage, []).append(line)
+    count, out = run.step_count, {}
+    for stage, own in sorted(lines.items()):
+        computing = median_of([(line.sums.computing or 0) / count for line in own])
+        work = median_of([_work(run, line) for line in own])
+        out[stage] = StageTimes(computing, work, median_of([bubble_of(run, line) for line in own]))
+    return out
+
+
+def _work(run: RunData, line: RankLine) -> float:
+    sums, count = line.sums, run.step_count
+    ledger = run.ledger_of(line)
+    waits = ledger.total("waiting") if ledger is not None else 0
+    if not waits:
+        waits = ((sums.bubble or 0) + (sums.exposed_waiting or 0)) // count
+    return (sums.computing or 0) / count + max((sums.communication_not_overlapped or 0) / count - waits, 0)
+
+
+def bubble_of(run: RunData, line: RankLine) -> float:
+    """Waiting for other stages in the mean step, ns: at sends and receives, and at collectives of several stages. The column
+    Bubble, which counts some receives alone, only if these waits are unknown."""
+    ledger = run.ledger_of(line)
+    waits = [one for one in ledger.entries if one.entry == "waiting"] if ledger is not None else []
+    stage_of = {span.capture.rank: pipeline_stage(span.capture) for span in run.spans}
+    between = [
+        one.ns
+        for one in waits
+        if one.detail == "p2p" or stage_of.get(one.culprit, line.stage) not in (None, line.stage)
+    ]
+    return float(sum(between)) if between else (line.sums.bubble or 0) / run.step_count
+
+
 def micro_batches(run: RunData) -> int:
-    """Micro-batches of a step; 0 if unknown."""
+    """Micro-batches of a step, by what the first and the last stage receive, else by a kernel of the first one; 0 if
+    unknown."""
     if not run.has_stages:
         return 0
-    return min((count for line in run.communication.lines if (count := _received(line))), default=0)
+    ends = (1, stages_of(run))
+    lines = [(at, line) for at, line in enumerate(run.communication.lines) if pipeline_stage(line.span.capture) in ends]
+    received = [count for at, line in lines if (count := _received(line, run.communication.collectives[at]))]
+    first = [line for _, line in lines if pipeline_stage(line.span.capture) == 1]
+    return min(received or [count for line in first if (count := _launched(line))], default=0)
 
 
-def whole_step(run: RunData, cost: float) -> float:
-    """Time that the step loses if a stage loses `cost` in its micro-batches. With p stages that work W in m micro-batches the
-    step takes W (1 + (p - 1) / m): it fills and drains the pipeline, too."""
-    count = micro_batches(run)
-    return cost * (1 + (stages_of(run) - 1) / count) if count else cost
+def _received(line: RankDevice, ops: Table | None) -> int:
+    """Micro-batches that a rank receives in a step from the same neighbour; 0 if unknown.
 
-
-def _received(line: RankDevice) -> int:
-    """Micro-batches that a rank receives in a step from the same neighbour; 0 if it receives nothing."""
-    ops = line.comm_ops
-    if ops is None:
+    A batch of sends and receives has bytes only if it receives.
+    """
+    if ops is None or not ops.has("kind"):
         return 0
+    ops = ops.take(ops.text("kind").equals(_BETWEEN_TWO))
     names = ops.text("name")
-    is_receive = np.asarray(["receive" in name.lower() or "recv" in name.lower() for name in names.values] + [False])
-    chosen = ops.take(ops.text("kind").equals(BETWEEN_TWO) & is_receive[names.codes])
+    is_batch, is_receive = names.matching(BATCH.search), names.matching(RECEIVE.search)
+    if is_batch.any():
+        size, _ = traffic_of(ops, line.span.table("comm_bandwidth"))
+        is_receive = is_batch & known(size) & (size > 0)
+        if is_receive.sum() == is_batch.sum():
+            return 0
+    chosen = ops.take(is_receive)
     return int(Groups([chosen.text("step"), chosen.text("group")], len(chosen)).count().max(initial=0))
+
+
+def _launched(line: RankDevice) -> int:
+    """Runs of the kernel _ONCE in a step."""
+    kernels = line.kernels()
+    if kernels is None:
+        return 0
+    chosen = kernels.take(kernels.text("name").matching(lambda name: _ONCE in name))
+    return int(Groups([chosen.text("step")], len(chosen)).count().max(initial=0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,23 +16,29 @@ from tb_npu_plugin.analysis.findings.late_launches import idle_items
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
+from tb_npu_plugin.analysis.kernels.excess import Excess, excess_of
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ledger.chains import chains_of
+from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
 from tb_npu_plugin.analysis.ledger.waits import RunWaits, waits_of_run
 from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
+from tb_npu_plugin.analysis.ranks.cluster_figures import courses_of
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.mindspore_cpu import CPU
 from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
+#: Part of the names of operators and kernels of a training step.
+_TRAINS = re.compile("backward|backprop|grad|bwd|optimizer", re.IGNORECASE)
 _NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for", "parts")
 _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
 
@@ -136,6 +143,23 @@ class RunData:
         """A GPU was profiled."""
         return "GPU" in self.device_kinds
 
+    @cached_property
+    def has_one_rank(self) -> bool:
+        """The job has one rank: recorded so, or the only profiled one never communicates."""
+        if self.world_size is not None or len(self.spans) != 1:
+            return self.world_size == 1
+        steps = [step for line in self.communication.lines for step in line.steps]
+        return bool(steps) and all(step.communication == 0 for step in steps) and not self.spans[0].rows("comm_ops")
+
+    @cached_property
+    def may_train(self) -> bool:
+        """False if operators of the host were recorded, and neither they nor the kernels belong to a backward pass."""
+        found = [table for span in self.spans if (table := span.table("operators")) is not None]
+        if not found:
+            return True
+        found += [table for span in self.spans if (table := span.table("kernels")) is not None]
+        return any(table.text("name").matching(lambda name: bool(_TRAINS.search(name))).any() for table in found)
+
     @property
     def is_torch(self) -> bool:
         """The framework is PyTorch, or unknown."""
@@ -170,10 +194,16 @@ class RunData:
 
     @cached_property
     def stages(self) -> list[Optional[int]]:
-        """Pipeline stage of each line. Without known stages all ranks form stage 1, unless they receive from each
-        other (bubble): then stages exist, and are None."""
-        is_pipeline = any((line.sums.bubble or 0) > 0 for line in self.lines)
+        """Pipeline stage of each line. Without known stages all ranks form stage 1, unless they receive from each other: then
+        stages exist, and are None."""
+        is_pipeline = self.has_pipeline_waits
         return [line.stage if line.stage is not None else None if is_pipeline else 1 for line in self.lines]
+
+    @cached_property
+    def has_pipeline_waits(self) -> bool:
+        """Whether ranks wait for what others send them."""
+        waits = (one for ledger in self.ledgers for one in ledger.entries if one.detail == "p2p")
+        return any((line.sums.bubble or 0) > 0 for line in self.lines) or any(one.high_ns > 0 for one in waits)
 
     @property
     def has_stages(self) -> bool:
@@ -181,37 +211,55 @@ class RunData:
         return any((line.stage or 1) > 1 for line in self.lines)
 
     @cached_property
-    def steps(self) -> list[Optional[str]]:
-        """Steps of the run in order of time; [None] if none is marked."""
-        return list(
-            dict.fromkeys(budget.step for budget in self.budgets if budget.stage is not None or budget.free is not None)
-        )
+    def step_times(self) -> list[tuple[Optional[str], int]]:
+        """(step, step time of its longest rank, ns) of all steps in order of time, also of one that is cut; (None, time) if none
+        is marked."""
+        found = longest_by_step(line.steps for line in self.communication.lines)
+        return list((found or self._recorded_points).items())
 
     @cached_property
-    def step_times(self) -> list[tuple[Optional[str], int]]:
-        """(step, step time of its longest rank, ns)."""
-        longest: dict[Optional[str], int] = dict.fromkeys(self.steps, 0)
-        for budget in self.budgets:
-            if budget.step in longest:
-                longest[budget.step] = max(longest[budget.step], _whole(budget))
-        return list(longest.items())
+    def _recorded_points(self) -> dict[Optional[str], int]:
+        """Step time of the longest rank by step, of MindSpore up to 2.2, ns."""
+        longest: dict[Optional[str], int] = {}
+        for row in (row for course in courses_of(self.spans) for row in course.rows if row.basis == "step"):
+            longest[row.step] = max(longest.get(row.step, 0), row.figures.get("total_ns") or 0)
+        return longest if any(longest.values()) else {}
+
+    @property
+    def steps(self) -> list[Optional[str]]:
+        """Steps of the run in order of time; [None] if none is marked."""
+        return [step for step, _ in self.step_times]
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether steps are marked."""
+        return any(step is not None for step in self.steps)
 
     @cached_property
     def marked_steps(self) -> int:
-        """Number of marked steps; 1 without marks. Longest times (late, idle_at_once, longest_communication) are sums over
-        these: in a capture without marks they are those of one repeat."""
+        """Number of marked steps; 1 without marks."""
         return sum(step is not None for step in self.steps) or 1
 
     @cached_property
     def step_count(self) -> int:
         """Number of steps, or of repeats in a capture without step marks; at least 1."""
-        marked = sum(step is not None for step in self.steps)
-        return marked or max((line.sums.repeats or 1 for line in self.lines), default=1)
+        return self.marked_steps if self.is_marked else max((line.sums.repeats or 1 for line in self.lines), default=1)
+
+    @cached_property
+    def whole_step_times(self) -> list[int]:
+        """Step time of the longest rank, ns, of the steps that enter the mean: a cut last one is left out."""
+        return list(
+            longest_by_step(averaged_of_span(line.span, line.steps) for line in self.communication.lines).values()
+        )
 
     @cached_property
     def step_ns(self) -> int:
-        """Mean step time, that of the longest rank of each step; 0 if unknown."""
-        return sum(time for _, time in self.step_times) // self.step_count
+        """Mean of `whole_step_times`; without marks, the time of one repeat; of recorded points, the window of the longest rank. 0 if
+        unknown. The mean of one rank is the window of its ledger."""
+        mean = mean_of(self.whole_step_times)
+        if mean is None:
+            return max((one.window_ns for one in self.ledgers), default=0)
+        return mean if self.is_marked else divide_rounded(mean, self.step_count)
 
     @cached_property
     def communication(self) -> RunCommunication:
@@ -255,15 +303,42 @@ class RunData:
         return waits_of_run(self.communication)
 
     @cached_property
+    def _chains(self) -> Chains:
+        return chains_of(self.communication, self._waits)
+
+    @cached_property
     def ledgers(self) -> list[RankLedger]:
         """Where the mean step of each rank went."""
         idle = {span.token: devices for span, devices in self.idle}
-        return ledgers_of(self.communication, self._waits, idle)
+        return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self._chains)
+
+    @property
+    def repeats(self) -> int:
+        """Repeats of the work in a ledger: 1 with step marks."""
+        return max(1, self.step_count // self.marked_steps)
+
+    def ledger_of(self, line: RankLine) -> Optional[RankLedger]:
+        """The ledger of a line; None without one."""
+        place = line.span.token, line.sums.device_id
+        return next((one for one in self.ledgers if (one.span.token, one.device_id) == place), None)
 
     @cached_property
     def judgement(self) -> Judgement:
         """What determines the step, by the ledgers."""
-        return judge(self.communication, self.ledgers, chains_of(self.communication, self._waits))
+        return judge(self.communication, self.ledgers, self._chains)
+
+    @cached_property
+    def excess(self) -> Optional[Excess]:
+        """What the ranks or the stage that others wait for run longer than the others; None if nobody profiled is awaited."""
+        stage, culprits = self.judgement.stage, self.judgement.culprits
+        lines = [(line, pipeline_stage(line.span.capture)) for line in self.communication.lines]
+        if stage is not None:
+            own, others = ([line for line, of in lines if (of == stage) == is_own] for is_own in (True, False))
+        else:
+            own = [line for line, _ in lines if line.span.capture.rank in culprits]
+            stages = {of for line, of in lines if line in own}
+            others = [line for line, of in lines if line not in own and of in stages]
+        return excess_of(own, others) if own and others else None
 
     @cached_property
     def idle_items(self) -> list[IdleItems]:

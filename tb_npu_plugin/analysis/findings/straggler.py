@@ -1,32 +1,29 @@
-"""The rank that the others wait for: it computes longer, runs the same kernels slower, arrives last, or idles."""
+"""The rank that the others wait for: it computes longer, runs the same kernels slower, or idles meanwhile."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.outliers import LEAST_PEERS, outliers
+from tb_npu_plugin.analysis.findings.pipeline import bubble_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message
 
-#: Differences in communication or idle time below this share of the step are ignored.
-_LEAST_DIFFERENCE = 0.1
-#: Least single wait of the others, as a share of the step. In host-bound runs, hosts that start 0.1 ms apart stay that far
-#: apart at each collective, so that the sum of the waits is many times the loss. Healthy simulated runs reach 3.2 %. If no
-#: collective is recorded (level 0), the device of the late rank must have idled that much longer than the others.
-_LEAST_LATE = 0.05
-#: Least single wait in short steps, ns: hosts of healthy runs start up to 0.3 ms apart.
+#: Least wait of another rank for it, as a share of the step: if it also computes longer, and if nothing else shows it. Healthy
+#: simulated runs reach 3.2 %.
+_LEAST_HELD, _LEAST_HELD_ALONE = 0.01, 0.05
+#: Least wait in short steps, ns: hosts of healthy runs start up to 0.3 ms apart.
 _LEAST_APART_NS = 300_000
 #: Least share of a rank's computing in kernels that other ranks also ran.
 _LEAST_COMPARED = 0.5
-#: While a rank idles, the others wait for at least this share of that time; they may still have work at first.
-_LEAST_HELD = 0.5
 #: A rank is late because of its host if its device idles for at least this share of the others' wait.
 _EXPLAINS = 0.5
-
 
 #: What to do, by the kind of a straggler.
 _FIX = {
@@ -34,13 +31,21 @@ _FIX = {
     "arrives": "fix.straggler.arrives",
     "host": "fix.straggler.host",
 }
-#: Sentence about the last rank, by whether its host is to blame and whether ranks have stages.
-_LAST = {
-    (False, False): "finding.straggler.last",
-    (False, True): "finding.straggler.last_stage",
-    (True, False): "finding.straggler.last_host",
-    (True, True): "finding.straggler.last_stage_host",
-}
+
+
+@dataclass(frozen=True)
+class Held:
+    """The longest wait for a rank in the mean step, ns.
+
+    Attributes:
+        observer: Ledger of the rank that waits.
+        ns: What of it ends at that rank, less what that rank waits itself.
+        idle: Part that ends where its device is idle.
+    """
+
+    observer: RankLedger
+    ns: float
+    idle: float
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,65 @@ class Straggler:
 
 
 def find(run: RunData) -> list[Finding]:
-    """Each slow rank once, with the strongest evidence."""
+    """Each slow rank once, with the strongest evidence. If ledgers are known, the others must wait for it."""
     found: dict[int, Straggler] = {}
-    for one in (*_computes_longer(run), *_runs_slower(run), *_arrives_last(run), *_idles(run)):
+    for one in (*_computes_longer(run), *_runs_slower(run)):
+        cost = min(one.cost_ns, _communicate_longer(run, one.line)) if run.ledgers else one.cost_ns
+        if not run.ledgers or cost >= _LEAST_HELD * run.step_ns:
+            found.setdefault(id(one.line), replace(one, cost_ns=cost))
+    for one in _awaited(run):
         found.setdefault(id(one.line), one)
     return [_finding(run, one) for one in found.values()]
+
+
+def _peers(run: RunData, line: RankLine) -> list[RankLedger]:
+    """Ledgers of the other ranks: those of its pipeline stage, as stages always wait for each other."""
+    others = [one for one in run.ledgers if one.rank != line.span.capture.rank]
+    peers = [one for one in others if pipeline_stage(one.span.capture) == line.stage]
+    return peers if run.has_stages and peers else others
+
+
+def _communicate_longer(run: RunData, line: RankLine) -> float:
+    """How much longer another rank communicates than a rank, ns per step, where nothing computes. More than the waits: those
+    beside computing delay the transfers behind them."""
+    own = run.ledger_of(line)
+    exposed = [one.total("waiting", "transfer", "communication") for one in _peers(run, line)]
+    if own is None or not exposed:
+        return 0.0
+    return (max(exposed) - own.total("waiting", "transfer", "communication")) / run.repeats
+
+
+def held_by(run: RunData, line: RankLine) -> Optional[Held]:
+    """The longest wait for a rank; None without one."""
+    own, rank = run.ledger_of(line), line.span.capture.rank
+    if own is None or rank is None:
+        return None
+    found = [
+        Held(one, min(one.ends_at(rank), one.total("waiting") - own.total("waiting")), one.ends_at(rank, "idle"))
+        for one in _peers(run, line)
+    ]
+    longest = max(found, key=lambda one: one.ns, default=None)
+    if longest is None or longest.ns <= 0:
+        return None
+    return Held(longest.observer, longest.ns / run.repeats, longest.idle / run.repeats)
+
+
+def _awaited(run: RunData) -> list[Straggler]:
+    """The culprits of the ledgers."""
+    out = []
+    for line in run.lines:
+        held = held_by(run, line) if line.span.capture.rank in run.judgement.culprits else None
+        if held is not None and held.ns >= max(_LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS):
+            message = Message(
+                "finding.straggler.awaited",
+                rank=line.title,
+                observer=f"rank {held.observer.rank}",
+                time=duration(held.ns),
+                idle=duration(held.idle),
+            )
+            kind = "host" if held.idle >= _EXPLAINS * held.ns else "arrives"
+            out.append(Straggler(line, kind, message, held.ns))
+    return out
 
 
 def _finding(run: RunData, one: Straggler) -> Finding:
@@ -103,9 +162,9 @@ def _computes_longer(run: RunData) -> list[Straggler]:
 
 def _filled(run: RunData, index: int) -> float:
     """Bubble that a rank fills with what it computes longer: that of its stage less its own, ns over all steps."""
-    stage, own = run.stages[index], run.lines[index].sums.bubble or 0
-    bubbles = [line.sums.bubble or 0 for line, other in zip(run.lines, run.stages) if other == stage]
-    return max(median_of(bubbles) - own, 0.0)
+    own = bubble_of(run, run.lines[index])
+    bubbles = [bubble_of(run, line) for line, stage in zip(run.lines, run.stages) if stage == run.stages[index]]
+    return max(median_of(bubbles) - own, 0.0) * run.step_count
 
 
 def _runs_slower(run: RunData) -> list[Straggler]:
@@ -135,84 +194,6 @@ def _ratio_of_same_kernels(line: RankLine) -> Optional[float]:
     if taken is None or not expected or taken < _LEAST_COMPARED * (line.sums.computing or 0):
         return None
     return taken / expected
-
-
-def _arrives_last(run: RunData) -> list[Straggler]:
-    """Ranks that all others of their stage wait for, the longest wait first.
-
-    All members of a collective end together, so each other rank communicates longer by a good part of its step. Only
-    ranks of one stage are compared: stages wait differently, and a rank that waits for a late stage receives longer, and
-    so communicates as long as its peers.
-    """
-    out: list[tuple[float, Straggler]] = []
-    longest, step = max((line.whole_ns for line in run.lines), default=0), run.step_ns
-    for stage in dict.fromkeys(run.stages):
-        if stage is None:
-            continue
-        lines = [line for line, other in zip(run.lines, run.stages) if other == stage]
-        times = [_communication(line) for line in lines]
-        known = sorted((time, index) for index, time in enumerate(times) if time is not None)
-        if len(known) < len(lines) or len(lines) < 2:
-            continue
-        (least, index), (others, _) = known[:2]
-        line = lines[index]
-        wait = _longest_wait(line, run)
-        if others - least > _LEAST_DIFFERENCE * longest and wait > max(_LEAST_LATE * step, _LEAST_APART_NS):
-            kind = "host" if _is_idle_most(line, run, others - least) else "arrives"
-            message = _last_text(run, line, least, others, kind)
-            out.append((others - least, Straggler(line, kind, message, wait)))
-    return [one for _, one in sorted(out, key=lambda pair: -pair[0])]
-
-
-def _communication(line: RankLine) -> Optional[int]:
-    bare = line.sums.communication_not_overlapped
-    return None if bare is None else bare + (line.sums.overlapped or 0)
-
-
-def _longest_wait(line: RankLine, run: RunData) -> float:
-    """Longest wait of the others at one collective of a step; without collectives, the idle time beside the others'."""
-    late = line.sums.late
-    return _idle_beside(line, run) if late is None else late / run.marked_steps
-
-
-def _idle_beside(line: RankLine, run: RunData) -> float:
-    """Longest idle stretch of a rank less the median of the others."""
-    others = [other.sums.idle_at_once or 0 for other in run.lines if other is not line]
-    return ((line.sums.idle_at_once or 0) - median_of(others)) / run.marked_steps
-
-
-def _is_idle_most(line: RankLine, run: RunData, wait: float) -> bool:
-    idle = line.sums.idle_at_once or 0
-    return idle >= _EXPLAINS * wait and all(
-        other is line or (other.sums.idle_at_once or 0) < idle for other in run.lines
-    )
-
-
-def _last_text(run: RunData, line: RankLine, least: float, others: float, kind: str) -> Message:
-    count = run.step_count
-    parts = {"rank": line.title, "time": duration(least / count), "others": duration(others / count)}
-    if kind == "host":
-        parts["idle"] = duration((line.sums.idle_at_once or 0) / run.marked_steps)
-    return Message(_LAST[kind == "host", run.has_stages], **parts)
-
-
-def _idles(run: RunData) -> list[Straggler]:
-    """Ranks that idle much longer in one stretch than the others, while each of those spends most of that time in one
-    communication. Needs no peers of the same stage: an idle rank waits for nothing."""
-    if any(line.sums.computing is None for line in run.lines):
-        return []
-    least = max(_LEAST_DIFFERENCE * run.step_ns, _LEAST_APART_NS)
-    late = [line for line in run.lines if _idle_beside(line, run) > least]
-    others = [line.sums.longest_communication or 0 for line in run.lines if line not in late]
-    held = min(others, default=0)
-    out = []
-    for line in sorted(late, key=lambda one: -(one.sums.idle_at_once or 0)):
-        idle = line.sums.idle_at_once or 0
-        if held >= _LEAST_HELD * idle and others:
-            figures = {"time": duration(idle / run.marked_steps), "others": duration(held / run.marked_steps)}
-            message = Message("finding.straggler.idles", rank=line.title, **figures)
-            out.append(Straggler(line, "host", message, idle / run.marked_steps))
-    return out
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -1,9 +1,82 @@
-"""The host blocks until the device is done, and the device idles until it launches again."""
+"""The host blocks until the device is done, and the device idles until it launches again. Reads that block are counted."""
 
 from __future__ import annotations
 
-from tb_npu_plugin.analysis.findings.idle import idle_rule
-from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC
+from dataclasses import replace
+from typing import Optional
 
-_CODES = ("finding.sync_stream", "fix.sync_stream", "fix.sync_stream.mindspore", "fix.sync_stream.gpu")
-RULE = idle_rule("sync_stream", "host", ("synchronization", AFTER_SYNC), _CODES)
+from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missing_launches
+from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject
+from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.idle.blocking_reads import blocking_reads
+from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import SpanData
+
+#: Fewer reads in a step are left out where none of them costs much.
+_LEAST_READS = 3
+#: Number of places that are named.
+_NAMED = 3
+
+
+def find(run: RunData) -> list[Finding]:
+    """The rank that loses most by synchronizations; without one, the rank with the most reads, at no cost."""
+    found = highest_cost(run, "synchronization", AFTER_SYNC)
+    if found is not None:
+        message = Message(
+            "finding.sync_stream", rank=found.rank, time=found.time, share=found.percent, place=found.place
+        )
+        finding = finding_of(found, RULE.id, RULE.category, message, _fix(run))
+        reads = _reads(found.span, run.step_count)
+        return [
+            finding if reads is None else replace(finding, message=Message("verdict.then", first=message, rest=reads))
+        ]
+    counts = {span.token: sum(one.calls for one in blocking_reads(span.timeline)) for span, _ in run.idle}
+    span = max((span for span, _ in run.idle), key=lambda one: counts[one.token], default=None)
+    if span is None or counts[span.token] < _LEAST_READS * run.step_count:
+        return []
+    reads = _reads(span, run.step_count)
+    assert reads is not None
+    rank = span.capture.rank
+    return [
+        Finding(
+            rule=RULE.id,
+            category=RULE.category,
+            subject=Subject(rank, None if rank is not None else span.worker_label),
+            message=reads,
+            cost_ns=0,
+            cost_kind="upper bound",
+            part="free",
+            confidence=Confidence("measured"),
+            evidence=(Evidence("operator", span.token),),
+            fix=(_fix(run),),
+        )
+    ]
+
+
+def _fix(run: RunData) -> Message:
+    if run.is_of_gpu:
+        return Message("fix.sync_stream.gpu")
+    return Message("fix.sync_stream") if run.is_torch else Message("fix.sync_stream.mindspore")
+
+
+def _reads(span: SpanData, steps: int) -> Optional[Message]:
+    """How often the host reads from the device, and where; None without reads."""
+    found = blocking_reads(span.timeline)
+    if not found:
+        return None
+    places = ", ".join(
+        f"{_count(one.calls / steps)} × {one.operator}" + (f" · {one.frame}" if one.frame else "")
+        for one in found[:_NAMED]
+    )
+    rank = span.worker_label if span.capture.rank is None else f"Rank {span.capture.rank}"
+    count = sum(one.calls for one in found) / steps
+    return Message("finding.sync_stream.reads", rank=rank, count=_count(count), places=places)
+
+
+def _count(count: float) -> str:
+    text = f"{count:.1f}"
+    return text[:-2] if text.endswith(".0") else text
+
+
+RULE: Rule = Rule("sync_stream", "host", find, lambda run: missing_launches(run, RULE.id))

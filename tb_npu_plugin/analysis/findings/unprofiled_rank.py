@@ -10,6 +10,7 @@ from tb_npu_plugin.analysis.findings.text import duration
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 
 #: Ranks that others wait for less than this share of the step are ignored.
 _LEAST_WAIT = 0.05
@@ -26,7 +27,9 @@ def find(run: RunData) -> list[Finding]:
     steps = run.step_ns * run.step_count
     found = [_finding(run, one) for one in waits.values() if steps and max(_totals(one).values()) > _LEAST_WAIT * steps]
     # In several groups one late rank makes others late in turn: those are its effects.
-    return sorted(found, key=lambda one: -one.cost_ns)[: _NAMED if _has_one_group(run) else 1]
+    found = sorted(found, key=lambda one: -one.cost_ns)[: _NAMED if _has_one_group(run) else 1]
+    culprits = run.judgement.culprits
+    return [one for one in found if not culprits or one.subject.rank in (None, *culprits)]
 
 
 def _totals(waits: list[LatePeer]) -> dict[Optional[int], int]:
@@ -79,7 +82,10 @@ def _evidence(span: SpanData, longest: LatePeer) -> Evidence:
 
 def _has_one_group(run: RunData) -> bool:
     groups = {
-        group for span in run.spans if (ops := span.table("comm_ops")) is not None for group in ops.text("group").values
+        group
+        for ops in run.communication.collectives
+        if ops is not None
+        for group in ops.take(~ops.text("kind").equals(COMM_KINDS[0])).text("group").tolist()
     }
     return len(groups) < 2
 

@@ -70,6 +70,18 @@ class Cover:
 
 def covers(timeline: Any, tracks: Sequence[int], gaps: Gaps) -> dict[Cause, Cover]:
     """What covers the gaps, by cause. tracks: of the device; those of the host are added."""
+    found = _host_slices(timeline)
+    communication = [track for track in tracks if timeline.tracks[track]["process"] in _COMMUNICATION]
+    found["communication"] += [slices_in(timeline, track, gaps.start, gaps.end) for track in communication]
+    return {cause: _cover(timeline, ids) for cause, ids in found.items()}
+
+
+def host_slices(timeline: Any, cause: Cause) -> IntArray:
+    """Slices of the host that show a cause, by start on each track."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *_host_slices(timeline)[cause]])
+
+
+def _host_slices(timeline: Any) -> dict[Cause, list[IntArray]]:
     host = [n for n in timeline.tracks_of("slices") if timeline.tracks[n]["process"] not in _DEVICE_SIDE]
     codes = _codes_of_names(timeline)
     has_calls = any(timeline.tracks[track]["process"] == words.CANN for track in host)
@@ -84,9 +96,7 @@ def covers(timeline: Any, tracks: Sequence[int], gaps: Gaps) -> dict[Cause, Cove
         named = np.flatnonzero(of_slice)
         for number, (cause, _) in enumerate(_HOST_NAMES[:used], 1):
             found[cause].append(low + named[of_slice[named] == number])
-    communication = [track for track in tracks if timeline.tracks[track]["process"] in _COMMUNICATION]
-    found["communication"] += [slices_in(timeline, track, gaps.start, gaps.end) for track in communication]
-    return {cause: _cover(timeline, ids) for cause, ids in found.items()}
+    return found
 
 
 def _codes_of_names(timeline: Any) -> NDArray[np.int8]:

@@ -24,7 +24,7 @@ class Launches:
     timeline's base.
 
     Attributes:
-        task, call: Slices of the task and of the host's call.
+        task, call: Slices of the task and of the host's call; call -1: only the time of the launch was recorded (level 0).
         start, launched: Their starts.
         track: Track of the task.
     """
@@ -48,15 +48,19 @@ def launches_of(timeline: Any, tracks: Sequence[int]) -> Launches:
     """Launches of the tasks on these tracks."""
     kinds = [kind for kind in (HOST_TO_DEVICE, *GPU_LAUNCHES) if kind in timeline.flow_kinds]
     call, task = timeline.flow_pairs(kinds[0] if kinds else HOST_TO_DEVICE)
-    rows = timeline.rows
-    track = rows.track_of_row(rows.row_of(task))
-    own = np.isin(track, tracks)
-    task, call, track = task[own], call[own], track[own]
     # An event without a duration that begins with the call is not the call.
     instant = timeline.category_code(INSTANT)
     is_instant = (timeline.category[call] == instant) & (instant >= 0)
     call = np.where(is_instant & (timeline.parent[call] >= 0), timeline.parent[call], call)
-    start, launched = rows.start[task], rows.start[call]
+    rows = timeline.rows
+    bare, launched_task = timeline.bare_launches()
+    launched = np.concatenate([rows.start[call], bare])
+    call = np.concatenate([call, np.full(len(bare), -1, dtype=np.int64)])
+    task = np.concatenate([task, launched_task])
+    track = rows.track_of_row(rows.row_of(task))
+    own = np.isin(track, tracks)
+    task, call, track, launched = task[own], call[own], track[own], launched[own]
+    start = rows.start[task]
     order = np.lexsort((launched, start))
     return Launches(task[order], call[order], start[order], launched[order], track[order])
 

@@ -15,8 +15,13 @@ from tb_npu_plugin.tables import IntArray
 
 #: Causes whose host slice has the operator; for others it is the operator that launched the next task.
 _BY_ANCHOR: tuple[Cause, ...] = ("garbage_collection", "data_loading", "synchronization")
+#: What fills the time before a late launch covers at least this share of it, and lasts at most this many times as long: a
+#: longer one, such as the training loop, contains it.
+_FILLS, _CONTAINS = 0.5, 4
 #: Names of functions without a source file, and of modules, begin with one of these.
 _NO_FILE = ("<built-in", "nn.Module: ")
+#: Files of PyTorch.
+_LIBRARY = ("torch/", "torch_npu/", "<frozen ")
 
 
 @dataclass(frozen=True)
@@ -24,10 +29,12 @@ class Places:
     """Slices behind intervals; -1 if unknown.
 
     Attributes:
-        operator: Innermost operator of the framework.
+        filler: What the launching thread did for most of the time before a late launch; -1 if nothing alone fills it.
+        operator: Innermost operator of the framework: around the filler, else the one that launched the next task.
         frame: Innermost Python function with a source file; needs `with_stack=True`.
     """
 
+    filler: IntArray
     operator: IntArray
     frame: IntArray
 
@@ -43,18 +50,55 @@ def places_of(idle: DeviceIdle, timeline: Any, rows: Optional[IntArray] = None) 
     missing = np.flatnonzero((site < 0) & (call >= 0))
     enclosing = _enclosing(timeline, call[missing])
     site[missing] = np.where(enclosing >= 0, enclosing, call[missing])
-    return Places(
-        _nearest(timeline, site, timeline.category_code(trace.CPU_OP), lambda slices: np.ones(len(slices), dtype=bool)),
-        _nearest(
-            timeline, site, timeline.category_code(trace.PYTHON_FUNCTION), lambda slices: _have_file(timeline, slices)
-        ),
+    late = np.flatnonzero((cause == code_of("host_late")) & (site >= 0))
+    filler = np.full(len(rows), -1, dtype=np.int64)
+    filler[late] = _fillers(timeline, site[late], parts.start[rows[late]])
+    site = np.where(filler >= 0, filler, site)
+    return Places(filler, *_around(timeline, site))
+
+
+def operators_and_frames(timeline: Any, calls: IntArray) -> tuple[IntArray, IntArray]:
+    """Innermost operator and Python function with a source file around each call of CANN or the runtime; -1 if unknown. A
+    function outside PyTorch comes first."""
+    enclosing = _enclosing(timeline, calls)
+    site = np.where(enclosing >= 0, enclosing, calls)
+    operator, frame = _around(timeline, site)
+    python = timeline.category_code(trace.PYTHON_FUNCTION)
+    own = _nearest(timeline, site, python, lambda slices: _are_named(timeline, slices, (*_NO_FILE, *_LIBRARY)))
+    return operator, np.where(own >= 0, own, frame)
+
+
+def _around(timeline: Any, slices: IntArray) -> tuple[IntArray, IntArray]:
+    operator, python = timeline.category_code(trace.CPU_OP), timeline.category_code(trace.PYTHON_FUNCTION)
+    return (
+        _nearest(timeline, slices, operator, lambda own: _are_named(timeline, own, (trace.STEP_MARK,))),
+        _nearest(timeline, slices, python, lambda own: _are_named(timeline, own, _NO_FILE)),
     )
 
 
-def _have_file(timeline: Any, slices: IntArray) -> NDArray[np.bool_]:
-    """Whether the name of each slice is that of a function with a source file."""
+def _fillers(timeline: Any, site: IntArray, start: IntArray) -> IntArray:
+    """The slice that fills the time from `start` to the start of each slice `site`, on its thread; -1 if none does."""
+    rows = timeline.rows
+    end = rows.start[site]
+    track = rows.track_of_row(rows.row_of(site))
+    out = np.asarray(rows.find(track, start + (end - start) // 2, np.ones(len(site), dtype=bool))).copy()
+    out[end <= start] = -1
+    climbing: IntArray = np.flatnonzero(out >= 0)
+    while len(climbing):
+        own = out[climbing]
+        begin, stop = rows.start[own], rows.start[own] + rows.dur[own]
+        covered = np.minimum(stop, end[climbing]) - np.maximum(begin, start[climbing])
+        climbing = climbing[covered < _FILLS * (end - start)[climbing]]
+        out[climbing] = timeline.parent[out[climbing]]
+        climbing = climbing[out[climbing] >= 0]
+    is_longer = (out >= 0) & (rows.dur[out] > _CONTAINS * (end - start))
+    return np.where(is_longer, -1, out)
+
+
+def _are_named(timeline: Any, slices: IntArray, others: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Whether the name of each slice begins with none of `others`."""
     codes, places = np.unique(timeline.name[slices], return_inverse=True)
-    known = [not name.startswith(_NO_FILE) for name in timeline.names.take(codes)]
+    known = [not name.startswith(others) for name in timeline.names.take(codes)]
     return np.array(known, dtype=bool)[places]
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.grouping import Groups, divide_half_even, group_rows, known_sum, largest_first, text_key
 from tb_npu_plugin.schema import kineto
+from tb_npu_plugin.schema.kernel_meaning import meaning_of_kernel
 from tb_npu_plugin.schema.torch_npu_json import COMMUNICATION_CORES
 from tb_npu_plugin.tables import (
     Column,
@@ -72,6 +73,13 @@ def is_communication(kernels: Table) -> NDArray[np.bool_]:
     return kernels.text("core").isin(COMMUNICATION_CORES)
 
 
+def is_fused(kernels: Table) -> NDArray[np.bool_]:
+    """Mask of the kernels that compute and communicate; they wait for other ranks inside."""
+    types = kernels.text("type")
+    meanings = ((text, meaning_of_kernel(None, text)) for text in types.values)
+    return types.isin([text for text, meaning in meanings if meaning is not None and meaning.is_fused])
+
+
 def is_copy(kernels: Table) -> NDArray[np.bool_]:
     """Mask of the copies and memory sets, which GPU traces list among the kernels."""
     return kernels.text("core").isin(COPIES)
@@ -92,14 +100,6 @@ def by_step(table: Table) -> dict[str | None, Table]:
     """Rows of each step, in the order of their first row; None: rows outside steps."""
     steps = table.text("step")
     return {steps[int(rows[0])]: table.take(rows) for rows in Groups([steps], len(table)).rows()}
-
-
-def longest_communication(kernels: Table) -> dict[str | None, int]:
-    """Duration of the longest communication operator by step, ns."""
-    rows = kernels.take(is_communication(kernels) & known(kernels.ints("dur_ns")))
-    steps = rows.text("step")
-    groups = Groups([steps], len(rows))
-    return dict(zip(steps.take(groups.first).tolist(), groups.max(rows.ints("dur_ns")).tolist()))
 
 
 def total_ns(kernels: Table) -> int:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple, Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ledger.model import EndKind
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits
+from tb_npu_plugin.analysis.ledger.model import ChainEnd, EndKind, RankLedger
+from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.tables import IntArray, Table, known
 
 #: (index of the line, rank, what it does). Profiled ranks: the line, with rank -1. Unprofiled ranks: line -1, with the
@@ -26,32 +29,73 @@ _MOST_LINKS = 32
 
 @dataclass(frozen=True)
 class Chains:
-    """Exposed waiting of each line by the end of its chain, ns."""
+    """Exposed waiting of each line in the averaged steps, by detail and awaited rank, and by the end of its chain, ns."""
 
-    of_line: Sequence[Counter[End]]
+    of_line: Sequence[Mapping[Awaited, Counter[End]]]
 
     @cached_property
     def total(self) -> Counter[End]:
         """Sum over all lines."""
-        return sum(self.of_line, Counter())
+        return sum((ends for waits in self.of_line for ends in waits.values()), Counter())
 
 
 def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
     """Follow all waits of a run."""
-    lines = [_Line(run, at, one, waits.offset[at]) for at, one in enumerate(waits.lines)]
+    lines = [_Line(run, at, waits) for at in range(len(run.lines))]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
 
 
-class _Line:
-    """What a line does over time, ns since the epoch by its own clock."""
+def with_chains(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) -> list[RankLedger]:
+    """The ledgers with the chain of each entry. The parts are those of all averaged steps, scaled to the mean step."""
+    places = {(line.span.token, line.device_id): at for at, line in enumerate(run.lines)}
+    out = []
+    for ledger in ledgers:
+        found = chains.of_line[places[ledger.span.token, ledger.device_id]]
+        entries = (
+            replace(one, chain=_scaled(run, found[one.detail, one.culprit], one.ns))
+            if one.entry == "waiting" and (one.detail, one.culprit) in found
+            else one
+            for one in ledger.entries
+        )
+        out.append(replace(ledger, entries=tuple(entries)))
+    return out
 
-    def __init__(self, run: RunCommunication, at: int, waits: RankWaits, offset: int) -> None:
-        self.offset = offset
-        computing = computing_times(run.lines[at])
+
+def _scaled(run: RunCommunication, ends: Counter[End], ns: int) -> tuple[ChainEnd, ...]:
+    """The ends, scaled so that their sum is `ns`."""
+    total, scaled, left = sum(ends.values()), list[ChainEnd](), ns
+    for (line, peer, kind), time in ends.most_common():
+        rank = run.lines[line].span.capture.rank if line >= 0 else peer if peer >= 0 else None
+        scaled.append(ChainEnd(rank, kind, time * ns // total))
+        left -= scaled[-1].ns
+    if scaled:
+        scaled[0] = replace(scaled[0], ns=scaled[0].ns + left)
+    return tuple(one for one in scaled if one.ns > 0)
+
+
+class _Wait(NamedTuple):
+    """A wait of a line, ns by its own clock. owner: index of the awaited line; -1 for an unprofiled rank."""
+
+    start: int
+    end: int
+    owner: int
+    awaited: Awaited
+    step: Optional[str]
+
+
+class _Line:
+    """What a line does over time, ns since the epoch by its own clock. waits: by start."""
+
+    def __init__(self, run: RunCommunication, at: int, waits: RunWaits) -> None:
+        self.root, self.offset, fused = waits.root[at], waits.offset[at], waits.fused.get(at)
+        computing = computing_times(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
-        self.waits = waits
+        found = [*_waits_of(run, at, waits.lines[at]), *_waits_inside(run, fused)]
+        self.waits = sorted(found, key=lambda one: (one.start, one.end))
         communication = _communication(run, at)
+        self._starts = np.array([one.start for one in self.waits], dtype=np.int64)
+        self._reached = np.maximum.accumulate(np.array([one.end for one in self.waits], dtype=np.int64))
         self._computes = Coverage(self.computing)
         self._communicates = Coverage(intervals.subtract(communication, self.computing))
 
@@ -63,21 +107,33 @@ class _Line:
         """Exposed communication in a range."""
         return _inside(self._communicates, start, end)
 
-    def waits_in(self, start: int, end: int) -> list[tuple[int, int, int, int]]:
-        """(start, end, awaited line, row) of the exposed waits in a range. They do not overlap."""
-        waits, out, reached = self.waits, [], start
-        first = int(np.searchsorted(np.maximum.accumulate(waits.end), start, side="right")) if len(waits.end) else 0
-        for at in range(first, int(np.searchsorted(waits.start, end))):
-            begin, stop = max(reached, int(waits.start[at])), min(end, int(waits.end[at]))
+    def waits_in(self, start: int, end: int) -> list[tuple[int, int, _Wait]]:
+        """(start, end, wait) of the exposed waits in a range. They do not overlap."""
+        out, reached = [], start
+        first = int(np.searchsorted(self._reached, start, side="right"))
+        for wait in self.waits[first : int(np.searchsorted(self._starts, end))]:
+            begin, stop = max(reached, wait.start), min(end, wait.end)
             if begin < stop:
                 reached = stop
                 piece = Intervals(np.array([begin]), np.array([stop]))
                 exposed = intervals.subtract(piece, self.computing)
-                out += [
-                    (low, high, int(waits.owner[at]), int(waits.row[at]))
-                    for low, high in zip(exposed.start.tolist(), exposed.end.tolist())
-                ]
+                out += [(low, high, wait) for low, high in zip(exposed.start.tolist(), exposed.end.tolist())]
         return out
+
+
+def _waits_of(run: RunCommunication, at: int, waits: RankWaits) -> Iterator[_Wait]:
+    table = run.collectives[at]
+    steps = [] if table is None else table.text("step").tolist()
+    columns = (values.tolist() for values in (waits.start, waits.end, waits.owner, waits.row))
+    for number, (start, end, owner, row) in enumerate(zip(*columns)):
+        yield _Wait(start, end, owner, awaited_of(run, at, waits, number), steps[row])
+
+
+def _waits_inside(run: RunCommunication, waits: Optional[FusedWaits]) -> Iterator[_Wait]:
+    if waits is not None:
+        columns = waits.start.tolist(), waits.end.tolist(), waits.owner.tolist(), waits.kernel, waits.step
+        for start, end, owner, kernel, step in zip(*columns):
+            yield _Wait(start, end, owner, (kernel or "", run.lines[owner].span.capture.rank), step)
 
 
 def _inside(coverage: Coverage, start: int, end: int) -> int:
@@ -99,46 +155,40 @@ def _communication(run: RunCommunication, at: int) -> Intervals:
     return intervals.union(start[timed], start[timed] + took[timed])
 
 
-def _of_line(run: RunCommunication, lines: Sequence[_Line], at: int) -> Counter[End]:
-    line, ends = lines[at], Counter[End]()
-    if len(line.waits.start):
-        low, high = int(line.waits.start.min()), int(line.waits.end.max())
-        for start, end, owner, row in line.waits_in(low, high):
-            _follow(run, lines, at, owner, row, start, end, ends, 0)
-    return ends
+def _of_line(run: RunCommunication, lines: Sequence[_Line], at: int) -> dict[Awaited, Counter[End]]:
+    waits, out = lines[at].waits, dict[Awaited, Counter[End]]()
+    if not waits:
+        return out
+    line = run.lines[at]
+    averaged = {step.step for step in averaged_of_span(line.span, line.steps)}
+    for start, end, wait in lines[at].waits_in(waits[0].start, max(one.end for one in waits)):
+        if None in averaged or wait.step in averaged:
+            _follow(lines, at, wait, start, end, out.setdefault(wait.awaited, Counter()), 0)
+    return {awaited: +ends for awaited, ends in out.items()}
 
 
-def _follow(
-    run: RunCommunication,
-    lines: Sequence[_Line],
-    at: int,
-    owner: int,
-    row: int,
-    start: int,
-    end: int,
-    ends: Counter[End],
-    links: int,
-) -> None:
-    """Add to `ends` what the line `owner` did while the line `at` waited for it.
+def _follow(lines: Sequence[_Line], at: int, wait: _Wait, start: int, end: int, ends: Counter[End], links: int) -> None:
+    """Add to `ends` what the awaited line did while the line `at` waited for it.
 
-    row: operator of `at`. start, end: by the clock of `at`. links: waits of the chain that were followed before.
+    start, end: of the wait or of a part of it, by the clock of `at`. links: waits of the chain that were followed before.
     """
+    owner, rank = wait.owner, wait.awaited[1]
     if owner < 0:
-        table = run.collectives[at]
-        peer = int(run.waits_for_last[at].peer[row])
-        rank = None if table is None else run.rank_of(table.text("group")[row], peer)
         ends[-1, -1 if rank is None else rank, "unprofiled"] += end - start
         return
     if links == _MOST_LINKS:
         ends[owner, -1, "error"] += end - start
         return
     line, shift = lines[owner], lines[owner].offset - lines[at].offset
+    if line.root != lines[at].root:
+        ends[owner, -1, "unknown"] += end - start
+        return
     start, end = start + shift, end + shift
     computes, communicates = line.computes(start, end), line.communicates(start, end)
     waited = 0
-    for low, high, other, place in line.waits_in(start, end):
+    for low, high, other in line.waits_in(start, end):
         waited += high - low
-        _follow(run, lines, owner, other, place, low, high, ends, links + 1)
+        _follow(lines, owner, other, low, high, ends, links + 1)
     ends[owner, -1, "computing"] += computes
     ends[owner, -1, "transfer"] += max(0, communicates - waited)
     rest = end - start - computes - max(communicates, waited)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import mean, median
 from typing import Literal, Optional
 
 from tb_npu_plugin.analysis.ledger.chains import Chains
@@ -18,10 +19,16 @@ HEALTHY_LOSSES, HEALTHY_LOSS = 0.1, 0.05
 _MOST_WAITING = 0.1
 #: The waits for that rank are the loss only from this share of the step on.
 _LEAST_AWAITED = 0.05
-#: A second culprit is named if the waits for it are at least this share of the waits for the first one.
-_SECOND = 0.5
+#: A second culprit is named if the waits for it are at least this share of the waits for the first one. If more are, none is:
+#: ranks wait for each other.
+_SECOND, _MOST_CULPRITS = 0.5, 2
+#: Computing explains waits if it is at least this share of them.
+_MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
+
+#: A stage is to blame if it works for at least this many times the mean of the others.
+_LEAST_WORK = 1.05
 
 JudgementKind = Literal["loss", "unexplained", "healthy", "unknown"]
 
@@ -50,17 +57,33 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
+        unsure = next(((one, entry) for one in ledgers for entry in one.entries if entry.needs == "kernels"), None)
+        if unsure is not None:
+            return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
-    most = max(ledgers, key=lambda one: one.total("waiting") / one.window_ns)
-    culprits, stage = _culprits(run, chains)
-    if _waiting_share(least) > _MOST_WAITING:
-        return _of_entry(most, _largest(most), culprits, stage)
-    awaited = most.total("waiting") - least.total("waiting")
-    largest = _largest(least)
-    if least.rank in culprits and awaited >= max(_LEAST_AWAITED * most.window_ns, largest.ns):
-        return _of_entry(most, _longest_wait(most), culprits, stage)
-    return _of_entry(least, largest, (), None)
+    most = max(ledgers, key=_share)
+    culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
+    if not chains.total:
+        stage = _slow_stage(ledgers)
+    alone = next((one for one in ledgers if culprits == (one.rank,)), None)
+    if alone is not None:
+        held = max(ledgers, key=lambda one: one.ends_at(alone.rank))
+        longer = held.total("waiting") - alone.total("waiting")
+        if min(held.ends_at(alone.rank), longer) >= _LEAST_AWAITED * held.window_ns:
+            own = _largest(alone)
+            if own.entry == "idle" and own.ns >= longer:
+                return _of_entry(alone, own, (), None)
+            return _of_entry(held, _longest_wait(held), culprits, stage)
+    largest = _largest(most)
+    is_of_stage = stage is not None and _share(most) - _share(least) >= _LEAST_AWAITED
+    if (largest.entry == "waiting" and is_of_stage) or _waiting_share(least) > _MOST_WAITING:
+        return _of_entry(most, largest, culprits, stage)
+    return _of_entry(least, _largest(least), (), None)
+
+
+def _share(ledger: RankLedger) -> float:
+    return ledger.total("waiting") / ledger.window_ns
 
 
 def _waiting_share(ledger: RankLedger) -> float:
@@ -97,31 +120,77 @@ def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage
     return Judgement(kind, ledger, entry, culprits if entry.entry == "waiting" else (), stage)
 
 
-def _culprits(run: RunCommunication, chains: Chains) -> tuple[tuple[int, ...], Optional[int]]:
+def _culprits(
+    run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains, noise: float
+) -> tuple[tuple[int, ...], Optional[int]]:
     """The ranks that the others wait for, and their pipeline stage.
 
-    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage.
+    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage. All
+    ranks of a stage are awaited in turn: a rank counts for what it is awaited longer than its median peer.
+
+    Args:
+        noise: Waits that name no rank, ns.
     """
     by_rank: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
+    unknown: set[Optional[int]] = set()  # stages with ranks whose kernels have no times
+    stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
     for (line, peer, kind), time in chains.total.items():
         if kind not in ("computing", "idle", "unknown", "unprofiled"):
             continue
-        capture = run.lines[line].span.capture if line >= 0 else None
-        rank = peer if capture is None else capture.rank
-        stage = None if capture is None else pipeline_stage(capture)
+        rank = run.lines[line].span.capture.rank if line >= 0 else peer
+        stage = stage_of.get(rank)
         if stage is not None:
             by_stage[stage] += time
-        if rank is not None and rank >= 0 and kind != "unknown":
+        if kind == "unknown":
+            unknown.add(stage)
+        elif rank is not None and rank >= 0:
             by_rank[rank] += time
-    worst = by_rank.most_common(2)
-    ranks = tuple(rank for rank, time in worst if time >= _SECOND * worst[0][1])
-    return ranks, _stage_of(by_stage)
+    longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
+    worst = max(longer.values(), default=0)
+    found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
+    ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
+    stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
+    return ranks, None if stands_out else _stage_of(by_stage, ledgers)
 
 
-def _stage_of(by_stage: Counter[int]) -> Optional[int]:
-    """The most awaited stage, if the others wait for it at least twice as long as for any other."""
-    found = by_stage.most_common(2)
-    if len(found) < 2 or found[1][1] > _SECOND * found[0][1]:
+def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
+    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages. A rank without others is a
+    stage, and no rank to compare."""
+    stage = stage_of.get(rank)
+    if stage is None or set(stage_of.values()) == {stage}:
+        return 0.0
+    peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
+    return float(median(peers)) if peers else float(by_rank[rank])
+
+
+def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """Without known waits: the stage that computes longest, if that is most of the least time that the others must wait."""
+    computing: dict[int, list[int]] = {}
+    waiting: dict[int, list[int]] = {}
+    for one in ledgers:
+        stage = pipeline_stage(one.span.capture)
+        if stage is not None:
+            computing.setdefault(stage, []).append(one.total("computing"))
+            waiting.setdefault(stage, []).append(one.total("waiting"))
+    means = sorted(((sum(times) / len(times), stage) for stage, times in computing.items()), reverse=True)
+    if len(means) < 2:
         return None
-    return found[0][0]
+    (longest, stage), (second, _) = means[:2]
+    least = min(min(times) for other, times in waiting.items() if other != stage)
+    return stage if longest - second >= _MOST_EXPLAINED * least > 0 else None
+
+
+def _stage_of(by_stage: Counter[int], ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """The most awaited stage, if the others wait for it at least twice as long as for any other, and it works longer: the first
+    and the last stage wait for different times even if all work alike."""
+    works: dict[int, list[int]] = {}
+    for ledger in ledgers:
+        if (stage := pipeline_stage(ledger.span.capture)) is not None:
+            works.setdefault(stage, []).append(ledger.total("computing", "transfer", "communication"))
+    found = by_stage.most_common(2)
+    if len(works) < 2 or not found or (len(found) > 1 and found[1][1] > _SECOND * found[0][1]):
+        return None
+    others = [mean(times) for stage, times in works.items() if stage != found[0][0]]
+    own = works.get(found[0][0])
+    return found[0][0] if own is None or mean(own) >= _LEAST_WORK * mean(others) else None

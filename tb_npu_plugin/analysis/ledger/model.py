@@ -9,23 +9,24 @@ from tb_npu_plugin.model import SpanData
 
 #: "communication": waiting and transfer together. "idle": idle time with a known cause. "unexplained": other idle time.
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
-#: Data that would narrow an entry: the trace, the files of the other ranks, the profile of an unprofiled rank.
-Needs = Literal["", "trace", "ranks", "rank"]
-#: What a rank does at the root of a wait. "unknown": its kernels have no times. "unprofiled": it was not profiled. "error": the
-#: chain is too long, since clocks disagree and ranks seem to wait for each other.
+#: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
+Needs = Literal["", "trace", "kernels", "ranks", "rank"]
+#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times, or its clock cannot be
+#: aligned. "unprofiled": it was not profiled.
+#: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 
 
 @dataclass(frozen=True)
 class ChainEnd:
-    """What a rank did while another one waited, directly or through other waits, for it."""
+    """What a rank did at the end of a chain of waits: the awaited rank, or one that it waited for in turn."""
 
     rank: Optional[int]
-    """Rank at the root of the waits; null if unknown."""
+    """Rank in the job; null if unknown."""
     kind: EndKind
     """What it did."""
     ns: int
-    """For how long."""
+    """Part of the waiting that ends there."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,9 @@ class Entry:
     entry: EntryKind
     """What it is."""
     detail: str
-    """Waiting: "collective" or "p2p". Idle: "late" or "before", its launch. Unexplained: "idle". Else ""."""
+    """Waiting: "collective", "p2p", or the type of the kernel that waits inside. Idle: "late" or "before", its launch. Unexplained: "idle", or
+    "gap" before the forward pass. Computing between recorded points: "forward_backward", "tail", or "or_idle" if the
+    recorded sum contains idle time. Else ""."""
     ns: int
     """Best estimate. The sum over a ledger is the step."""
     low_ns: int
@@ -47,7 +50,7 @@ class Entry:
     needs: Needs
     """Data that would narrow it; "" if it is exact."""
     chain: tuple[ChainEnd, ...] = ()
-    """Of waiting: what happened at its roots, the longest first."""
+    """Waiting: where its chains end, the largest part first; the sum is `ns`. Empty if the waits have no times."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ class RankLedger:
     def total(self, *kinds: EntryKind) -> int:
         """Sum of the entries of these kinds."""
         return sum(one.ns for one in self.entries if one.entry in kinds)
+
+    def ends_at(self, rank: Optional[int], *kinds: EndKind) -> int:
+        """Waiting whose chains end where a rank does what it is awaited for: computes, is idle, or was not profiled."""
+        ends = (end for one in self.entries for end in one.chain if end.rank == rank)
+        return sum(end.ns for end in ends if end.kind in (kinds or ("computing", "idle", "unprofiled")))
 
     @property
     def losses_ns(self) -> int:

@@ -15,17 +15,17 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.idle.model import DeviceIdle, Launch
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
-from tb_npu_plugin.analysis.ledger.waits import RankWaits, RunWaits
+from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
+from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.tables import IntArray
-
-#: A kind of waits: detail of the entry, and the awaited rank.
-_Awaited = tuple[str, Optional[int]]
 
 
 class _Wait(NamedTuple):
@@ -44,11 +44,13 @@ def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequen
         if steps:
             waiting = [_waiting(run, at, step, waits.lines[at]) for step in steps]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
-            out.append(_mean(line, steps, waiting, device))
+            out.append(_mean(line, steps, waiting, device, _fused(run, waits.fused.get(at), steps)))
+        elif (found := ledger_of_points(line.span)) is not None:
+            out.append(found)
     return _with_bounds(out)
 
 
-def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[_Awaited, _Wait]]:
+def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[Awaited, _Wait]]:
     """Exposed waiting of a step: known waits by rank, bounds of the others. None if all of it may be transfer."""
     exposed, table = step.communication_not_overlapped or 0, run.collectives[at]
     if not exposed:
@@ -73,7 +75,7 @@ def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Op
 
 def _known_waits(
     run: RunCommunication, at: int, step: Step, waits: RankWaits, numbers: IntArray
-) -> tuple[dict[_Awaited, _Wait], int, int]:
+) -> tuple[dict[Awaited, _Wait], int, int]:
     """(waits by awaited rank, exposed and hidden communication that is no known wait, ns). numbers: waits of the step.
 
     Of each wait, the time counts in which the line does not compute and is in no earlier wait.
@@ -81,13 +83,12 @@ def _known_waits(
     computing = computing_times(run.lines[at])
     covered = intervals.EMPTY if computing is None else computing
     hidden, left = step.overlapped or 0, step.communication_not_overlapped or 0
-    out: dict[_Awaited, _Wait] = {}
+    out: dict[Awaited, _Wait] = {}
     for number in numbers.tolist():
         time = Intervals(waits.start[number : number + 1], waits.end[number : number + 1])
         most = min(intervals.subtract(time, covered).total, left)
         covered, left = intervals.merge(covered, time), left - most
-        owner, row = int(waits.owner[number]), int(waits.row[number])
-        key = "p2p" if waits.is_p2p[number] else "collective", _rank_of(run, at, owner, row)
+        key = awaited_of(run, at, waits, number)
         before = out.get(key, _Wait(0, 0, 0))
         maybe_hidden = min(most, hidden) if computing is None else 0
         out[key] = _Wait(before.ns + most, before.low_ns + most - maybe_hidden, before.high_ns + most)
@@ -95,22 +96,16 @@ def _known_waits(
     return out, left, hidden
 
 
-def _rank_of(run: RunCommunication, at: int, owner: int, row: int) -> Optional[int]:
-    if owner >= 0:
-        return run.lines[owner].span.capture.rank
-    table = run.collectives[at]
-    return None if table is None else run.rank_of(table.text("group")[row], int(run.waits_for_last[at].peer[row]))
-
-
 def _mean(
     line: RankDevice,
     steps: Sequence[Step],
-    waiting: Sequence[Optional[Mapping[_Awaited, _Wait]]],
+    waiting: Sequence[Optional[Mapping[Awaited, _Wait]]],
     idle: Optional[DeviceIdle],
+    fused: Sequence[Entry],
 ) -> RankLedger:
-    """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step."""
+    """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step; fused: waits in kernels."""
     count = len(steps)
-    window = sum(step.total_ns or 0 for step in steps) // count
+    window = mean_step_ns(steps) or 0
     computing, exposed, copies = (
         sum(getattr(step, key) or 0 for step in steps) // count
         for key in ("computing", "communication_not_overlapped", "copying")
@@ -118,12 +113,37 @@ def _mean(
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
     entries = [
-        _exact("computing", computing),
+        _computing(line, computing - sum(one.ns for one in fused)),
+        *fused,
         *_communication(exposed, _mean_waiting(waiting)),
         _exact("copies", copies),
         *_idle(free, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
     return RankLedger(line.span, line.device_id, window, before, tuple(one for one in entries if one.high_ns))
+
+
+def _computing(line: RankDevice, ns: int) -> Entry:
+    """Kernels may wait for other ranks inside: without kernels, how much of it is waiting is unknown."""
+    return _exact("computing", ns, needs="kernels" if line.span.table("kernels") is None else "")
+
+
+def _fused(run: RunCommunication, waits: Optional[FusedWaits], steps: Sequence[Step]) -> list[Entry]:
+    """Mean waits inside kernels, by kernel and awaited rank."""
+    if waits is None:
+        return []
+    names = {step.step for step in steps}
+    sums: dict[tuple[str, int], int] = {}
+    for start, end, owner, step, kernel in zip(
+        waits.start.tolist(), waits.end.tolist(), waits.owner.tolist(), waits.step, waits.kernel
+    ):
+        if step in names:
+            key = kernel or "", owner
+            sums[key] = sums.get(key, 0) + end - start
+    means = [(kernel, owner, ns // len(steps)) for (kernel, owner), ns in sums.items()]
+    return [
+        Entry("waiting", kernel, ns, ns, ns, run.lines[owner].span.capture.rank, "")
+        for kernel, owner, ns in sorted(means, key=lambda one: -one[2])
+    ]
 
 
 def _before(step: Step) -> int:
@@ -132,8 +152,8 @@ def _before(step: Step) -> int:
     return found or 0
 
 
-def _mean_waiting(found: Sequence[Optional[Mapping[_Awaited, _Wait]]]) -> Optional[dict[_Awaited, _Wait]]:
-    sums: dict[_Awaited, list[_Wait]] = {}
+def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, _Wait]]]) -> Optional[dict[Awaited, _Wait]]:
+    sums: dict[Awaited, list[_Wait]] = {}
     for one in found:
         if one is None:
             return None
@@ -146,7 +166,7 @@ def _exact(kind: EntryKind, ns: int, detail: str = "", needs: Needs = "") -> Ent
     return Entry(kind, detail, ns, ns, ns, None, needs)
 
 
-def _communication(exposed: int, waiting: Optional[Mapping[_Awaited, _Wait]]) -> list[Entry]:
+def _communication(exposed: int, waiting: Optional[Mapping[Awaited, _Wait]]) -> list[Entry]:
     """Entries of exposed communication: the waits, the longest first, and transfer as the rest."""
     if waiting is None:
         return [_exact("communication", exposed, needs="ranks")]

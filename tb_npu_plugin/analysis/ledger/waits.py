@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Optional
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tb_npu_plugin.analysis.ledger.fused import FusedWaits, fused_waits_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
@@ -16,6 +18,8 @@ from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 #: End of the name of a point-to-point operation, equal on both ranks: tail of the group, number of the call, graph.
 _CALL = re.compile(r"__(\w+)$")
 _BETWEEN_TWO = COMM_KINDS[0]
+#: Detail of a waiting entry, "p2p" or "collective", and the awaited rank; None if unknown.
+Awaited = tuple[str, Optional[int]]
 
 
 @dataclass(frozen=True)
@@ -46,23 +50,36 @@ class RunWaits:
         lines: Waits of each line.
         root: Index of the reference line of each line. Only lines with the same root can be compared.
         offset: Clock of each line minus the clock of its root, ns.
+        fused: Waits inside kernels by line; a line without them is absent.
     """
 
     lines: list[RankWaits]
     root: list[int]
     offset: list[int]
+    fused: Mapping[int, FusedWaits]
+
+
+def awaited_of(run: RunCommunication, at: int, waits: RankWaits, number: int) -> Awaited:
+    """Detail and awaited rank of a wait of the line `at`."""
+    owner, row, table = int(waits.owner[number]), int(waits.row[number]), run.collectives[at]
+    detail = "p2p" if waits.is_p2p[number] else "collective"
+    if owner >= 0:
+        return detail, run.lines[owner].span.capture.rank
+    rank = None if table is None else run.rank_of(table.text("group")[row], int(run.waits_for_last[at].peer[row]))
+    return detail, rank
 
 
 def waits_of_run(run: RunCommunication) -> RunWaits:
     """The waits of all lines."""
     calls = _matched_calls(run)
-    root, offset = _clocks(run, calls)
+    fused = fused_waits_of(run.lines)
+    root, offset = _clocks(run, calls, fused.ends)
     pairs: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
     for one, other in calls:
         if root[one.line] == root[other.line]:
             for call, peer in ((one, other), (other, one)):
                 pairs[call.line][call.row] = (peer.line, peer.start - offset[peer.line] + offset[call.line])
-    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset)
+    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset, fused.of_line)
 
 
 def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:
@@ -74,7 +91,7 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
     found: list[tuple[int, int, int, int, int]] = []
     for row in np.flatnonzero((waits.time > 0) & known(waits.start)).tolist():
         start = int(begin[row]) if begin[row] != NULL_INT else int(waits.start[row])
-        found.append((start, int(waits.start[row] + waits.time[row]), row, int(waits.owner[row]), 0))
+        found.append((start, int(waits.start[row] + waits.time[row]), row, _owner(run, at, row), 0))
     for row, (owner, peer_start) in pairs.items():
         start, end = int(begin[row]), int(begin[row] + elapse[row])
         if peer_start > start:
@@ -86,6 +103,16 @@ def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) 
     is_known[list(pairs)] = True
     is_known[rows] = True
     return RankWaits(start_ns, end_ns, rows, owners, is_p2p, is_known)
+
+
+def _owner(run: RunCommunication, at: int, row: int) -> int:
+    """Index of the line that an operator waits for; -1 if it is unknown or was not profiled."""
+    waits, table = run.waits_for_last[at], run.collectives[at]
+    if waits.owner[row] >= 0 or table is None:
+        return int(waits.owner[row])
+    rank = run.rank_of(table.text("group")[row], int(waits.peer[row]))
+    lines = [at for at, line in enumerate(run.lines) if rank is not None and line.span.capture.rank == rank]
+    return lines[0] if len(lines) == 1 else -1
 
 
 @dataclass(frozen=True)
@@ -121,13 +148,16 @@ def _calls(at: int, table: Table | None) -> Iterator[tuple[tuple[str | None, str
             yield key, _Call(at, row, int(start[row]), int(start[row] + elapse[row]))
 
 
-def _clocks(run: RunCommunication, calls: Sequence[tuple[_Call, _Call]]) -> tuple[list[int], list[int]]:
-    """Root and offset of each line: by collectives, else by point-to-point operations.
+def _clocks(
+    run: RunCommunication, calls: Sequence[tuple[_Call, _Call]], fused: Mapping[tuple[int, int], Sequence[int]]
+) -> tuple[list[int], list[int]]:
+    """Root and offset of each line: by collectives, else by point-to-point operations and fused kernels.
 
-    Both ranks end a point-to-point operation at about the same time: the difference is less than a transfer.
+    Both ranks end a point-to-point operation at about the same time: the difference is less than a transfer. fused: differences
+    of the ends of fused kernels by pair of lines.
     """
     root, offset = [clock.reference for clock in run.clocks], [clock.offset for clock in run.clocks]
-    ends: dict[tuple[int, int], list[int]] = {}
+    ends = {pair: list(differences) for pair, differences in fused.items()}
     for one, other in calls:
         ends.setdefault((one.line, other.line), []).append(other.end - one.end)
     for (first, second), differences in sorted(ends.items()):

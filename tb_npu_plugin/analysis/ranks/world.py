@@ -21,14 +21,14 @@ class WorldRanks:
     links in a group.
     """
 
-    def __init__(self, profiled: Sequence[tuple[Capture, Table]]) -> None:
+    def __init__(self, profiled: Sequence[tuple[Capture, Table | None]]) -> None:
         self._ranks: dict[str, list[int | None]] = {}
         self._own: dict[tuple[str | None, int], int | None] = {}
         for capture, links in profiled:
             for name, group in capture.groups.items():
                 if ranks := _ranks(group):
                     self._ranks.update({name: ranks, group_hash(name): ranks})
-            for place in _sources(links):
+            for place in _sources(links) if links is not None else ():
                 self._own[place] = capture.rank
 
     def of(self, group: str | None, local: int) -> int | None:
@@ -88,6 +88,19 @@ def pipeline_stage(capture: Capture) -> int | None:
             place = _int_or_none(group.get("group_rank"))
             return None if place is None else place + 1
     return stage_of(capture.rank, _int_or_none(told.get("world_size")), stages)
+
+
+def number_in_group(capture: Capture, group: str | None, members: int, is_largest: bool) -> int | None:
+    """Number of a rank inside a group; None if unknown. If the capture has no such group, the rank in the job for the largest
+    group: it may hold all ranks.
+
+    group: as in comm_ops.
+    """
+    for name, found in capture.groups.items():
+        if group in (name, group_hash(name)) and len(_ranks(found)) == members:
+            return _int_or_none(found.get("group_rank"))
+    is_inside = is_largest and (world_size([capture]) or members) == members
+    return capture.rank if is_inside and capture.rank is not None and capture.rank < members else None
 
 
 def _sources(links: Table) -> list[tuple[str | None, int]]:

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from tb_npu_plugin.analysis.communication import statistics as communication
-from tb_npu_plugin.analysis.communication.lateness import lateness
 from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
-from tb_npu_plugin.analysis.kernels.statistics import by_step, is_communication, longest_communication
+from tb_npu_plugin.analysis.kernels.statistics import by_step
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, RunCommunication, StepWaiting
 from tb_npu_plugin.analysis.run.devices import RankDevice
-from tb_npu_plugin.analysis.steps.longest_idle import longest_idle, nth_largest, nth_longest_idle
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import UNKNOWN_PARTS, StepParts, parts_of
 from tb_npu_plugin.analysis.steps.repeats import repeats
@@ -69,15 +67,6 @@ class RankBudget:
     """Operators without one of these times; the sums skip that time."""
     repeats: Optional[int] = None
     """Repetitions of the work in a capture without steps; null with steps, or if unknown."""
-    late: Optional[int] = None
-    """Longest time that all other ranks of a group waited for this rank at one collective; null if the others are
-    unknown or collectives cannot be matched."""
-    idle_at_once: Optional[int] = None
-    """Longest stretch in which nothing ran on the device, including that before the first kernel. With `repeats`: one
-    that recurs in half of the repeats, unless a single one is a tenth of the capture. Null if no rank idles for a tenth
-    of the longest step."""
-    longest_communication: Optional[int] = None
-    """The longest operator; with `repeats` as for `idle_at_once`."""
     same_kernels: Optional[int] = None
     """Time of the kernels that other ranks ran as well (analysis.kernels.same_kernels); null if ranks can be compared
     by total computing time."""
@@ -102,8 +91,6 @@ class RankBudget:
     """The parts of the bar."""
 
 
-#: Minimum idle stretch that can delay others, as a share of the longest step; below it, kernels need not be examined.
-_LEAST_IDLE = 0.1
 #: Minimum number of ranks in a stage to compare total computing time; as LEAST_PEERS of findings/outliers.py.
 _PEERS = 3
 
@@ -127,12 +114,7 @@ def budgets_of_ranks(run: RunCommunication) -> list[RankBudget]:
     """All steps of each rank; see RankBudget."""
     lines = run.lines
     ranks = [_budgets(line, waiting) for line, waiting in zip(lines, run.waiting)]
-    late = lateness(run.collectives if len(lines) > 1 else [])
-    for budgets, waits in zip(ranks, late):
-        for budget in budgets:
-            budget.late = waits.get(budget.step)
     _add_repeats(lines, ranks)
-    _add_idle(lines, ranks)
     if _have_few_peers(lines, ranks):
         _add_same_kernels(lines, ranks)
     return [budget for budgets in ranks for budget in budgets]
@@ -148,57 +130,6 @@ def _add_repeats(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
     count = min(found, default=1)
     for budget in every:
         budget.repeats = count if count > 1 else None
-
-
-def _add_idle(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
-    """Set idle_at_once if a device may have idled long enough to matter."""
-    longest: dict[Optional[str], int] = {}
-    every = [budget for budgets in ranks for budget in budgets]
-    for budget in every:
-        longest[budget.step] = max(longest.get(budget.step, 0), _sum_of_parts(budget))
-    if not any(_may_idle(budget, _LEAST_IDLE * longest[budget.step]) for budget in every):
-        return
-    for line, budgets in zip(lines, ranks):
-        kernels = line.kernels()
-        idle = {} if kernels is None else longest_idle(kernels)
-        communicated = {} if kernels is None or line.comm_ops is not None else longest_communication(kernels)
-        for number, budget in enumerate(budgets):
-            # Before the first kernel the idle time is unknown: use the time since the step mark.
-            known = idle.get(budget.step), budget.preparing if number == 0 else None
-            budget.idle_at_once = max((one for one in known if one is not None), default=None)
-            if line.comm_ops is None:
-                budget.longest_communication = communicated.get(budget.step)
-    if not any((budget.idle_at_once or 0) > _LEAST_IDLE * longest[budget.step] for budget in every):
-        _use_recurring_times(lines, ranks)
-
-
-def _may_idle(budget: RankBudget, least: float) -> bool:
-    """Whether the device may have a gap of this length: the sum of gaps is the upper bound. Gaps between computed steps
-    are unknown."""
-    if budget.step is not None and budget.computing is not None and budget.preparing is None:
-        return True
-    return max(budget.free or 0, budget.preparing or 0) * (budget.repeats or 1) > least
-
-
-def _use_recurring_times(lines: Sequence[RankDevice], ranks: _Budgets) -> None:
-    """For captures without steps and without a single dominant pause: take the stretch that recurs in half of the
-    repeats. This finds a delay in every step, and a single pause is not held against a rank."""
-    for line, budgets in zip(lines, ranks):
-        for budget in budgets:
-            nth = ((budget.repeats or 1) + 1) // 2
-            kernels = line.kernels() if nth > 1 else None
-            if kernels is not None:
-                budget.idle_at_once = nth_longest_idle(kernels, nth)
-                if line.comm_ops is not None:
-                    times = line.comm_ops.ints("elapse_ns")
-                else:
-                    times = kernels.take(is_communication(kernels)).ints("dur_ns")
-                budget.longest_communication = nth_largest(times, nth)
-
-
-def _sum_of_parts(budget: RankBudget) -> int:
-    parts = (budget.computing, budget.communication_not_overlapped, budget.copying, budget.free)
-    return sum(part or 0 for part in parts)
 
 
 def _have_few_peers(lines: Sequence[RankDevice], ranks: _Budgets) -> bool:
@@ -249,7 +180,6 @@ def rank_budget(
         synchronization=split.synchronization,
         idle=split.idle,
         incomplete=split.incomplete,
-        longest_communication=split.longest,
         **vars(waiting),
         parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting),
     )

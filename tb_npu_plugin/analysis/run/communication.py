@@ -83,7 +83,7 @@ class RunCommunication:
     @cached_property
     def ranks(self) -> WorldRanks:
         """Ranks of the job by group."""
-        return WorldRanks([(span.capture, table) for span in self.spans if (table := span.table("comm_links"))])
+        return WorldRanks([(span.capture, span.table("comm_links")) for span in self.spans])
 
     @cached_property
     def world_size(self) -> Optional[int]:
@@ -146,9 +146,7 @@ class RunCommunication:
         round them and convert the clock of the device in another way. Without comm_ops from the kernels, which tell
         something only beside those of other lines."""
         compares = len(self.lines) > 1
-        ops = [
-            line.collectives() if compares or waits else line.comm_ops for line, waits in zip(self.lines, self.waits)
-        ]
+        ops = [line.operators() if compares or waits else line.comm_ops for line, waits in zip(self.lines, self.waits)]
         if compares:
             ops = [_with_kernel_starts(one, line) for one, line in zip(ops, self.lines)]
         return [_with_starts(one, waits) for one, waits in zip(ops, self.waits)]
@@ -318,9 +316,9 @@ def waiting_of_span(span: SpanData) -> dict[StepPlace, StepWaiting]:
 
 def _first_waits(line: RankDevice) -> Optional[list[CollectiveWait]]:
     timeline = line.span.timeline
-    if timeline is None or timeline.partial is not None or (ops := line.collectives()) is None:
+    if timeline is None or timeline.partial is not None or (ops := line.operators()) is None:
         return None
-    return first_waits(timeline, ops)
+    return first_waits(timeline, ops, line.span.capture)
 
 
 def _with_starts(ops: Optional[Table], waits: Optional[list[CollectiveWait]]) -> Optional[Table]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
-from tb_npu_plugin.analysis.communication.lateness import collectives_of
+from tb_npu_plugin.analysis.communication.lateness import operators_of
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.model import SpanData
@@ -29,10 +29,10 @@ class RankDevice:
             return kernels
         return kernels.take(kernels.ints("device_id") == self.device_id)
 
-    def collectives(self) -> Optional[Table]:
-        """comm_ops, else the collectives among the kernels; None if the span has neither."""
+    def operators(self) -> Optional[Table]:
+        """comm_ops, else the communication operators among the kernels; None if the span has neither."""
         kernels = self.kernels() if self.comm_ops is None else None
-        return self.comm_ops if kernels is None else collectives_of(kernels)
+        return self.comm_ops if kernels is None else operators_of(kernels, self.span.capture.groups)
 
 
 def devices_of(span: SpanData) -> list[RankDevice]:

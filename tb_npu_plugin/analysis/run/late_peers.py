@@ -44,8 +44,7 @@ def late_peers(run: RunCommunication) -> list[LatePeer]:
     if run.world_size is None or len(run.profiled) >= run.world_size:
         return []
     out: list[LatePeer] = []
-    for span, found in zip(run.spans, run.waits):
-        ops = span.table("comm_ops")
+    for line, ops, found in zip(run.lines, run.collectives, run.waits):
         if found is None or ops is None:
             continue
         steps, groups = ops.text("step"), ops.text("group")
@@ -60,5 +59,5 @@ def late_peers(run: RunCommunication) -> list[LatePeer]:
                 total = sum(one.wait for one in of_peer)
                 saved = total - sum(one.second for one in of_peer)
                 figures = (longest.operator, longest.wait, total, saved, len(of_peer))
-                out.append(LatePeer(span.capture.rank, step, group, *figures, peer, rank, longest.start))
+                out.append(LatePeer(line.span.capture.rank, step, group, *figures, peer, rank, longest.start))
     return out

@@ -17,6 +17,7 @@ from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
 from tb_npu_plugin.analysis.steps import partition as budgets
+from tb_npu_plugin.analysis.steps.mean import mean_of
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
 
 #: Source of the phases: recorded points; the kernels of each step; the figures of step_trace_time.csv alone.
@@ -175,7 +176,7 @@ def from_figures(figures: Table) -> StepTrace:
 
 def mean_step(steps: Sequence[StepTimes]) -> StepTimes:
     """Mean of each figure over the steps with a known value, rounded to ns."""
-    values = {key: round_mean([getattr(step, key) for step in steps]) for key in FIGURES}
+    values = {key: mean_of([getattr(step, key) for step in steps]) for key in FIGURES}
     return StepTimes(None, None, **values)
 
 
@@ -190,9 +191,7 @@ def mean_reduces(trace: StepTrace, steps: Iterable[StepTimes]) -> list[Reduce]:
             places[(*key, calls[key])].append(reduce)
             calls[key] += 1
     return [
-        Reduce(
-            stream, name, round_mean([one.offset_ns for one in own]) or 0, round_mean([one.dur_ns for one in own]) or 0
-        )
+        Reduce(stream, name, mean_of([one.offset_ns for one in own]) or 0, mean_of([one.dur_ns for one in own]) or 0)
         for (stream, name, _), own in places.items()
     ]
 
@@ -219,15 +218,6 @@ def _reduces(rows: Table, begin: int) -> list[Reduce]:
 def _busy_time(rows: Table) -> int:
     start: IntArray = rows.ints("start_ns")
     return intervals.union(start, start + rows.ints("dur_ns")).total
-
-
-def round_mean(values: Sequence[int | None]) -> int | None:
-    """Mean of the known values, rounded half to even, without floats."""
-    certain = [value for value in values if value is not None]
-    if not certain:
-        return None
-    whole, rest = divmod(sum(certain), len(certain))
-    return whole + (2 * rest > len(certain) or (2 * rest == len(certain) and whole % 2 == 1))
 
 
 def _int_or_none(value: np.int64) -> int | None:

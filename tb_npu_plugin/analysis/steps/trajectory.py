@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Optional
 
+from tb_npu_plugin.analysis.steps.mean import mean_of
 from tb_npu_plugin.analysis.steps.partition import averaged_steps
-from tb_npu_plugin.analysis.steps.step_trace import round_mean
 from tb_npu_plugin.tables import NULL_INT, Table
 
 #: Source of a row: our mean of the steps without the first; the average in the file; one step.
@@ -64,7 +64,7 @@ def course(rank: int | None, stage: int | None, iterations: Table | None, parall
         for at in range(count)
     ]
     used = [steps[at] for at in averaged_steps([None] * count, "points")]
-    means = {key: round_mean([row.figures.get(key) for row in used]) for key in FIGURES}
+    means = {key: mean_of([row.figures.get(key) for row in used]) for key in FIGURES}
     rows = [Row("mean", None, len(used), means)]
     recorded = _merge([average for _, average in both if average])
     if recorded:

@@ -19,6 +19,7 @@ from tb_npu_plugin.refusal import raise_if_of_environment
 from tb_npu_plugin.schema.mindinsight_ops import INFO
 from tb_npu_plugin.schema.mindinsight_steps import CLUSTER_ANALYSE
 from tb_npu_plugin.schema.settings import LEGACY_KEYS
+from tb_npu_plugin.schema.torch_npu_json import STAGES
 
 #: Keys of profiler_info that are shown unchanged.
 _SHOWN = ("context_mode", "parallel_mode", "pipeline_stage_num", "stage_num", "rank_size", "device_id")
@@ -76,8 +77,8 @@ def _parallel(files: Sequence[str], info: dict[str, Any]) -> dict[str, Any]:
         if matched:
             return {
                 "parallel_mode": matched.group("mode"),
-                "pipeline_stages": int(matched.group("stages")[:9]),
+                STAGES: int(matched.group("stages")[:9]),
                 "world_size": int(matched.group("ranks")[:9]),
             }
-    found = {"world_size": info.get("rank_size"), "pipeline_stages": info.get("pipeline_stage_num")}
+    found = {"world_size": info.get("rank_size"), STAGES: info.get("pipeline_stage_num")}
     return {key: value for key, value in found.items() if isinstance(value, int) and not isinstance(value, bool)}

@@ -305,6 +305,8 @@ class _Builder:
         save(self._out, "flow_source", flows.source)
         save(self._out, "flow_target", flows.target)
         save(self._out, "flow_kind", flows.kind)
+        save(self._out, "launched", flows.launched)
+        save(self._out, "launch", flows.launch)
         save(self._out, "flow_by_target", np.argsort(flows.target, kind="stable"))
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.recording import is_plausible
 from tb_npu_plugin.scan import TraceEvents
+from tb_npu_plugin.schema.trace import HOST_TO_DEVICE
 from tb_npu_plugin.store.timeline.rows import Rows
 
 Index = NDArray[np.int64]
@@ -23,13 +24,17 @@ class Flows:
 
     Attributes:
         kind: Index into the categories of the trace.
-        ends: Events that are ends of these pairs.
+        launched: Tasks of the device whose launch is a flow without a slice at its start, as at level 0.
+        launch: Time of each of these launches, ns after the origin.
+        ends: Events that are ends of these pairs and launches.
         unmatched: Number of flow events without a partner or without a slice, by category.
     """
 
     source: Index
     target: Index
     kind: NDArray[np.int32]
+    launched: Index
+    launch: Index
     ends: Index
     unmatched: dict[int, int]
 
@@ -52,8 +57,10 @@ def make_flows(events: TraceEvents, rows: Rows, base: int, track_of: Callable[[I
     by_source = np.lexsort((last, source))
     kinds, counts = np.unique(np.concatenate([part.alone for part in parts]), return_counts=True)
     unmatched = dict(zip(kinds.tolist(), counts.tolist()))
-    ends = np.concatenate([part.ends for part in parts])
-    return Flows(source[by_source], target[by_source], kind[by_source], ends, unmatched)
+    launched, launch, ends = (
+        np.concatenate([getattr(part, key) for part in parts]) for key in ("launched", "launch", "ends")
+    )
+    return Flows(source[by_source], target[by_source], kind[by_source], launched, launch, ends, unmatched)
 
 
 def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
@@ -71,10 +78,12 @@ def _batches(events: TraceEvents, points: Index) -> Iterator[Index]:
 
 @dataclass(frozen=True)
 class _Joined:
-    """arrows: source, target, kind and end event of each arrow; ends: events that are ends of arrows; alone: kinds of the
-    others."""
+    """arrows: source, target, kind and end event of each arrow; launched, launch, ends: as in Flows; alone: kinds of the
+    other events."""
 
     arrows: tuple[Index, Index, NDArray[np.int32], Index]
+    launched: Index
+    launch: Index
     ends: Index
     alone: NDArray[np.int32]
 
@@ -88,12 +97,18 @@ def _join(events: TraceEvents, rows: Rows, base: int, track: Index, points: Inde
     begin, end = _pair(key, rank)
     enclosing = (events.enclosing[points] != 0) | (rank < 2)
     slices = rows.find(track, events.ts[points] - base, enclosing)
-    matched = (slices[begin] >= 0) & (slices[end] >= 0)
-    begin, end = begin[matched], end[matched]
-    alone = np.ones(len(points), dtype=bool)
-    alone[begin] = alone[end] = False
     kind = events.category[points]
-    return _Joined((slices[begin], slices[end], kind[begin], points[end]), points[~alone], kind[alone])
+    launches = [code for code in np.unique(kind).tolist() if events.category_name(code) == HOST_TO_DEVICE]
+    has_end = slices[end] >= 0
+    is_launch = has_end & (slices[begin] < 0) & np.isin(kind[begin], launches)
+    matched = has_end & (slices[begin] >= 0)
+    alone = np.ones(len(points), dtype=bool)
+    for chosen in (is_launch, matched):
+        alone[begin[chosen]] = alone[end[chosen]] = False
+    launched, launch = slices[end[is_launch]], events.ts[points[begin[is_launch]]] - base
+    begin, end = begin[matched], end[matched]
+    arrows = slices[begin], slices[end], kind[begin], points[end]
+    return _Joined(arrows, launched, launch, points[~alone], kind[alone])
 
 
 def _pair(key: Index, rank: Index) -> tuple[Index, Index]:

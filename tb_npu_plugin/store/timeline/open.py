@@ -261,6 +261,10 @@ class Timeline:
         chosen = np.flatnonzero(self._flow_kind == code) if code >= 0 else np.zeros(0, dtype=np.int64)
         return np.asarray(self._flow_source[chosen]), np.asarray(self._flow_target[chosen])
 
+    def bare_launches(self) -> tuple[Index, Index]:
+        """(launch in ns after base_ns, slice of the task) of the launches without a slice of the host."""
+        return load(self._folder, "launch"), load(self._folder, "launched").astype(np.int64)
+
     def flows_from(self, low: int, high: int, kinds: Sequence[str]) -> tuple[Index, Index]:
         """(source, target) of the flows of some kinds that start at the slices [low, high), sorted by source."""
         part = slice(*np.searchsorted(self._flow_source, [low, high]).tolist())

@@ -51,8 +51,8 @@ def test_unknown_parts_of_the_time_leave_the_rest_unknown_too() -> None:
     is_known = OPS.ints("wait_ns") != NULL_INT
     found = [communication.split(OPS.take(rows)) for rows in (is_known, ~is_known)]
     assert found == [
-        communication.Split(151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0, longest=100),
-        communication.Split(7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1, longest=7),
+        communication.Split(151, transit=40, wait=30, synchronization=20, idle=61, incomplete=0),
+        communication.Split(7, transit=1, wait=None, synchronization=None, idle=None, incomplete=1),
     ]
 
 

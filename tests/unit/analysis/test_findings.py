@@ -30,12 +30,10 @@ Rank = tuple[Optional[float], dict[str, Any]]
 
 
 def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any) -> RunData:
-    """A step of 100 ms with 60 ms of computing, if a rank communicates for 30. The others wait for a rank as long as they
-    communicate longer."""
+    """A step of 100 ms with 60 ms of computing, if a rank communicates for 30."""
     run, lines = RunData([]), []
     for number, (communication, unusual) in enumerate(ranks):
-        late = None if communication is None else 30 - communication
-        times = {**TIMES, "communication_not_overlapped": communication, "late": late, **unusual}
+        times = {**TIMES, "communication_not_overlapped": communication, **unusual}
         scaled = {
             key: value if value is None or key == "repeats" else round(value * MS) for key, value in times.items()
         }
@@ -44,7 +42,9 @@ def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any
             span.token, "", number, None, None, **{**NO_TIMES, **NO_COMMUNICATION, "incomplete": 0, **scaled}
         )
         lines.append(RankLine(span, stages[number] if stages else None, budget))
-    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **more})
+    longest = max((line.whole_ns for line in lines), default=0)
+    times = {"step_times": [(None, longest)], "whole_step_times": [longest]}
+    vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **times, **more})
     return run
 
 
@@ -52,48 +52,23 @@ def named(run: RunData) -> list[str]:
     return [f"{one.message.code.rpartition('.')[2]} {one.subject.rank}" for one in straggler.find(run)]
 
 
-def idle(at_once: float, longest: float | None, **more: Any) -> dict[str, Any]:
-    return {"idle_at_once": at_once, "longest_communication": longest, **more}
-
-
 def kernels(taken: float, expected: float) -> dict[str, Any]:
     return {"same_kernels": taken, "same_kernels_expected": expected}
 
 
-UNKNOWN = {"late": None}
 SLOW = [(30, kernels(50, 50)), (30, kernels(50, 51)), (30, kernels(75, 50)), (30, kernels(50, 49))]
-SHORT = {"computing": 0.01, "free": 0.2}
-HELD = [(30, idle(3, 28)), (30, idle(25, 4))]
 
 
 @pytest.mark.parametrize(
     ("ranks", "stages", "expected"),
     [
-        ([(30, {}), (2, {}), (25, {})], (), ["last 1"]),
-        ([(5, {}), (2, {}), (6, {}), (40, {})], (), []),
-        ([(30, {}), (2, {"overlapped": 28}), (29, {})], (), []),
-        ([(30, {"late": 0}), (10, {"late": 2}), (31, {"late": 1})], (), []),
-        ([(30, UNKNOWN), (10, UNKNOWN), (31, UNKNOWN)], (), []),
-        ([(30, UNKNOWN), (10, {**UNKNOWN, "idle_at_once": 6}), (31, UNKNOWN)], (), ["last 1"]),
-        ([(2, {}), (30, {}), (31, {"bubble": 20}), (31, {"bubble": 1})], (1, 1, 2, 2), ["last_stage 0"]),
-        ([(2, {}), (30, {}), (31, {"bubble": 20}), (31, {"bubble": 1})], (1, 2, 3, 4), []),
-        ([(2, {}), (30, {}), (31, {}), (1, {})], (1, 1, 2, 2), ["last_stage 3", "last_stage 0"]),
-        ([(2, {})], (), []),
-        ([(30, {}), (2, {"bubble": 7})], (), []),
-        ([(30, {}), (2, {}), (None, {})], (), []),
-        ([(30, idle(1, None)), (2, idle(20, None)), (30, idle(1, None))], (), ["last_host 1"]),
-        ([(0.35, SHORT), (0.05, {**SHORT, "late": 0.25}), (0.35, SHORT)], (), []),
-        ([(0.45, SHORT), (0.05, {**SHORT, "late": 0.35}), (0.45, SHORT)], (), ["last 1"]),
+        ([(30, {}), (2, {}), (25, {})], (), []),
         (SLOW, (1, 2, 3, 4), ["slower_kernels 2"]),
         (SLOW, (1, 1, 2, 2), ["slower_kernels 2"]),
         (SLOW, (), []),
         ([*SLOW[:2], (30, kernels(54, 50)), SLOW[3]], (1, 2, 3, 4), []),
         ([(30, kernels(75, 50)), (30, kernels(50, 75))], (1, 2), ["slower_kernels 0"]),
         ([*SLOW[:2], (30, kernels(20, 10)), SLOW[3]], (1, 2, 3, 4), []),
-        ([*HELD, (30, idle(2, 20)), (30, idle(3, 25))], (1, 2, 3, 4), ["idles 1"]),
-        ([*HELD, (30, idle(2, 9))], (), []),
-        ([(30, idle(16, 28)), (30, idle(25, 4)), (30, idle(18, 28))], (), []),
-        ([HELD[0], HELD[1], (30, idle(3, 28, computing=None))], (), []),
         ([(30, {"computing": 90}), (30, {}), (30, {}), (30, {})], (), ["computes 0"]),
         ([(30, {"computing": 65}), (30, {}), (30, {}), (30, {})], (), []),
         ([(30, {"computing": 90}), (30, {}), (30, {}), (30, {"computing": 200})], (1, 1, 1, 2), ["computes_stage 0"]),
@@ -104,25 +79,18 @@ def test_stragglers(ranks: list[Rank], stages: tuple[int, ...], expected: list[s
 
 
 def test_a_straggler_costs_what_it_computes_longer_and_is_the_verdict() -> None:
-    run = run_of([(30, {"computing": 90, "late": 25}), (55, {}), (55, {}), (55, {})])
+    run = run_of([(30, {"computing": 90}), (55, {}), (55, {}), (55, {})])
     (found,) = straggler.find(run)
     assert (found.cost_ns, found.part, found.confidence.ranks) == (30 * MS, "waiting", 1)
     assert found.message == "Rank 0 is the straggler: it computes for 90.00 ms, 50 % above the median rank."
 
 
 def test_a_straggler_is_shown_while_the_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_of([(30, {"computing": 90, "late": 25}), (55, {}), (55, {}), (55, {})])
+    run = run_of([(30, {"computing": 90}), (55, {}), (55, {}), (55, {})])
     monkeypatch.setattr(RunCommunication, "longest_hold", lambda self, span: Hold("7", 5, 9) if span == "s0" else None)
     distributed, trace = straggler.find(run)[0].evidence
     assert (distributed.view, distributed.step) == ("distributed", "7")
     assert (trace.view, trace.span, trace.start_ns, trace.end_ns) == ("trace", "s0", 5, 9)
-
-
-def test_a_recurring_pause_in_a_capture_without_steps_is_that_of_one_repeat() -> None:
-    held, late = idle(0, 5, repeats=5), idle(5, 0, repeats=5)
-    (found,) = straggler.find(run_of([(30, held), (30, late), (30, held)]))
-    assert (found.cost_ns, found.confidence.kind, found.confidence.ranks) == (5 * MS, "confirmed", 2)
-    assert found.message.startswith("Rank 1 was idle for 5.00 ms")
 
 
 def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
@@ -136,7 +104,7 @@ def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) ->
         raise ValueError
 
     rules = Rule("broken", "host", fail, lambda run: None), input_bound.RULE
-    monkeypatch.setattr(diagnosis, "rules_for", lambda devices: rules)
+    monkeypatch.setattr(diagnosis, "RULES", rules)
     found = diagnose([])
     assert [(one.rule, one.missing.code) for one in found.unchecked] == [
         ("broken", "unchecked.defect"),

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tb_npu_plugin.analysis.idle.blocking_reads import blocking_reads
 from tb_npu_plugin.analysis.idle.input_bound import InputBoundSteps, input_bound_steps
 from tb_npu_plugin.analysis.idle.launches import queue_at_launch, queue_series
-from tb_npu_plugin.analysis.idle.model import DeviceIdle
+from tb_npu_plugin.analysis.idle.model import DeviceIdle, code_of
 from tb_npu_plugin.analysis.idle.of_span import idle_of
+from tb_npu_plugin.analysis.idle.places import places_of
 from tests.support.idle import COMPILE, GC, ITEM, LOADER, MALLOC, NOTIFY, OTHER, SYNC, US, WAIT, Slice, idle_span
 from tests.support.span import TestSpan, table_of
 from tests.support.trace import event, open_trace
@@ -130,3 +132,44 @@ def test_steps_are_input_bound_from_half_a_millisecond_on() -> None:
     found = [input_bound_steps(idle_of(idle_span(one, launch=890))) for one in (long, short)]
     assert found == [InputBoundSteps(1, 1), InputBoundSteps(0, 1)]
     assert input_bound_steps([]) is None
+
+
+SCRIPT: tuple[Slice, ...] = (
+    ("Python", 7, "train.py(3): preprocess", 110, 700, "python_function"),
+    ("Python", 7, "<built-in function sleep>", 120, 680, "python_function"),
+    ("Python", 7, "aten::mm", 850, 100, "cpu_op"),
+)
+
+
+@pytest.mark.parametrize(
+    ("slices", "filler"),
+    [
+        (SCRIPT, "<built-in function sleep>"),
+        (SCRIPT[:1] + SCRIPT[2:], "train.py(3): preprocess"),
+        ((("Python", 7, "train.py(9): <module>", 0, 9000, "python_function"), SCRIPT[2]), None),
+    ],
+    ids=("sleep", "function", "the whole script"),
+)
+def test_what_fills_the_time_before_a_late_launch_is_named(slices: tuple[Slice, ...], filler: str | None) -> None:
+    span = idle_span(*slices, launch=880, first=0)
+    (idle,) = idle_of(span)
+    late = np.flatnonzero(idle.parts.cause == code_of("host_late"))
+    places = places_of(idle, span.timeline, late)
+    names = [None if one < 0 else span.timeline.names[int(span.timeline.name[one])] for one in places.filler.tolist()]
+    assert names == [filler]
+
+
+def test_reads_that_block_the_host_are_counted_by_operator_and_line() -> None:
+    reads: list[Slice] = []
+    for start in (200, 300, 400):
+        reads += [
+            ("Python", 7, "train.py(5): log", start, 50, "python_function"),
+            ("Python", 7, "torch/_tensor.py(929): __format__", start + 1, 48, "python_function"),
+            ("Python", 7, "aten::_local_scalar_dense", start + 2, 40, "cpu_op"),
+            ("CANN", 7, "AscendCL@aclrtSynchronizeStreamWithTimeout", start + 3, 10),
+            ("CANN", 7, "AscendCL@aclrtSynchronizeStreamWithTimeout", start + 20, 10),
+        ]
+    found = blocking_reads(idle_span(*reads, launch=880, first=0).timeline)
+    assert [(one.operator, one.frame, one.calls) for one in found] == [
+        ("aten::_local_scalar_dense", "train.py(5): log", 3)
+    ]

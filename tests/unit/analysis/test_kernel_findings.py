@@ -68,7 +68,8 @@ def run_of(*ranks: Sequence[Kernel], step_us: float = 1000, capture: Capture = C
         spans.append(TestSpan({**kernels, **tables}, device, token=f"s{number}"))
     run = RunData(spans)
     steps = sorted({row["step"] for rows in ranks for row in rows}) or ["1"]
-    vars(run).update({"step_times": [(step, round(step_us * US)) for step in steps], "steps": steps, "lines": []})
+    times = [round(step_us * US)] * len(steps)
+    vars(run).update({"step_times": list(zip(steps, times)), "whole_step_times": times, "lines": []})
     return run
 
 

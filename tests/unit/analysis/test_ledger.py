@@ -73,6 +73,9 @@ def test_the_root_of_a_chain_is_named_and_no_victim(skews: tuple[int, ...]) -> N
     run = RunData([rank_of_chain(rank, 100, skew) for rank, skew in enumerate(skews)])
     waits = [[(one.culprit, one.ns) for one in ledger.entries if one.entry == "waiting"] for ledger in run.ledgers]
     assert waits == [[], [(0, 100 * MS)], [(1, 111 * MS)], [(2, 122 * MS)]]
+    chain = [(end.rank, end.kind, end.ns // MS) for end in run.ledgers[-1].entries[1].chain]
+    sends = [(rank, kind, ms) for kind, ms in (("computing", 10), ("transfer", 1)) for rank in (1, 2)]
+    assert chain == [(0, "computing", 100), *sends]
     assert (run.judgement.kind, run.judgement.culprits) == ("loss", (0,))
     assert all(sum(one.ns for one in ledger.entries) == ledger.window_ns for ledger in run.ledgers)
 
@@ -83,12 +86,19 @@ def test_a_missing_file_changes_no_culprit() -> None:
 
 
 @pytest.mark.parametrize(("idle", "rule"), [(4, "healthy"), (6, "loss"), (50, "unexplained")])
-def test_only_what_loses_little_is_healthy(idle: int, rule: str) -> None:
+@pytest.mark.parametrize("has_kernels", [True, False])
+def test_only_what_loses_little_is_healthy(idle: int, rule: str, has_kernels: bool) -> None:
+    """Without kernels, computing may hide waiting."""
     times = {"computing": (100 - idle) * MS, "communication_not_overlapped": 0, "overlapped": 0, "free": idle * MS}
-    found = diagnose([TestSpan({"step_trace": table_of("step_trace", [{"step": "1", **times}])}, Capture(rank=0))])
+    tables = {"step_trace": table_of("step_trace", [{"step": "1", **times}])}
+    if has_kernels:
+        tables["kernels"] = table_of("kernels", [kernel("MatMul", BASE, (100 - idle) * MS)])
+    elif rule == "healthy":
+        rule = "unexplained"
+    found = diagnose([TestSpan(tables, Capture(rank=0))])
     assert found.verdict.rule == rule
     assert ("Cannot be judged" in found.verdict.message) == (rule == "unexplained")
-    assert ("trace_view.json" in found.verdict.message) == (rule != "healthy")
+    assert ("trace_view.json" in found.verdict.message) == (idle > 5)
 
 
 def test_waiting_that_no_rank_tells_is_bounded_by_what_is_moved() -> None:
@@ -121,3 +131,57 @@ def test_time_before_the_first_task_may_be_the_largest_loss() -> None:
     times = {"computing": 100 * MS, "communication_not_overlapped": 0, "overlapped": 0, "free": 0, "preparing": 20 * MS}
     found = diagnose([TestSpan({"step_trace": table_of("step_trace", [{"step": "1", **times}])}, Capture(rank=0))])
     assert (found.verdict.rule, found.verdict.cost_ns) == ("loss", 20 * MS)
+
+
+def moe_rank(rank: int, skew_ns: int = 0, extra_ns: int = 0) -> TestSpan:
+    """A rank of three that calls a fused kernel four times, 12 ms apart: it arrives 2 ms (rank 2: 5 ms) after the last one ended.
+    All ranks end it together. extra_ns: by how much longer it runs on this rank, so that they do not."""
+    rows: list[dict[str, Any]] = []
+    for number in range(4):
+        start = BASE + skew_ns + number * 6 * MS
+        took = (5 if rank == 2 else 2) * MS
+        rows.append(kernel("aclnnGroupedMatmul_GroupedMatmul", start, took))
+        rows.append(
+            kernel("MoeDistributeDispatchV2", start + took, 6 * MS - took + extra_ns * number)
+            | {"type": "MoeDistributeDispatchV2", "input_shapes": "8,16"}
+        )
+    times = {"computing": 24 * MS, "communication_not_overlapped": 0, "overlapped": 0, "free": 0}
+    tables = {"step_trace": table_of("step_trace", [{"step": "1", **times}]), "kernels": table_of("kernels", rows)}
+    return TestSpan(tables, Capture(rank=rank), token=f"span-{rank}", worker_label=f"rank {rank}")
+
+
+@pytest.mark.parametrize("skew_ns", [0, 5_000 * MS])
+def test_waits_inside_fused_kernels_are_no_computing(skew_ns: int) -> None:
+    """Of the 4 ms that each call takes on two ranks, 3 are waiting for the third one, whose call takes 1."""
+    run = RunData([moe_rank(0), moe_rank(1, skew_ns), moe_rank(2)])
+    waits = [[(one.detail, one.culprit, one.ns) for one in ledger.entries[1:]] for ledger in run.ledgers]
+    waiting = ("MoeDistributeDispatchV2", 2, 12 * MS)
+    assert waits == [[waiting], [waiting], []]
+    assert (run.judgement.kind, run.judgement.culprits) == ("loss", (2,))
+
+
+def test_fused_kernels_that_do_not_end_together_show_no_waits() -> None:
+    run = RunData([moe_rank(0), moe_rank(1, extra_ns=2 * MS), moe_rank(2)])
+    assert [len(one.entries) for one in run.ledgers] == [1, 1, 1]
+
+
+def test_points_of_a_step_say_what_passes_before_it() -> None:
+    rows = [
+        {
+            "step": str(step),
+            "average": 0,
+            "total_ns": 100 * MS,
+            "interval_ns": gap * MS,
+            "fp_bp_ns": (90 - gap) * MS,
+            "tail_ns": 10 * MS,
+        }
+        for step, gap in ((1, 0), (2, 60), (3, 80))
+    ]
+    span = TestSpan({"iterations": table_of("iterations", rows)}, Capture(rank=0))
+    run = RunData([span])
+    assert [(one.entry, one.detail, one.ns // MS) for one in run.ledgers[0].entries] == [
+        ("computing", "forward_backward", 20),
+        ("computing", "tail", 10),
+        ("unexplained", "gap", 70),
+    ]
+    assert "before the forward pass" in diagnose([span]).verdict.message

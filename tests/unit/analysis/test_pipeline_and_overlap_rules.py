@@ -6,7 +6,6 @@ import pytest
 
 from tb_npu_plugin.analysis.findings import bubble, exposed_communication
 from tb_npu_plugin.analysis.findings.model import Finding
-from tb_npu_plugin.analysis.findings.pipeline import whole_step
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
@@ -54,11 +53,6 @@ def test_a_bubble_needs_known_stages() -> None:
         span.capture = Capture(rank=span.capture.rank)
     assert bubble.RULE.missing(RunData(spans)) is not None
     assert bubble.find(RunData(spans)) == []
-
-
-def test_what_each_micro_batch_loses_makes_the_bubble_longer() -> None:
-    assert whole_step(RunData([stage(0, 4), stage(1, 4)]), 40) == 50
-    assert whole_step(RunData([TestSpan()]), 40) == 40
 
 
 def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") -> TestSpan:

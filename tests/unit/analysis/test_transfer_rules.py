@@ -12,7 +12,6 @@ from tb_npu_plugin.analysis.findings import (
     retransmission,
     small_packets,
 )
-from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.analysis.findings.model import Finding, Rule
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.model import Capture
@@ -101,14 +100,3 @@ def test_a_rule_says_what_is_missing(rule: Rule) -> None:
     bare = [TestSpan(capture=Capture(rank=number), token=f"s{number}") for number in (0, 1)]
     assert rule.missing(RunData(bare)) is not None
     assert rule.missing(RunData(bare[:1])) is None and rule.find(RunData(bare[:1])) == []
-
-
-@pytest.mark.parametrize(("overlapped", "expected"), [(0, True), (40, False)])
-def test_the_verdict_names_what_most_of_exposed_communication_is_lost_to(overlapped: int, expected: bool) -> None:
-    """60 ms of exposed communication, of which 31 are lost to small packets: some of these may be overlapped instead."""
-    ranks = [rank(number, size=1_024_000, speed=7) for number in (0, 1)]
-    for one in ranks:
-        one.tables["step_trace"].ints("overlapped")[:] = overlapped * MS
-    diagnosis = diagnose(ranks)
-    assert diagnosis.verdict.rule == "small_packets"
-    assert ("communication (mostly: Small packets)" in diagnosis.verdict.message) == expected

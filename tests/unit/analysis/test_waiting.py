@@ -9,7 +9,7 @@ import pytest
 
 from tb_npu_plugin.analysis.communication.clocks import align_clocks, match_collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
-from tb_npu_plugin.analysis.communication.lateness import collectives_of
+from tb_npu_plugin.analysis.communication.lateness import operators_of
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows, waits_of_ranks
 from tb_npu_plugin.analysis.run.arrivals import arrivals_of
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
@@ -111,7 +111,7 @@ def test_level_0_has_starts_of_kernels() -> None:
         ]
         return table_of("kernels", rows)
 
-    tables = [collectives_of(kernels(elapsed)) for elapsed in ([40, 9, 30], [20, 9, 10])]
+    tables = [operators_of(kernels(elapsed)) for elapsed in ([40, 9, 30], [20, 9, 10])]
     assert waits(tables) == [[(20, 1), 0, (20, 1)], [0, 0, 0]]
 
 

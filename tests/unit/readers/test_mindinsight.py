@@ -490,7 +490,7 @@ def test_the_capture_knows_mode_and_stages() -> None:
     names = [path.name for path in folder.iterdir() if "_2." in path.name or "_2_d" in path.name]
     capture = read_capture(folder, names, ProblemLog())
     assert (capture.rank, capture.rank_source) == (2, "file names")
-    assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_stages": 2, "world_size": 4}
+    assert capture.distributed_args == {"parallel_mode": "pipeline", "pipeline_model_parallel_size": 2, "world_size": 4}
     assert capture.versions == {"MindSpore": "2.2.0"}
     assert capture.metadata["context_mode"] == "GRAPH_MODE"
 

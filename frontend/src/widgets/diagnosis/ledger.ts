@@ -135,13 +135,17 @@ export function chainText({ entries }: LedgerRow, ledger: LedgerJson): string {
   return message("ledger.chain", { rank: ledgerName(ledger, []), ends: [...texts, ...more].join(", ") });
 }
 
-/** "point-to-point 312.15 ms, collectives 3.98 ms"; "" if all waits are at collectives. */
+/** "point-to-point 312.15 ms, collectives 3.98 ms, inside MoeDistributeCombine 2 ms"; "" if all waits are at collectives. */
 export function kindsText({ kind, entries, parts }: LedgerRow): string {
-  if (kind !== "waiting" || parts.length > 0 || entries.every(({ detail }) => detail !== "p2p")) return "";
+  if (kind !== "waiting" || parts.length > 0 || entries.every(({ detail }) => detail === "collective")) return "";
   return groupBy(entries, ({ detail }) => detail)
     .map((same) => {
       const ns = same.reduce((sum, one) => sum + one.ns, 0);
-      return message(`ledger.${same[0]?.detail}`, { time: format.duration(ns, 2) });
+      const [detail, time] = [same[0]?.detail ?? "", format.duration(ns, 2)];
+      if (detail === "p2p") return message("ledger.p2p", { time });
+      return detail === "collective"
+        ? message("ledger.collective", { time })
+        : message("ledger.inside", { kernel: detail, time });
     })
     .join(", ");
 }
