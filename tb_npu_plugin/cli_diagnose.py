@@ -20,11 +20,14 @@ from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
 from tb_npu_plugin.service.answers import Service
 from tb_npu_plugin.service.choice import choose_run
+from tb_npu_plugin.service.ranks import TRACE_UNREAD
 from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views.diagnosis import SCHEMA
 
 #: Most runs that one command diagnoses, unless they are chosen with --run.
 MOST_RUNS = 8
+#: Most ranks that a line lists.
+_MOST_RANKS = 8
 STDOUT = "-"
 #: Fields of a run that schema 1 lacks.
 _SINCE_2 = ("ledger", "ledgers", "mean_steps", "repeats")
@@ -211,8 +214,13 @@ def _checks(found: Mapping[str, Any]) -> Iterator[str]:
     for one in unchecked:
         option = f" To record it, set {one['option']}." if one["option"] else ""
         yield f"Not checked: {one['title']} ({one['rule']}). {one['missing']}{option}"
-    if others:
+    if others and found["checked"]:
         yield f"Not applicable: {'; '.join(others)}."
+    ranks: dict[tuple[str, str], list[str]] = {}
     for rank in found["ranks"]:
-        start = "Partly included" if rank["state"] == "ready" else "Not included"
-        yield f"{start}: {rank['worker']}. {rank['reason']}"
+        is_partly = rank["state"] == "ready" or rank["texts"].get("reason", {}).get("code") == TRACE_UNREAD
+        key = "Partly included" if is_partly else "Not included", rank["reason"]
+        ranks.setdefault(key, []).append(rank["worker"])
+    for (start, reason), workers in ranks.items():
+        more = f" and {len(workers) - _MOST_RANKS} more" if len(workers) > _MOST_RANKS else ""
+        yield f"{start}: {', '.join(workers[:_MOST_RANKS])}{more}. {reason}"

@@ -68,9 +68,9 @@ LEDGER = _by_id(
     (
         Part("before", Message("part.ledger.before"), "--c-prep"),
         Part("computing", Message("part.ledger.computing"), "--c-compute"),
-        Part("computing_forward_backward", Message("part.ledger.computing_forward_backward"), "--c-compute"),
-        Part("computing_or_idle", Message("part.ledger.computing_or_idle"), "--c-compute"),
-        Part("computing_tail", Message("part.ledger.computing_tail"), "--c-mix"),
+        Part("computing_forward_backward", Message("part.ledger.forward_backward"), "--c-compute"),
+        Part("computing_tail", Message("part.ledger.tail"), "--c-mix"),
+        Part("computing_or_idle", Message("part.ledger.or_idle"), "--c-compute"),
         Part("waiting", Message("part.ledger.waiting"), "--c-wait"),
         Part("transfer", Message("part.ledger.transfer"), "--c-comm"),
         Part("communication", Message("part.ledger.communication"), "--c-comm"),
@@ -79,8 +79,8 @@ LEDGER = _by_id(
         Part("idle_late", Message("part.ledger.idle_late"), "--c-free"),
         Part("idle_before", Message("part.ledger.idle_before"), "--c-free"),
         Part("unexplained", Message("part.ledger.unexplained"), "--c-free"),
-        Part("unexplained_gap", Message("part.ledger.unexplained_gap"), "--c-free"),
         Part("unexplained_idle", Message("part.ledger.unexplained_idle"), "--c-free"),
+        Part("unexplained_gap", Message("part.ledger.gap"), "--c-free"),
     )
 )
 #: All tables, by their name on the page.

@@ -21,7 +21,6 @@ Json = Mapping[str, Any]
 _MOST_RANKS, _MOST_ENDS = 6, 3
 #: Smaller entries do not ask for data.
 _LEAST_OPEN = 0.01
-_WAITS = {"p2p": "ledger.p2p", "collective": "ledger.collective"}
 _ENDS = {
     "computing": "ledger.end.computing",
     "idle": "ledger.end.idle",
@@ -199,8 +198,10 @@ class _Table:
 
 
 def _wait(detail: str, ns: int) -> Message:
-    if detail in _WAITS:
-        return Message(_WAITS[detail], time=duration(ns))
+    if detail == "p2p":
+        return Message("ledger.p2p", time=duration(ns))
+    if detail == "collective":
+        return Message("ledger.collective", time=duration(ns))
     return Message("ledger.inside", kernel=detail, time=duration(ns))
 
 
@@ -254,14 +255,12 @@ def _needs(ledger: Json, is_gpu: bool) -> Iterator[str]:
 def _need(entry: Json, is_gpu: bool) -> tuple[Message, str, Message]:
     """To decide, missing, how to record it."""
     is_idle = entry["entry"] in ("idle", "unexplained")
-    is_computing = entry["entry"] == "computing"
-    decide = Message("ledger.need.parts") if is_computing else Message("ledger.need.waiting")
-    decide = Message("ledger.need.idle") if is_idle else decide
+    decide = Message("ledger.need.idle") if is_idle else Message("ledger.need.waiting")
     if entry["needs"] == "rank":
         rank = Message("ledger.some_rank") if entry["culprit"] is None else f"rank {entry['culprit']}"
         return Message("ledger.need.late", rank=rank), rank, Message("ledger.need.rank.how", rank=rank)
     if entry["needs"] == "kernels":
-        return decide, Message("ledger.need.kernels"), Message("ledger.need.kernels.how")
+        return Message("ledger.need.inside"), Message("ledger.need.kernels"), Message("ledger.need.kernels.how")
     if entry["needs"] == "ranks":
         return decide, Message("ledger.need.ranks"), Message("ledger.need.ranks.how")
     if is_gpu:

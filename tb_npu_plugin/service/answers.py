@@ -281,11 +281,18 @@ def _view_json(
     data = dict(result.data) if result is not None else None
     if data is not None and request.view.scope == "run":
         shown = {span.token for span in request.ready}
-        others = [place for place in request.places if place.span.token not in shown]
-        if request.view.examines:
-            others = [place for place in request.places if place in others or not request.is_complete(place)]
-        data["ranks"] = [*data.get("ranks", []), *ranks.states(others, request.statuses)]
-        if request.view.examines:
+        examines, statuses = request.view.examines, request.statuses
+        if not examines:  # then a trace that is not queued says nothing about a rank
+            statuses = {
+                token: [one for one in found if one.state != "new"] or found for token, found in statuses.items()
+            }
+        others = [
+            place
+            for place in request.places
+            if place.span.token not in shown or (examines and not request.is_complete(place))
+        ]
+        data["ranks"] = [*data.get("ranks", []), *ranks.states(others, statuses)]
+        if examines:
             unread = {place.span.token for place in others}
             data["ranks"] += ranks.partly_read([span for span in request.ready if span.token not in unread])
     return {

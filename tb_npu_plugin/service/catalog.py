@@ -256,7 +256,7 @@ def span_facts(library: Library, place: Place, known: Sequence[StageStatus] = ()
     if tables:
         other = place.span.trace_files[0].name if place.span.trace_files else ""
         first, parts = tables.meta["sources"], tables.meta.get("parts", {})
-        sources = {table: parts.get(table) or [first.get(table, other)] for table in have - {"trace"}}
+        sources = {table: parts.get(table) or [first.get(table, other)] for table in have.intersection(rows)}
         files, problems = [file.relative for file in place.span.files], _problems(place.span, (tables, trace))
         has_timeline = bool(trace and trace.meta["timeline"])
         unusable = unusable_tables(files, named.format, sources, problems, has_timeline)

@@ -45,6 +45,8 @@ class RanksJson(TypedDict):
     """One for each worker of the run."""
 
 
+#: Code of the reason of ranks that are shown without their trace.
+TRACE_UNREAD = "reason.trace_unread"
 RankState = Literal["ready", "reading", "failed", "missing"]
 #: Runs with more ranks, or more bytes in these stages, are read only when a view of theirs is requested; their traces when
 #: the user has them read.

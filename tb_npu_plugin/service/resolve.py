@@ -100,7 +100,8 @@ def resolve(
     with_preview = view.scope != "run"
     opened = [library.open(place, used[place.span.token], with_preview) for place in read]
     also_opened = [library.open(place, used[place.span.token], with_preview) for place in failed]
-    facts = _common_facts(library, places, used)
+    listed = statuses if for_page else used  # a page also tells what the other stages met
+    facts = _common_facts(library, places, listed)
     usable = [span for span in opened if _meets_needs(view, span)]
     state: ViewState
     if view.scope == "run" and usable:
@@ -123,11 +124,7 @@ def resolve(
         facts,
         [_with_owner(problem, span, view, len(places)) for span in opened + also_opened for problem in span.problems],
         _version(view, opened, preview, statuses),
-        [
-            item
-            for place in places
-            for item in catalog.span_progress(library, place, (statuses if for_page else used)[place.span.token])
-        ],
+        [item for place in places for item in catalog.span_progress(library, place, listed[place.span.token])],
         statuses,
         preview is not None
         or any(status.state not in ("ready", "failed") for found in statuses.values() for status in found),

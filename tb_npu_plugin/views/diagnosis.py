@@ -56,12 +56,14 @@ class VerdictJson(TypedDict):
     """Parameters of the message."""
     message: str
     """The sentence in English."""
+    conclusion: str
+    """The part of the sentence that the ledger does not show: the loss, why, and what could be saved."""
     ms_per_step: float
     """Time at stake of that finding."""
     share: Optional[float]
     """Its share of step time, from 0 to 1; null without step times."""
     texts: dict[str, MessageJson]
-    """Code and parameters of `message`."""
+    """Code and parameters of `message` and `conclusion`."""
 
 
 class FindingJson(TypedDict):
@@ -279,9 +281,10 @@ def _verdict_json(found: Diagnosis) -> VerdictJson:
         "code": message["code"],
         "params": message["params"],
         "message": str(verdict.message),
+        "conclusion": str(verdict.conclusion),
         "ms_per_step": _ms(verdict.cost_ns),
         "share": verdict.share,
-        "texts": messages_of({"message": verdict.message}),
+        "texts": messages_of({"message": verdict.message, "conclusion": verdict.conclusion}),
     }
 
 

@@ -76,6 +76,38 @@ def test_worked_examples(
     assert (judgement.kind, judgement.culprits, judgement.stage) == verdict
 
 
+def test_a_recorded_run_has_the_same_ledgers_at_level0(tmp_path: Path) -> None:
+    """Level0 writes neither communication files, nor planes, nor calls of CANN; the streams of the device are as recorded."""
+    folder = shutil.copytree(
+        skip_without(REAL_DATA / TEXT), tmp_path / "run", ignore=shutil.ignore_patterns("communication*.json")
+    )
+    for path in folder.rglob("trace_view.json"):
+        events = json.loads(path.read_text(), parse_float=str)
+        names = {(one["name"], one["pid"], one["tid"]): one["args"] for one in events if one["ph"] == "M"}
+        planes = {key[1:] for key, args in names.items() if str(args.get("name")).startswith("Plane")}
+        calls = {pid for (_, pid, _), args in names.items() if args.get("name") == "CANN"}
+        left = [
+            one
+            for one in events
+            if one["ph"] != "X" or ((one["pid"], one["tid"]) not in planes and one["pid"] not in calls)
+        ]
+        assert len(left) < len(events)
+        path.write_text(json.dumps(left))
+    run = RunData(open_spans(folder, tmp_path))
+    assert run.judgement.culprits == (5,)
+    entries = {
+        one.rank: {(each.entry, each.detail, each.culprit): each.ns for each in one.entries} for one in run.ledgers
+    }
+    # Of section 6 of ledger.md: waiting, transfer, late launches, in ns; late launches by the whole gap.
+    for rank, waiting, transfer, late in (
+        (0, 97_858_000, 4_105_000, 21_056_000),
+        (1, 92_263_000, 4_096_000, 21_928_000),
+    ):
+        assert entries[rank]["waiting", "collective", 5] == pytest.approx(waiting, abs=1_000)
+        assert entries[rank]["transfer", "", None] == pytest.approx(transfer, abs=1_000)
+        assert entries[rank]["idle", "late", None] == pytest.approx(late, abs=1_000)
+
+
 def check(ledger: RankLedger, example: dict[str, Any]) -> None:
     """Each entry is the one of the example, or its bounds hold it; where the example has bounds, they are the same."""
     assert sum(entry.ns for entry in ledger.entries) == ledger.window_ns

@@ -108,7 +108,7 @@ def _fault(*texts: str) -> Callable[[Random, Recipe], Drawn]:
     return lambda draw, base: _with_faults(base, draw.choice(texts))
 
 
-def _of_rank(word: str, *figures: float) -> Callable[[Random, Recipe], Drawn]:
+def of_rank(word: str, *figures: float) -> Callable[[Random, Recipe], Drawn]:
     """A fault of one rank, with one of these figures."""
 
     def make(draw: Random, base: Recipe) -> Drawn:
@@ -168,7 +168,7 @@ def _retransmission(draw: Random, base: Recipe) -> Drawn:
 
 def _silent_pauses(draw: Random, base: Recipe) -> Drawn:
     """Collections that the profiler was not told to record."""
-    return _of_rank("gc-pause", 250, 400)(draw, replace(base, options=replace(base.options, gc_threshold=None)))
+    return of_rank("gc-pause", 250, 400)(draw, replace(base, options=replace(base.options, gc_threshold=None)))
 
 
 def _compiled(draw: Random, base: Recipe) -> Drawn:
@@ -206,7 +206,7 @@ def _single_step(draw: Random, base: Recipe) -> Drawn:
 _LATE = ("straggler",)
 #: By name. A rule without a line here fails test_truth_of_findings.py.
 TRIGGERS: dict[str, Trigger] = {
-    "slow rank": Trigger("straggler", _of_rank("slow-rank", 1.2, 1.3, 1.5, 2.0), "casts", most_ranks=64),
+    "slow rank": Trigger("straggler", of_rank("slow-rank", 1.2, 1.3, 1.5, 2.0), "casts", most_ranks=64),
     "unprofiled rank": Trigger("unprofiled_rank", _unprofiled, "slow rank", _LATE, most_ranks=64),
     "uneven stages": Trigger(
         "stage_imbalance", _fault("uneven-stages"), "few micro batches", ("bubble",), most_ranks=64, with_stages=True
@@ -220,18 +220,18 @@ TRIGGERS: dict[str, Trigger] = {
     "contention": Trigger("contention", _contention, "slow link"),
     "retransmission": Trigger("retransmission", _retransmission, "contention"),
     "unaligned": Trigger("byte_alignment", _of_gradients("unaligned:2", "unaligned:3"), "contention"),
-    "slow loader": Trigger("input_bound", _of_rank("slow-loader", 10, 20, 40), "collections", _LATE, most_ranks=16),
-    "collections": Trigger("garbage_collection", _of_rank("gc-pause", 10, 20, 40), "slow loader", _LATE, most_ranks=16),
+    "slow loader": Trigger("input_bound", of_rank("slow-loader", 10, 20, 40), "collections", _LATE, most_ranks=16),
+    "collections": Trigger("garbage_collection", of_rank("gc-pause", 10, 20, 40), "slow loader", _LATE, most_ranks=16),
     "silent pauses": Trigger("conjectured_gc", _silent_pauses, "collections", _LATE),
     "synchronization": Trigger("sync_stream", _fault("sync-stream", "sync-stream:3"), "slow host"),
     "compilation": Trigger("operator_compile", _compiled, "slow allocator", ("capture_quality",), most_ranks=4),
-    "slow allocator": Trigger("allocator", _of_rank("slow-allocator", 20, 40), "slow host", _LATE),
+    "slow allocator": Trigger("allocator", of_rank("slow-allocator", 20, 40), "slow host", _LATE),
     "preemption": Trigger("core_binding", _of_all("preemption", 20, 40), "slow host"),
     "slow host": Trigger("host_bound", _of_all("slow-host", 15, 20), "slow allocator"),
     "AI CPU": Trigger("ai_cpu", _fault("ai-cpu:4", "ai-cpu:8", "ai-cpu:16"), "casts"),
     "dynamic shapes": Trigger("dynamic_shapes", _with_memory("dynamic-shapes"), "leak", is_timeless=True),
     "casts": Trigger("format_conversions", _fault("casts:64", "casts:128"), "AI CPU"),
-    "low clock": Trigger("frequency_drop", _of_rank("low-clock", 1.2, 1.3, 1.5), "slow rank", _LATE),
+    "low clock": Trigger("frequency_drop", of_rank("low-clock", 1.2, 1.3, 1.5), "slow rank", _LATE),
     "stalls": Trigger("under_utilised", _fault("stalls:1.6", "stalls:2"), "few blocks"),
     "unaligned rows": Trigger(
         "memory_bound",

@@ -253,7 +253,6 @@ def test_diagnose_names_the_straggler_and_sets_the_exit_code() -> None:
     assert found == npu.open(logs).diagnose("transformer_slow_rank")
     printed = run(*arguments, "--md", "--fail-if", "straggler>10%")
     assert (printed.returncode, "| high | ≤ 18.91 ms | Rank 5 is the straggler" in printed.stdout) == (3, True)
-    assert run(*arguments, "--fail-if", "straggler>40%").returncode == 0
     assert run(*arguments, "--fail-if", "nonsense").returncode == 2
     alone = run("diagnose", str(logs), "--run", "vision_resnet50", "--fail-if", "straggler>1%")
     assert (alone.returncode, "Not applicable: Straggler;" in alone.stdout) == (0, True)
@@ -289,8 +288,6 @@ def test_diff_says_what_changed_and_sets_the_exit_code() -> None:
         True,
         True,
     )
-    conditions = {"step>50%": 0, "idle>5%": 0, "gradient>5%": 2, "step": 2}
-    assert {text: run("diff", *sides, "--fail-if", text).returncode for text in conditions} == conditions
     assert run("diff", *reversed(sides), "--fail-if", "step>0%").returncode == 0
 
 

@@ -47,7 +47,6 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], str]:
                 patch.setenv("TB_NPU_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
                 patch.setenv("TB_NPU_WORKERS", "1")
                 known[logs] = printed(logs)
-                assert printed(logs) == known[logs], "from the warm cache"
         return known[logs]
 
     return of

@@ -68,9 +68,9 @@ export const PARTS = {
   ledger: {
     before: { title: "part.ledger.before", color: "--c-prep" },
     computing: { title: "part.ledger.computing", color: "--c-compute" },
-    computing_forward_backward: { title: "part.ledger.computing_forward_backward", color: "--c-compute" },
-    computing_or_idle: { title: "part.ledger.computing_or_idle", color: "--c-compute" },
-    computing_tail: { title: "part.ledger.computing_tail", color: "--c-mix" },
+    computing_forward_backward: { title: "part.ledger.forward_backward", color: "--c-compute" },
+    computing_tail: { title: "part.ledger.tail", color: "--c-mix" },
+    computing_or_idle: { title: "part.ledger.or_idle", color: "--c-compute" },
     waiting: { title: "part.ledger.waiting", color: "--c-wait" },
     transfer: { title: "part.ledger.transfer", color: "--c-comm" },
     communication: { title: "part.ledger.communication", color: "--c-comm" },
@@ -79,8 +79,8 @@ export const PARTS = {
     idle_late: { title: "part.ledger.idle_late", color: "--c-free" },
     idle_before: { title: "part.ledger.idle_before", color: "--c-free" },
     unexplained: { title: "part.ledger.unexplained", color: "--c-free" },
-    unexplained_gap: { title: "part.ledger.unexplained_gap", color: "--c-free" },
     unexplained_idle: { title: "part.ledger.unexplained_idle", color: "--c-free" },
+    unexplained_gap: { title: "part.ledger.gap", color: "--c-free" },
   },
 } as const;
 
@@ -2077,11 +2077,13 @@ export interface VerdictJson {
   params: Record<string, string | number | MessageJson>;
   /** The sentence in English. */
   message: string;
+  /** The part of the sentence that the ledger does not show: the loss, why, and what could be saved. */
+  conclusion: string;
   /** Time at stake of that finding. */
   ms_per_step: number;
   /** Its share of step time, from 0 to 1; null without step times. */
   share: number | null;
-  /** Code and parameters of `message`. */
+  /** Code and parameters of `message` and `conclusion`. */
   texts: Record<string, MessageJson>;
 }
 

@@ -8,6 +8,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times, stages_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.ledger.bubble import saved_by_batches
 from tb_npu_plugin.messages import Message
 
 #: Micro-batches for each stage from which on the bubble is small (GPipe, Huang et al. 2019: four times the stages).
@@ -17,8 +18,7 @@ _LEAST_SHARE = 0.01
 
 
 def find(run: RunData) -> list[Finding]:
-    """The time that as many micro-batches as suit the stages would save: with m micro-batches a step takes 1 / m of what all
-    stages but the slowest one work, besides the slowest one."""
+    """The time that as many micro-batches as suit the stages would save."""
     stages, batches = stages_of(run), micro_batches(run)
     enough = _ENOUGH * stages
     if not 0 < batches < enough or not run.step_ns:
@@ -26,8 +26,8 @@ def find(run: RunData) -> list[Finding]:
     times = stage_times(run).values()
     works = [min(one.work, run.step_ns - one.bubble) for one in times]
     bubble = max(one.bubble for one in times)
-    others = stages * sum(works) / len(works) - max(works)
-    cost = round(min(others * (1 / batches - 1 / enough), bubble))
+    works += [sum(works) / len(works)] * (stages - len(works))  # stages that were not profiled
+    cost = round(min(saved_by_batches(works, batches, enough), bubble))
     if cost < _LEAST_SHARE * run.step_ns:
         return []
     return [

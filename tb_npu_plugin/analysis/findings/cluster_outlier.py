@@ -21,6 +21,8 @@ _PARTS: dict[ClusterRule, Part] = {
     "within_stage": "communication",
     "between_stages": "bubble",
 }
+#: Rules about a share of communication: it contains waits, which the ledgers judge.
+_SHARES: tuple[ClusterRule, ...] = ("communication", "within_stage", "between_stages")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -36,7 +38,7 @@ def _finding(one: ClusterFinding, run: RunData) -> Finding:
         category=RULE.category,
         subject=Subject(None if link else one.rank, stage=one.stage, link=link),
         message=_message(one),
-        cost_ns=min(one.gain_ns or 0, run.step_ns),
+        cost_ns=0 if one.rule in _SHARES else min(one.gain_ns or 0, run.step_ns),
         cost_kind="upper bound",
         part=_PARTS[one.rule],
         confidence=Confidence("measured" if one.outlier else "inferred", one.peers),

@@ -46,8 +46,8 @@ _PARTS = {
 }
 
 
-def sentence_of(judgement: Judgement, run: RunData) -> Message:
-    """The sentence about a judgement of kind "loss" or "unexplained"."""
+def sentence_of(judgement: Judgement, run: RunData, is_explained: bool) -> Message:
+    """The sentence about a judgement of kind "loss" or "unexplained". is_explained: a finding explains the loss."""
     ledger, entry = judgement.ledger, judgement.entry
     assert ledger is not None and entry is not None
     if entry.entry == "waiting":
@@ -58,7 +58,7 @@ def sentence_of(judgement: Judgement, run: RunData) -> Message:
         return Message("verdict.unexplained", what=Message("verdict.unexplained.computing", file=file, **figures))
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
-        return what if judgement.kind == "loss" else Message("verdict.unexplained", what=what)
+        return what if judgement.kind == "loss" or is_explained else Message("verdict.unexplained", what=what)
     is_certain = entry.low_ns == entry.ns
     return Message(_LOSSES[entry.detail or entry.entry] if is_certain else "verdict.loss.communication", **figures)
 

@@ -1,15 +1,14 @@
-"""Stages and micro-batches of a pipeline.
-
-With p stages that work for W_i in m micro-batches, a step takes (sum of W_i) / m + (m - 1) / m * max of W_i.
-"""
+"""Stages and micro-batches of a pipeline."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Optional
 
 from tb_npu_plugin.analysis.communication.statistics import traffic_of
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData, median_of
 from tb_npu_plugin.analysis.grouping import Groups
+from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, split_bubble
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.schema.cluster import BATCH, RECEIVE
@@ -73,6 +72,15 @@ def bubble_of(run: RunData, line: RankLine) -> float:
         if one.detail == "p2p" or stage_of.get(one.culprit, line.stage) not in (None, line.stage)
     ]
     return float(sum(between)) if between else (line.sums.bubble or 0) / run.step_count
+
+
+def bubble_parts(run: RunData, line: RankLine) -> Optional[BubbleParts]:
+    """Why a rank waits for other stages in the mean step; None if micro-batches or stages are unknown, or without such waits."""
+    times, batches, waiting = stage_times(run), micro_batches(run), round(bubble_of(run, line))
+    if not waiting or not batches or line.stage not in times or len(times) < stages_of(run):
+        return None
+    computing = {stage: one.computing for stage, one in times.items()}
+    return split_bubble(waiting, computing[line.stage], list(computing.values()), batches)
 
 
 def micro_batches(run: RunData) -> int:

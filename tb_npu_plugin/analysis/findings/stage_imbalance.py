@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.pipeline import StageTimes, micro_batches, stage_times
+from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.ledger.bubble import saved_by_equal_stages
 from tb_npu_plugin.messages import Message
 
 #: Least relative distance of the slowest stage to the mean of the others.
@@ -27,7 +27,8 @@ def find(run: RunData) -> list[Finding]:
     mean = sum(one.computing for one in others) / len(others)
     if mean <= 0 or times[slowest].computing <= mean * (1 + _LEAST_EXCESS):
         return []
-    cost = round(_saved(run, times, slowest))
+    works = [one.work for one in times.values()]
+    cost = round(saved_by_equal_stages(works, micro_batches(run))) if times[slowest].work == max(works) else 0
     if cost < _LEAST_SHARE * run.step_ns:
         return []
     return [
@@ -51,15 +52,6 @@ def find(run: RunData) -> list[Finding]:
             check=Message("check.stage_imbalance"),
         )
     ]
-
-
-def _saved(run: RunData, times: Mapping[int, StageTimes], slowest: int) -> float:
-    """What equal stages save: a step takes as long as the slowest stage in all micro-batches but one. If their number is
-    unknown, an upper bound."""
-    works = [one.work for one in times.values()]
-    batches = micro_batches(run)
-    share = (batches - 1) / batches if batches else 1.0
-    return share * max(times[slowest].work - sum(works) / len(works), 0.0)
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -40,12 +40,13 @@ class Held:
     Attributes:
         observer: Ledger of the rank that waits.
         ns: What of it ends at that rank, less what that rank waits itself.
-        idle: Part that ends where its device is idle.
+        idle, computing: Parts that end where its device is idle, and where it computes.
     """
 
     observer: RankLedger
     ns: float
     idle: float
+    computing: float
 
 
 @dataclass(frozen=True)
@@ -93,13 +94,19 @@ def held_by(run: RunData, line: RankLine) -> Optional[Held]:
     if own is None or rank is None:
         return None
     found = [
-        Held(one, min(one.ends_at(rank), one.total("waiting") - own.total("waiting")), one.ends_at(rank, "idle"))
+        Held(
+            one,
+            min(one.ends_at(rank), one.total("waiting") - own.total("waiting")),
+            one.ends_at(rank, "idle"),
+            one.ends_at(rank, "computing"),
+        )
         for one in _peers(run, line)
     ]
     longest = max(found, key=lambda one: one.ns, default=None)
     if longest is None or longest.ns <= 0:
         return None
-    return Held(longest.observer, longest.ns / run.repeats, longest.idle / run.repeats)
+    times = (longest.ns, longest.idle, longest.computing)
+    return Held(longest.observer, *(time / run.repeats for time in times))
 
 
 def _awaited(run: RunData) -> list[Straggler]:
@@ -108,14 +115,13 @@ def _awaited(run: RunData) -> list[Straggler]:
     for line in run.lines:
         held = held_by(run, line) if line.span.capture.rank in run.judgement.culprits else None
         if held is not None and held.ns >= max(_LEAST_HELD_ALONE * run.step_ns, _LEAST_APART_NS):
-            message = Message(
-                "finding.straggler.awaited",
-                rank=line.title,
-                observer=f"rank {held.observer.rank}",
-                time=duration(held.ns),
-                idle=duration(held.idle),
-            )
-            kind = "host" if held.idle >= _EXPLAINS * held.ns else "arrives"
+            figures = {"rank": line.title, "observer": f"rank {held.observer.rank}", "time": duration(held.ns)}
+            if held.computing >= _EXPLAINS * held.ns:
+                message = Message("finding.straggler.awaited_computing", computing=duration(held.computing), **figures)
+                kind = "computes"
+            else:
+                message = Message("finding.straggler.awaited", idle=duration(held.idle), **figures)
+                kind = "host" if held.idle >= _EXPLAINS * held.ns else "arrives"
             out.append(Straggler(line, kind, message, held.ns))
     return out
 

@@ -32,8 +32,10 @@ class RunVerdict:
     rule: str
     """Rule of the finding that explains the largest loss; "loss" if none does, "unexplained" if the cause of the loss was not
     recorded, "healthy", or "unknown" without step times."""
+    conclusion: Message
+    """The loss, why, and what could be saved."""
     message: Message
-    """The sentence."""
+    """The conclusion, and what the mean step consists of."""
     cost_ns: int
     """Time at stake per step of that finding; 0 without one."""
     share: Optional[float]
@@ -44,9 +46,8 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     """The largest loss of the ledgers and the finding that explains it; a finding that costs more comes first. findings: the
     highest cost first."""
     if not run.step_ns or run.judgement.kind == "unknown":
-        return RunVerdict(
-            "unknown", None, "unknown", Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown"), 0, None
-        )
+        text = Message("verdict.cpu" if run.is_of_cpu else "verdict.unknown")
+        return RunVerdict("unknown", None, "unknown", text, text, 0, None)
     judgement, costly = run.judgement, _costly(findings, run)
     most = costly[0] if costly else None
     explaining = next((one for one in costly if _is_about(one, judgement)), None)
@@ -54,15 +55,15 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     if most is not None and most.cost_ns >= loss and most is not explaining:
         return _of_finding(most, run)
     if judgement.kind != "healthy":
-        return _of_ledger(run, explaining, most)
+        return _of_ledger(run, explaining, costly)
     ledger = judgement.ledger
     assert ledger is not None
     step, parts = duration(run.step_ns), parts_of(ledger, run)
     if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
-        text = text_of([Message("verdict.short", step=step), parts])
+        text = Message("verdict.short", step=step)
     else:
-        text = text_of([Message("verdict.healthy", step=step), parts, _roofline(run, ledger)])
-    return RunVerdict("healthy", ledger, "healthy", text, 0, 0.0)
+        text = text_of([Message("verdict.healthy", step=step), _roofline(run, ledger)])
+    return RunVerdict("healthy", ledger, "healthy", text, text_of([text, parts]), 0, 0.0)
 
 
 def _of_finding(finding: Finding, run: RunData) -> RunVerdict:
@@ -70,8 +71,8 @@ def _of_finding(finding: Finding, run: RunData) -> RunVerdict:
     ledger, share = _ledger_of(finding, run), finding.cost_ns / run.step_ns
     figures = {"time": duration(finding.cost_ns), "share": percent(share), "step": duration(run.step_ns)}
     parts = parts_of(ledger, run) if ledger is not None else ""
-    message = text_of([Message("verdict.finding", what=_what(finding), **figures), parts])
-    return RunVerdict(run.judgement.kind, ledger, finding.rule, message, finding.cost_ns, share)
+    text = Message("verdict.finding", what=_what(finding), **figures)
+    return RunVerdict(run.judgement.kind, ledger, finding.rule, text, text_of([text, parts]), finding.cost_ns, share)
 
 
 def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
@@ -105,25 +106,25 @@ def _is_about(finding: Finding, judgement: Judgement) -> bool:
     return is_large and finding.part in parts.get(entry.entry, ("free", "preparing"))
 
 
-def _of_ledger(run: RunData, explaining: Optional[Finding], most: Optional[Finding]) -> RunVerdict:
-    """The verdict of the largest loss: what explains it, and what could be saved. most: the costliest finding."""
+def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Finding]) -> RunVerdict:
+    """The verdict of the largest loss: what explains it, and what could be saved. costly: the costliest finding first."""
     judgement = run.judgement
     ledger, entry = judgement.ledger, judgement.entry
     assert ledger is not None and entry is not None
     saves: Message | str = ""
-    saving = explaining or most
+    of_stage = (one for one in costly if judgement.stage is not None and one.subject.stage == judgement.stage)
+    saving = explaining or next(of_stage, costly[0] if costly else None)
     if saving is not None:
         figures = {"time": duration(saving.cost_ns), "share": percent(saving.cost_ns / run.step_ns)}
         saves = Message("verdict.saves", what=_what(saving), **figures)
     waits = entry.entry == "waiting"
-    why = excess_text(run) if waits else ""
-    step = Message("verdict.step", step=duration(run.step_ns))
-    text = text_of([sentence_of(judgement, run), why, saves, step, parts_of(ledger, run)])
+    text = text_of([sentence_of(judgement, run, explaining is not None), excess_text(run) if waits else "", saves])
+    message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns
-        return RunVerdict("loss", ledger, explaining.rule, text, cost, cost / run.step_ns)
+        return RunVerdict("loss", ledger, explaining.rule, text, message, cost, cost / run.step_ns)
     cost = ledger.total("waiting") if waits else entry.ns
-    return RunVerdict(judgement.kind, ledger, judgement.kind, text, cost, cost / ledger.window_ns)
+    return RunVerdict(judgement.kind, ledger, judgement.kind, text, message, cost, cost / ledger.window_ns)
 
 
 def title_of(rule: str) -> Message:

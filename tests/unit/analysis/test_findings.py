@@ -13,13 +13,14 @@ from tb_npu_plugin.analysis.findings import diagnose as diagnosis
 from tb_npu_plugin.analysis.findings import input_bound, slow_link, stage_imbalance, straggler, unprofiled_rank
 from tb_npu_plugin.analysis.findings.diagnose import at_stake, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Rule, Subject, severity_of
+from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.findings.run_data import RankLine, RunData
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.run.communication import Hold, RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import Capture
-from tests.support.span import TestSpan
+from tests.support.span import TestSpan, table_of
 
 MS = 1_000_000
 TIMES = {"computing": 60, "overlapped": 0, "free": 10}
@@ -97,6 +98,35 @@ def test_a_run_without_data_is_neither_healthy_nor_ill() -> None:
     found = diagnose([])
     assert (found.verdict.rule, found.findings, found.at_stake_ns) == ("unknown", [], 0)
     assert {one.rule for one in found.unchecked} >= {"straggler", "input_bound"}
+
+
+STEP = {"step": "1", "computing": 60, "communication_not_overlapped": 0, "communication": 0, "free": 40, "stage": 100}
+
+
+@pytest.mark.parametrize(
+    ("format", "step", "operators", "reasons"),
+    [
+        ("torch_npu", {}, ["aten::mm", "autograd::engine::evaluate_function: MmBackward0"], ["device", "ranks"]),
+        ("torch_npu", {"communication": 5}, ["aten::mm", "MmBackward0"], ["device"]),
+        ("torch_npu", {"communication": None}, [], ["device"]),
+        ("torch_npu", {"communication": 5}, ["aten::mm", "aten::relu"], ["device", "training"]),
+        ("kineto", {"communication": 5}, ["MmBackward0"], ["device"]),
+        ("mindspore_cpu", {}, ["MmBackward0"], ["devices"]),
+    ],
+)
+def test_a_rule_about_what_a_run_does_not_have_is_not_checked(
+    format: str, step: dict[str, Any], operators: list[str], reasons: list[str]
+) -> None:
+    tables = {"step_trace": table_of("step_trace", [{**STEP, **step}])}
+    if operators:
+        tables["operators"] = table_of("operators", [{"name": name} for name in operators])
+    found = diagnose([TestSpan(tables, Capture(rank=0), format=format)])
+    left = {one.rule: one.missing.code for one in found.unchecked if one.reason == "not_applicable"}
+    assert {code.rpartition("_")[2] for code in left.values()} == set(reasons)
+    assert found.checked == len(RULES) - len(found.unchecked)
+    assert ("launch_bound" in left, "ai_cpu" in left) == (format != "kineto", format != "torch_npu")
+    assert ("straggler" in left) == ("ranks" in reasons or "devices" in reasons)
+    assert (left.get("optimizer") == "unchecked.for_training") == ("training" in reasons)
 
 
 def test_a_rule_that_fails_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:

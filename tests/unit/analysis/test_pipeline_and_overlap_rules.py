@@ -7,6 +7,7 @@ import pytest
 from tb_npu_plugin.analysis.findings import bubble, exposed_communication
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.run_data import RunData
+from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, saved_by_equal_stages, split_bubble
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.communicators import group_hash
 from tests.support.span import TestSpan, table_of
@@ -53,6 +54,15 @@ def test_a_bubble_needs_known_stages() -> None:
         span.capture = Capture(rank=span.capture.rank)
     assert bubble.RULE.missing(RunData(spans)) is not None
     assert bubble.find(RunData(spans)) == []
+
+
+def test_the_bubble_is_split_into_unequal_stages_few_micro_batches_and_the_rest() -> None:
+    """The figures of a recorded run with two stages and two micro-batches, us."""
+    works = [231_290, 400_450]
+    parts = split_bubble(313_080, works[0], works, 2)
+    assert (parts.uneven, parts.batches, parts.idle) == (126_870, 157_935, 28_275)
+    assert saved_by_equal_stages(works, 2) == 42_290 and saved_by_equal_stages(works, 0) == 84_580
+    assert split_bubble(1_000, works[1], works, 2) == BubbleParts(0, 1_000, 0)
 
 
 def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") -> TestSpan:

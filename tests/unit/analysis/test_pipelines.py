@@ -19,12 +19,13 @@ from tests.support.span import found_spans
 MS = 1_000_000
 
 
-def pipeline(fault: str, level: int, form: str, batches: bool) -> RunData:
+def pipeline(fault: str, level: int, form: str, batches: bool, out: Path) -> RunData:
     """Four ranks, two stages, four micro-batches. batches: sends and receives are batches, so that Bubble is 0."""
     options = Options(memory=False, stack=False, gc_threshold=0.0, export=(form,), level=level, batches=batches)
     sizes = Sizes(layers=4, micro=4, hidden=1024, sequence=1024)
     recipe = Recipe("tiny", 4, 2, 2, steps=1, faults=(fault,), sizes=sizes, options=options)
-    return RunData(found_spans(written(recipe)[0]))
+    folder, _ = written(recipe)
+    return RunData(found_spans(folder) if batches else open_spans(folder, out))  # with and without the trace
 
 
 @pytest.mark.parametrize(
@@ -36,11 +37,17 @@ def pipeline(fault: str, level: int, form: str, batches: bool) -> RunData:
     ],
 )
 def test_a_pipeline_is_judged_by_its_waits(
-    fault: str, culprits: tuple[int, ...], stage: int | None, rule: object, subject: int | None, count: int
+    fault: str,
+    culprits: tuple[int, ...],
+    stage: int | None,
+    rule: object,
+    subject: int | None,
+    count: int,
+    tmp_path: Path,
 ) -> None:
     found = {}
     for variant in ((1, "text", False), (1, "db", True), (0, "text", True)):
-        run = pipeline(fault, *variant)
+        run = pipeline(fault, *variant, tmp_path)
         assert (run.judgement.kind, run.judgement.culprits, run.judgement.stage) == ("loss", culprits, stage), variant
         assert run.judgement.entry is not None and run.judgement.entry.entry == "waiting"
         assert micro_batches(run) == count, variant

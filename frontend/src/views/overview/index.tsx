@@ -32,7 +32,8 @@ function OverviewView({ selection }: ViewProps) {
         const isFirst = answer.state === "reading";
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
-        const steps = (
+        // Points of steps are in the ledger only.
+        const steps = data.course === null && (
           <StepCard
             steps={data.steps}
             deviceKind={data.capture.device_kind}

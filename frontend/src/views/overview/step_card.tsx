@@ -39,7 +39,6 @@ export function StepCard(props: Props) {
   const { steps, source, isComputed, rank } = props;
   const chosen = chosenStep(steps);
   if (!chosen) {
-    if (props.hasLedger) return null;
     return (
       <Card title={t("overview.steps")}>
         <Empty text={t("overview.nosteps")} />

@@ -40,8 +40,10 @@ export function Needs({ ledger: { entries, window_ns: window } }: { ledger: Ledg
 function needOf({ entry, needs, culprit }: LedgerEntryJson, isGpu: boolean): string[] {
   const rank = culprit === null ? message("ledger.some_rank") : `rank ${culprit}`;
   const isIdle = entry === "idle" || entry === "unexplained";
-  const open = isIdle ? "idle" : entry === "computing" ? "parts" : "waiting";
-  const decide = message(`ledger.need.${open}`);
+  if (needs === "kernels") {
+    return [message("ledger.need.inside"), message("ledger.need.kernels"), message("ledger.need.kernels.how")];
+  }
+  const decide = message(isIdle ? "ledger.need.idle" : "ledger.need.waiting");
   if (needs === "rank") return [message("ledger.need.late", { rank }), rank, message("ledger.need.rank.how", { rank })];
   if (needs === "trace" && !isIdle && !isGpu) {
     return [decide, message("ledger.need.trace.waiting"), message("ledger.need.trace.how")];
