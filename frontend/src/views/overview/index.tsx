@@ -28,18 +28,17 @@ function OverviewView({ selection }: ViewProps) {
       {(data, answer) => {
         const { tables, missing } = answer;
         const rank = rankName();
-        const isBeside = rank !== "" && data.course === null;
+        const isBeside = rank !== "" && data.steps.length > 0;
         const isFirst = answer.state === "reading";
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
-        const steps = (
+        // Points of steps are in the ledger only.
+        const steps = data.course === null && (
           <StepCard
             steps={data.steps}
             deviceKind={data.capture.device_kind}
             source={data.steps_source}
             isComputed={data.steps_computed}
-            course={data.course}
-            courseSteps={data.course_steps}
             inputBound={data.input_bound}
             deviceWork={data.device_work}
             rank={rank}

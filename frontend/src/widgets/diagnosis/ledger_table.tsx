@@ -178,10 +178,10 @@ function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: LedgerJs
 }
 
 /** "Step 13", "Mean of 3 steps". */
-export function stepTitle({ steps }: DiagnosisJson): string {
+export function stepTitle({ steps, mean_steps: mean, repeats }: DiagnosisJson): string {
   const [first] = steps;
+  if (repeats !== null && repeats > 1) return message("ledger.repeat", { count: repeats });
   if (first?.step == null) return message("ledger.capture");
-  return steps.length === 1
-    ? message("ledger.step", { step: first.step })
-    : message("ledger.mean", { count: steps.length });
+  if (steps.length === 1) return message("ledger.step", { step: first.step });
+  return message(mean < steps.length ? "ledger.mean_whole" : "ledger.mean", { count: mean });
 }
