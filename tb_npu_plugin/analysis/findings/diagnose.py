@@ -57,6 +57,8 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         if missing is not None:
             unchecked.append(missing)
     found = [capped for one in found if (capped := _capped(one, run)) is not None]
+    if run.is_simulated:
+        found = [replace(one, is_of_simulation=one.part in ("free", "preparing")) for one in found]
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,

@@ -108,7 +108,9 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
         figures = {"time": duration(saving.cost_ns), "share": percent(saving.cost_ns / run.step_ns)}
         saves = Message("verdict.saves", what=_what(saving), **figures)
     waits = entry.entry == "waiting"
-    text = text_of([sentence_of(judgement, run, explaining is not None), excess_text(run) if waits else "", saves])
+    simulated = Message("verdict.simulated") if run.is_simulated else ""
+    sentence = sentence_of(judgement, run, explaining is not None)
+    text = text_of([sentence, excess_text(run) if waits else "", saves, simulated])
     message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns
