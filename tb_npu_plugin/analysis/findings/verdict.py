@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, parts_of, sentence_of, text_of
-from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Part, Subject, severity_of
+from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.roofline import distance_of
@@ -76,18 +76,8 @@ def _of_finding(finding: Finding, run: RunData) -> RunVerdict:
 
 
 def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
-    """Findings that are not low and have no cause among the others. What costs more than its part of any step rests on tables
-    that are cut."""
-    found = [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
-    return [one for one in found if one.cost_ns <= _most_of(one.part, run)]
-
-
-def _most_of(part: Part, run: RunData) -> float:
-    """Upper bound of what a finding about waiting or idle time can cost, ns."""
-    kinds = {"waiting": ("waiting", "communication", "transfer"), "free": ("idle", "unexplained")}.get(part)
-    if kinds is None or not run.ledgers:
-        return float("inf")
-    return max(sum(one.ns for one in ledger.entries if one.entry in kinds) for ledger in run.ledgers)
+    """Findings that are not low and have no cause among the others."""
+    return [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
 
 
 def _is_about(finding: Finding, judgement: Judgement) -> bool:
