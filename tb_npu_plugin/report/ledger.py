@@ -232,7 +232,8 @@ def _step_title(diagnosis: Json) -> Message:
         return Message("ledger.capture")
     if len(steps) == 1:
         return Message("ledger.step", step=steps[0]["step"])
-    return Message("ledger.mean_whole", count=mean) if mean < len(steps) else Message("ledger.mean", count=mean)
+    is_cut = 0 < mean < len(steps)
+    return Message("ledger.mean_whole", count=mean) if is_cut else Message("ledger.mean", count=len(steps))
 
 
 def _needs(ledger: Json, is_gpu: bool) -> Iterator[str]:

@@ -1,7 +1,7 @@
 import type { DiagnosisJson, FindingJson, LedgerJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { message, partColor } from "../parts";
+import { message } from "../parts";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
 import { chainText, isUnknown, kindsText, type LedgerRow, placeFindings, rowBefore, timeText } from "./ledger";
 
@@ -91,10 +91,7 @@ function RowLines(props: RowProps) {
     <>
       <tr class={`entry ${isChild ? "child" : ""} ${row.kind === "before" ? "outside" : ""}`}>
         <th scope="row">
-          <i
-            class={`swatch ${isUnknown(row.kind) ? "hatched" : ""}`}
-            style={{ backgroundColor: partColor("ledger", row.kind) }}
-          />
+          <i class={`swatch ${isUnknown(row.kind) ? "hatched" : ""}`} style={{ backgroundColor: row.color }} />
           {row.title}
         </th>
         <Times {...props} />
@@ -183,5 +180,6 @@ export function stepTitle({ steps, mean_steps: mean, repeats }: DiagnosisJson): 
   if (repeats !== null && repeats > 1) return message("ledger.repeat", { count: repeats });
   if (first?.step == null) return message("ledger.capture");
   if (steps.length === 1) return message("ledger.step", { step: first.step });
-  return message(mean < steps.length ? "ledger.mean_whole" : "ledger.mean", { count: mean });
+  const isCut = mean > 0 && mean < steps.length;
+  return isCut ? message("ledger.mean_whole", { count: mean }) : message("ledger.mean", { count: steps.length });
 }
