@@ -52,7 +52,8 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     most = costly[0] if costly else None
     explaining = next((one for one in costly if _is_about(one, judgement)), None)
     loss = 0 if judgement.entry is None else judgement.entry.ns
-    if most is not None and most.cost_ns >= loss and most is not explaining:
+    is_larger = most is not None and most.cost_ns >= loss and most is not explaining
+    if most is not None and is_larger and judgement.kind != "unexplained":
         return _of_finding(most, run)
     if judgement.kind != "healthy":
         return _of_ledger(run, explaining, costly)
