@@ -27,6 +27,8 @@ _MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
 
+#: A culprit waits itself for at most this share of the longest waiting of a rank.
+_MOST_OWN = 0.6
 #: A stage is to blame if it works for at least this many times the mean of the others.
 _LEAST_WORK = 1.05
 
@@ -64,6 +66,8 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
+    waits = {one.rank: one.total("waiting") for one in ledgers}
+    culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
     if not chains.total:
         stage = _slow_stage(ledgers)
     alone = next((one for one in ledgers if culprits == (one.rank,)), None)
