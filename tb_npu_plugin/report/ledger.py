@@ -179,7 +179,8 @@ class _Table:
     def _what(self, row: Row) -> str:
         if row.kind == "before":
             return say(Message("ledger.outside"))
-        texts = []
+        hidden = self._ledger["hidden_ns"] if row.kind == "computing" else 0
+        texts = [Message("ledger.hidden", time=duration(hidden))] if hidden else []
         if row.kind == "waiting" and not row.parts:
             kinds = _grouped(row.entries, lambda one: one["detail"])
             if any(same[0]["detail"] != "collective" for same in kinds):

@@ -86,7 +86,7 @@ function RowLines(props: RowProps) {
   const found = findings(row);
   const first = row.kind === "computing" ? undefined : found[0];
   const chain = ledger && row.parts.length === 0 ? chainText(row, ledger) : "";
-  const facts = [row.kind === "before" ? message("ledger.outside") : kindsText(row), chain].filter(Boolean);
+  const facts = [row.kind === "before" ? message("ledger.outside") : kindsText(row), chain, hiddenText(row, ledger)];
   return (
     <>
       <tr class={`entry ${isChild ? "child" : ""} ${row.kind === "before" ? "outside" : ""}`}>
@@ -96,7 +96,7 @@ function RowLines(props: RowProps) {
         </th>
         <Times {...props} />
         <td class="what">
-          {facts.map((text) => (
+          {facts.filter(Boolean).map((text) => (
             <p key={text}>{text}</p>
           ))}
           {first && <FindingText finding={first} findings={data.findings} />}
@@ -111,6 +111,12 @@ function RowLines(props: RowProps) {
       ))}
     </>
   );
+}
+
+/** Communication behind computing, a part of it. */
+function hiddenText({ kind }: LedgerRow, ledger: LedgerJson | null): string {
+  const hidden = kind === "computing" ? (ledger?.hidden_ns ?? 0) : 0;
+  return hidden > 0 ? message("ledger.hidden", { time: format.duration(hidden, 2) }) : "";
 }
 
 /** Time with its bounds, and share of the step. */
