@@ -29,6 +29,8 @@ MOST_RUNS = 8
 #: Most ranks that a line lists.
 _MOST_RANKS = 8
 STDOUT = "-"
+#: Fields of a run that only the page and the report draw.
+_DRAWN = ("layout",)
 #: Fields of a run that schema 1 lacks.
 _SINCE_2 = ("ledger", "ledgers", "mean_steps", "repeats")
 
@@ -92,7 +94,8 @@ def diagnose(
     if html:
         write_report(report, html)
     if as_json:
-        write_json(_schema_1(found[0]) if schema == "1" else {"schema": SCHEMA, "runs": found, "left_out": left_out})
+        runs = [{key: value for key, value in one.items() if key not in _DRAWN} for one in found]
+        write_json(_schema_1(runs[0]) if schema == "1" else {"schema": SCHEMA, "runs": runs, "left_out": left_out})
     elif html != STDOUT:
         for line in _printed(found, _markdown if as_markdown else _text):
             echo(line)

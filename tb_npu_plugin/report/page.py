@@ -20,7 +20,7 @@ from tb_npu_plugin.report.budget import (
     means_of_ranks,
     step_count,
 )
-from tb_npu_plugin.report.ledger import ledger_section
+from tb_npu_plugin.report.ledger import fix_text, ledger_section
 from tb_npu_plugin.report.links import address
 from tb_npu_plugin.report.markup import UNKNOWN, escape, figure, grouped, say, say_field
 from tb_npu_plugin.report.style import STYLE
@@ -114,8 +114,7 @@ def report_html(source: ReportSource) -> str:
     budgets = source.distributed["budgets"] if source.distributed is not None else []
     count = step_count(steps, budgets)
     report = _Report(source, means_of_ranks(budgets), count, sum(step["ms"] for step in steps) / count)
-    is_gpu = (source.capture or {}).get("device_kind") == "GPU"
-    ledger = ledger_section(source.diagnosis, report.decimals, is_gpu)
+    ledger = ledger_section(source.diagnosis, report.decimals)
     body = (*_summary(report), *ledger, *_findings(report), *_steps(report), *_checks(report))
     return "\n".join((*_head(source), *body, *_end(source)))
 
@@ -200,8 +199,8 @@ def _finding(report: _Report, one: Mapping[str, Any]) -> Iterator[str]:
     yield f'<li class="{escape(severity)}"><h3>{_cost(report, one)}'
     yield f"{say(_SEVERITIES[severity])} · {say_field(one, 'title')}</h3>"
     yield f'<p>{say_field(one, "message")} <span class="muted">({_confidence(one["confidence"])})</span></p>'
-    for at, text in enumerate(one["fix"]):
-        yield f"<p>{say(Message('report.fix'))} {_fix(one, at, text)}</p>"
+    for at in range(len(one["fix"])):
+        yield f"<p>{say(Message('report.fix'))} {fix_text(one, at)}</p>"
     if one["check"]:
         yield f'<p class="muted">{say_field(one, "check")}</p>'
     if one["causes"]:
@@ -210,11 +209,6 @@ def _finding(report: _Report, one: Mapping[str, Any]) -> Iterator[str]:
     if links:
         yield f"<p>{' · '.join(links)}</p>"
     yield "</li>"
-
-
-def _fix(one: Mapping[str, Any], at: int, text: str) -> str:
-    message = one["texts"].get(f"fix.{at}")
-    return say_field({"text": text, "texts": {"text": message} if message else {}}, "text")
 
 
 def _cost(report: _Report, one: Mapping[str, Any]) -> str:

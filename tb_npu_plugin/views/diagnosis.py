@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
-from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Unchecked, UncheckedReason
+from tb_npu_plugin.analysis.findings.ledger_rows import SHORTENS, LedgerKind
+from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
-from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult
 from tb_npu_plugin.views.distributed import NEEDS, RankStateJson
+from tb_npu_plugin.views.excess import ExcessJson, excess_json
+from tb_npu_plugin.views.ledger_layout import LayoutJson, layout_of
 
-LedgerKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before"]
-#: Part of a step that a finding shortens -> entries of the ledger that hold it, the likeliest first.
-_SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
-    "computing": ("computing",),
-    "waiting": ("waiting", "communication"),
-    "bubble": ("waiting", "communication"),
-    "communication": ("transfer", "communication"),
-    "free": ("idle", "unexplained"),
-    "preparing": ("before", "idle"),
-}
 #: Version of DiagnosisJson; it changes when a field changes its meaning or goes.
 SCHEMA = 2
-#: Most kernels that ExcessJson lists.
-MOST_KERNELS = 100
 
 
 class StepTimeJson(TypedDict):
@@ -165,22 +154,6 @@ class LedgerJson(TypedDict):
     """Its parts."""
 
 
-class ExcessJson(TypedDict):
-    """What the awaited ranks run longer than the others."""
-
-    ranks: list[int]
-    """The awaited ranks."""
-    kind: Literal["clock", "kernel", "work", ""]
-    """"clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or
-    more of them. "": they do not compute longer."""
-    factor: Optional[float]
-    """Time by that of the others, of all kernels or of the first one."""
-    kernels: list[KernelExcess]
-    """The largest excess first; at most 100."""
-    left_out: int
-    """Kernels that are left out."""
-
-
 class DiagnosisJson(TypedDict):
     """What holds a run up, who, how much it costs and what to do."""
 
@@ -205,6 +178,8 @@ class DiagnosisJson(TypedDict):
     """Of the rank that the verdict is about; null without step times."""
     ledgers: list[LedgerJson]
     """By rank."""
+    layout: LayoutJson
+    """The tables of the ledgers, as the page and the report draw them; the command line leaves them out."""
     excess: Optional[ExcessJson]
     """What the ranks that others wait for run longer; null if none of them was profiled."""
     findings: list[FindingJson]
@@ -231,7 +206,8 @@ def build(source: ViewInput) -> ViewResult:
         "verdict": _verdict_json(found),
         "ledger": None if found.verdict.ledger is None else _ledger_json(found.verdict.ledger),
         "ledgers": [_ledger_json(one) for one in found.ledgers],
-        "excess": _excess_json(found.excess),
+        "layout": layout_of(found),
+        "excess": excess_json(found.excess, found.ledgers),
         "findings": [_finding_json(one, found) for one in found.findings],
         "unchecked": [_unchecked_json(one) for one in found.unchecked],
         "checked": found.checked,
@@ -262,14 +238,6 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
             for one in ledger.entries
         ],
     }
-
-
-def _excess_json(excess: Optional[Excess]) -> Optional[ExcessJson]:
-    if excess is None:
-        return None
-    rows = list(excess.rows[:MOST_KERNELS])
-    left_out = len(excess.rows) - len(rows)
-    return {"ranks": excess.ranks, "kind": excess.kind, "factor": excess.factor, "kernels": rows, "left_out": left_out}
 
 
 def _ms(ns: int) -> float:
@@ -314,7 +282,7 @@ def _finding_json(one: Finding, found: Diagnosis) -> FindingJson:
         "evidence": list(one.evidence),
         "fix": [str(text) for text in one.fix],
         "check": str(check),
-        "shortens": list(_SHORTENS[one.part]),
+        "shortens": list(SHORTENS[one.part]),
         "causes": list(one.causes),
         "texts": messages_of(texts),
     }

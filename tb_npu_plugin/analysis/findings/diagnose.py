@@ -8,10 +8,12 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
+from tb_npu_plugin.analysis.findings.pipeline import bubbles_of
 from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.analysis.kernels.excess import Excess
+from tb_npu_plugin.analysis.ledger.bubble import BubbleParts
 from tb_npu_plugin.analysis.ledger.model import EntryKind, RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -23,7 +25,8 @@ logger = package_logger(__name__)
 @dataclass(frozen=True)
 class Diagnosis:
     """All conclusions about a run. Times are ns per step. step_ns: mean of `mean_steps` whole steps, or of `repeats` repeats of a
-    capture without marked steps (None with marks)."""
+    capture without marked steps (None with marks). bubbles: why a rank waits for other stages, by token of the span and
+    device."""
 
     step_ns: int
     mean_steps: int
@@ -32,6 +35,7 @@ class Diagnosis:
     at_stake_ns: int
     verdict: RunVerdict
     ledgers: Sequence[RankLedger]
+    bubbles: Mapping[tuple[str, Optional[int]], BubbleParts]
     excess: Optional[Excess]
     findings: Sequence[Finding]
     unchecked: Sequence[Unchecked]
@@ -68,6 +72,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         at_stake(findings, run),
         verdict_of(findings, run),
         run.ledgers,
+        bubbles_of(run),
         run.excess,
         findings,
         unchecked,

@@ -74,13 +74,20 @@ def bubble_of(run: RunData, line: RankLine) -> float:
     return float(sum(between)) if between else (line.sums.bubble or 0) / run.step_count
 
 
-def bubble_parts(run: RunData, line: RankLine) -> Optional[BubbleParts]:
-    """Why a rank waits for other stages in the mean step; None if micro-batches or stages are unknown, or without such waits."""
-    times, batches, waiting = stage_times(run), micro_batches(run), round(bubble_of(run, line))
-    if not waiting or not batches or line.stage not in times or len(times) < stages_of(run):
-        return None
-    computing = {stage: one.computing for stage, one in times.items()}
-    return split_bubble(waiting, computing[line.stage], list(computing.values()), batches)
+def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:
+    """Why each rank waits for other stages in the mean step: (token of its span, device) -> parts. Without ranks that do not wait
+    so; empty if micro-batches or stages are unknown."""
+    batches = micro_batches(run)
+    times = stage_times(run) if batches else {}
+    if not times or len(times) < stages_of(run):
+        return {}
+    computing, out = {stage: one.computing for stage, one in times.items()}, {}
+    for line in run.lines:
+        waiting = round(bubble_of(run, line))
+        if waiting and line.stage in computing:
+            parts = split_bubble(waiting, computing[line.stage], list(computing.values()), batches)
+            out[line.span.token, line.sums.device_id] = parts
+    return out
 
 
 def micro_batches(run: RunData) -> int:

@@ -1,0 +1,112 @@
+"""What the page and the report draw of the ledgers: their rows, and what to record."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from tb_npu_plugin.analysis.findings.diagnose import Diagnosis
+from tb_npu_plugin.analysis.findings.ledger_needs import needs_of
+from tb_npu_plugin.analysis.findings.ledger_rows import LedgerKind, Row, name_of, rows_of
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.messages import Message, MessageJson
+
+
+class LedgerRowJson(TypedDict):
+    """A row of a ledger: entries of one kind and detail, or a part of them."""
+
+    kind: LedgerKind
+    """Kind of the entries. "before": the time before the first task, outside the step."""
+    part: str
+    """Its colour: a part of the ledger (analysis/parts.py)."""
+    title: MessageJson
+    """Its name."""
+    ns: int
+    """Best estimate; the rows except "before" sum to the step."""
+    low_ns: int
+    """Least possible."""
+    high_ns: int
+    """Largest possible."""
+    what: list[MessageJson]
+    """What it consists of, and whom it waits for."""
+    findings: list[int]
+    """Indices of the findings that would shorten it."""
+    parts: list[LedgerRowJson]
+    """Rows that it consists of: waiting by cause or by rank. Of computing: the communication inside it."""
+
+
+class NeedJson(TypedDict):
+    """Data that would decide entries that are left open."""
+
+    decide: MessageJson
+    """What is to decide."""
+    missing: MessageJson
+    """The missing data."""
+    how: MessageJson
+    """How to record it."""
+
+
+class LedgerTableJson(TypedDict):
+    """The table of a ledger."""
+
+    name: str
+    """ "rank 3"; the worker if its rank is unknown or not unique."""
+    rows: list[LedgerRowJson]
+    """In the order of the step; the time before the first task is the last one."""
+    needs: list[NeedJson]
+    """What to record."""
+
+
+class LayoutJson(TypedDict):
+    """The tables of the ledgers."""
+
+    step: MessageJson
+    """Name of the step: "Step 13", "Mean of 3 steps"."""
+    tables: list[LedgerTableJson]
+    """One for each ledger, in their order."""
+
+
+def layout_of(found: Diagnosis) -> LayoutJson:
+    """See LayoutJson."""
+    stages = {one.rank: pipeline_stage(one.span.capture) for one in found.ledgers}
+    tables: list[LedgerTableJson] = []
+    for one in found.ledgers:
+        rows = rows_of(one, found.findings, stages, found.bubbles.get((one.span.token, one.device_id)))
+        tables.append(
+            {
+                "name": name_of(one, found.ledgers),
+                "rows": [row_json(row) for row in rows],
+                "needs": [
+                    {"decide": need.decide.as_json(), "missing": need.missing.as_json(), "how": need.how.as_json()}
+                    for need in needs_of(one)
+                ],
+            }
+        )
+    return {"step": _step_title(found).as_json(), "tables": tables}
+
+
+def row_json(row: Row) -> LedgerRowJson:
+    """See LedgerRowJson."""
+    return {
+        "kind": row.kind,
+        "part": row.part,
+        "title": row.title.as_json(),
+        "ns": row.ns,
+        "low_ns": row.low_ns,
+        "high_ns": row.high_ns,
+        "what": [text.as_json() for text in row.what],
+        "findings": row.findings,
+        "parts": [row_json(part) for part in row.parts],
+    }
+
+
+def _step_title(found: Diagnosis) -> Message:
+    steps, mean = found.steps, found.mean_steps
+    if found.repeats is not None and found.repeats > 1:
+        return Message("ledger.repeat", count=found.repeats)
+    step = steps[0][0] if steps else None
+    if step is None:
+        return Message("ledger.capture")
+    if len(steps) == 1:
+        return Message("ledger.step", step=step)
+    is_cut = 0 < mean < len(steps)
+    return Message("ledger.mean_whole", count=mean) if is_cut else Message("ledger.mean", count=len(steps))
