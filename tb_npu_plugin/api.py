@@ -27,6 +27,7 @@ from tb_npu_plugin.service.choice import OPENS, choose_run
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.span import Span
 from tb_npu_plugin.tables import NULL_INT, StringColumn, Table
+from tb_npu_plugin.views.ledger_layout import without_layout
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -132,7 +133,7 @@ class Captures(list[SpanFrames]):
             library.close()
         if found["data"] is None:
             raise NotReady(Message("error.view_empty", view="diagnosis"), Message("hint.view_reason", view="diagnosis"))
-        return found["data"]
+        return without_layout(found["data"])
 
 
 def open(path: str | Path) -> Captures:

@@ -23,14 +23,13 @@ from tb_npu_plugin.service.choice import choose_run
 from tb_npu_plugin.service.ranks import TRACE_UNREAD
 from tb_npu_plugin.terminal import echo
 from tb_npu_plugin.views.diagnosis import SCHEMA
+from tb_npu_plugin.views.ledger_layout import without_layout
 
 #: Most runs that one command diagnoses, unless they are chosen with --run.
 MOST_RUNS = 8
 #: Most ranks that a line lists.
 _MOST_RANKS = 8
 STDOUT = "-"
-#: Fields of a run that only the page and the report draw.
-_DRAWN = ("layout",)
 #: Fields of a run that schema 1 lacks.
 _SINCE_2 = ("ledger", "ledgers", "mean_steps", "repeats")
 
@@ -94,7 +93,7 @@ def diagnose(
     if html:
         write_report(report, html)
     if as_json:
-        runs = [{key: value for key, value in one.items() if key not in _DRAWN} for one in found]
+        runs = [without_layout(one) for one in found]
         write_json(_schema_1(runs[0]) if schema == "1" else {"schema": SCHEMA, "runs": runs, "left_out": left_out})
     elif html != STDOUT:
         for line in _printed(found, _markdown if as_markdown else _text):

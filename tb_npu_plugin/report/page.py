@@ -320,7 +320,8 @@ def _checks(report: _Report) -> Iterator[str]:
     unchecked = [one for one in diagnosis["unchecked"] if one["reason"] == "not_recorded"]
     ranks = diagnosis["ranks"]
     yield f"<section>\n<h2>{say(Message('report.checks'))}</h2>"
-    counts = Message("report.checked", checked=diagnosis["checked"], unchecked=len(unchecked))
+    others = len(diagnosis["unchecked"]) - len(unchecked)
+    counts = Message("report.checked", checked=diagnosis["checked"], unchecked=len(unchecked), others=others)
     yield f"<p>{say(counts)}</p>\n<ul>"
     for one in unchecked:
         option = f" {say(Message('report.option'))} <code>{escape(one['option'])}</code>" if one["option"] else ""

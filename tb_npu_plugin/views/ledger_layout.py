@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis
 from tb_npu_plugin.analysis.findings.ledger_needs import needs_of
 from tb_npu_plugin.analysis.findings.ledger_rows import LedgerKind, Row, name_of, rows_of
+from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.messages import Message, MessageJson
 
@@ -75,13 +77,15 @@ def layout_of(found: Diagnosis) -> LayoutJson:
             {
                 "name": name_of(one, found.ledgers),
                 "rows": [row_json(row) for row in rows],
-                "needs": [
-                    {"decide": need.decide.as_json(), "missing": need.missing.as_json(), "how": need.how.as_json()}
-                    for need in needs_of(one)
-                ],
+                "needs": needs_json(one),
             }
         )
     return {"step": _step_title(found).as_json(), "tables": tables}
+
+
+def without_layout(diagnosis: Mapping[str, Any]) -> dict[str, Any]:
+    """A DiagnosisJson as the command line and the Python API give it."""
+    return {key: value for key, value in diagnosis.items() if key != "layout"}
 
 
 def row_json(row: Row) -> LedgerRowJson:
@@ -97,6 +101,14 @@ def row_json(row: Row) -> LedgerRowJson:
         "findings": row.findings,
         "parts": [row_json(part) for part in row.parts],
     }
+
+
+def needs_json(ledger: RankLedger) -> list[NeedJson]:
+    """See NeedJson."""
+    return [
+        {"decide": need.decide.as_json(), "missing": need.missing.as_json(), "how": need.how.as_json()}
+        for need in needs_of(ledger)
+    ]
 
 
 def _step_title(found: Diagnosis) -> Message:

@@ -276,6 +276,7 @@ def test_diagnose_prints_each_run_and_names_those_it_leaves_out(tmp_path: Path) 
     old = json.loads(run("diagnose", tmp_path, "--json", "--schema", "1").stdout)
     assert (old["schema"], old["run"]) == (1, "run0")
     lost = {"ledger", "ledgers", "mean_steps", "repeats"}
+    assert "layout" not in found["runs"][0], "only the page and the report draw it"
     assert found["runs"][0].keys() - old.keys() == lost and "reason" not in old["unchecked"][0]
     assert "kind" in found["runs"][0]["verdict"] and "kind" not in old["verdict"]
 

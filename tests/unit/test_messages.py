@@ -6,13 +6,11 @@ import pickle
 import re
 from copy import deepcopy
 from dataclasses import replace
-from typing import get_args
 
 import pytest
 
 from tb_npu_plugin.analysis.findings.registry import RULES
 from tb_npu_plugin.analysis.idle.model import CAUSES
-from tb_npu_plugin.analysis.ledger.model import EndKind
 from tb_npu_plugin.json_encoding import encode_json
 from tb_npu_plugin.messages import CATALOGUE, Message, messages_of, shorten_data
 from tb_npu_plugin.problems import MAX_PLACES, Problem, ProblemLog, merge_problems
@@ -37,12 +35,8 @@ def test_both_languages_use_the_same_parameters() -> None:
 def test_every_code_is_used_and_every_used_code_exists() -> None:
     places = [*(ROOT / "tb_npu_plugin").rglob("*.py"), *(ROOT / "frontend" / "src" / "api").glob("*.ts")]
     places += (ROOT / "frontend" / "src" / "widgets" / "diagnosis").glob("ledger*.ts*")
-    places += (ROOT / "frontend" / "src" / "widgets" / "diagnosis").glob("needs.tsx")
     sources = (path.read_text(encoding="utf-8") for path in places)
     made = {f"rule.{rule.id}" for rule in RULES} | {f"verdict.idle.{cause}" for cause in CAUSES}
-    made |= {f"ledger.end.{kind}" for kind in get_args(EndKind)}
-    made |= {f"ledger.need.{need}{how}" for need in ("kernels", "ranks", "trace") for how in ("", ".how")}
-    made |= {f"ledger.need.column.{column}" for column in ("decide", "missing", "how")}
     assert {code for source in sources for code in CODE.findall(source)} | made == set(CATALOGUE)
     with pytest.raises(KeyError):
         Message("found.nothing_of_that_name")

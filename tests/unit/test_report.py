@@ -9,23 +9,35 @@ import sys
 from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from tb_npu_plugin.analysis.communication.statistics import UNKNOWN_SPLIT
+from tb_npu_plugin.analysis.findings.ledger_rows import rows_of
+from tb_npu_plugin.analysis.findings.model import Confidence, Finding, Subject
+from tb_npu_plugin.analysis.ledger.model import ChainEnd, Entry, RankLedger
 from tb_npu_plugin.analysis.run.budgets import RankBudget
 from tb_npu_plugin.analysis.steps.parts import StepParts
 from tb_npu_plugin.json_encoding import to_plain
 from tb_npu_plugin.messages import Message
+from tb_npu_plugin.model import Capture, SpanData
 from tb_npu_plugin.report.links import address
 from tb_npu_plugin.report.page import ReportSource, report_html
 from tb_npu_plugin.report.write import write_report
+from tb_npu_plugin.views.ledger_layout import needs_json, row_json
 from tests.support.cli import run
 from tests.support.fixtures import FIXTURES
 
 VOID = {"meta", "input", "br"}
 URL = "http://localhost:6006"
+ENTRIES: Any = (
+    ("computing", "", 5, None, ""),
+    ("waiting", "p2p", 3, 1, ""),
+    ("waiting", "p2p", 1, 2, ""),
+    ("unexplained", "idle", 1, None, "trace"),
+)
 HOSTILE = "<script>alert('x')</script>\"&\x1b[31m\u202e\ud800" + "<" * 5000
 
 
@@ -83,8 +95,6 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         **{"rule": "straggler", "title": title, "severity": "high", "confidence": {"kind": "confirmed", "ranks": 2}},
         **{"kind": "upper bound", "subject": {"rank": 1}, "message": message, "ms_per_step": 2.5, "fix": [fix]},
         **{
-            "category": "ranks",
-            "shortens": ["waiting", "communication"],
             "check": title,
             "evidence": [evidence] * 4,
             "causes": ["straggler"],
@@ -92,34 +102,16 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         },
     }
     waiting = {"worker": name, "reason": name, "texts": {}}
-    parts = [
-        ("computing", "", 5, None),
-        ("waiting", "p2p", 3, 1),
-        ("waiting", "p2p", 1, 2),
-        ("unexplained", "idle", 1, None),
-    ]
-    chain = [{"rank": 1, "kind": "computing", "ns": 10**6}]
+    chain = (ChainEnd(1, "computing", 10**6),)
     entries = [
-        {
-            "entry": kind,
-            "detail": detail,
-            "ns": ms * 10**6,
-            "low_ns": ms * 10**6,
-            "high_ns": ms * 10**6,
-            "culprit": rank,
-        }
-        | {"chain": chain if rank else [], "needs": "" if rank else "trace"}
-        for kind, detail, ms, rank in parts
+        Entry(kind, detail, ms * 10**6, ms * 10**6, ms * 10**6, rank, needs, chain if rank else ())
+        for kind, detail, ms, rank, needs in ENTRIES
     ]
-    ledger = {
-        "worker": name,
-        "rank": None,
-        "device_id": None,
-        "window_ns": 10**7,
-        "before_ns": 2 * 10**6,
-        "hidden_ns": 10**6,
-        "entries": entries,
-    }
+    spans = SimpleNamespace(worker_label=name, capture=Capture(), format="torch_npu", files=())
+    own = RankLedger(cast(SpanData, spans), None, 10**7, 2 * 10**6, 10**6, tuple(entries))
+    late = Finding("straggler", "ranks", Subject(rank=1), title, 2500000, "measured", "waiting", Confidence("measured"))
+    table = {"name": name, "rows": [row_json(row) for row in rows_of(own, [late])], "needs": needs_json(own)}
+    ledger = {"worker": name, "window_ns": 10**7}
     missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}
     diagnosis = {
         **{"run": name, "steps": [{"step": str(at), "ms": 10.0} for at in range(steps)], "at_stake_ms_per_step": 2.5},
@@ -127,6 +119,8 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         **{
             "verdict": finding,
             "ledger": ledger,
+            "ledgers": [ledger],
+            "layout": {"step": Message("ledger.mean", count=steps).as_json(), "tables": [table]},
             "findings": [finding] * findings,
             "unchecked": [missing],
             "checked": 3,
@@ -186,6 +180,7 @@ def test_the_ledger_sums_to_the_step_and_holds_the_findings() -> None:
     found = [(re.findall(r'lang="en">(.*?)</span>', line), re.findall(r'value="([^"]+)"', line)) for line in lines[1:]]
     assert [(words[0], [float(value) for value in values]) for words, values in found] == [
         ("Computing", [5]),
+        ("Overlapped communication", [1]),
         ("Waiting", [4]),
         ("Waiting for rank 1", [3]),
         ("Straggler", [2.5]),

@@ -71,7 +71,12 @@ export const PARTS = {
     computing_forward_backward: { title: "part.ledger.forward_backward", color: "--c-compute" },
     computing_tail: { title: "part.ledger.tail", color: "--c-mix" },
     computing_or_idle: { title: "part.ledger.or_idle", color: "--c-compute" },
+    computing_overlapped: { title: "part.ledger.overlapped", color: "--c-over" },
     waiting: { title: "part.ledger.waiting", color: "--c-wait" },
+    waiting_uneven: { title: "part.ledger.waiting_uneven", color: "--c-wait" },
+    waiting_batches: { title: "part.ledger.waiting_batches", color: "--c-bubble" },
+    waiting_idle: { title: "part.ledger.waiting_idle", color: "--c-wait" },
+    waiting_other: { title: "part.ledger.waiting_other", color: "--c-wait" },
     transfer: { title: "part.ledger.transfer", color: "--c-comm" },
     communication: { title: "part.ledger.communication", color: "--c-comm" },
     copies: { title: "part.ledger.copies", color: "--c-mix" },
@@ -598,6 +603,8 @@ export interface DiagnosisJson {
   ledger: LedgerJson | null;
   /** By rank. */
   ledgers: LedgerJson[];
+  /** The tables of the ledgers, as the page and the report draw them; the command line leaves them out. */
+  layout: LayoutJson;
   /** What the ranks that others wait for run longer; null if none of them was profiled. */
   excess: ExcessJson | null;
   /** The highest cost first. */
@@ -766,6 +773,8 @@ export interface Evidence {
 export interface ExcessJson {
   /** The awaited ranks. */
   ranks: number[];
+  /** Their pipeline stage, if it is awaited as a whole. */
+  stage: number | null;
   /** "clock": all kernels take longer by about the same factor. "kernel": the first one takes longer. "work": other kernels, or more of them. "": they do not compute longer. */
   kind: "clock" | "kernel" | "work" | "";
   /** Time by that of the others, of all kernels or of the first one. */
@@ -774,6 +783,10 @@ export interface ExcessJson {
   kernels: KernelExcess[];
   /** Kernels that are left out. */
   left_out: number;
+  /** All computing kernels in a step, mean of the awaited ranks, ns. */
+  ns: number;
+  /** The same, median of the others for each kernel. */
+  other_ns: number;
 }
 
 /** A logical table and the rows that one file added to it. */
@@ -985,6 +998,14 @@ export interface LateRank {
   collectives: number;
 }
 
+/** The tables of the ledgers. */
+export interface LayoutJson {
+  /** Name of the step: "Step 13", "Mean of 3 steps". */
+  step: MessageJson;
+  /** One for each ledger, in their order. */
+  tables: LedgerTableJson[];
+}
+
 /** A part of the mean step of a rank. */
 export interface LedgerEntryJson {
   /** What it is. "communication": waiting or transfer, which nothing tells apart. */
@@ -1021,6 +1042,38 @@ export interface LedgerJson {
   hidden_ns: number;
   /** Its parts. */
   entries: LedgerEntryJson[];
+}
+
+/** A row of a ledger: entries of one kind and detail, or a part of them. */
+export interface LedgerRowJson {
+  /** Kind of the entries. "before": the time before the first task, outside the step. */
+  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before";
+  /** Its colour: a part of the ledger (analysis/parts.py). */
+  part: string;
+  /** Its name. */
+  title: MessageJson;
+  /** Best estimate; the rows except "before" sum to the step. */
+  ns: number;
+  /** Least possible. */
+  low_ns: number;
+  /** Largest possible. */
+  high_ns: number;
+  /** What it consists of, and whom it waits for. */
+  what: MessageJson[];
+  /** Indices of the findings that would shorten it. */
+  findings: number[];
+  /** Rows that it consists of: waiting by cause or by rank. Of computing: the communication inside it. */
+  parts: LedgerRowJson[];
+}
+
+/** The table of a ledger. */
+export interface LedgerTableJson {
+  /** "rank 3"; the worker if its rank is unknown or not unique. */
+  name: string;
+  /** In the order of the step; the time before the first task is the last one. */
+  rows: LedgerRowJson[];
+  /** What to record. */
+  needs: NeedJson[];
 }
 
 /** Traffic of one link, by operator type and step (or "total"). A rank's link to itself has transport LOCAL. */
@@ -1129,6 +1182,16 @@ export interface MissingJson {
   text: string;
   /** Code and parameters of the fields that are messages. */
   texts: Record<string, MessageJson>;
+}
+
+/** Data that would decide entries that are left open. */
+export interface NeedJson {
+  /** What is to decide. */
+  decide: MessageJson;
+  /** The missing data. */
+  missing: MessageJson;
+  /** How to record it. */
+  how: MessageJson;
 }
 
 /** Host and device time by operator. Tables: "by_name", "by_shape" (name, [input_shapes,] calls, device_self_ns, device_total_ns, host_self_ns, host_total_ns, aicore_self_share, aicore_total_share, communication, stacks, incomplete); "api_statistic" where it was recorded. /api/table/operator.stacks (`name`, `input_shapes`; "null": calls without shapes) has call_stack (innermost frame first, one a line), calls and the four times. Parameter `within`: only the calls that overlap a time range on the host, as wholes, from the trace; without "api_statistic". */

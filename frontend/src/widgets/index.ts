@@ -4,6 +4,7 @@ export { budgetParts, lateRankName, namedBudgetParts, stepTotal, waitingHelp } f
 export { Button } from "./button";
 export { Card } from "./card";
 export { ALL_FINDINGS, DiagnosisCard, LedgerCard } from "./diagnosis/card";
+export { ExcessCard } from "./diagnosis/excess";
 export { Dialog } from "./dialog";
 export { Donut } from "./donut";
 export { type Part, partsCsv } from "./donut_parts";

@@ -16,6 +16,9 @@ export function message(code: string, params: MessageJson["params"] = {}): strin
   return sayMessage({ code, params }, lang.value) ?? code;
 }
 
+/** A message of the server in the current language. */
+export const say = ({ code, params }: MessageJson): string => message(code, params);
+
 /** Colour of a part, for CSS. */
 export function partColor<Table extends keyof Tables>(table: Table, id: keyof Tables[Table]): string {
   const { color } = PARTS[table][id] as { color: string };

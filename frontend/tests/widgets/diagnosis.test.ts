@@ -1,9 +1,16 @@
 import { beforeEach, expect, test } from "vitest";
-import type { CatalogJson, Evidence, FindingJson, LedgerEntryJson, LedgerJson } from "../../src/api/types.gen";
+import type {
+  CatalogJson,
+  DiagnosisJson,
+  Evidence,
+  FindingJson,
+  LedgerJson,
+  LedgerRowJson,
+} from "../../src/api/types.gen";
 import { catalog } from "../../src/state/catalog";
 import { params } from "../../src/state/params";
 import { evidenceLinks } from "../../src/widgets/diagnosis/evidence";
-import { barParts, chainText, ledgerRows, placeFindings, rowBefore } from "../../src/widgets/diagnosis/ledger";
+import { barParts, judgedLedger, splitRows } from "../../src/widgets/diagnosis/ledger";
 
 const NONE: Evidence = { view: "trace", span: null, table: null, row: null, start_ns: null, end_ns: null, step: null };
 const MS = { name: "ms", scale: 1e6 };
@@ -15,11 +22,6 @@ function finding(over: Partial<FindingJson>): FindingJson {
   return { ...none, ...texts, ...about, ...over };
 }
 
-function entry(kind: LedgerEntryJson["entry"], ns: number, over: Partial<LedgerEntryJson> = {}): LedgerEntryJson {
-  return { entry: kind, detail: "", ns, low_ns: ns, high_ns: ns, culprit: null, chain: [], needs: "", ...over };
-}
-
-/** Rank 0 of the real run of two stages, rounded to ms. */
 const LEDGER: LedgerJson = {
   worker: "rank 0",
   rank: 0,
@@ -27,15 +29,13 @@ const LEDGER: LedgerJson = {
   window_ns: 810e6,
   before_ns: 2e6,
   hidden_ns: 4e6,
-  entries: [
-    entry("computing", 231e6),
-    entry("waiting", 312e6, { detail: "p2p", culprit: 2, chain: [{ rank: 2, kind: "computing", ns: 298e6 }] }),
-    entry("waiting", 4e6, { detail: "collective", culprit: 2 }),
-    entry("waiting", 2e6, { detail: "collective", culprit: 3, low_ns: 1e6, high_ns: 3e6 }),
-    entry("transfer", 102e6),
-    entry("unexplained", 159e6, { detail: "idle", needs: "trace" }),
-  ],
+  entries: [{ entry: "waiting", detail: "", ns: 3e6, low_ns: 3e6, high_ns: 3e6, culprit: 2, chain: [], needs: "" }],
 };
+
+function row(kind: LedgerRowJson["kind"], ns: number, over: Partial<LedgerRowJson> = {}): LedgerRowJson {
+  const title = { code: `part.ledger.${kind}`, params: {} };
+  return { kind, part: kind, title, ns, low_ns: ns, high_ns: ns, what: [], findings: [], parts: [], ...over };
+}
 
 beforeEach(() => {
   params.value = {};
@@ -68,48 +68,25 @@ test("links: one for each view that has data, with both ranks where one holds th
   expect(evidenceLinks(finding({ evidence: [{ ...NONE, span: "s3" }] }), [LEDGER])).toEqual([]);
 });
 
-test("rows sum to the step, and waiting to its ranks", () => {
-  const rows = ledgerRows(LEDGER);
-  expect(rows.map((row) => [row.title, row.ns / 1e6])).toEqual([
-    ["Computing", 231],
-    ["Waiting", 318],
-    ["Exposed transfer", 102],
-    ["Unexplained idle", 159],
-  ]);
-  const waiting = rows[1]?.parts ?? [];
-  expect(waiting.map((row) => [row.title, row.ns / 1e6])).toEqual([
-    ["Waiting for rank 2", 316],
-    ["Waiting for rank 3", 2],
-  ]);
-  expect(waiting[0] && chainText(waiting[0], LEDGER)).toBe("rank 0 waits ← rank 2 computes 298.00 ms");
-  const bar = barParts(waiting, MS).map(({ value, isHatched }) => [value, isHatched ?? false]);
-  expect(bar).toEqual([
-    [316e6, false],
+test("the bar is solid up to the lower bound, and hatched where nothing is known", () => {
+  const rows = [row("waiting", 3e6, { low_ns: 1e6, high_ns: 5e6 }), row("unexplained", 2e6)];
+  expect(barParts(rows, MS).map(({ value, isHatched }) => [value, isHatched ?? false])).toEqual([
     [1e6, false],
-    [1e6, true],
+    [2e6, true],
+    [2e6, true],
   ]);
-  const many = { ...LEDGER, entries: Array.from({ length: 63 }, (_, at) => entry("waiting", at + 1, { culprit: at })) };
-  const parts = ledgerRows(many)[0]?.parts ?? [];
-  expect([parts.length, parts.reduce((sum, { ns }) => sum + ns, 0)]).toEqual([6, (63 * 64) / 2]);
 });
 
-test("a finding stands under the entry that it shortens", () => {
-  const before = rowBefore(LEDGER);
-  const rows = [...ledgerRows(LEDGER), ...(before ? [before] : [])];
-  const place = (over: Partial<FindingJson>, ledger = LEDGER) =>
-    [...placeFindings([finding(over)], rows, ledger).keys()][0]?.title;
-  expect(place({ shortens: ["computing"] })).toBe("Computing");
-  expect(place({ shortens: ["idle", "unexplained"], subject: { rank: 0 } })).toBe("Unexplained idle");
-  expect(place({ shortens: ["before", "idle"] })).toBe("Before the first task");
-  const late: Partial<FindingJson> = {
-    category: "ranks",
-    subject: { rank: 3 },
-    shortens: ["waiting", "communication"],
-  };
-  expect(place(late)).toBe("Waiting for rank 3");
-  expect(place(late, { ...LEDGER, rank: 3 })).toBe("Computing");
-  expect(place({ ...late, subject: { rank: 9 } })).toBeUndefined();
-  expect(place({ ...late, subject: {} })).toBe("Waiting");
-  expect(place({ shortens: ["computing"], subject: { rank: 2 } })).toBeUndefined();
-  expect(place({ shortens: ["computing"], ms_per_step: 0 })).toBeUndefined();
+test("a ledger has the table of its place, and the time before the first task is apart", () => {
+  const table = (name: string) => ({ name, rows: [row("computing", 1), row("before", 2)], needs: [] });
+  const other = { ...LEDGER, worker: "rank 1", rank: 1 };
+  const layout = { step: { code: "ledger.capture", params: {} }, tables: [table("a"), table("b")] };
+  const judged = judgedLedger({ ledger: other, ledgers: [LEDGER, other], layout } as unknown as DiagnosisJson);
+  expect(judged?.name).toBe("b");
+  expect(
+    judged &&
+      splitRows(judged)
+        .flat()
+        .map((one) => one?.kind),
+  ).toEqual(["computing", "before"]);
 });

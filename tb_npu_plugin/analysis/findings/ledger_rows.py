@@ -128,8 +128,7 @@ def _waiting(
     if causes:
         awaited = {stages.get(rank) for rank in by_rank}
         stage = awaited.pop() if len(awaited) == 1 else None
-        who = None if stage is None else Message("verdict.stage", stage=stage)
-        title = LEDGER["waiting"].title if who is None else Message("ledger.waiting_for", rank=who)
+        title = LEDGER["waiting"].title if stage is None else Message("ledger.waiting_for_stage", stage=stage)
         return _row(entries, "waiting", title, list(_facts(entries, ledger)), causes)
     parts = [_row(same, "waiting", _waiting_title(rank), list(_facts(same, ledger))) for rank, same in by_rank.items()]
     parts.sort(key=lambda row: -row.ns)

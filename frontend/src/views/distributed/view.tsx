@@ -72,7 +72,7 @@ function Distributed({ data, answer, query, run }: Props) {
   const keys = step === ranks.ALL_STEPS ? ["rank", "step"] : ["rank"];
   return (
     <div class="grid">
-      {!isRange && <DiagnosisCard run={run} />}
+      {!isRange && <DiagnosisCard run={run} hasExcess />}
       <RunBar data={data} answer={answer} step={step} isLongestFirst={isLongestFirst} />
       {data.cluster && answer.tables.trajectory && (
         <Trajectory cluster={data.cluster} table={answer.tables.trajectory} query={query} baseNs={answer.base_ns} />

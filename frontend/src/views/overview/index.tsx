@@ -6,7 +6,7 @@ import { freshJobs } from "../../state/progress";
 import { isActive } from "../../state/reading";
 import { place } from "../../state/selection";
 import { useView } from "../../state/use_view";
-import { Card, Empty, JobList, LedgerCard, MissingList, ViewFrame } from "../../widgets";
+import { Card, Empty, ExcessCard, JobList, LedgerCard, MissingList, ViewFrame } from "../../widgets";
 import { useDiagnosis } from "../../widgets/diagnosis/use_diagnosis";
 import type { ViewModule, ViewProps } from "../view";
 import { CaptureCard } from "./capture_card";
@@ -33,7 +33,9 @@ function OverviewView({ selection }: ViewProps) {
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
         // Points of steps are in the ledger only.
-        const isWide = hasTops || ledgers.length > 1;
+        const excess = diagnosis.data?.excess?.kind ? diagnosis.data.excess : null;
+        const ofRanks = ledgers.length > 1 ? diagnosis.data : null;
+        const isWide = hasTops || (ofRanks && excess === null);
         const steps = data.course === null && (
           <StepCard
             steps={data.steps}
@@ -61,8 +63,14 @@ function OverviewView({ selection }: ViewProps) {
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
             {!isBeside && steps}
+            {ofRanks && excess && (
+              <>
+                <RankLedgers class="span-6" data={ofRanks} />
+                <ExcessCard class="span-6" excess={excess} />
+              </>
+            )}
             <div class={`${isWide ? "span-8" : "span-6"} stack`}>
-              {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
+              {ofRanks && !excess && <RankLedgers data={ofRanks} />}
               {isFirst && (
                 <Card title={t("overview.kernels")}>
                   <Empty text={t("overview.first.kernels")} />

@@ -7,10 +7,11 @@ import { Card, Legend, Pages, StackedBar } from "../../widgets";
 import {
   barParts,
   chosenLedger,
-  isUnknown,
+  isHatched,
   ledgerKey,
-  ledgerName,
-  ledgerRows,
+  ledgersOf,
+  type NamedLedger,
+  splitRows,
   timeText,
 } from "../../widgets/diagnosis/ledger";
 import { message, partColor } from "../../widgets/parts";
@@ -19,8 +20,9 @@ import { message, partColor } from "../../widgets/parts";
 const MOST = 16;
 
 /** The mean step of every rank, on one scale. A click chooses the rank and its ledger. */
-export function RankLedgers({ data }: { data: DiagnosisJson }) {
-  const { ledgers, ranks } = data;
+export function RankLedgers({ data, class: more = "" }: { data: DiagnosisJson; class?: string }) {
+  const { ranks } = data;
+  const ledgers = ledgersOf(data);
   const chosen = chosenLedger(data);
   const isMany = ledgers.length > MOST;
   const order = (one: LedgerJson) => (one.worker === data.ledger?.worker ? Number.POSITIVE_INFINITY : lossOf(one));
@@ -31,6 +33,7 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
   const [unread, others] = [true, false].map((is) => without.filter(({ state }) => (state === "reading") === is));
   return (
     <Card
+      class={more}
       title={t("diagnosis.ranks")}
       help={t("diagnosis.ranks.help")}
       subtitle={[unit.name, isMany && t("diagnosis.ranks.losses"), t("diagnosis.ranks.sub")].filter(Boolean).join(", ")}
@@ -43,13 +46,13 @@ export function RankLedgers({ data }: { data: DiagnosisJson }) {
                 type="button"
                 key={ledgerKey(one)}
                 class="plain-button"
-                aria-pressed={one === chosen}
+                aria-pressed={chosen !== null && ledgerKey(one) === ledgerKey(chosen)}
                 onClick={() => choose(one)}
               >
                 <span class="link ellipsis" data-tip-cut>
-                  {ledgerName(one, ledgers)}
+                  {one.name}
                 </span>
-                <StackedBar parts={barParts(ledgerRows(one), unit)} whole={longest} />
+                <StackedBar parts={barParts(splitRows(one)[0], unit)} whole={longest} />
                 <span class="mono">{timeText(one.window_ns, unit)}</span>
               </button>
             ))}
@@ -83,12 +86,12 @@ function legendOf(ledgers: readonly LedgerJson[]) {
     label: message(`part.ledger.${kind}`),
     value: null,
     color: partColor("ledger", kind),
-    isHatched: isUnknown(kind),
+    isHatched: isHatched({ kind, part: kind }),
   }));
 }
 
 /** Shows the ledger of a rank, and its span in the other views. */
-function choose(ledger: LedgerJson): void {
+function choose(ledger: NamedLedger): void {
   const { run, worker: here, span } = place.peek() ?? {};
   const worker = run?.workers.find(({ label, id }) => label === ledger.worker || id === ledger.worker);
   const at = here?.spans.findIndex(({ id }) => id === span?.id) ?? 0;

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { DiagnosisJson, LedgerJson, ViewJson } from "../../api/types.gen";
+import type { DiagnosisJson, UncheckedJson, ViewJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { addStyle } from "../../base/style";
 import { sayOption, t, textOf } from "../../i18n";
@@ -7,12 +7,14 @@ import { freshJobs } from "../../state/progress";
 import type { ViewState } from "../../state/use_view";
 import { Card } from "../card";
 import { Pages } from "../pages";
+import { say } from "../parts";
 import { ProblemList } from "../problem_list";
 import { RunProgress } from "../run_progress";
 import css from "./diagnosis.css?inline";
-import { chosenLedger, ledgerKey, ledgerName, ledgerRows } from "./ledger";
+import { ExcessCard } from "./excess";
+import { chosenLedger, judgedLedger, ledgerKey, type NamedLedger } from "./ledger";
 import { LedgerBar } from "./ledger_bar";
-import { LedgerTable, stepTitle } from "./ledger_table";
+import { LedgerTable } from "./ledger_table";
 import { Needs } from "./needs";
 import { isPreliminary, Preliminary, readingText } from "./preliminary";
 import { useDiagnosis } from "./use_diagnosis";
@@ -25,10 +27,23 @@ export const ALL_FINDINGS = Number.POSITIVE_INFINITY;
 const MOST = 3;
 const MOST_IN_LEDGER = 10;
 
+interface CardProps {
+  run: string;
+  /** Findings that are shown at first. */
+  most?: number;
+  /** Shows what the awaited ranks compute longer, too. */
+  hasExcess?: boolean;
+}
+
 /** What holds the run up: the verdict, the findings by cost, and what could not be checked. */
-export function DiagnosisCard({ run, most = MOST }: { run: string; most?: number }) {
+export function DiagnosisCard({ run, most = MOST, hasExcess = false }: CardProps) {
   const view = useDiagnosis(run);
-  return <Content key={run} view={view} most={most} hasLedger={false} />;
+  return (
+    <>
+      <Content key={run} view={view} most={most} hasLedger={false} />
+      {hasExcess && <ExcessCard excess={view.data?.excess ?? null} />}
+    </>
+  );
 }
 
 /** The same with the ledger of a rank: where each ms of its step went. */
@@ -70,18 +85,15 @@ function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
   const costly = findings.filter((one) => one.ms_per_step > 0 && one.severity !== "low").slice(0, most);
   const shown = isOpen ? findings : costly;
   const ledger = hasLedger ? chosenLedger(data) : null;
-  const rows = ledger ? ledgerRows(ledger) : [];
   const unit = format.unitFor(format.TIME_UNITS, ledger?.window_ns ?? data.mean_step_ms * 1e6);
   return (
     <Card class={`diagnosis ${isPreliminary(data.ranks) ? "unknown" : verdict.kind}`}>
       <Sentence data={data} />
       {ledger && <Subject data={data} ledger={ledger} />}
       <Preliminary ranks={data.ranks} jobs={freshJobs(answer.progress)} />
-      {ledger && <LedgerBar ledger={ledger} rows={rows} unit={unit} />}
-      <Pages items={shown}>
-        {(page) => <LedgerTable data={data} ledger={ledger} rows={rows} shown={page} unit={unit} />}
-      </Pages>
-      {ledger && !isPreliminary(data.ranks) && <Needs ledger={ledger} />}
+      {ledger && <LedgerBar ledger={ledger} unit={unit} />}
+      <Pages items={shown}>{(page) => <LedgerTable data={data} ledger={ledger} shown={page} unit={unit} />}</Pages>
+      {ledger && !isPreliminary(data.ranks) && <Needs needs={ledger.needs} />}
       <div class="row small muted">
         {findings.length > costly.length && most !== ALL_FINDINGS && (
           <button type="button" class="link" onClick={() => setOpen(!isOpen)}>
@@ -90,7 +102,7 @@ function Diagnosis({ data, answer, most, hasLedger }: DiagnosisProps) {
         )}
         {!ledger && findings.length > 1 && <span data-tip={t("diagnosis.stake.help")}>{stakeText(data)}</span>}
       </div>
-      <Checks data={data} isCounted={ledger !== null} />
+      <Checks data={data} />
     </Card>
   );
 }
@@ -100,7 +112,7 @@ function Sentence({ data }: { data: DiagnosisJson }) {
   const { verdict, ranks } = data;
   const reading = readingText(ranks);
   const isEarly = isPreliminary(ranks) && verdict.kind === "healthy";
-  const text = isEarly ? t("diagnosis.so_far") : textOf(verdict, "message");
+  const text = isEarly ? t("diagnosis.so_far") : textOf(verdict, "conclusion");
   const [first = ""] = /^.+?(?:\.(?=\s|$)|。)/s.exec(text) ?? [text];
   return (
     <p class="verdict" role="status">
@@ -112,47 +124,49 @@ function Sentence({ data }: { data: DiagnosisJson }) {
   );
 }
 
-/** Whose step the ledger is about, and how much was checked. */
-function Subject({ data, ledger }: { data: DiagnosisJson; ledger: LedgerJson }) {
-  const { ledger: judged, checked } = data;
-  const ran = t("diagnosis.ran", { count: checked, all: checked + openChecks(data).length });
-  const parts = [ledgerName(ledger, data.ledgers), stepTitle(data), ran];
+/** Whose step the ledger is about. */
+function Subject({ data, ledger }: { data: DiagnosisJson; ledger: NamedLedger }) {
+  const judged = judgedLedger(data);
   const isOther = judged !== null && ledgerKey(judged) !== ledgerKey(ledger);
   return (
     <p class="small muted">
-      {parts.join(" · ")}
-      {isOther && <strong> · {t("diagnosis.other_rank", { rank: ledgerName(judged, data.ledgers) })}</strong>}
+      {`${ledger.name} · ${say(data.layout.step)}`}
+      {isOther && <strong> · {t("diagnosis.other_rank", { rank: judged.name })}</strong>}
     </p>
   );
 }
 
-/** Rules that apply to the run, and lack data. */
-const openChecks = ({ unchecked }: DiagnosisJson) => unchecked.filter(({ reason }) => reason === "not_recorded");
-
-/** Number of rules that ran, unless that is said above; the others with their reason. */
-function Checks({ data, isCounted }: { data: DiagnosisJson; isCounted: boolean }) {
-  const text = isCounted ? "" : t("diagnosis.checked", { count: data.checked });
-  const unchecked = openChecks(data);
-  if (unchecked.length === 0) return text ? <p class="small muted">{text}</p> : null;
+/** Number of rules that ran; the others with their reason, those that do not apply last. */
+function Checks({ data: { checked, unchecked } }: { data: DiagnosisJson }) {
+  const open = unchecked.filter(({ reason }) => reason === "not_recorded");
+  const others = unchecked.filter(({ reason }) => reason === "not_applicable");
+  const text = t("diagnosis.checks", { count: checked, open: open.length, others: others.length });
+  if (unchecked.length === 0) return <p class="small muted">{text}</p>;
   return (
     <details class="small muted">
-      <summary>
-        {text} {t("diagnosis.unchecked", { count: unchecked.length })}
-      </summary>
-      <ul>
-        {unchecked.map((one) => (
-          <li key={one.rule}>
-            {textOf(one, "title")}: {textOf(one, "missing")}
-            {one.option && (
-              <>
-                {" "}
-                {t("state.option")} <code>{sayOption(one.option)}</code>
-              </>
-            )}
-          </li>
-        ))}
-      </ul>
+      <summary>{text}</summary>
+      <CheckList checks={open} />
+      {others.length > 0 && <p>{t("diagnosis.inapplicable")}</p>}
+      <CheckList checks={others} />
     </details>
+  );
+}
+
+function CheckList({ checks }: { checks: readonly UncheckedJson[] }) {
+  return (
+    <ul>
+      {checks.map((one) => (
+        <li key={one.rule}>
+          {textOf(one, "title")}: {textOf(one, "missing")}
+          {one.option && (
+            <>
+              {" "}
+              {t("state.option")} <code>{sayOption(one.option)}</code>
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
   );
 }
 

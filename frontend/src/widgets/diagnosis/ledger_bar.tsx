@@ -1,12 +1,10 @@
-import type { LedgerJson } from "../../api/types.gen";
 import type * as format from "../../base/format";
 import { ticks } from "../scale";
 import { StackedBar } from "../stacked_bar";
-import { barParts, type LedgerRow, rowBefore } from "./ledger";
+import { barParts, type NamedLedger, splitRows } from "./ledger";
 
 interface Props {
-  ledger: LedgerJson;
-  rows: readonly LedgerRow[];
+  ledger: NamedLedger;
   unit: format.Unit;
 }
 
@@ -19,10 +17,10 @@ const MOST_TICKS = 8;
 const LAST_TICK = 0.97;
 
 /** The step of a rank as one bar with its scale. The time before its first task stands in front, on the same scale. */
-export function LedgerBar({ ledger, rows, unit }: Props) {
-  const before = rowBefore(ledger);
+export function LedgerBar({ ledger, unit }: Props) {
+  const [rows, before] = splitRows(ledger);
   const share = before ? Math.min(MOST_BEFORE, before.ns / (before.ns + ledger.window_ns)) : 0;
-  const flat = rows.flatMap((row) => (row.parts.length > 0 ? row.parts : [row]));
+  const flat = rows.flatMap((row) => (row.kind === "waiting" && row.parts.length > 0 ? row.parts : [row]));
   const marks = ticks(0, ledger.window_ns, unit, MOST_TICKS).filter(
     ({ value }) => value <= LAST_TICK * ledger.window_ns,
   );

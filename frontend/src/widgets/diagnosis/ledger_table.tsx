@@ -1,15 +1,14 @@
-import type { DiagnosisJson, FindingJson, LedgerJson } from "../../api/types.gen";
+import type { DiagnosisJson, FindingJson, LedgerRowJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { message } from "../parts";
+import { message, say } from "../parts";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
-import { chainText, isUnknown, kindsText, type LedgerRow, placeFindings, rowBefore, timeText } from "./ledger";
+import { colorOf, isHatched, type NamedLedger, splitRows, timeText } from "./ledger";
 
 interface Props {
   data: DiagnosisJson;
   /** null: only the findings. */
-  ledger: LedgerJson | null;
-  rows: readonly LedgerRow[];
+  ledger: NamedLedger | null;
   /** The findings that are shown. */
   shown: readonly FindingJson[];
   unit: format.Unit;
@@ -17,14 +16,11 @@ interface Props {
 
 /** The entries of the step with the findings that would shorten them, then the other findings. */
 export function LedgerTable(props: Props) {
-  const { data, ledger, rows, shown, unit } = props;
-  const before = ledger && rowBefore(ledger);
-  const all = before ? [...rows, before] : rows;
-  const placed = ledger ? placeFindings(shown, all, ledger) : new Map<LedgerRow | null, FindingJson[]>();
-  const others = ledger ? (placed.get(null) ?? []) : shown;
-  const lines = (row: LedgerRow) => (
-    <RowLines key={row.title} {...props} row={row} findings={(one) => placed.get(one) ?? []} isChild={false} />
-  );
+  const { data, ledger, shown, unit } = props;
+  const [rows, before] = ledger ? splitRows(ledger) : [[], null];
+  const placed = ledger ? placedIn(ledger.rows) : [];
+  const others = shown.filter((one) => !placed.includes(data.findings.indexOf(one)));
+  const lines = (row: LedgerRowJson) => <RowLines key={say(row.title)} {...props} row={row} isChild={false} />;
   if (!ledger && others.length === 0) return null;
   return (
     <table class={`ledger ${ledger ? "" : "findings"}`}>
@@ -46,6 +42,11 @@ export function LedgerTable(props: Props) {
       </tbody>
     </table>
   );
+}
+
+/** Indices of the findings that have a row. */
+function placedIn(rows: readonly LedgerRowJson[]): number[] {
+  return rows.flatMap(({ findings, parts }) => [...findings, ...placedIn(parts)]);
 }
 
 function Head({ unit, hasLedger }: { unit: format.Unit; hasLedger: boolean }) {
@@ -75,28 +76,25 @@ function Head({ unit, hasLedger }: { unit: format.Unit; hasLedger: boolean }) {
 }
 
 interface RowProps extends Props {
-  row: LedgerRow;
-  findings: (row: LedgerRow) => readonly FindingJson[];
+  row: LedgerRowJson;
   isChild: boolean;
 }
 
 /** A row, the rows that it consists of, and its findings. The first finding of lost time stands in the row itself. */
 function RowLines(props: RowProps) {
-  const { row, findings, isChild, ledger, data } = props;
-  const found = findings(row);
+  const { row, isChild, data, shown } = props;
+  const found = shown.filter((one) => row.findings.includes(data.findings.indexOf(one)));
   const first = row.kind === "computing" ? undefined : found[0];
-  const chain = ledger && row.parts.length === 0 ? chainText(row, ledger) : "";
-  const facts = [row.kind === "before" ? message("ledger.outside") : kindsText(row), chain, hiddenText(row, ledger)];
   return (
     <>
       <tr class={`entry ${isChild ? "child" : ""} ${row.kind === "before" ? "outside" : ""}`}>
         <th scope="row">
-          <i class={`swatch ${isUnknown(row.kind) ? "hatched" : ""}`} style={{ backgroundColor: row.color }} />
-          {row.title}
+          <i class={`swatch ${isHatched(row) ? "hatched" : ""}`} style={{ backgroundColor: colorOf(row) }} />
+          {say(row.title)}
         </th>
         <Times {...props} />
         <td class="what">
-          {facts.filter(Boolean).map((text) => (
+          {row.what.map(say).map((text) => (
             <p key={text}>{text}</p>
           ))}
           {first && <FindingText finding={first} findings={data.findings} />}
@@ -107,21 +105,15 @@ function RowLines(props: RowProps) {
         <FindingLine key={`${finding.rule} ${at}`} {...props} finding={finding} />
       ))}
       {row.parts.map((part) => (
-        <RowLines key={part.title} {...props} row={part} isChild />
+        <RowLines key={say(part.title)} {...props} row={part} isChild />
       ))}
     </>
   );
 }
 
-/** Communication behind computing, a part of it. */
-function hiddenText({ kind }: LedgerRow, ledger: LedgerJson | null): string {
-  const hidden = kind === "computing" ? (ledger?.hidden_ns ?? 0) : 0;
-  return hidden > 0 ? message("ledger.hidden", { time: format.duration(hidden, 2) }) : "";
-}
-
 /** Time with its bounds, and share of the step. */
 function Times({ row, ledger, unit }: RowProps) {
-  const { ns, low, high } = row;
+  const { ns, low_ns: low, high_ns: high } = row;
   const range = message("ledger.range", { low: timeText(low, unit), high: timeText(high, unit) });
   return (
     <>
@@ -163,11 +155,11 @@ function FindingLine(props: Props & { finding: FindingJson }) {
 }
 
 /** The step, and what could be saved of it. */
-function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: LedgerJson; unit: format.Unit }) {
+function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: NamedLedger; unit: format.Unit }) {
   const stake = data.at_stake_ms_per_step * 1e6;
   return (
     <tr class="sum">
-      <th scope="row">{stepTitle(data)}</th>
+      <th scope="row">{say(data.layout.step)}</th>
       <td class="mono time">{timeText(ledger.window_ns, unit)}</td>
       <td class="mono share">{format.percentOfRatio(1)}</td>
       <td />
@@ -178,14 +170,4 @@ function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: LedgerJs
       <td>{stake > 0 && format.shareOf(stake, data.mean_step_ms * 1e6)}</td>
     </tr>
   );
-}
-
-/** "Step 13", "Mean of 3 steps". */
-export function stepTitle({ steps, mean_steps: mean, repeats }: DiagnosisJson): string {
-  const [first] = steps;
-  if (repeats !== null && repeats > 1) return message("ledger.repeat", { count: repeats });
-  if (first?.step == null) return message("ledger.capture");
-  if (steps.length === 1) return message("ledger.step", { step: first.step });
-  const isCut = mean > 0 && mean < steps.length;
-  return isCut ? message("ledger.mean_whole", { count: mean }) : message("ledger.mean", { count: steps.length });
 }
