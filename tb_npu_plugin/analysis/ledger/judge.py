@@ -96,7 +96,7 @@ def _waiting_share(ledger: RankLedger) -> float:
 
 
 def _is_healthy(ledger: RankLedger) -> bool:
-    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns]
+    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns, ledger.after_ns]
     # Time that is either waiting or transfer is in the upper bounds of both.
     twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
     window = ledger.window_ns

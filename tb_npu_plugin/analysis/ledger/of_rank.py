@@ -22,7 +22,7 @@ from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, aw
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.steps.mean import mean_step_ns
-from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
 from tb_npu_plugin.tables import IntArray
@@ -112,6 +112,8 @@ def _mean(
     )
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
+    marks = {} if line.span.format == KINETO.id else marks_of_timeline(line.span)
+    after = sum(_after(step, marks) for step in steps) // count
     entries = [
         _computing(line, computing - sum(one.ns for one in fused)),
         *fused,
@@ -119,7 +121,9 @@ def _mean(
         _exact("copies", copies),
         *_idle(free, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
-    return RankLedger(line.span, line.device_id, window, before, hidden, tuple(one for one in entries if one.high_ns))
+    return RankLedger(
+        line.span, line.device_id, window, before, after, hidden, tuple(one for one in entries if one.high_ns)
+    )
 
 
 def _computing(line: RankDevice, ns: int) -> Entry:
@@ -150,6 +154,14 @@ def _before(step: Step) -> int:
     """Time before the first task of a step, ns. If known, without the time in which tasks of other steps run."""
     found = step.preparing if step.exposed_preparing is None else step.exposed_preparing
     return found or 0
+
+
+def _after(step: Step, marks: Mapping[str, tuple[int, int]]) -> int:
+    """Time from the last task of a step to the end of its mark, ns; 0 if one is unknown, or the device ends later."""
+    mark = marks.get(step.step or "")
+    if mark is None or step.start_ns is None or step.total_ns is None:
+        return 0
+    return max(0, mark[1] - step.start_ns - (step.lead_ns or 0) - step.total_ns)
 
 
 def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, _Wait]]]) -> Optional[dict[Awaited, _Wait]]:
