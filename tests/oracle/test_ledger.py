@@ -172,3 +172,16 @@ def test_stages_of_a_mindinsight_cluster(tmp_path: Path) -> None:
     run = RunData(open_spans(skip_without(REAL_DATA / "mindinsight_cluster"), tmp_path))
     assert (run.judgement.kind, run.judgement.stage) == ("loss", 2)
     assert [round(one.total("computing") / 1e6) for one in run.ledgers] == [15, 15, 123, 123]
+
+
+def test_window_and_what_is_beside_it_are_the_mark_of_the_step(tmp_path: Path) -> None:
+    folder = skip_without(REAL_DATA / TEXT)
+    marks = []
+    for trace in folder.rglob("trace_view.json"):
+        found = re.search(r'"name": "ProfilerStep#\d+".*?"dur": ([\d.]+)', trace.read_text(encoding="utf-8"))
+        assert found is not None
+        marks.append(round(float(found[1]) * 1000))
+    ledgers = RunData(open_spans(folder, tmp_path)).ledgers
+    assert sorted(one.before_ns + one.window_ns + one.after_ns for one in ledgers) == pytest.approx(
+        sorted(marks), abs=500
+    )
