@@ -23,8 +23,9 @@ SHARED = REAL_DATA.parent
 EXAMPLES = SHARED / "specs" / "ledger_examples.json"
 TEXT, DB, LLM = "ascend_pt_text_level1", "ascend_pt_db_level1", "ascend_pt_llm_4ranks"
 LATE = "cases/verdict/late_host_8ranks"
-#: A script that writes the set into a folder.
-MC2 = "cases/verdict/mc2_case"
+#: Scripts that write their set into a folder.
+MC2, CUT, STAGES = (f"cases/verdict/{name}" for name in ("mc2_case", "make_cut_kernels", "make_stage_imbalance"))
+MADE = (MC2, CUT, STAGES)
 _FOR_RANK = re.compile(r"waiting.* for rank (\d+)")
 _DB = "ascend_pytorch_profiler_?.db"
 
@@ -47,6 +48,10 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
     (LATE, "rank alone", (), 5, ("unexplained", (), None)),
     (MC2, "all files: each of steps 11, 12, 13", (), None, ("loss", (5,), None)),
     (MC2, "kernel_details.csv missing", ("kernel_details.csv",), None, ("unexplained", (), None)),
+    (CUT, "all files", (), None, ("loss", (), None)),
+    (STAGES, "all files", (), None, ("loss", (), 2)),
+    (STAGES, "rank 0 alone", (), 0, ("loss", (), None)),
+    (LLM, "without trace_view.json (there is none)", (), None, ("loss", (2,), 2)),
 ]
 
 
@@ -55,7 +60,7 @@ def test_worked_examples(
     name: str, variant: str, removed: Sequence[str], kept: Optional[int], verdict: Verdict, tmp_path: Path
 ) -> None:
     source = SHARED / name if "/" in name else REAL_DATA / name
-    if name == MC2:
+    if name in MADE:
         subprocess.run([sys.executable, skip_without(source.with_suffix(".py")), tmp_path / "made"], check=True)
         source = tmp_path / "made"
     skip_without(source)

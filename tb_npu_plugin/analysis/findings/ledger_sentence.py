@@ -53,12 +53,18 @@ def sentence_of(judgement: Judgement, run: RunData, is_explained: bool) -> Messa
     if entry.entry == "waiting":
         return _waiting(judgement, ledger, run)
     figures = {"rank": _title(ledger), "share": percent(entry.ns / ledger.window_ns), "time": duration(entry.ns)}
+    if entry.entry == "computing" and entry.low_ns < entry.ns:
+        inside = entry.ns - entry.low_ns
+        figures |= {"share": percent(inside / ledger.window_ns), "time": duration(inside)}
+        return Message("verdict.unexplained", what=Message("verdict.unexplained.inside", **figures))
     if entry.entry == "computing":
         file = file_of("kernels", ledger.span.format).name
         return Message("verdict.unexplained", what=Message("verdict.unexplained.computing", file=file, **figures))
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" or is_explained else Message("verdict.unexplained", what=what)
+    if entry.entry == "communication" and len(run.ledgers) > 1:
+        return Message("verdict.loss.communication_bounded", low=duration(0), high=duration(entry.ns), **figures)
     if entry.low_ns == entry.ns:
         return Message(_LOSSES[entry.detail or entry.entry], **figures)
     exposed = entry.ns + ledger.total("waiting")
