@@ -59,13 +59,12 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
 def test_worked_examples(
     name: str, variant: str, removed: Sequence[str], kept: Optional[int], verdict: Verdict, tmp_path: Path
 ) -> None:
-    source = SHARED / name if "/" in name else REAL_DATA / name
-    if name in MADE:
-        subprocess.run([sys.executable, skip_without(source.with_suffix(".py")), tmp_path / "made"], check=True)
-        source = tmp_path / "made"
-    skip_without(source)
     if not EXAMPLES.exists():
         pytest.skip(f"no {EXAMPLES}")
+    source = skip_without(SHARED / name if "/" in name else REAL_DATA / name)
+    if name in MADE:
+        subprocess.run([sys.executable, source.with_suffix(".py"), tmp_path / "made"], check=True)
+        source = tmp_path / "made"
     folder = shutil.copytree(source, tmp_path / "run", ignore=shutil.ignore_patterns(*removed))
     examples = [
         one
