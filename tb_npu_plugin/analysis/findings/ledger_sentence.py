@@ -7,6 +7,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.excess import Excess
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
@@ -121,9 +122,8 @@ def _computing(run: RunData) -> Message | str:
     )
 
 
-def excess_text(run: RunData) -> Message | str:
-    """What the awaited ranks run longer than the others; "" if nothing stands out."""
-    found = run.excess
+def excess_text(found: Optional[Excess]) -> Message | str:
+    """What ranks run longer than the others; "" if nothing stands out."""
     if found is None or not found.kind:
         return ""
     if found.kind == "clock":
