@@ -10,6 +10,8 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.report.markup import figure, grouped, say, say_field
 
 Json = Mapping[str, Any]
+#: Kinds of rows beside the step.
+_OUTSIDE = ("before", "after")
 
 
 def ledger_section(diagnosis: Json, decimals: int) -> Iterator[str]:
@@ -27,7 +29,7 @@ def ledger_section(diagnosis: Json, decimals: int) -> Iterator[str]:
     yield f"<th>{say(Message('ledger.column.saves', unit='ms'))}</th></tr></thead>\n<tbody>"
     for is_outside in (False, True):
         for row in table["rows"]:
-            if (row["kind"] == "before") == is_outside:
+            if (row["kind"] in _OUTSIDE) == is_outside:
                 yield from lines.of_row(row)
         yield "" if is_outside else lines.sum_line()
     yield "</tbody></table></div>"
@@ -53,7 +55,7 @@ class _Lines:
         low, high = row["low_ns"], row["high_ns"]
         bounds = {"low": self._ms(low), "high": self._ms(high)}
         span = f'<br><span class="muted">{say(Message("ledger.range", **bounds))}</span>' if low != high else ""
-        share = "" if row["kind"] == "before" else self._share(row["ns"])
+        share = "" if row["kind"] in _OUTSIDE else self._share(row["ns"])
         key = f'<span class="key" style="background:var({LEDGER[row["part"]].color})"></span>'
         yield f'<tr><td class="{name}">{key}{_say(row["title"])}</td><td>{figure(row["ns"] / 1e6, self._decimals)}{span}</td>'
         yield f'<td>{share}</td><td class="text">{"<br>".join(map(_say, row["what"]))}</td><td></td><td></td></tr>'

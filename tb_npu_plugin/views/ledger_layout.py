@@ -17,13 +17,13 @@ class LedgerRowJson(TypedDict):
     """A row of a ledger: entries of one kind and detail, or a part of them."""
 
     kind: LedgerKind
-    """Kind of the entries. "before": the time before the first task, outside the step."""
+    """Kind of the entries. "before", "after": the time before the first and after the last task, outside the step."""
     part: str
     """Its colour: a part of the ledger (analysis/parts.py)."""
     title: MessageJson
     """Its name."""
     ns: int
-    """Best estimate; the rows except "before" sum to the step."""
+    """Best estimate; the rows except "before" and "after" sum to the step."""
     low_ns: int
     """Least possible."""
     high_ns: int
@@ -53,7 +53,7 @@ class LedgerTableJson(TypedDict):
     name: str
     """ "rank 3"; the worker if its rank is unknown or not unique."""
     rows: list[LedgerRowJson]
-    """In the order of the step; the time before the first task is the last one."""
+    """In the order of the step; the time outside it comes last."""
     needs: list[NeedJson]
     """What to record."""
 

@@ -67,6 +67,7 @@ export const PARTS = {
   },
   ledger: {
     before: { title: "part.ledger.before", color: "--c-prep" },
+    after: { title: "part.ledger.after", color: "--c-prep" },
     computing: { title: "part.ledger.computing", color: "--c-compute" },
     computing_forward_backward: { title: "part.ledger.forward_backward", color: "--c-compute" },
     computing_tail: { title: "part.ledger.tail", color: "--c-mix" },
@@ -828,7 +829,7 @@ export interface FindingJson {
   /** How to see that it helped. */
   check: string;
   /** Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task. */
-  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before")[];
+  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after")[];
   /** Rules whose findings explain this one; their cost contains its cost. */
   causes: string[];
   /** Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0"). */
@@ -1048,13 +1049,13 @@ export interface LedgerJson {
 
 /** A row of a ledger: entries of one kind and detail, or a part of them. */
 export interface LedgerRowJson {
-  /** Kind of the entries. "before": the time before the first task, outside the step. */
-  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before";
+  /** Kind of the entries. "before", "after": the time before the first and after the last task, outside the step. */
+  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after";
   /** Its colour: a part of the ledger (analysis/parts.py). */
   part: string;
   /** Its name. */
   title: MessageJson;
-  /** Best estimate; the rows except "before" sum to the step. */
+  /** Best estimate; the rows except "before" and "after" sum to the step. */
   ns: number;
   /** Least possible. */
   low_ns: number;
@@ -1072,7 +1073,7 @@ export interface LedgerRowJson {
 export interface LedgerTableJson {
   /** "rank 3"; the worker if its rank is unknown or not unique. */
   name: string;
-  /** In the order of the step; the time before the first task is the last one. */
+  /** In the order of the step; the time outside it comes last. */
   rows: LedgerRowJson[];
   /** What to record. */
   needs: NeedJson[];

@@ -28,6 +28,7 @@ const LEDGER: LedgerJson = {
   device_id: null,
   window_ns: 810e6,
   before_ns: 2e6,
+  after_ns: 0,
   hidden_ns: 4e6,
   entries: [{ entry: "waiting", detail: "", ns: 3e6, low_ns: 3e6, high_ns: 3e6, culprit: 2, chain: [], needs: "" }],
 };
@@ -78,7 +79,7 @@ test("the bar is solid up to the lower bound, and hatched where nothing is known
 });
 
 test("a ledger has the table of its place, and the time before the first task is apart", () => {
-  const table = (name: string) => ({ name, rows: [row("computing", 1), row("before", 2)], needs: [] });
+  const table = (name: string) => ({ name, rows: [row("before", 2), row("computing", 1)], needs: [] });
   const other = { ...LEDGER, worker: "rank 1", rank: 1 };
   const layout = { step: { code: "ledger.capture", params: {} }, tables: [table("a"), table("b")] };
   const judged = judgedLedger({ ledger: other, ledgers: [LEDGER, other], layout } as unknown as DiagnosisJson);

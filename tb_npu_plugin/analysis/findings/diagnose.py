@@ -66,7 +66,7 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,
-        len(run.whole_step_times),
+        run.mean_steps,
         None if run.is_marked or not run.steps else run.step_count,
         run.step_times,
         at_stake(findings, run),

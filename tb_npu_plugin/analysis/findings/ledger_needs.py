@@ -47,6 +47,8 @@ def _need(entry: Entry, ledger: RankLedger) -> Optional[Need]:
         missing = Message("ledger.need.rank", rank=rank)
         return Need(Message("ledger.need.late", rank=rank), missing, Message("ledger.need.rank.how", rank=rank))
     if entry.needs == "ranks":
+        if entry.entry == "computing":
+            decide = Message("ledger.need.waiting_inside")
         return Need(decide, Message("ledger.need.ranks"), Message("ledger.need.ranks.how"))
     how: Optional[Message]
     format = ledger.span.format

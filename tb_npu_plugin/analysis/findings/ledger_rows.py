@@ -14,7 +14,9 @@ from tb_npu_plugin.analysis.ledger.model import ChainEnd, Entry, RankLedger
 from tb_npu_plugin.analysis.parts import LEDGER
 from tb_npu_plugin.messages import Message
 
-LedgerKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before"]
+LedgerKind = Literal[
+    "computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before", "after"
+]
 #: Part of a step that a finding shortens -> entries of the ledger that hold it, the likeliest first.
 SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
     "computing": ("computing",),
@@ -68,7 +70,7 @@ def rows_of(
     stages: Optional[Mapping[Optional[int], Optional[int]]] = None,
     bubble: Optional[BubbleParts] = None,
 ) -> list[Row]:
-    """The rows of a ledger, whose sum is its window, and then the time before its first task.
+    """The rows of a ledger, whose sum is its window, and then the time beside it.
 
     Args:
         stages: Rank -> pipeline stage.
@@ -84,8 +86,8 @@ def rows_of(
             rows.append(_row(same, part, LEDGER[part].title, parts=(inside,)))
         else:
             rows.append(_row(same, part, LEDGER[part].title))
-    if ledger.before_ns > 0:
-        rows.append(_part("before", "before", ledger.before_ns, Message("ledger.outside")))
+    outside: tuple[tuple[LedgerKind, int], ...] = (("before", ledger.before_ns), ("after", ledger.after_ns))
+    rows += [_part(kind, kind, ns, Message("ledger.outside")) for kind, ns in outside if ns > 0]
     for at, one in enumerate(findings):
         row = _row_for(one, rows, ledger)
         if row is not None:

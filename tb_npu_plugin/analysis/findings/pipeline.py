@@ -83,7 +83,8 @@ def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:
         return {}
     computing, out = {stage: one.computing for stage, one in times.items()}, {}
     for line in run.lines:
-        waiting = round(bubble_of(run, line))
+        ledger = run.ledger_of(line)
+        waiting = 0 if ledger is None else min(round(bubble_of(run, line)), ledger.total("waiting"))
         if waiting and line.stage in computing:
             parts = split_bubble(waiting, computing[line.stage], list(computing.values()), batches)
             out[line.span.token, line.sums.device_id] = parts

@@ -257,6 +257,12 @@ class RunData:
             longest_by_step(averaged_of_span(line.span, line.steps) for line in self.communication.lines).values()
         )
 
+    @property
+    def mean_steps(self) -> int:
+        """Steps in the mean; of recorded points, all but the first, which has no gap before it."""
+        rows = [row for course in courses_of(self.spans) if (row := course.row("mean")) is not None]
+        return len(self.whole_step_times) or max((row.count or 0 for row in rows), default=0)
+
     @cached_property
     def step_ns(self) -> int:
         """Mean of `whole_step_times`; without marks, the time of one repeat; of recorded points, the window of the longest rank. 0 if

@@ -27,7 +27,7 @@ def entry(kind: EntryKind, ms: int, detail: str = "", culprit: Optional[int] = N
 def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedger:
     given = {"format": "torch_npu", "files": (), "capture": Capture(rank=rank), **span}
     return RankLedger(
-        cast(SpanData, SimpleNamespace(worker_label="w", **given)), None, 810 * MS, 2 * MS, 4 * MS, entries
+        cast(SpanData, SimpleNamespace(worker_label="w", **given)), None, 810 * MS, 2 * MS, 3 * MS, 4 * MS, entries
     )
 
 
@@ -54,6 +54,7 @@ def test_rows_sum_to_the_step_and_waiting_to_its_ranks() -> None:
         ("Exposed transfer", 102),
         ("Unexplained idle", 159),
         ("Before the first task", 2),
+        ("After the last task", 3),
     ]
     assert titles(rows[0].parts) == [("Overlapped communication", 4)]
     assert titles(rows[1].parts) == [("Waiting for rank 2", 316), ("Waiting for rank 3", 2)]

@@ -28,9 +28,12 @@ export function chosenLedger(data: DiagnosisJson): NamedLedger | null {
   return all.find((one) => ledgerKey(one) === param("overview.ledger")) ?? judgedLedger(data) ?? all[0] ?? null;
 }
 
-/** The rows of the step, and the time before its first task. */
-export function splitRows({ rows }: LedgerTableJson): [LedgerRowJson[], LedgerRowJson | null] {
-  return [rows.filter(({ kind }) => kind !== "before"), rows.find(({ kind }) => kind === "before") ?? null];
+/** True for time beside the step. */
+export const isOutside = ({ kind }: LedgerRowJson) => kind === "before" || kind === "after";
+
+/** The rows of the step, and those beside it. */
+export function splitRows({ rows }: LedgerTableJson): [LedgerRowJson[], LedgerRowJson[]] {
+  return [rows.filter((row) => !isOutside(row)), rows.filter(isOutside)];
 }
 
 /** True for time that the data do not tell apart, or that no fix is known for: it is hatched. */

@@ -18,13 +18,14 @@ const LAST_TICK = 0.97;
 
 /** The step of a rank as one bar with its scale. The time before its first task stands in front, on the same scale. */
 export function LedgerBar({ ledger, unit }: Props) {
-  const [rows, before] = splitRows(ledger);
+  const [rows, outside] = splitRows(ledger);
+  const before = outside.find(({ kind }) => kind === "before");
   const share = before ? Math.min(MOST_BEFORE, before.ns / (before.ns + ledger.window_ns)) : 0;
   const flat = rows.flatMap((row) => (row.kind === "waiting" && row.parts.length > 0 ? row.parts : [row]));
   const marks = ticks(0, ledger.window_ns, unit, MOST_TICKS).filter(
     ({ value }) => value <= LAST_TICK * ledger.window_ns,
   );
-  const isDrawn = before !== null && share >= LEAST_BEFORE;
+  const isDrawn = before !== undefined && share >= LEAST_BEFORE;
   return (
     <div class="ledger-bar" style={isDrawn ? { gridTemplateColumns: `${share}fr ${1 - share}fr` } : undefined}>
       {isDrawn && <StackedBar parts={barParts([before], unit).map((part) => ({ ...part, outside: true }))} />}

@@ -3,7 +3,7 @@ import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
 import { message, say } from "../parts";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
-import { colorOf, isHatched, type NamedLedger, splitRows, timeText } from "./ledger";
+import { colorOf, isHatched, isOutside, type NamedLedger, splitRows, timeText } from "./ledger";
 
 interface Props {
   data: DiagnosisJson;
@@ -17,7 +17,7 @@ interface Props {
 /** The entries of the step with the findings that would shorten them, then the other findings. */
 export function LedgerTable(props: Props) {
   const { data, ledger, shown, unit } = props;
-  const [rows, before] = ledger ? splitRows(ledger) : [[], null];
+  const [rows, outside] = ledger ? splitRows(ledger) : [[], []];
   const placed = ledger ? placedIn(ledger.rows) : [];
   const others = shown.filter((one) => !placed.includes(data.findings.indexOf(one)));
   const lines = (row: LedgerRowJson) => <RowLines key={say(row.title)} {...props} row={row} isChild={false} />;
@@ -28,7 +28,7 @@ export function LedgerTable(props: Props) {
       <tbody>
         {rows.map(lines)}
         {ledger && <SumLine data={data} ledger={ledger} unit={unit} />}
-        {before && lines(before)}
+        {outside.map(lines)}
         {ledger && others.length > 0 && (
           <tr class="group">
             <th colSpan={7} scope="colgroup">
@@ -87,7 +87,7 @@ function RowLines(props: RowProps) {
   const first = row.kind === "computing" ? undefined : found[0];
   return (
     <>
-      <tr class={`entry ${isChild ? "child" : ""} ${row.kind === "before" ? "outside" : ""}`}>
+      <tr class={`entry ${isChild ? "child" : ""} ${isOutside(row) ? "outside" : ""}`}>
         <th scope="row">
           <i class={`swatch ${isHatched(row) ? "hatched" : ""}`} style={{ backgroundColor: colorOf(row) }} />
           {say(row.title)}
@@ -121,7 +121,7 @@ function Times({ row, ledger, unit }: RowProps) {
         <span data-tip={format.exactDuration(ns)}>{timeText(ns, unit)}</span>
         {low !== high && <p class="muted">{range}</p>}
       </td>
-      <td class="mono share">{row.kind !== "before" && format.shareOf(ns, ledger?.window_ns)}</td>
+      <td class="mono share">{!isOutside(row) && format.shareOf(ns, ledger?.window_ns)}</td>
     </>
   );
 }
