@@ -48,7 +48,7 @@ export const en = {
   "diagnosis.excess.median.tip": "Median of the other ranks",
   "diagnosis.excess.difference": "Difference",
   "diagnosis.excess.rest": "Other kernels",
-  "diagnosis.excess.sum": "Computing",
+  "diagnosis.excess.sum": "All computing kernels",
   "diagnosis.excess.none": "Does not run",
   "diagnosis.excess.calls": "Calls in a step: {calls}; others: {others}",
 };
@@ -102,7 +102,7 @@ export const zh: Record<keyof typeof en, string> = {
   "diagnosis.excess.median.tip": "其他 rank 的中位数",
   "diagnosis.excess.difference": "差值",
   "diagnosis.excess.rest": "其他 kernel",
-  "diagnosis.excess.sum": "计算",
+  "diagnosis.excess.sum": "全部计算 kernel",
   "diagnosis.excess.none": "没有执行",
   "diagnosis.excess.calls": "每个 step 的次数：{calls}；其他 rank：{others}",
 };

@@ -73,7 +73,7 @@ function fixText({ fix, texts }: FindingJson, at: number): string {
   return textOf({ text: fix[at] ?? "", texts: message ? { text: message } : {} }, "text");
 }
 
-/** Text with the parts between backticks as code. */
-export function withCode(text: string): ComponentChildren[] {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part));
+/** Text with the parts between backticks as code. `sayCode`: the code in the current language. */
+export function withCode(text: string, sayCode = (code: string) => code): ComponentChildren[] {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{sayCode(part)}</code> : part));
 }

@@ -1,4 +1,5 @@
 import type { NeedJson } from "../../api/types.gen";
+import { sayOption } from "../../i18n";
 import { message, say } from "../parts";
 import { withCode } from "./finding";
 
@@ -22,7 +23,7 @@ export function Needs({ needs }: { needs: readonly NeedJson[] }) {
         {needs.map((need) => (
           <tr key={say(need.missing)}>
             {COLUMNS.map((column) => (
-              <td key={column}>{withCode(say(need[column]))}</td>
+              <td key={column}>{withCode(say(need[column]), sayOption)}</td>
             ))}
           </tr>
         ))}
