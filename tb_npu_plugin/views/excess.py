@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Optional, TypedDict
 
-from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
+from tb_npu_plugin.analysis.comparison.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 
