@@ -23,6 +23,7 @@ from tb_npu_plugin.store.cache.disk import Cache
 from tb_npu_plugin.store.library import Library, StageStatus
 from tb_npu_plugin.store.stages import STAGES
 from tb_npu_plugin.views.base import ProgressJson, ViewJson
+from tb_npu_plugin.views.ledger_layout import without_layout
 from tb_npu_plugin.views.registry import VIEWS
 from tests.conftest import FIXTURES
 from tests.support.cli import run
@@ -134,7 +135,7 @@ def diagnosis(asked: Service, run: str) -> Any:
     """The complete diagnosis, as JSON of the command."""
     pause = threading.Event()
     found, _ = asked.wait("diagnosis", {"run": run}, lambda progress: pause.wait(0.01) and None)
-    return json.loads(json.dumps(found["data"]))
+    return json.loads(json.dumps(without_layout(found["data"])))
 
 
 @sources

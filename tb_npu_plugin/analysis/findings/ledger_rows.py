@@ -30,6 +30,8 @@ SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
 _OF_BUBBLE = {"stage_imbalance": "waiting_uneven", "bubble": "waiting_batches"}
 #: Awaited ranks that have a row of their own, and ends of chains that are named.
 _MOST_RANKS, _MOST_ENDS = 6, 3
+#: Least communication inside computing that has a row, share of the step.
+_LEAST_INSIDE = 0.001
 _ENDS = {
     "computing": "ledger.end.computing",
     "idle": "ledger.end.idle",
@@ -81,7 +83,7 @@ def rows_of(
         part = f"{kind}_{detail}" if f"{kind}_{detail}" in LEDGER else kind
         if kind == "waiting":
             rows.append(_waiting(same, ledger, stages or {}, bubble))
-        elif kind == "computing" and ledger.hidden_ns > 0:
+        elif kind == "computing" and ledger.hidden_ns > _LEAST_INSIDE * ledger.window_ns:
             inside = _part("computing", "computing_overlapped", ledger.hidden_ns, Message("ledger.hidden"))
             rows.append(_row(same, part, LEDGER[part].title, parts=(inside,)))
         else:
