@@ -124,6 +124,10 @@ def _mean(
         sum(getattr(step, key) or 0 for step in steps) // count
         for key in ("computing", "communication_not_overlapped", "copying", "overlapped")
     )
+    # Parts that exceed the step: what comes first counts.
+    computing = min(max(computing, 0), window)
+    exposed = min(max(exposed, 0), window - computing)
+    copies = min(max(copies, 0), window - computing - exposed)
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
     marks = {} if line.span.format == KINETO.id else marks_of_timeline(line.span)
