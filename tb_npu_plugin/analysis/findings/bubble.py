@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times, stages_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -15,6 +16,7 @@ from tb_npu_plugin.messages import Message
 _ENOUGH = 4
 #: Least share of step time that is reported.
 _LEAST_SHARE = 0.01
+_FIX = Fix("fix.bubble", torch="fix.bubble.torch", megatron="fix.bubble.megatron", mindspore="fix.bubble.mindspore")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -48,7 +50,7 @@ def find(run: RunData) -> list[Finding]:
             part="bubble",
             confidence=Confidence("inferred", len(run.lines)),
             evidence=(Evidence("distributed"),),
-            fix=(Message("fix.bubble", count=enough),),
+            fix=_FIX.of(run, count=enough),
             check=Message("check.bubble"),
         )
     ]

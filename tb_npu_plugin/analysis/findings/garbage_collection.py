@@ -17,7 +17,7 @@ def find(run: RunData) -> list[Finding]:
     if found is None:
         return []
     message = Message("finding.garbage_collection", rank=found.rank, time=found.time, share=found.percent)
-    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.garbage_collection"))]
+    return [finding_of(found, RULE.id, RULE.category, message, (Message("fix.garbage_collection"),))]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -91,7 +91,7 @@ def kernel_finding(
     run: RunData, rule: Rule, found: Costs, message: Message, fix: Sequence[Message], is_loss: bool = True
 ) -> Finding:
     """A finding about kernels of the rank with the highest cost. is_loss: False if the time is no loss by itself; the
-    finding then costs nothing. Advice that names torch is left out for other frameworks."""
+    finding then costs nothing."""
     rank = found.rank.span.capture.rank
     costs = dict(found.items) if is_loss else {}
     return Finding(
@@ -104,7 +104,7 @@ def kernel_finding(
         part="computing",
         confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
         evidence=(Evidence("kernel", found.rank.span.token, "types", found.top),),
-        fix=tuple(text for text in fix if run.is_torch or "torch" not in text),
+        fix=tuple(fix),
         check=Message("check.kernel", kernel=found.top),
         costs=costs,
     )
