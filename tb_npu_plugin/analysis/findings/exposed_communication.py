@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Optional
 
@@ -28,8 +29,11 @@ from tb_npu_plugin.tables import FloatArray, IntArray, Table
 _DATA_PARALLEL, _WHOLE = ("dp", "data"), "default_group"
 #: From this share of their transfer on that computing hides, collectives run beside it.
 _BESIDE = 0.05
-#: Larger collectives can be cut into buckets that are reduced while the rest is computed: the default of DistributedDataParallel.
-_BUCKET_BYTES = 25 << 20
+#: Collectives that send more are in no buckets: Megatron's hold 40 million gradients in FP32, which an all-reduce sends twice.
+_MOST_SENT = 160_000_000
+#: Bytes that are reduced when all else is computed: the default bucket of DistributedDataParallel.
+_LAST_BUCKET = 25 << 20
+_ALL_REDUCE = re.compile("all_?reduce", re.IGNORECASE)
 _FIX = Fix(
     "fix.exposed_communication",
     torch="fix.exposed_communication.torch",
@@ -101,10 +105,13 @@ def _by_place(ops: Table, rows: IntArray) -> Iterator[IntArray]:
 
 
 def _early(line: RankDevice, transfer: IntArray) -> FloatArray:
-    """Part of each transfer, ns, that could begin before the last gradient is computed: all but the last bucket."""
-    assert line.comm_ops is not None
-    size, _ = traffic_of(line.comm_ops, line.span.table("comm_bandwidth"))
-    return np.asarray(np.maximum(transfer, 0) * (1 - np.minimum(1, _BUCKET_BYTES / np.maximum(size, 1))))
+    """Part of each transfer, ns, that could begin before the last gradient is computed: all but the last bucket of those that
+    are in none."""
+    ops = line.comm_ops
+    assert ops is not None
+    size, _ = traffic_of(ops, line.span.table("comm_bandwidth"))
+    is_whole = size > np.where(ops.text("name").matching(_ALL_REDUCE.search), 2, 1) * _MOST_SENT
+    return np.asarray(np.where(is_whole, transfer * (1 - _LAST_BUCKET / np.maximum(size, _LAST_BUCKET)), 0))
 
 
 def _saved(start: IntArray, end: IntArray, computing: intervals.Intervals) -> int:

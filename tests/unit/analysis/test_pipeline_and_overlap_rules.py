@@ -65,8 +65,8 @@ def test_the_bubble_is_split_into_unequal_stages_few_micro_batches_and_the_rest(
     assert split_bubble(1_000, works[1], works, 2) == BubbleParts(0, 1_000, 0)
 
 
-def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") -> TestSpan:
-    """Three collectives of 10 ms at 10, 30 and 50 ms. kernels: start and duration, ms."""
+def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp", megabytes: int = 0) -> TestSpan:
+    """Three collectives of 10 ms at 10, 30 and 50 ms. kernels: start and duration, ms; megabytes: that each sends."""
     spent = {"elapse_ns": 10 * MS, "transit_ns": 10 * MS, "wait_ns": 0, "sync_ns": 0, "group": group_hash(GROUP)}
     ops = [
         {"step": "1", "kind": "collective", "name": f"hcom_allReduce__1_{at}_1", "start_ns": start * MS, **spent}
@@ -78,7 +78,11 @@ def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") ->
     ]
     step = {"computing": 40, "communication_not_overlapped": 30, "overlapped": 0, "free": 0, "bubble": 0}
     budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
-    rows = {"comm_ops": ops, "kernels": busy, "step_trace": [budget]}
+    sent = [{key: one[key] for key in ("step", "kind", "name", "group")} for one in ops if megabytes]
+    sent = [
+        {**one, "transport": "HCCS", "size_bytes": megabytes << 20, "time_ns": 10 * MS, "rollup": 0} for one in sent
+    ]
+    rows = {"comm_ops": ops, "kernels": busy, "step_trace": [budget], "comm_bandwidth": sent}
     groups = {GROUP: {"group_name": role, "global_ranks": [0, 1]}, "other": {"group_name": "tp"}}
     tables = {name: table_of(name, found) for name, found in rows.items()}
     return TestSpan(tables, Capture(rank=number, groups=groups), token=f"s{number}")
@@ -104,6 +108,14 @@ def test_exposed_collectives_cost_what_they_would_save(
     assert exposed_communication.RULE.missing(run) is None
     found: list[Finding] = exposed_communication.find(run)
     assert [one.cost_ns / MS for one in found] == ([] if expected is None else [expected])
+
+
+def test_large_collectives_at_the_end_could_have_begun_before() -> None:
+    """All but the last 25 MB of 500 MB, and at most what is computed."""
+    after, short = ((0, 10), (60, 90)), ((0, 10), (60, 10))
+    found = [exposed_communication.find(RunData([rank(n, one, "dp", 500) for n in (0, 1)])) for one in (after, short)]
+    assert [one.cost_ns / MS for (one,) in found] == [3 * 9.5, 20]
+    assert exposed_communication.find(RunData([rank(n, after, "dp", 300) for n in (0, 1)])) == []
 
 
 def test_one_rank_that_computes_beside_its_collectives_is_enough() -> None:
