@@ -56,13 +56,13 @@ def find(run: RunData) -> list[Finding]:
             part="bubble",
             confidence=Confidence("confirmed", len(run.lines)),
             evidence=(Evidence("distributed"),),
-            fix=_fix(run, slowest, times),
+            fix=advice(run, slowest, times),
             check=Message("check.stage_imbalance"),
         )
     ]
 
 
-def _fix(run: RunData, stage: int, times: Mapping[int, StageTimes]) -> tuple[Message, ...]:
+def advice(run: RunData, stage: int, times: Mapping[int, StageTimes]) -> tuple[Message, ...]:
     """Which layers to move: so many that the stage computes as long as the mean. A layer takes as long as on the stage where it
     takes least: embeddings and the loss are no layers."""
     place = _FIRST if stage == 1 else _LAST if stage == stages_of(run) else _MIDDLE

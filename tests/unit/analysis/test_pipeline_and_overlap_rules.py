@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tb_npu_plugin.analysis.findings import bubble, exposed_communication
+from tb_npu_plugin.analysis.findings import bubble, exposed_communication, stage_imbalance
 from tb_npu_plugin.analysis.findings.model import Finding
+from tb_npu_plugin.analysis.findings.pipeline import StageTimes
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, saved_by_equal_stages, split_bubble
 from tb_npu_plugin.model import Capture
@@ -16,8 +19,9 @@ MS = 1_000_000
 GROUP = "10.0.0.1%eth0_60000_1"
 
 
-def stage(number: int, batches: int, free: int = 40) -> TestSpan:
-    """A rank of two stages that receives a micro-batch each 10 ms, in a step of 100 ms of which `free` are bubble."""
+def stage(number: int, batches: int, free: int = 40, layers: int = 0, **more: Any) -> TestSpan:
+    """A rank of two stages that receives a micro-batch each 10 ms, in a step of 100 ms of which `free` are bubble. layers: that
+    its kernels show; more: arguments of the job, and the format."""
     ops = [
         {"step": "1", "kind": "p2p", "name": f"hcom_receive__1_{at}_1", "group": "1", "start_ns": 10 * at * MS}
         for at in range(batches)
@@ -25,12 +29,38 @@ def stage(number: int, batches: int, free: int = 40) -> TestSpan:
     ops = [{**one, "elapse_ns": 5 * MS, "transit_ns": 5 * MS, "wait_ns": 0, "sync_ns": 0} for one in ops]
     ops.append({**ops[0], "name": "hcom_send__1_99_1", "start_ns": 95 * MS})
     kernels = [{"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": 0, "dur_ns": 60 * MS}]
+    attention = {"type": "FlashAttentionScoreGrad", "name": "a", "core": "MIX_AIC", "start_ns": 0, "dur_ns": 1}
+    kernels += [{"step": "1", **attention}] * (layers * batches)
     step = {"computing": 60, "communication_not_overlapped": 40, "overlapped": 0, "free": 0, "bubble": free}
     budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
     rows = {"comm_ops": ops, "kernels": kernels, "step_trace": [budget]}
-    args = {"pipeline_model_parallel_size": 2, "world_size": 2}
+    args = {"pipeline_model_parallel_size": 2, "world_size": 2} | more.get("args", {})
     tables = {name: table_of(name, found) for name, found in rows.items()}
-    return TestSpan(tables, Capture(rank=number, distributed_args=args), token=f"s{number}")
+    capture, format = Capture(rank=number, distributed_args=args), more.get("format", "torch_npu")
+    return TestSpan(tables, capture, token=f"s{number}", format=format)
+
+
+MEGATRON = {"tensor_model_parallel_size": 1}
+
+
+@pytest.mark.parametrize(
+    ("args", "format", "bubble_fix", "stage_fix"),
+    [
+        (MEGATRON, "torch_npu", "--num-layers-per-virtual-pipeline-stage", "--decoder-last-pipeline-num-layers"),
+        ({}, "torch_npu", "torch.distributed.pipelining", "Move layers away from stage 2."),
+        (MEGATRON, "mindspore", "parallel_config.micro_batch_num", "model_config.offset"),
+        ({}, "cluster", "virtual pipeline stages", "Move layers away from stage 2."),
+    ],
+)
+def test_advice_about_pipelines_speaks_the_framework(
+    args: dict[str, int], format: str, bubble_fix: str, stage_fix: str
+) -> None:
+    run = RunData([stage(number, 2, layers=4, args=args, format=format) for number in (0, 1)])
+    (found,) = bubble.find(run)
+    assert [bubble_fix in text for text in found.fix] == [True], found.fix
+    times = {1: StageTimes(40, 40, 0), 2: StageTimes(80, 80, 0)}  # 10 ms a layer: two of stage 2 go to stage 1
+    layers, settings = stage_imbalance.advice(run, 2, times)
+    assert "about 2 of the 4 layers" in layers and stage_fix in settings
 
 
 @pytest.mark.parametrize(
