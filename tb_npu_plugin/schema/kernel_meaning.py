@@ -15,7 +15,7 @@ import csv
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, Optional
 
@@ -45,7 +45,7 @@ class KernelMeaning:
         return self.waits_inside and self.meaning in FUSED
 
 
-@lru_cache(maxsize=None)
+@cache
 def _rows(where: Where) -> list[tuple[re.Pattern[str], KernelMeaning]]:
     """The rows about one text: patterns take long to compile."""
     with (Path(__file__).parent / "kernel_meaning.csv").open(encoding="utf-8", newline="") as file:

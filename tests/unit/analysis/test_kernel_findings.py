@@ -306,6 +306,21 @@ def test_memory(
     assert [one.message.params.get("size", one.message.params.get("share")) for one in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("format", "setting", "expected"),
+    [
+        ("torch_npu", "", "Set `PYTORCH_NPU_ALLOC_CONF=expandable_segments:True`."),
+        ("torch_npu", "max_split_size_mb:64,expandable_segments:true", "`expandable_segments` is set already"),
+        ("mindspore", "", "Set `MS_ALLOC_CONF=enable_vmm:true`"),
+    ],
+)
+def test_advice_about_fragmentation_knows_framework_and_settings(format: str, setting: str, expected: str) -> None:
+    capture = replace(CAPTURE, environment={"PYTORCH_NPU_ALLOC_CONF": setting})
+    run = run_of(steps(1), capture=capture, format=format, memory_record=records((0, 70, 100), (50, 80, 101)))
+    (found,) = memory_use.find_fragmentation(run)
+    assert [text[: len(expected)] for text in found.fix] == [expected]
+
+
 def test_holders_of_the_peak() -> None:
     held = [("a", 30, 0, 90), ("b", 10, 0, 40), ("a", 5, 50, None), ("c", 20, 60, 70)]
     rows = [
