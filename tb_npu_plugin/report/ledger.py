@@ -179,7 +179,8 @@ class _Table:
     def _what(self, row: Row) -> str:
         if row.kind == "before":
             return say(Message("ledger.outside"))
-        texts = []
+        hidden = self._ledger["hidden_ns"] if row.kind == "computing" else 0
+        texts = [Message("ledger.hidden", time=duration(hidden))] if hidden else []
         if row.kind == "waiting" and not row.parts:
             kinds = _grouped(row.entries, lambda one: one["detail"])
             if any(same[0]["detail"] != "collective" for same in kinds):
@@ -232,7 +233,8 @@ def _step_title(diagnosis: Json) -> Message:
         return Message("ledger.capture")
     if len(steps) == 1:
         return Message("ledger.step", step=steps[0]["step"])
-    return Message("ledger.mean_whole", count=mean) if mean < len(steps) else Message("ledger.mean", count=mean)
+    is_cut = 0 < mean < len(steps)
+    return Message("ledger.mean_whole", count=mean) if is_cut else Message("ledger.mean", count=len(steps))
 
 
 def _needs(ledger: Json, is_gpu: bool) -> Iterator[str]:

@@ -52,7 +52,8 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     most = costly[0] if costly else None
     explaining = next((one for one in costly if _is_about(one, judgement)), None)
     loss = 0 if judgement.entry is None else judgement.entry.ns
-    if most is not None and most.cost_ns >= loss and most is not explaining:
+    is_larger = most is not None and most.cost_ns >= loss and most is not explaining
+    if most is not None and is_larger and judgement.kind != "unexplained":
         return _of_finding(most, run)
     if judgement.kind != "healthy":
         return _of_ledger(run, explaining, costly)
@@ -110,7 +111,7 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
     waits = entry.entry == "waiting"
     simulated = Message("verdict.simulated") if run.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
-    text = text_of([sentence, excess_text(run) if waits else "", saves, simulated])
+    text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
     message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns

@@ -87,7 +87,7 @@ class _Line:
     """What a line does over time, ns since the epoch by its own clock. waits: by start."""
 
     def __init__(self, run: RunCommunication, at: int, waits: RunWaits) -> None:
-        self.root, self.offset, fused = waits.root[at], waits.offset[at], waits.fused.get(at)
+        self.root, self.offset, fused = waits.root[at], waits.offset[at], waits.fused.of_line.get(at)
         computing = computing_times(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing

@@ -27,6 +27,8 @@ _MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
 
+#: A culprit waits itself for at most this share of the longest waiting of a rank.
+_MOST_OWN = 0.6
 #: A stage is to blame if it works for at least this many times the mean of the others.
 _LEAST_WORK = 1.05
 
@@ -57,13 +59,15 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
-        unsure = next(((one, entry) for one in ledgers for entry in one.entries if entry.needs == "kernels"), None)
+        unsure = next(((one, entry) for one in ledgers for entry in one.entries if _may_wait(one, entry)), None)
         if unsure is not None:
             return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
+    waits = {one.rank: one.total("waiting") for one in ledgers}
+    culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
     if not chains.total:
         stage = _slow_stage(ledgers)
     alone = next((one for one in ledgers if culprits == (one.rank,)), None)
@@ -86,13 +90,19 @@ def _share(ledger: RankLedger) -> float:
     return ledger.total("waiting") / ledger.window_ns
 
 
+def _may_wait(ledger: RankLedger, entry: Entry) -> bool:
+    """Whether computing may hide a loss: kernels that wait for other ranks inside."""
+    is_large = entry.ns - entry.low_ns >= HEALTHY_LOSS * ledger.window_ns
+    return entry.entry == "computing" and (entry.needs == "kernels" or is_large)
+
+
 def _waiting_share(ledger: RankLedger) -> float:
     """Largest possible share of waiting."""
     return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
 
 
 def _is_healthy(ledger: RankLedger) -> bool:
-    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns]
+    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns, ledger.after_ns]
     # Time that is either waiting or transfer is in the upper bounds of both.
     twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
     window = ledger.window_ns

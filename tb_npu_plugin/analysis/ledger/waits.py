@@ -10,7 +10,7 @@ from typing import Optional
 import numpy as np
 from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.ledger.fused import FusedWaits, fused_waits_of
+from tb_npu_plugin.analysis.ledger.fused import RunFusedWaits, fused_waits_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
@@ -50,13 +50,13 @@ class RunWaits:
         lines: Waits of each line.
         root: Index of the reference line of each line. Only lines with the same root can be compared.
         offset: Clock of each line minus the clock of its root, ns.
-        fused: Waits inside kernels by line; a line without them is absent.
+        fused: Waits inside kernels.
     """
 
     lines: list[RankWaits]
     root: list[int]
     offset: list[int]
-    fused: Mapping[int, FusedWaits]
+    fused: RunFusedWaits
 
 
 def awaited_of(run: RunCommunication, at: int, waits: RankWaits, number: int) -> Awaited:
@@ -72,14 +72,14 @@ def awaited_of(run: RunCommunication, at: int, waits: RankWaits, number: int) ->
 def waits_of_run(run: RunCommunication) -> RunWaits:
     """The waits of all lines."""
     calls = _matched_calls(run)
-    fused = fused_waits_of(run.lines)
+    fused = fused_waits_of(run.lines, run.world_size is None or len(run.profiled) >= run.world_size)
     root, offset = _clocks(run, calls, fused.ends)
     pairs: list[dict[int, tuple[int, int]]] = [{} for _ in run.lines]
     for one, other in calls:
         if root[one.line] == root[other.line]:
             for call, peer in ((one, other), (other, one)):
                 pairs[call.line][call.row] = (peer.line, peer.start - offset[peer.line] + offset[call.line])
-    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset, fused.of_line)
+    return RunWaits([_of_line(run, at, pairs[at]) for at in range(len(run.lines))], root, offset, fused)
 
 
 def _of_line(run: RunCommunication, at: int, pairs: dict[int, tuple[int, int]]) -> RankWaits:

@@ -33,6 +33,7 @@ function OverviewView({ selection }: ViewProps) {
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
         // Points of steps are in the ledger only.
+        const isWide = hasTops || ledgers.length > 1;
         const steps = data.course === null && (
           <StepCard
             steps={data.steps}
@@ -60,7 +61,7 @@ function OverviewView({ selection }: ViewProps) {
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
             {!isBeside && steps}
-            <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
+            <div class={`${isWide ? "span-8" : "span-6"} stack`}>
               {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
               {isFirst && (
                 <Card title={t("overview.kernels")}>
@@ -69,11 +70,11 @@ function OverviewView({ selection }: ViewProps) {
               )}
               {tables.kernels && <TopKernels table={tables.kernels} rank={rank} />}
               {tables.operators && <TopOperators table={tables.operators} rank={rank} />}
-              {!hasTops && facts}
+              {!isWide && facts}
             </div>
-            <div class={`${hasTops ? "span-4" : "span-6"} stack`}>
+            <div class={`${isWide ? "span-4" : "span-6"} stack`}>
               {isBeside && steps}
-              {hasTops && facts}
+              {isWide && facts}
             </div>
             {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
           </div>
