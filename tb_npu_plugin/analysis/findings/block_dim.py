@@ -7,7 +7,13 @@ from typing import Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
-from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_costs import (
+    LEAST_KERNEL_NS,
+    costs,
+    kernel_finding,
+    missing_column,
+    pipe_utilization,
+)
 from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
@@ -71,7 +77,7 @@ def missing(run: RunData) -> Optional[Unchecked]:
     """Blocks of the kernels, and the cores of the device."""
     found = missing_column(run, RULE.id, "block_dim")
     if found is None and run.has_npu and all(rank.device.cube_cores is None for rank in run.kernels):
-        return Unchecked(RULE.id, Message("unchecked.no_cores"), "aic_metrics=AiCMetrics.PipeUtilization")
+        return Unchecked(RULE.id, Message("unchecked.no_cores"), pipe_utilization(run))
     return found
 
 

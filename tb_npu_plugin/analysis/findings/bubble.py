@@ -57,7 +57,9 @@ def find(run: RunData) -> list[Finding]:
 
 
 def missing(run: RunData) -> Optional[Unchecked]:
-    """The stages of the ranks, and what they receive."""
+    """The stages of the ranks with their computing, and what they receive."""
+    if run.has_stages and not stage_times(run):
+        return Unchecked(RULE.id, Message("unchecked.no_step_times"), "")
     if run.has_stages or not run.has_pipeline_waits:
         return None
     return Unchecked(RULE.id, Message("unchecked.no_stages"), "")

@@ -10,7 +10,7 @@ from tb_npu_plugin.analysis.findings.late_launches import SILENT, has_collection
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.run_data import RunData
 
-_FIX = Fix("fix.conjectured_gc", torch="fix.conjectured_gc.torch")
+_FIX = Fix("fix.conjectured_gc", torch="fix.conjectured_gc.torch", gpu="fix.conjectured_gc")
 _STILL = idle_rule("conjectured_gc", "host", (SILENT,), "finding.conjectured_gc", _FIX, "inferred")
 
 

@@ -40,6 +40,14 @@ def stage(number: int, batches: int, free: int = 40, layers: int = 0, **more: An
     return TestSpan(tables, capture, token=f"s{number}", format=format)
 
 
+def test_a_bubble_needs_the_computing_of_stages() -> None:
+    spans = [stage(number, 2) for number in (0, 1)]
+    for span in spans:
+        del span.tables["step_trace"], span.tables["kernels"]
+    missing = bubble.RULE.missing(RunData(spans))
+    assert missing is not None and missing.missing.code == "unchecked.no_step_times"
+
+
 MEGATRON = {"tensor_model_parallel_size": 1}
 
 
