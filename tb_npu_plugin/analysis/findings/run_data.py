@@ -23,13 +23,14 @@ from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
-from tb_npu_plugin.analysis.ledger.waits import RunWaits, waits_of_run
 from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.cluster_figures import courses_of
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.devices import rank_order
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of
 from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.model import SpanData
@@ -116,12 +117,12 @@ class RunData:
     """The ranks of a run. spans: one per rank, in any order."""
 
     def __init__(self, spans: Sequence[SpanData]) -> None:
-        self.spans = sorted(spans, key=_order)
+        self.spans = sorted(spans, key=rank_order)
 
     @cached_property
     def budgets(self) -> list[RankBudget]:
         """All steps of all ranks."""
-        return budgets_of_ranks(self.communication)
+        return budgets_of_ranks(self.communication, self._waits)
 
     @cached_property
     def has_npu(self) -> bool:
@@ -299,12 +300,12 @@ class RunData:
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
 
     @cached_property
-    def _waits(self) -> RunWaits:
-        return waits_of_run(self.communication)
+    def _waits(self) -> list[LineWaits]:
+        return step_waits_of(self.communication)
 
     @cached_property
     def _chains(self) -> Chains:
-        return chains_of(self.communication, self._waits)
+        return chains_of(self.communication)
 
     @cached_property
     def ledgers(self) -> list[RankLedger]:
@@ -369,8 +370,3 @@ def _sum(budgets: Sequence[RankBudget]) -> RankBudget:
         known = [value for budget in budgets if (value := getattr(budget, name)) is not None]
         sums[name] = sum(known) if known else None
     return replace(budgets[0], step=None, **sums)
-
-
-def _order(span: SpanData) -> tuple[bool, int, str, int]:
-    rank = span.capture.rank
-    return rank is None, rank or 0, span.worker_label, span.base_ns
