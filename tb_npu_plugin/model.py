@@ -42,6 +42,7 @@ class Capture:
     environment: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)  # other entries that the user added
     simulated: bool = False
+    simulated_host: bool = False  # the times of the host, too
 
 
 @dataclass(frozen=True)

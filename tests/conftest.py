@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest.register_assert_rewrite("tests.support.invariants")
+pytest.register_assert_rewrite("tests.support.invariants", "tests.support.ledger_laws")
 from tb_npu_plugin.user_cache import cache_root  # noqa: E402
 from tests.support.scanners import scanner  # noqa: E402, F401
 

@@ -164,7 +164,7 @@ class _Table:
         window, stake = self._ledger["window_ns"], self._diagnosis["at_stake_ms_per_step"]
         saves = f"≤ {grouped(stake, self._decimals)}" if stake else ""
         return (
-            f'<tr class="sum"><th>{say(_step_title(self._diagnosis["steps"]))}</th><th>{self._ms(window)}</th>'
+            f'<tr class="sum"><th>{say(_step_title(self._diagnosis))}</th><th>{self._ms(window)}</th>'
             f'<th>{self._share(window)}</th><th></th><th class="text">{say(Message("ledger.stake")) if stake else ""}</th>'
             f"<th>{saves}</th></tr>"
         )
@@ -179,10 +179,11 @@ class _Table:
     def _what(self, row: Row) -> str:
         if row.kind == "before":
             return say(Message("ledger.outside"))
-        texts = []
+        hidden = self._ledger["hidden_ns"] if row.kind == "computing" else 0
+        texts = [Message("ledger.hidden", time=duration(hidden))] if hidden else []
         if row.kind == "waiting" and not row.parts:
             kinds = _grouped(row.entries, lambda one: one["detail"])
-            if any(same[0]["detail"] == "p2p" for same in kinds):
+            if any(same[0]["detail"] != "collective" for same in kinds):
                 texts += [_wait(same[0]["detail"], sum(one["ns"] for one in same)) for same in kinds]
             chain = self._chain(row)
             texts += [chain] if chain else []
@@ -224,12 +225,16 @@ def _name(ledger: Json) -> str:
     return name if ledger["device_id"] is None else f"{name} · device {ledger['device_id']}"
 
 
-def _step_title(steps: Sequence[Json]) -> Message:
+def _step_title(diagnosis: Json) -> Message:
+    steps, mean, repeats = diagnosis["steps"], diagnosis["mean_steps"], diagnosis["repeats"]
+    if repeats is not None and repeats > 1:
+        return Message("ledger.repeat", count=repeats)
     if not steps or steps[0]["step"] is None:
         return Message("ledger.capture")
     if len(steps) == 1:
         return Message("ledger.step", step=steps[0]["step"])
-    return Message("ledger.mean", count=len(steps))
+    is_cut = 0 < mean < len(steps)
+    return Message("ledger.mean_whole", count=mean) if is_cut else Message("ledger.mean", count=len(steps))
 
 
 def _needs(ledger: Json, is_gpu: bool) -> Iterator[str]:

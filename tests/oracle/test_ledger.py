@@ -98,7 +98,7 @@ def test_a_recorded_run_has_the_same_ledgers_at_level0(tmp_path: Path) -> None:
     entries = {
         one.rank: {(each.entry, each.detail, each.culprit): each.ns for each in one.entries} for one in run.ledgers
     }
-    # Of section 6 of ledger.md: waiting, transfer, late launches, in ns; late launches by the whole gap.
+    # Of the worked examples: waiting, transfer, late launches, in ns; late launches by the whole gap.
     for rank, waiting, transfer, late in (
         (0, 97_858_000, 4_105_000, 21_056_000),
         (1, 92_263_000, 4_096_000, 21_928_000),

@@ -1,8 +1,4 @@
-"""Laws of the ledger, on any run: fixtures, recorded runs, mocks of which files are missing, and random tables.
-
-1: entries sum to the step. 2: waiting and transfer are exposed communication, and no finding costs more than its entries hold.
-5: no culprit waits. 6: with fewer files nothing is better known. 8: what is healthy. 10: names, order and clocks do not matter.
-"""
+"""Laws of the ledger, on fixtures, recorded runs, mocks of which files are missing, and random tables."""
 
 from __future__ import annotations
 
@@ -20,39 +16,31 @@ from hypothesis import Phase as Phases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
+from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.chains import chains_of
-from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
 from tb_npu_plugin.capture.writers.kinds import remove
-from tb_npu_plugin.model import Capture, SpanData
-from tb_npu_plugin.tables import Kind, Table, known
+from tb_npu_plugin.model import Capture
 from tests.support.fixtures import FIXTURES
+from tests.support.ledger_laws import (
+    NOISE,
+    check_fewer,
+    check_laws,
+    check_names_and_order,
+    check_stakes,
+    exposed_of,
+    facts_of,
+    with_clock,
+)
 from tests.support.mock import written
 from tests.support.reading import open_spans
 from tests.support.real_data import REAL_DATA, skip_without
 from tests.support.span import TestSpan, found_spans, table_of
-from tests.truth.judge import waiting_culprits
 
 MS, BASE = 1_000_000, 1_700_000_000_000_000_000
-#: Sums of files that write us.
-ROUNDING = 1_000
-#: A shorter wait is noise (of Notify Waits 0.028 ms at most). Those of a trace end up to 0.1 ms after the last start.
-NOISE, LATER = 50_000, 100_000
-EXPOSED = ("waiting", "transfer", "communication")
-FREE = ("idle", "unexplained")
-#: Part of a step that a finding would shorten -> the entries that hold it.
-PARTS: dict[str, tuple[str, ...]] = {
-    "computing": ("computing",),
-    "waiting": EXPOSED,  # without the wait, hidden transfers would be hidden again
-    "communication": EXPOSED,
-    "bubble": EXPOSED,
-    "free": FREE,
-    "preparing": FREE,
-}
 QUICK = ("results/kineto_gpu", "results/mindinsight_cluster", "recorded/cluster_db")
 RUNS = sorted(
     f"{group}/{path.name}"
@@ -74,130 +62,6 @@ def marks_of(case: Any, quick: Collection[Any], failing: Mapping[Any, str]) -> l
     """Marks of a case: few are quick, and some fail today."""
     marks: list[Any] = [] if case in quick else [pytest.mark.full]
     return [*marks, pytest.mark.xfail(strict=False, reason=failing[case])] if case in failing else marks
-
-
-def check_laws(run: RunData, found: Diagnosis) -> None:
-    """Laws of any run that need no other."""
-    for ledger in run.ledgers:
-        assert sum(one.ns for one in ledger.entries) == ledger.window_ns, "1"
-        assert all(0 <= one.low_ns <= one.ns <= one.high_ns <= ledger.window_ns for one in ledger.entries), "1"
-    assert not waiting_culprits(run), "5"
-    is_healthy = all(map(is_healthy_of, [one for one in run.ledgers if one.window_ns]))
-    if run.judgement.kind != "unknown":
-        assert (run.judgement.kind == "healthy") == is_healthy, "8"
-    assert found.verdict.rule != "healthy" or (is_healthy and run.ledgers), "8"
-
-
-def check_stakes(run: RunData, found: Diagnosis) -> None:
-    """Law 2: no finding costs more than its entries hold."""
-    for one in found.findings if run.ledgers else ():
-        most = max(high_of(ledger, PARTS[one.part]) for ledger in run.ledgers)
-        most += max(ledger.before_ns for ledger in run.ledgers) * (one.part in ("free", "preparing"))
-        assert one.cost_ns <= most + ROUNDING, f"2: {one.rule}, {one.part}"
-
-
-def high_of(ledger: RankLedger, kinds: Sequence[str]) -> int:
-    """Upper bound of these entries together: bounds of exposed communication share it."""
-    found = [one for one in ledger.entries if one.entry in kinds]
-    high = sum(one.high_ns for one in found)
-    return min(high, exposed_of(ledger)) if set(kinds) <= {*EXPOSED} else high
-
-
-def exposed_of(ledger: RankLedger) -> int:
-    return sum(one.ns for one in ledger.entries if one.entry in EXPOSED)
-
-
-def is_healthy_of(ledger: RankLedger) -> bool:
-    """Law 8: all losses below 10 % of the step, each below 5 %."""
-    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns]
-    others = sum(one.high_ns for one in ledger.entries if one.entry not in ("computing", *EXPOSED)) + ledger.before_ns
-    return others + exposed_of(ledger) < 0.1 * ledger.window_ns and max(losses) < 0.05 * ledger.window_ns
-
-
-def facts_of(spans: Sequence[SpanData]) -> list[Any]:
-    """All that the ledgers and the verdict say, by rank."""
-    run = RunData(spans)
-    ledgers = sorted(
-        (one.rank if one.rank is not None else -1, one.device_id or 0, one.window_ns, one.before_ns, one.entries)
-        for one in run.ledgers
-    )
-    judgement = run.judgement
-    rank = None if judgement.ledger is None else judgement.ledger.rank
-    return [ledgers, judgement.kind, rank, judgement.entry, sorted(judgement.culprits), judgement.stage]
-
-
-class Renamed:
-    """A span of another folder."""
-
-    def __init__(self, span: Any, name: str) -> None:
-        self._span, self.token, self.worker_label = span, f"{name}-{span.token}", name
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._span, name)
-
-
-def check_names_and_order(spans: Sequence[Any]) -> None:
-    """Law 10 for folders: other names, the other order."""
-    others = [Renamed(one, f"folder {len(spans) - at}") for at, one in enumerate(spans)]
-    assert facts_of(others[::-1]) == facts_of(spans), "10"
-
-
-def with_clock(span: TestSpan, ns: int) -> TestSpan:
-    """A rank with another clock."""
-    return replace(span, tables={key: _with_clock(table, ns) for key, table in span.tables.items()})
-
-
-def _with_clock(table: Table, ns: int) -> Table:
-    data: dict[str, Any] = {}
-    for column in table.columns:
-        values: Any = table.data[column.key]
-        data[column.key] = np.where(known(values), values + ns, values) if column.kind is Kind.TIME else values
-    return Table(table.columns, data)
-
-
-def check_fewer(before: RunData, after: RunData) -> None:
-    """Law 6: before with all files, after without some."""
-    old, new = before.judgement, after.judgement
-    root, culprits = root_of(before), root_of(after)
-    assert not culprits or root, f"6: nobody, then {culprits}"
-    assert not culprits or root <= culprits, f"6: {root}, then {culprits}"
-    assert new.kind != "healthy" or old.kind in ("healthy", "unknown"), f"6: {old.kind}, then healthy"
-    ledgers = {one.rank: one for one in after.ledgers}
-    for one in before.ledgers:
-        less = ledgers.get(one.rank)
-        if less is None or abs(less.window_ns - one.window_ns) > ROUNDING:
-            continue  # other files hold other steps
-        for kinds in (("computing",), ("waiting",), ("transfer",), EXPOSED, FREE):
-            low, high = bounds_of(less, kinds)
-            error = LATER * operators_of(before, one) if kinds in (("waiting",), ("transfer",)) else ROUNDING
-            is_inside = low - error <= one.total(*kinds) <= high + error  # type: ignore[arg-type]
-            assert is_inside, f"6: rank {one.rank} {kinds}: {one.total(*kinds)}, then {low} .. {high}"  # type: ignore[arg-type]
-
-
-def root_of(run: RunData) -> set[Any]:
-    """Ranks that the verdict is about: whom the others wait for, or who idles of several."""
-    found = run.judgement
-    is_idle = found.entry is not None and found.entry.entry in FREE and len(run.ledgers) > 1
-    return {*found.culprits} or ({found.ledger.rank} if is_idle and found.ledger is not None else set())
-
-
-def operators_of(run: RunData, ledger: RankLedger) -> int:
-    """Communication operators of a step."""
-    tables = [
-        table
-        for line, table in zip(run.communication.lines, run.communication.collectives)
-        if line.span is ledger.span and table is not None
-    ]
-    return sum(map(len, tables)) // run.step_count
-
-
-def bounds_of(ledger: RankLedger, kinds: Sequence[str]) -> tuple[int, int]:
-    """Least and largest sum of these entries; communication may be waiting or transfer."""
-    low = sum(one.low_ns for one in ledger.entries if one.entry in kinds)
-    if kinds == EXPOSED:
-        return (exposed_of(ledger),) * 2
-    either = ledger.total("communication") if kinds[0] in EXPOSED else 0
-    return low, high_of(ledger, kinds) + either
 
 
 # -- random tables ----------------------------------------------------------------------------------

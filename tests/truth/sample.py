@@ -32,8 +32,8 @@ _SETTINGS = {
 }
 #: Number of ranks of "many", by row; the larger, the longer it takes.
 _MANY = (16, 16, 32, 16, 16, 64)
-#: The batch of this fault is chosen by the number of ranks (cases.py).
-_MOST_RANKS = {"contention": 8}
+#: The batch of contention is chosen by the number of ranks (cases.py); many small buckets take a minute.
+_MOST_RANKS = {"contention": 8, "small buckets": 8}
 #: Samples of all pairs; recorded steps.
 SEEDS, STEPS = 3, 2
 

@@ -18,7 +18,7 @@ SMALL = (0, 3, 0, 3, 0, 3, 0, 3, 1)
 SAMPLE = [
     case(name, SMALL[at % len(SMALL)])
     for at, name in enumerate(TRIGGERS)
-    if name != "retransmission" and name not in EVIDENCE
+    if name not in ("retransmission", "preemption", *EVIDENCE)
 ]
 SEEDS = 20
 #: Of GPUs, of MindSpore up to 2.2 and of several hosts, which no mock writes.

@@ -117,11 +117,13 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         "device_id": None,
         "window_ns": 10**7,
         "before_ns": 2 * 10**6,
+        "hidden_ns": 10**6,
         "entries": entries,
     }
     missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}
     diagnosis = {
         **{"run": name, "steps": [{"step": str(at), "ms": 10.0} for at in range(steps)], "at_stake_ms_per_step": 2.5},
+        **{"mean_steps": steps, "repeats": None},
         **{
             "verdict": finding,
             "ledger": ledger,

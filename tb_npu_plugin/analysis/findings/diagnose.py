@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.causes import with_causes
@@ -12,7 +12,7 @@ from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
 from tb_npu_plugin.analysis.kernels.excess import Excess
-from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.ledger.model import EntryKind, RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.printable import package_logger
@@ -56,6 +56,9 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
             missing = Unchecked(rule.id, Message("unchecked.defect", error=type(error).__name__), "")
         if missing is not None:
             unchecked.append(missing)
+    found = [capped for one in found if (capped := _capped(one, run)) is not None]
+    if run.is_simulated:
+        found = [replace(one, is_of_simulation=one.part in ("free", "preparing")) for one in found]
     findings = sorted(with_causes(found, run), key=lambda one: (-one.cost_ns, one.rule, one.message))
     return Diagnosis(
         run.step_ns,
@@ -70,6 +73,38 @@ def diagnose(spans: Sequence[SpanData]) -> Diagnosis:
         unchecked,
         len(RULES) - len(unchecked),
     )
+
+
+#: Part of a step that a finding would shorten -> entries of a ledger that hold it.
+_ENTRIES: Mapping[Part, tuple[EntryKind, ...]] = {
+    "computing": ("computing",),
+    "waiting": ("waiting", "transfer", "communication"),
+    "bubble": ("waiting", "transfer", "communication"),
+    "communication": ("waiting", "transfer", "communication"),
+    "free": ("idle", "unexplained", "copies"),
+    "preparing": ("idle", "unexplained"),
+}
+
+
+#: Waits and idle time that exceed their part of the step by more than this factor come from tables that are cut.
+_MOST_EXCESS = 1.1
+
+
+def _capped(finding: Finding, run: RunData) -> Optional[Finding]:
+    """A finding saves at most its part of the step: of its rank, of the longest one where it is about others or several. None if
+    it rests on tables that are cut."""
+    about = [one for one in run.ledgers if one.rank == finding.subject.rank is not None]
+    ledgers = about if about and finding.part not in ("waiting", "bubble") else run.ledgers
+    if not ledgers:
+        return finding
+    is_outside = finding.part in ("free", "preparing")
+    most = max(one.total(*_ENTRIES[finding.part]) + one.before_ns * is_outside for one in ledgers)
+    if finding.cost_ns <= most:
+        return finding
+    if finding.part in ("waiting", "free") and finding.cost_ns > _MOST_EXCESS * most:
+        return None
+    costs = {item: cost * most // finding.cost_ns for item, cost in finding.costs.items()}
+    return replace(finding, cost_ns=most, costs=costs)
 
 
 def at_stake(findings: Sequence[Finding], run: RunData) -> int:

@@ -59,8 +59,12 @@ def sentence_of(judgement: Judgement, run: RunData, is_explained: bool) -> Messa
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" or is_explained else Message("verdict.unexplained", what=what)
-    is_certain = entry.low_ns == entry.ns
-    return Message(_LOSSES[entry.detail or entry.entry] if is_certain else "verdict.loss.communication", **figures)
+    if entry.low_ns == entry.ns:
+        return Message(_LOSSES[entry.detail or entry.entry], **figures)
+    exposed = entry.ns + ledger.total("waiting")
+    figures |= {"share": percent(exposed / ledger.window_ns), "time": duration(exposed)}
+    bounds = {"low": duration(exposed - entry.high_ns), "high": duration(exposed - entry.low_ns)}
+    return Message("verdict.loss.communication_bounded", **bounds, **figures)
 
 
 def _waiting(judgement: Judgement, ledger: RankLedger, run: RunData) -> Message:

@@ -106,6 +106,8 @@ class Finding:
     """How to see that it helped."""
     causes: tuple[str, ...] = ()
     """Rules whose findings explain this one; their cost contains its cost."""
+    is_of_simulation: bool = False
+    """It is about the host of a machine that simulated the device: "low"."""
     costs: Mapping[str, int] = field(default_factory=dict)
     """The cost by item of the part, such as a kernel type or a cause of idle time, ns per step: findings about different
     items of a part do not share their time. Empty: about the whole part."""
@@ -143,7 +145,7 @@ class Rule:
 def severity_of(finding: Finding, step_ns: int) -> Severity:
     """Severity by the share of step time. Idle time and the bubble of short steps are "low": to launch their kernels takes
     the host longer than to run them takes the device."""
-    if finding.part in ("free", "bubble") and step_ns < SHORT_STEP_NS:
+    if finding.is_of_simulation or (finding.part in ("free", "bubble") and step_ns < SHORT_STEP_NS):
         return "low"
     share = finding.cost_ns / step_ns if step_ns > 0 else 0.0
     return next((severity for severity, least in SEVERITIES if share >= least), "low")

@@ -145,6 +145,11 @@ class RunData:
         return "GPU" in self.device_kinds
 
     @cached_property
+    def is_simulated(self) -> bool:
+        """The device was simulated by the machine whose host times were recorded."""
+        return any(span.capture.simulated and not span.capture.simulated_host for span in self.spans)
+
+    @cached_property
     def has_one_rank(self) -> bool:
         """The job has one rank: recorded so, or the only profiled one never communicates."""
         if self.world_size is not None or len(self.spans) != 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, parts_of, sentence_of, text_of
-from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Part, Subject, severity_of
+from tb_npu_plugin.analysis.findings.model import SEVERITIES, Finding, Subject, severity_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.kernels.roofline import distance_of
@@ -52,7 +52,8 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     most = costly[0] if costly else None
     explaining = next((one for one in costly if _is_about(one, judgement)), None)
     loss = 0 if judgement.entry is None else judgement.entry.ns
-    if most is not None and most.cost_ns >= loss and most is not explaining:
+    is_larger = most is not None and most.cost_ns >= loss and most is not explaining
+    if most is not None and is_larger and judgement.kind != "unexplained":
         return _of_finding(most, run)
     if judgement.kind != "healthy":
         return _of_ledger(run, explaining, costly)
@@ -76,18 +77,8 @@ def _of_finding(finding: Finding, run: RunData) -> RunVerdict:
 
 
 def _costly(findings: Sequence[Finding], run: RunData) -> list[Finding]:
-    """Findings that are not low and have no cause among the others. What costs more than its part of any step rests on tables
-    that are cut."""
-    found = [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
-    return [one for one in found if one.cost_ns <= _most_of(one.part, run)]
-
-
-def _most_of(part: Part, run: RunData) -> float:
-    """Upper bound of what a finding about waiting or idle time can cost, ns."""
-    kinds = {"waiting": ("waiting", "communication", "transfer"), "free": ("idle", "unexplained")}.get(part)
-    if kinds is None or not run.ledgers:
-        return float("inf")
-    return max(sum(one.ns for one in ledger.entries if one.entry in kinds) for ledger in run.ledgers)
+    """Findings that are not low and have no cause among the others."""
+    return [one for one in findings if not one.causes and severity_of(one, run.step_ns) != "low"]
 
 
 def _is_about(finding: Finding, judgement: Judgement) -> bool:
@@ -118,7 +109,9 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
         figures = {"time": duration(saving.cost_ns), "share": percent(saving.cost_ns / run.step_ns)}
         saves = Message("verdict.saves", what=_what(saving), **figures)
     waits = entry.entry == "waiting"
-    text = text_of([sentence_of(judgement, run, explaining is not None), excess_text(run) if waits else "", saves])
+    simulated = Message("verdict.simulated") if run.is_simulated else ""
+    sentence = sentence_of(judgement, run, explaining is not None)
+    text = text_of([sentence, excess_text(run) if waits else "", saves, simulated])
     message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns

@@ -59,6 +59,15 @@ def bounds_of(
     return {detail: (lower, upper) for detail, (lower, upper) in bounds.items() if upper >= _LEAST_WAIT_NS}
 
 
+def whole_times(ops: Table, rows: IntArray) -> dict[str, tuple[int, int]]:
+    """Bounds of the waiting of some operators of which only the times are known: nothing, or all of it."""
+    elapse = np.maximum(ops.ints("elapse_ns")[rows], 0)
+    is_p2p = ops.text("kind").equals(COMM_KINDS[0])[rows] if ops.has("kind") else np.zeros(len(rows), dtype=bool)
+    chosen = {"collective": ~is_p2p, "p2p": is_p2p}
+    bounds = {detail: (0, int(elapse[own].sum())) for detail, own in chosen.items()}
+    return {detail: one for detail, one in bounds.items() if one[1] >= _LEAST_WAIT_NS}
+
+
 def _shortest(ops: Table, elapse: IntArray, size: IntArray) -> IntArray:
     """Least time that an operator of the same group and type takes for as many bytes, by row, ns.
 

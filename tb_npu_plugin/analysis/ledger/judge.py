@@ -27,6 +27,8 @@ _MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
 _UNEXPLAINED = 0.1
 
+#: A culprit waits itself for at most this share of the longest waiting of a rank.
+_MOST_OWN = 0.6
 #: A stage is to blame if it works for at least this many times the mean of the others.
 _LEAST_WORK = 1.05
 
@@ -64,6 +66,8 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     least = min(ledgers, key=_waiting_share)
     most = max(ledgers, key=_share)
     culprits, stage = _culprits(run, ledgers, chains, _LEAST_AWAITED * most.window_ns)
+    waits = {one.rank: one.total("waiting") for one in ledgers}
+    culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
     if not chains.total:
         stage = _slow_stage(ledgers)
     alone = next((one for one in ledgers if culprits == (one.rank,)), None)
@@ -132,6 +136,7 @@ def _culprits(
         noise: Waits that name no rank, ns.
     """
     by_rank: Counter[int] = Counter()
+    idle: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
     unknown: set[Optional[int]] = set()  # stages with ranks whose kernels have no times
     stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
@@ -146,7 +151,8 @@ def _culprits(
             unknown.add(stage)
         elif rank is not None and rank >= 0:
             by_rank[rank] += time
-    longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
+            idle[rank] += time if kind == "idle" else 0
+    longer = {rank: time - _of_peers(rank, by_rank, idle, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
@@ -154,14 +160,16 @@ def _culprits(
     return ranks, None if stands_out else _stage_of(by_stage, ledgers)
 
 
-def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
+def _of_peers(
+    rank: int, by_rank: Counter[int], idle: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]
+) -> float:
     """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages. A rank without others is a
-    stage, and no rank to compare."""
+    stage: whether it computes too long cannot be compared, but it need not be idle."""
     stage = stage_of.get(rank)
     if stage is None or set(stage_of.values()) == {stage}:
         return 0.0
     peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
-    return float(median(peers)) if peers else float(by_rank[rank])
+    return float(median(peers)) if peers else float(by_rank[rank] - idle[rank])
 
 
 def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:

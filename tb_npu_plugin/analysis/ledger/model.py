@@ -63,6 +63,8 @@ class RankLedger:
     """From the first to the last task."""
     before_ns: int
     """Before the first task, outside the window."""
+    hidden_ns: int
+    """Communication beside computing: a memo, inside computing."""
     entries: tuple[Entry, ...]
     """In the order of EntryKind. Their sum is the window."""
 

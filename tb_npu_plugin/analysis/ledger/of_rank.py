@@ -49,9 +49,9 @@ def _mean(
     """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step; fused: waits in kernels."""
     count = len(steps)
     window = mean_step_ns(steps) or 0
-    computing, exposed, copies = (
+    computing, exposed, copies, hidden = (
         sum(getattr(step, key) or 0 for step in steps) // count
-        for key in ("computing", "communication_not_overlapped", "copying")
+        for key in ("computing", "communication_not_overlapped", "copying", "overlapped")
     )
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
@@ -62,7 +62,7 @@ def _mean(
         _exact("copies", copies),
         *_idle(free, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
-    return RankLedger(line.span, line.device_id, window, before, tuple(one for one in entries if one.high_ns))
+    return RankLedger(line.span, line.device_id, window, before, hidden, tuple(one for one in entries if one.high_ns))
 
 
 def _computing(line: RankDevice, ns: int) -> Entry:
@@ -130,23 +130,24 @@ def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle], causes:
     numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in steps]
     if idle is None or not numbers:
         return [_exact("unexplained", total, "idle", "trace")]
-    times = {
-        launch: sum(one.time_ns for at in numbers for one in idle.of_step(at) if one.launch == launch) // len(steps)
-        for launch in causes
-    }
-    entries = [_exact("idle", ns, launch) for launch, ns in times.items()]
-    return [*entries, _exact("unexplained", total - sum(times.values()), "idle", "trace")]
+    entries, left = [], total  # files of a cut capture may hold more idle time than the step
+    for launch in causes:
+        time = sum(one.time_ns for at in numbers for one in idle.of_step(at) if one.launch == launch) // len(steps)
+        entries.append(_exact("idle", min(time, left), launch))
+        left -= entries[-1].ns
+    return [*entries, _exact("unexplained", left, "idle", "trace")]
 
 
 def _with_bounds(ledgers: Sequence[RankLedger]) -> list[RankLedger]:
     """Bounds of waiting by the communication of the other ranks, if no rank separates waiting from transfer.
 
-    All ranks share their collectives. What a rank communicates longer than the shortest one is waiting.
+    All ranks share their collectives. What a rank communicates longer than the shortest one is waiting; computing may hide as
+    much of it as it hides of all communication.
     """
     unknown = [one for one in ledgers if one.total("communication")]
     if len(unknown) < 2 or len(unknown) < len(ledgers):
         return list(ledgers)
-    least = min(one.total("communication") for one in unknown)
+    least = min(one.total("communication") + one.hidden_ns for one in unknown)
     return [replace(one, entries=tuple(_bounded(one, least))) for one in ledgers]
 
 
@@ -154,9 +155,9 @@ def _bounded(ledger: RankLedger, least: int) -> list[Entry]:
     out: list[Entry] = []
     for one in ledger.entries:
         if one.entry == "communication":
-            low = one.ns - least
+            low = max(0, one.ns - least)
             out.append(Entry("waiting", "collective", low, low, one.ns, None, "trace"))
-            out.append(Entry("transfer", "", least, 0, least, None, "trace"))
+            out.append(Entry("transfer", "", one.ns - low, 0, one.ns - low, None, "trace"))
         else:
             out.append(one)
     return out

@@ -11,7 +11,7 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows
 from tb_npu_plugin.analysis.grouping import Groups, known_sum
 from tb_npu_plugin.analysis.intervals import Coverage
-from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds
+from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds, whole_times
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.steps.partition import Step
@@ -140,9 +140,11 @@ def _of_step(
     run: RunCommunication, at: int, step: Step, rows: IntArray, computing: Optional[Coverage]
 ) -> Optional[StepWaits]:
     """Known waits, and bounds of the others."""
-    exposed, hidden = step.communication_not_overlapped, step.overlapped or 0
+    exposed, hidden, table = step.communication_not_overlapped, step.overlapped or 0, run.collectives[at]
     if not exposed:
         return None if exposed is None else StepWaits(_NONE, _NONE, _NONE)
+    if table is None:
+        return None
     waiting, ns = _exposed(run, at, rows, computing)
     ns = np.diff(np.minimum(np.cumsum(ns), exposed), prepend=0)
     low = ns if computing is not None else ns - np.diff(np.minimum(np.cumsum(ns), hidden), prepend=0)
@@ -152,7 +154,7 @@ def _of_step(
         return found if len(rows) else None
     bounds = bounds_of(run, at, rows, unknown, exposed + hidden)
     if bounds is None:
-        return found if len(waiting) else None
+        bounds = whole_times(table, unknown)
     left = exposed - int(ns.sum())
     bounds = exposed_bounds(bounds, left, hidden - int((ns - low).sum()))
     is_vague = not low.any() and not any(least for least, _ in bounds.values())

@@ -69,6 +69,7 @@ def _complete(capture: Capture, source: Source, name: str) -> Capture:
         or {key: group for key, group in _object(content, names.GROUPS).items() if isinstance(group, dict)},
         distributed_args=capture.distributed_args or _object(content, names.DISTRIBUTED),
         simulated=capture.simulated or bool(content.get(names.SIMULATED, False)),
+        simulated_host=capture.simulated_host or content.get(names.SIMULATED) is True,
         metadata={**more, **capture.metadata},
     )
 

@@ -142,6 +142,7 @@ def read_metadata(folder: Path, files: list[str], log: ProblemLog) -> dict[str, 
         "distributed_args": distributed,
         "environment": {name: str(value) for name, value in environment.items()},
         "simulated": bool(simulated),
+        "simulated_host": simulated is True,
         "metadata": {key: value for key, value in content.items() if key not in taken},
     }
 

@@ -94,6 +94,7 @@ def test_everything_that_is_recorded(tmp_path: Path) -> None:
             groups=groups,
             distributed_args={"tensor_model_parallel_size": 2},
             simulated=True,
+            simulated_host=True,
             metadata={"trace_id": "ABC", "loss": None},
         ),
         [],

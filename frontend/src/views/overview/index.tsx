@@ -28,18 +28,18 @@ function OverviewView({ selection }: ViewProps) {
       {(data, answer) => {
         const { tables, missing } = answer;
         const rank = rankName();
-        const isBeside = rank !== "" && data.course === null;
+        const isBeside = rank !== "" && data.steps.length > 0;
         const isFirst = answer.state === "reading";
         // Reserve the space, so that nothing moves when they arrive.
         const hasTops = isFirst || Boolean(tables.kernels || tables.operators);
-        const steps = (
+        // Points of steps are in the ledger only.
+        const isWide = hasTops || ledgers.length > 1;
+        const steps = data.course === null && (
           <StepCard
             steps={data.steps}
             deviceKind={data.capture.device_kind}
             source={data.steps_source}
             isComputed={data.steps_computed}
-            course={data.course}
-            courseSteps={data.course_steps}
             inputBound={data.input_bound}
             deviceWork={data.device_work}
             rank={rank}
@@ -61,7 +61,7 @@ function OverviewView({ selection }: ViewProps) {
             {isFirst && <Preliminary answer={answer} />}
             <LedgerCard view={diagnosis} />
             {!isBeside && steps}
-            <div class={`${hasTops ? "span-8" : "span-6"} stack`}>
+            <div class={`${isWide ? "span-8" : "span-6"} stack`}>
               {diagnosis.data && ledgers.length > 1 && <RankLedgers data={diagnosis.data} />}
               {isFirst && (
                 <Card title={t("overview.kernels")}>
@@ -70,11 +70,11 @@ function OverviewView({ selection }: ViewProps) {
               )}
               {tables.kernels && <TopKernels table={tables.kernels} rank={rank} />}
               {tables.operators && <TopOperators table={tables.operators} rank={rank} />}
-              {!hasTops && facts}
+              {!isWide && facts}
             </div>
-            <div class={`${hasTops ? "span-4" : "span-6"} stack`}>
+            <div class={`${isWide ? "span-4" : "span-6"} stack`}>
               {isBeside && steps}
-              {hasTops && facts}
+              {isWide && facts}
             </div>
             {data.steps.length > 0 && <StepTable steps={data.steps} isComputed={data.steps_computed} />}
           </div>

@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
-import type { DeviceWork, InputBoundSteps, StepJson, StepTimes } from "../../api/types.gen";
+import type { DeviceWork, InputBoundSteps, StepJson } from "../../api/types.gen";
 import { csvText } from "../../base/csv";
 import * as format from "../../base/format";
-import { t, viewTitle } from "../../i18n";
+import { t } from "../../i18n";
 import { openView } from "../../state/selection";
 import {
   type BarPart,
@@ -15,7 +15,6 @@ import {
   StackedBar,
   stepTotal,
 } from "../../widgets";
-import { partsInOrder } from "../step_trace/parts";
 import { chooseStep, chosenStep, hasDevices, stepName } from "./step_choice";
 
 interface Props {
@@ -24,10 +23,6 @@ interface Props {
   deviceKind: string;
   source: string | null;
   isComputed: boolean;
-  /** The mean step, if only points of the steps were recorded. */
-  course: StepTimes | null;
-  /** Number of steps in the mean. */
-  courseSteps: number;
   inputBound: InputBoundSteps | null;
   deviceWork: DeviceWork | null;
   /** Name of the rank if the run has several. */
@@ -41,10 +36,9 @@ const FIRST = 12;
 
 /** The steps of the capture, each with its duration on the device. */
 export function StepCard(props: Props) {
-  const { steps, course, courseSteps, source, isComputed, rank } = props;
+  const { steps, source, isComputed, rank } = props;
   const chosen = chosenStep(steps);
   if (!chosen) {
-    if (course) return <CourseBudget course={course} count={courseSteps} />;
     return (
       <Card title={t("overview.steps")}>
         <Empty text={t("overview.nosteps")} />
@@ -123,33 +117,6 @@ function WorkLine({ inputBound, deviceWork }: Pick<Props, "inputBound" | "device
         </span>
       )}
     </p>
-  );
-}
-
-/** The mean step of MindSpore up to 2.2, which recorded points instead of device time. */
-function CourseBudget({ course, count }: { course: StepTimes; count: number }) {
-  const parts = partsInOrder("points").flatMap(({ id, key, color }) =>
-    course[key] === null
-      ? []
-      : [{ id, label: t(`steps.${id}`), help: t(`steps.${id}.points`), value: course[key], color }],
-  );
-  return (
-    <Card
-      title={t("overview.mean")}
-      subtitle={t("overview.mean.took", { time: format.duration(course.total_ns, 2), count })}
-      class="budget-card"
-    >
-      <StackedBar parts={parts} />
-      <div style={{ marginTop: "8px" }}>
-        <Legend parts={parts} hasValues />
-      </div>
-      <p class="muted small" style={{ marginTop: "8px" }}>
-        {t("overview.points")}{" "}
-        <button type="button" class="link" onClick={() => openView("step_trace")}>
-          {viewTitle("step_trace")} →
-        </button>
-      </p>
-    </Card>
   );
 }
 

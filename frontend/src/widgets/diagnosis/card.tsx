@@ -114,8 +114,8 @@ function Sentence({ data }: { data: DiagnosisJson }) {
 
 /** Whose step the ledger is about, and how much was checked. */
 function Subject({ data, ledger }: { data: DiagnosisJson; ledger: LedgerJson }) {
-  const { ledger: judged, checked, unchecked } = data;
-  const ran = t("diagnosis.ran", { count: checked, all: checked + unchecked.length });
+  const { ledger: judged, checked } = data;
+  const ran = t("diagnosis.ran", { count: checked, all: checked + openChecks(data).length });
   const parts = [ledgerName(ledger, data.ledgers), stepTitle(data), ran];
   const isOther = judged !== null && ledgerKey(judged) !== ledgerKey(ledger);
   return (
@@ -126,9 +126,13 @@ function Subject({ data, ledger }: { data: DiagnosisJson; ledger: LedgerJson }) 
   );
 }
 
+/** Rules that apply to the run, and lack data. */
+const openChecks = ({ unchecked }: DiagnosisJson) => unchecked.filter(({ reason }) => reason === "not_recorded");
+
 /** Number of rules that ran, unless that is said above; the others with their reason. */
-function Checks({ data: { checked, unchecked }, isCounted }: { data: DiagnosisJson; isCounted: boolean }) {
-  const text = isCounted ? "" : t("diagnosis.checked", { count: checked });
+function Checks({ data, isCounted }: { data: DiagnosisJson; isCounted: boolean }) {
+  const text = isCounted ? "" : t("diagnosis.checked", { count: data.checked });
+  const unchecked = openChecks(data);
   if (unchecked.length === 0) return text ? <p class="small muted">{text}</p> : null;
   return (
     <details class="small muted">

@@ -13,6 +13,7 @@ import type { BarPart } from "../stacked_bar";
 /** Entries of a ledger that are one row: of one kind and detail, or waiting for one rank. */
 export interface LedgerRow {
   kind: FindingJson["shortens"][number];
+  color: string;
   title: string;
   entries: readonly LedgerEntryJson[];
   ns: number;
@@ -69,8 +70,9 @@ function rowOf(entries: readonly LedgerEntryJson[]): LedgerRow {
   const sum = (key: "ns" | "low_ns" | "high_ns") => entries.reduce((total, one) => total + one[key], 0);
   const { entry = "unexplained", detail = "" } = entries[0] ?? {};
   const id = `${entry}_${detail}`;
-  const title = partTitle("ledger", id in PARTS.ledger ? (id as keyof typeof PARTS.ledger) : entry);
-  return { kind: entry, title, entries, ns: sum("ns"), low: sum("low_ns"), high: sum("high_ns"), parts: [] };
+  const part = id in PARTS.ledger ? (id as keyof typeof PARTS.ledger) : entry;
+  const [title, color] = [partTitle("ledger", part), partColor("ledger", part)];
+  return { kind: entry, title, color, entries, ns: sum("ns"), low: sum("low_ns"), high: sum("high_ns"), parts: [] };
 }
 
 function groupBy<T>(items: readonly T[], key: (item: T) => string): T[][] {
@@ -81,8 +83,8 @@ function groupBy<T>(items: readonly T[], key: (item: T) => string): T[][] {
 
 /** The time before the first task; null if there is none. */
 export function rowBefore({ before_ns: ns }: LedgerJson): LedgerRow | null {
-  const title = partTitle("ledger", "before");
-  return ns > 0 ? { kind: "before", title, entries: [], ns, low: ns, high: ns, parts: [] } : null;
+  const [title, color] = [partTitle("ledger", "before"), partColor("ledger", "before")];
+  return ns > 0 ? { kind: "before", title, color, entries: [], ns, low: ns, high: ns, parts: [] } : null;
 }
 
 /** Findings by the row that they would shorten; null: none of them. */
@@ -156,10 +158,9 @@ export const isUnknown = (kind: LedgerRow["kind"]) => kind === "unexplained" || 
 /** Parts of the bar. What is bounded is solid up to its lower bound. */
 export function barParts(rows: readonly LedgerRow[], unit: format.Unit): BarPart[] {
   return rows.flatMap((row) => {
-    const { kind, title, ns, low } = row;
+    const { kind, title, color, ns, low } = row;
     const value = rangeText(row, unit);
     const labels = [`${title} ${value}`, value];
-    const color = partColor("ledger", kind);
     const solid = isUnknown(kind) ? 0 : Math.min(low, ns);
     const open = solid > 0 ? [message("ledger.need.waiting")] : labels;
     const parts: BarPart[] = [

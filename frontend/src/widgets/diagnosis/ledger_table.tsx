@@ -1,7 +1,7 @@
 import type { DiagnosisJson, FindingJson, LedgerJson } from "../../api/types.gen";
 import * as format from "../../base/format";
 import { t, textOf } from "../../i18n";
-import { message, partColor } from "../parts";
+import { message } from "../parts";
 import { EvidenceLinks, FindingFix, FindingText, Saving } from "./finding";
 import { chainText, isUnknown, kindsText, type LedgerRow, placeFindings, rowBefore, timeText } from "./ledger";
 
@@ -86,20 +86,17 @@ function RowLines(props: RowProps) {
   const found = findings(row);
   const first = row.kind === "computing" ? undefined : found[0];
   const chain = ledger && row.parts.length === 0 ? chainText(row, ledger) : "";
-  const facts = [row.kind === "before" ? message("ledger.outside") : kindsText(row), chain].filter(Boolean);
+  const facts = [row.kind === "before" ? message("ledger.outside") : kindsText(row), chain, hiddenText(row, ledger)];
   return (
     <>
       <tr class={`entry ${isChild ? "child" : ""} ${row.kind === "before" ? "outside" : ""}`}>
         <th scope="row">
-          <i
-            class={`swatch ${isUnknown(row.kind) ? "hatched" : ""}`}
-            style={{ backgroundColor: partColor("ledger", row.kind) }}
-          />
+          <i class={`swatch ${isUnknown(row.kind) ? "hatched" : ""}`} style={{ backgroundColor: row.color }} />
           {row.title}
         </th>
         <Times {...props} />
         <td class="what">
-          {facts.map((text) => (
+          {facts.filter(Boolean).map((text) => (
             <p key={text}>{text}</p>
           ))}
           {first && <FindingText finding={first} findings={data.findings} />}
@@ -114,6 +111,12 @@ function RowLines(props: RowProps) {
       ))}
     </>
   );
+}
+
+/** Communication behind computing, a part of it. */
+function hiddenText({ kind }: LedgerRow, ledger: LedgerJson | null): string {
+  const hidden = kind === "computing" ? (ledger?.hidden_ns ?? 0) : 0;
+  return hidden > 0 ? message("ledger.hidden", { time: format.duration(hidden, 2) }) : "";
 }
 
 /** Time with its bounds, and share of the step. */
@@ -178,10 +181,11 @@ function SumLine({ data, ledger, unit }: { data: DiagnosisJson; ledger: LedgerJs
 }
 
 /** "Step 13", "Mean of 3 steps". */
-export function stepTitle({ steps }: DiagnosisJson): string {
+export function stepTitle({ steps, mean_steps: mean, repeats }: DiagnosisJson): string {
   const [first] = steps;
+  if (repeats !== null && repeats > 1) return message("ledger.repeat", { count: repeats });
   if (first?.step == null) return message("ledger.capture");
-  return steps.length === 1
-    ? message("ledger.step", { step: first.step })
-    : message("ledger.mean", { count: steps.length });
+  if (steps.length === 1) return message("ledger.step", { step: first.step });
+  const isCut = mean > 0 && mean < steps.length;
+  return isCut ? message("ledger.mean_whole", { count: mean }) : message("ledger.mean", { count: steps.length });
 }
