@@ -152,7 +152,7 @@ class _Side:
 
     def _classes_of(self, row: Step) -> ClassTimes:
         waiting = self.waiting.get((row.step, row.device_id), NO_WAITING)
-        parts = parts_of(row, waiting.exposed_waiting, waiting.bubble)
+        parts = parts_of(row, waiting.exposed_waiting, waiting.bubble_beside)
         times = {**asdict(row), "waiting": parts.waiting, "bubble": parts.bubble}
         if self.kernels is None:
             return class_times(times, None)

@@ -66,6 +66,6 @@ def _step_json(step: Step, waiting: StepWaiting) -> StepJson:
         "bubble": bubble,
         "exposed_waiting": waiting.exposed_waiting,
         "waiting_for": list(waiting.waiting_for),
-        "parts": parts_of(step, waiting.exposed_waiting, waiting.bubble),
+        "parts": parts_of(step, waiting.exposed_waiting, waiting.bubble_beside),
     }
     return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

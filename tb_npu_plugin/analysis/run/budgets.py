@@ -168,6 +168,7 @@ def rank_budget(
     """What a rank did in the step `name`. step: None if only communication is known."""
     span = line.span
     times: dict[str, Any] = {key: getattr(step, key, None) for key in _STEP_TIMES} | vars(waiting)
+    beside = times.pop("bubble_beside")
     if waiting.bubble is None:
         times["bubble"] = getattr(step, "bubble", None)
     return RankBudget(
@@ -183,5 +184,5 @@ def rank_budget(
         synchronization=split.synchronization,
         idle=split.idle,
         incomplete=split.incomplete,
-        parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting, waiting.bubble),
+        parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting, beside),
     )

@@ -92,7 +92,8 @@ class LateRank:
 
 @dataclass(frozen=True)
 class StepWaiting:
-    """Communication of a rank in a step, ns; fields as in RankBudget."""
+    """Communication of a rank in a step, ns; fields as in RankBudget. bubble_beside: what of the recorded bubble is no part of
+    `exposed_waiting`. None: as recorded."""
 
     waiting: Optional[int] = None
     before_transfer: Optional[int] = None
@@ -102,6 +103,7 @@ class StepWaiting:
     exposed_waiting: Optional[int] = None
     waiting_for: tuple[LateRank, ...] = ()
     bubble: Optional[int] = None
+    bubble_beside: Optional[int] = None
 
 
 NO_WAITING = StepWaiting()
@@ -196,6 +198,7 @@ def waiting_by_step(run: RunCommunication, at: int, found: LineWaits) -> dict[Op
         return {}
     rows, computing = _rows_by_step(run, at), _computing(run, at)
     parts = _parts(run, at)
+    recorded = {step.step: step.bubble or 0 for step in run.lines[at].steps}
     out = {}
     for name, own in rows.items():
         waits = found.get(name)
@@ -208,7 +211,7 @@ def waiting_by_step(run: RunCommunication, at: int, found: LineWaits) -> dict[Op
         else:
             late = _late_ranks(run, at, waits.rows, waits.ns)
             out[name] = StepWaiting(
-                **sums, exposed_waiting=waits.total_ns, waiting_for=late, bubble=_bubble(run, at, waits)
+                **sums, exposed_waiting=waits.total_ns, waiting_for=late, **_bubble(run, at, waits, recorded[name])
             )
     return out
 
@@ -231,15 +234,18 @@ def _parts(run: RunCommunication, at: int) -> dict[str, IntArray]:
     return {key: found[key] for key in PARTS}
 
 
-def _bubble(run: RunCommunication, at: int, waits: StepWaits) -> Optional[int]:
-    """Waiting of a step for other pipeline stages, ns: in operators of two ranks, and in collectives for a rank of another
-    stage. None if waits of operators of two ranks are unknown."""
-    if "p2p" in waits.bounds:
-        return None
+def _bubble(run: RunCommunication, at: int, waits: StepWaits, recorded: int) -> dict[str, int]:
+    """Bubbles of a step: waiting for other pipeline stages, in operators of two ranks, and in collectives for a rank of another
+    stage. recorded: the bubble of the file, ns. It counts where waits of operators of two ranks are unknown."""
     stages = np.array([pipeline_stage(line.span.capture) or 0 for line in run.lines] + [0])
     other = stages[run.waits[at].owner[waits.rows]]  # -1: an unprofiled rank, of unknown stage
     is_other = (other > 0) & (other != stages[at]) & (stages[at] > 0)
-    return int(waits.ns[is_other | run.is_p2p(at)[waits.rows]].sum())
+    found = int(waits.ns[is_other | run.is_p2p(at)[waits.rows]].sum())
+    beside = 0
+    if "p2p" in waits.bounds:
+        found += waits.bounds["p2p"][0]
+        beside = max(0, recorded - found)
+    return {"bubble": found + beside, "bubble_beside": beside}
 
 
 def _late_ranks(

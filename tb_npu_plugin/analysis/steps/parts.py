@@ -34,19 +34,17 @@ class StepParts:
 UNKNOWN_PARTS = StepParts()
 
 
-def parts_of(step: Step, waiting: Optional[int], known_bubble: Optional[int]) -> StepParts:
+def parts_of(step: Step, waiting: Optional[int], bubble: Optional[int] = None) -> StepParts:
     """The parts of a step. Bubble and waiting are limited to the exposed communication, which contains them.
 
     Args:
         waiting: Exposed waiting; None if unknown.
-        known_bubble: Part of it for other pipeline stages; None if unknown. Then the recorded bubble is a part beside it.
+        bubble: Bubble beside it; None: as recorded.
     """
-    bare, bubble = step.communication_not_overlapped, step.bubble
+    bare = step.communication_not_overlapped
     waiting = None if waiting is None else min(waiting, bare or 0)
-    if known_bubble is not None:
-        bubble = 0
-    elif bubble is not None:
-        bubble = min(bubble, (bare or 0) - (waiting or 0))
+    bubble = step.bubble if bubble is None else bubble
+    bubble = None if bubble is None else min(bubble, (bare or 0) - (waiting or 0))
     return StepParts(
         preparing=step.exposed_preparing,
         computing=None if step.computing is None else max(0, step.computing - (step.overlapped or 0)),
