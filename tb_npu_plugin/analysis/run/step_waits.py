@@ -203,7 +203,7 @@ def waiting_by_step(run: RunCommunication, at: int, found: LineWaits) -> dict[Op
     for name, own in rows.items():
         waits = found.get(name)
         sums = {key: known_sum(values[own]) for key, values in parts.items()}
-        if waits is None:
+        if waits is None or (waits.bounds and not len(waits.rows)):  # a lower bound alone is no figure
             late = _late_ranks(
                 run, at, *_exposed(run, at, own, computing), is_exact=name not in found and computing is not None
             )
