@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from statistics import median
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
 from tb_npu_plugin.analysis.findings.late_launches import idle_items
@@ -46,7 +47,7 @@ _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in 
 
 @dataclass(frozen=True)
 class RankLine:
-    """Figures of a rank, or of one of its devices, summed over all steps, ns. None: not recorded."""
+    """Figures of a rank, or of one of its devices, summed over the averaged steps, ns. None: not recorded."""
 
     span: SpanData
     stage: Optional[int]
@@ -72,10 +73,16 @@ class RankLine:
 
 @dataclass(frozen=True)
 class RankKernels:
-    """Computing kernels of a rank: those of its steps, all if none is marked."""
+    """Computing kernels of a rank.
+
+    Attributes:
+        table: Those of the averaged steps; all if none is marked.
+        marked: Those of all steps, for what changes from step to step.
+    """
 
     span: SpanData
     table: Table
+    marked: Table
 
     @property
     def name(self) -> str:
@@ -108,7 +115,7 @@ class IdleItems:
     rows: Mapping[str, IntArray]
 
     def cost_of(self, item: str) -> int:
-        """Idle time of an item in and between all steps, ns."""
+        """Idle time of an item in and between the averaged steps, ns."""
         parts, rows = self.idle.parts, self.rows[item]
         return int((parts.end[rows] - parts.start[rows]).sum())
 
@@ -179,11 +186,10 @@ class RunData:
             table = span.table("kernels")
             if table is None or device_kind_of(span) != "NPU":
                 continue
-            steps = table.text("step").codes >= 0
             rows = ~is_communication(table) & known(table.ints("dur_ns"))
-            chosen = np.flatnonzero(rows & steps if steps.any() else rows)
+            chosen = np.flatnonzero(rows & self.is_averaged(table))
             if len(chosen):
-                out.append(RankKernels(span, table.take(chosen)))
+                out.append(RankKernels(span, table.take(chosen), table.take(rows & (table.text("step").codes >= 0))))
         return out
 
     @cached_property
@@ -194,7 +200,7 @@ class RunData:
             by_line.setdefault((budget.span, budget.device_id), []).append(budget)
         spans = {span.token: span for span in self.spans}
         return [
-            RankLine(spans[span], pipeline_stage(spans[span].capture), _sum(budgets))
+            RankLine(spans[span], pipeline_stage(spans[span].capture), _sum(budgets, self.averaged))
             for (span, _), budgets in by_line.items()
         ]
 
@@ -231,6 +237,17 @@ class RunData:
             longest[row.step] = max(longest.get(row.step, 0), row.figures.get("total_ns") or 0)
         return longest if any(longest.values()) else {}
 
+    @cached_property
+    def averaged(self) -> frozenset[Optional[str]]:
+        """Steps that enter the mean: a cut last one is left out."""
+        lines = self.communication.lines
+        return frozenset(step.step for line in lines for step in averaged_of_span(line.span, line.steps))
+
+    def is_averaged(self, rows: Table) -> NDArray[np.bool_]:
+        """Whether rows belong to an averaged step. All do if none of them names such a step."""
+        found = rows.text("step").isin({step for step in self.averaged if step is not None})
+        return found if found.any() else np.ones(len(rows), dtype=bool)
+
     @property
     def steps(self) -> list[Optional[str]]:
         """Steps of the run in order of time; [None] if none is marked."""
@@ -248,8 +265,15 @@ class RunData:
 
     @cached_property
     def step_count(self) -> int:
-        """Number of steps, or of repeats in a capture without step marks; at least 1."""
-        return self.marked_steps if self.is_marked else max((line.sums.repeats or 1 for line in self.lines), default=1)
+        """Number of averaged steps, or of repeats in a capture without step marks; at least 1."""
+        if not self.is_marked:
+            return max((line.sums.repeats or 1 for line in self.lines), default=1)
+        return len(self.averaged - {None}) or self.marked_steps
+
+    @property
+    def all_steps(self) -> int:
+        """The same with the steps that are not averaged, for host times of the whole capture."""
+        return self.marked_steps if self.is_marked else self.step_count
 
     @cached_property
     def whole_step_times(self) -> list[int]:
@@ -289,8 +313,9 @@ class RunData:
 
     @cached_property
     def late_peers(self) -> list[LatePeer]:
-        """Waits for ranks that were not profiled."""
-        return late_peers(self.communication)
+        """Waits of averaged steps for ranks that were not profiled."""
+        found = late_peers(self.communication)
+        return [one for one in found if one.step in self.averaged] or found
 
     @cached_property
     def allocator_peaks(self) -> list[tuple[SpanData, AllocatorPeak]]:
@@ -321,7 +346,7 @@ class RunData:
     @property
     def repeats(self) -> int:
         """Repeats of the work in a ledger: 1 with step marks."""
-        return max(1, self.step_count // self.marked_steps)
+        return 1 if self.is_marked else self.step_count
 
     def ledger_of(self, line: RankLine) -> Optional[RankLedger]:
         """The ledger of a line; None without one."""
@@ -348,8 +373,18 @@ class RunData:
 
     @cached_property
     def idle_items(self) -> list[IdleItems]:
-        """The same, by item."""
-        return [IdleItems(span, one, idle_items(span, one)) for span, devices in self.idle for one in devices]
+        """Idle time of the averaged steps by item."""
+        return [
+            IdleItems(span, one, {item: rows[kept[rows]] for item, rows in idle_items(span, one).items()})
+            for span, devices in self.idle
+            for one in devices
+            for kept in [self._are_averaged(one)]
+        ]
+
+    def _are_averaged(self, idle: DeviceIdle) -> NDArray[np.bool_]:
+        """Whether the parts of idle time belong to averaged steps."""
+        kept = np.array([step.step in self.averaged for step in idle.steps], dtype=bool)
+        return kept[idle.gaps.step[idle.parts.gap]] if kept.any() else np.ones(len(idle.parts.gap), dtype=bool)
 
 
 def device_kind_of(span: SpanData) -> str:
@@ -368,8 +403,9 @@ def _whole(budget: RankBudget) -> int:
     return sum(part or 0 for part in parts)
 
 
-def _sum(budgets: Sequence[RankBudget]) -> RankBudget:
-    """Sums of the known values; None if no step has the value."""
+def _sum(budgets: Sequence[RankBudget], averaged: Collection[Optional[str]]) -> RankBudget:
+    """Sums of the known values over the averaged steps; None if no step has the value."""
+    budgets = [budget for budget in budgets if budget.step in averaged] or budgets
     sums: dict[str, Any] = {}
     for name in _SUMMED:
         known = [value for budget in budgets if (value := getattr(budget, name)) is not None]
