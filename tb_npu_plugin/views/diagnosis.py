@@ -159,6 +159,8 @@ class LedgerJson(TypedDict):
     """From the first to the last task."""
     before_ns: int
     """Before the first task, beside the window."""
+    after_ns: int
+    """From the last task to the end of the step's mark on the host, beside the window."""
     hidden_ns: int
     """Communication beside computing: a memo, inside computing."""
     entries: list[LedgerEntryJson]
@@ -247,6 +249,7 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
         "device_id": ledger.device_id,
         "window_ns": ledger.window_ns,
         "before_ns": ledger.before_ns,
+        "after_ns": ledger.after_ns,
         "hidden_ns": ledger.hidden_ns,
         "entries": [
             {

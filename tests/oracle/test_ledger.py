@@ -23,8 +23,9 @@ SHARED = REAL_DATA.parent
 EXAMPLES = SHARED / "specs" / "ledger_examples.json"
 TEXT, DB, LLM = "ascend_pt_text_level1", "ascend_pt_db_level1", "ascend_pt_llm_4ranks"
 LATE = "cases/verdict/late_host_8ranks"
-#: A script that writes the set into a folder.
-MC2 = "cases/verdict/mc2_case"
+#: Scripts that write their set into a folder.
+MC2, CUT, STAGES = (f"cases/verdict/{name}" for name in ("mc2_case", "make_cut_kernels", "make_stage_imbalance"))
+MADE = (MC2, CUT, STAGES)
 _FOR_RANK = re.compile(r"waiting.* for rank (\d+)")
 _DB = "ascend_pytorch_profiler_?.db"
 
@@ -47,6 +48,10 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
     (LATE, "rank alone", (), 5, ("unexplained", (), None)),
     (MC2, "all files: each of steps 11, 12, 13", (), None, ("loss", (5,), None)),
     (MC2, "kernel_details.csv missing", ("kernel_details.csv",), None, ("unexplained", (), None)),
+    (CUT, "all files", (), None, ("loss", (), None)),
+    (STAGES, "all files", (), None, ("loss", (), 2)),
+    (STAGES, "rank 0 alone", (), 0, ("loss", (), None)),
+    (LLM, "without trace_view.json (there is none)", (), None, ("loss", (2,), 2)),
 ]
 
 
@@ -54,13 +59,12 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
 def test_worked_examples(
     name: str, variant: str, removed: Sequence[str], kept: Optional[int], verdict: Verdict, tmp_path: Path
 ) -> None:
-    source = SHARED / name if "/" in name else REAL_DATA / name
-    if name == MC2:
-        subprocess.run([sys.executable, skip_without(source.with_suffix(".py")), tmp_path / "made"], check=True)
-        source = tmp_path / "made"
-    skip_without(source)
     if not EXAMPLES.exists():
         pytest.skip(f"no {EXAMPLES}")
+    source = skip_without(SHARED / name if "/" in name else REAL_DATA / name)
+    if name in MADE:
+        subprocess.run([sys.executable, source.with_suffix(".py"), tmp_path / "made"], check=True)
+        source = tmp_path / "made"
     folder = shutil.copytree(source, tmp_path / "run", ignore=shutil.ignore_patterns(*removed))
     examples = [
         one
@@ -172,3 +176,16 @@ def test_stages_of_a_mindinsight_cluster(tmp_path: Path) -> None:
     run = RunData(open_spans(skip_without(REAL_DATA / "mindinsight_cluster"), tmp_path))
     assert (run.judgement.kind, run.judgement.stage) == ("loss", 2)
     assert [round(one.total("computing") / 1e6) for one in run.ledgers] == [15, 15, 123, 123]
+
+
+def test_window_and_what_is_beside_it_are_the_mark_of_the_step(tmp_path: Path) -> None:
+    folder = skip_without(REAL_DATA / TEXT)
+    marks = []
+    for trace in folder.rglob("trace_view.json"):
+        found = re.search(r'"name": "ProfilerStep#\d+".*?"dur": ([\d.]+)', trace.read_text(encoding="utf-8"))
+        assert found is not None
+        marks.append(round(float(found[1]) * 1000))
+    ledgers = RunData(open_spans(folder, tmp_path)).ledgers
+    assert sorted(one.before_ns + one.window_ns + one.after_ns for one in ledgers) == pytest.approx(
+        sorted(marks), abs=500
+    )

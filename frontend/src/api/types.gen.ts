@@ -1017,6 +1017,8 @@ export interface LedgerJson {
   window_ns: number;
   /** Before the first task, beside the window. */
   before_ns: number;
+  /** From the last task to the end of the step's mark on the host, beside the window. */
+  after_ns: number;
   /** Communication beside computing: a memo, inside computing. */
   hidden_ns: number;
   /** Its parts. */

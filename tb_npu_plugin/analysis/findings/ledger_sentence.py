@@ -7,6 +7,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.excess import Excess
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
@@ -53,12 +54,18 @@ def sentence_of(judgement: Judgement, run: RunData, is_explained: bool) -> Messa
     if entry.entry == "waiting":
         return _waiting(judgement, ledger, run)
     figures = {"rank": _title(ledger), "share": percent(entry.ns / ledger.window_ns), "time": duration(entry.ns)}
+    if entry.entry == "computing" and entry.low_ns < entry.ns:
+        inside = entry.ns - entry.low_ns
+        figures |= {"share": percent(inside / ledger.window_ns), "time": duration(inside)}
+        return Message("verdict.unexplained", what=Message("verdict.unexplained.inside", **figures))
     if entry.entry == "computing":
         file = file_of("kernels", ledger.span.format).name
         return Message("verdict.unexplained", what=Message("verdict.unexplained.computing", file=file, **figures))
     if entry.entry == "unexplained":
         what = _unexplained(ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" or is_explained else Message("verdict.unexplained", what=what)
+    if entry.entry == "communication" and len(run.ledgers) > 1:
+        return Message("verdict.loss.communication_bounded", low=duration(0), high=duration(entry.ns), **figures)
     if entry.low_ns == entry.ns:
         return Message(_LOSSES[entry.detail or entry.entry], **figures)
     exposed = entry.ns + ledger.total("waiting")
@@ -115,9 +122,8 @@ def _computing(run: RunData) -> Message | str:
     )
 
 
-def excess_text(run: RunData) -> Message | str:
-    """What the awaited ranks run longer than the others; "" if nothing stands out."""
-    found = run.excess
+def excess_text(found: Optional[Excess]) -> Message | str:
+    """What ranks run longer than the others; "" if nothing stands out."""
     if found is None or not found.kind:
         return ""
     if found.kind == "clock":

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from statistics import fmean, median
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, text_of
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
+from tb_npu_plugin.analysis.kernels.excess import Excess, excess_of
 from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.messages import Message
 
 #: Least excess of the host over the median of the others, as a share of the step, and of that median.
@@ -63,13 +66,16 @@ def _slowest(
 def _finding(run: RunData, part: Part, host: str, own: float, others: float, ranks: int) -> Finding:
     figures = {"host": host, "time": duration(own), "others": duration(others)}
     is_computing = part == "computing"
+    message = Message("finding.slow_host.idle", **figures)
+    if is_computing:
+        share = percent(own / others - 1) if others else "–"
+        text = Message("finding.slow_host.computing", share=share, **figures)
+        message = text_of([text, excess_text(_excess(run, host))])
     return Finding(
         rule=RULE.id,
         category=RULE.category,
         subject=Subject(worker=host),
-        message=Message("finding.slow_host.computing", share=percent(own / others - 1) if others else "–", **figures)
-        if is_computing
-        else Message("finding.slow_host.idle", **figures),
+        message=message,
         cost_ns=min(round(own - others), run.step_ns),
         cost_kind="upper bound",
         part=part,
@@ -78,6 +84,14 @@ def _finding(run: RunData, part: Part, host: str, own: float, others: float, ran
         fix=(Message("fix.slow_host.computing") if is_computing else Message("fix.slow_host.idle"),),
         check=Message("check.slow_host"),
     )
+
+
+def _excess(run: RunData, host: str) -> Optional[Excess]:
+    """What the ranks of a host run longer than those of the others."""
+    lines: dict[bool, list[RankDevice]] = {True: [], False: []}
+    for line in run.communication.lines:
+        lines[line.span.capture.host == host].append(line)
+    return excess_of(lines[True], lines[False])
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

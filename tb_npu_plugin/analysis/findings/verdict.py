@@ -111,7 +111,7 @@ def _of_ledger(run: RunData, explaining: Optional[Finding], costly: Sequence[Fin
     waits = entry.entry == "waiting"
     simulated = Message("verdict.simulated") if run.is_simulated else ""
     sentence = sentence_of(judgement, run, explaining is not None)
-    text = text_of([sentence, excess_text(run) if waits else "", saves, simulated])
+    text = text_of([sentence, excess_text(run.excess) if waits else "", saves, simulated])
     message = text_of([text, Message("verdict.step", step=duration(run.step_ns)), parts_of(ledger, run)])
     if explaining is not None:
         cost = explaining.cost_ns

@@ -68,6 +68,13 @@ def whole_times(ops: Table, rows: IntArray) -> dict[str, tuple[int, int]]:
     return {detail: one for detail, one in bounds.items() if one[1] >= _LEAST_WAIT_NS}
 
 
+def not_covered(ops: Table, communication: int) -> int:
+    """Communication of a step that its operators do not cover, since the recording was cut, ns."""
+    elapse = ops.ints("elapse_ns")
+    covered = int(elapse[known(elapse)].sum())
+    return communication - covered if covered < _LEAST_COVERED * communication else 0
+
+
 def _shortest(ops: Table, elapse: IntArray, size: IntArray) -> IntArray:
     """Least time that an operator of the same group and type takes for as many bytes, by row, ns.
 

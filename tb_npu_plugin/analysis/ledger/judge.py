@@ -59,7 +59,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
-        unsure = next(((one, entry) for one in ledgers for entry in one.entries if entry.needs == "kernels"), None)
+        unsure = next(((one, entry) for one in ledgers for entry in one.entries if _may_wait(one, entry)), None)
         if unsure is not None:
             return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
@@ -90,13 +90,19 @@ def _share(ledger: RankLedger) -> float:
     return ledger.total("waiting") / ledger.window_ns
 
 
+def _may_wait(ledger: RankLedger, entry: Entry) -> bool:
+    """Whether computing may hide a loss: kernels that wait for other ranks inside."""
+    is_large = entry.ns - entry.low_ns >= HEALTHY_LOSS * ledger.window_ns
+    return entry.entry == "computing" and (entry.needs == "kernels" or is_large)
+
+
 def _waiting_share(ledger: RankLedger) -> float:
     """Largest possible share of waiting."""
     return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
 
 
 def _is_healthy(ledger: RankLedger) -> bool:
-    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns]
+    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns, ledger.after_ns]
     # Time that is either waiting or transfer is in the upper bounds of both.
     twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
     window = ledger.window_ns

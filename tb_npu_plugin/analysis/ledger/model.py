@@ -63,6 +63,8 @@ class RankLedger:
     """From the first to the last task."""
     before_ns: int
     """Before the first task, outside the window."""
+    after_ns: int
+    """From the last task to the end of the step's mark, outside the window; 0 if unknown."""
     hidden_ns: int
     """Communication beside computing: a memo, inside computing."""
     entries: tuple[Entry, ...]
@@ -84,5 +86,5 @@ class RankLedger:
 
     @property
     def losses_ns(self) -> int:
-        """All time except computing, with the time before the window."""
-        return self.window_ns - self.total("computing") + self.before_ns
+        """All time except computing, with the time before and after the window."""
+        return self.window_ns - self.total("computing") + self.before_ns + self.after_ns

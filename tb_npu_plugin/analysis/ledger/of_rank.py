@@ -17,7 +17,7 @@ from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.analysis.run.fused import FusedWaits
 from tb_npu_plugin.analysis.run.step_waits import Awaited, LineWaits, Wait
 from tb_npu_plugin.analysis.steps.mean import mean_step_ns
-from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
+from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
 
@@ -33,7 +33,10 @@ def ledgers_of(
             found = [waits[at][step.step] for step in steps]
             waiting = [None if one is None else one.by_rank(run, at) for one in found]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
-            out.append(_mean(line, steps, waiting, device, _fused(run, run.fused.of_line.get(at), steps)))
+            fused = _fused(run, run.fused.of_line.get(at), steps)
+            unmatched = run.fused.unmatched.get(at, {})
+            times = sum(unmatched.get(step.step, 0) for step in steps)
+            out.append(_mean(line, steps, waiting, device, fused, times))
         elif (points := ledger_of_points(line.span)) is not None:
             out.append(points)
     return _with_bounds(out)
@@ -45,8 +48,15 @@ def _mean(
     waiting: Sequence[Optional[Mapping[Awaited, Wait]]],
     idle: Optional[DeviceIdle],
     fused: Sequence[Entry],
+    unmatched: int,
 ) -> RankLedger:
-    """The mean of the steps. Idle time is the rest, so that the sum is exact. waiting: of each step; fused: waits in kernels."""
+    """The mean of the steps. Idle time is the rest, so that the sum is exact.
+
+    Args:
+        waiting: Of each step.
+        fused: Mean waits in kernels.
+        unmatched: Time of kernels in which waits are unknown, ns over all steps.
+    """
     count = len(steps)
     window = mean_step_ns(steps) or 0
     computing, exposed, copies, hidden = (
@@ -55,18 +65,24 @@ def _mean(
     )
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
+    marks = {} if line.span.format == KINETO.id else marks_of_timeline(line.span)
+    after = sum(_after(step, marks) for step in steps) // count
     entries = [
-        _computing(line, computing - sum(one.ns for one in fused)),
+        _computing(line, computing - sum(one.ns for one in fused), unmatched // count),
         *fused,
         *_communication(exposed, _mean_waiting(waiting)),
         _exact("copies", copies),
         *_idle(free, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
-    return RankLedger(line.span, line.device_id, window, before, hidden, tuple(one for one in entries if one.high_ns))
+    return RankLedger(
+        line.span, line.device_id, window, before, after, hidden, tuple(one for one in entries if one.high_ns)
+    )
 
 
-def _computing(line: RankDevice, ns: int) -> Entry:
-    """Kernels may wait for other ranks inside: without kernels, how much of it is waiting is unknown."""
+def _computing(line: RankDevice, ns: int, unmatched: int) -> Entry:
+    """Kernels may wait for other ranks inside: without kernels, or without the other ranks, how much of it is waiting is unknown."""
+    if unmatched:
+        return Entry("computing", "", ns, max(0, ns - unmatched), ns, None, "ranks")
     return _exact("computing", ns, needs="kernels" if line.span.table("kernels") is None else "")
 
 
@@ -93,6 +109,14 @@ def _before(step: Step) -> int:
     """Time before the first task of a step, ns. If known, without the time in which tasks of other steps run."""
     found = step.preparing if step.exposed_preparing is None else step.exposed_preparing
     return found or 0
+
+
+def _after(step: Step, marks: Mapping[str, tuple[int, int]]) -> int:
+    """Time from the last task of a step to the end of its mark, ns; 0 if one is unknown, or the device ends later."""
+    mark = marks.get(step.step or "")
+    if mark is None or step.start_ns is None or step.total_ns is None:
+        return 0
+    return max(0, mark[1] - step.start_ns - (step.lead_ns or 0) - step.total_ns)
 
 
 def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, Wait]]]) -> Optional[dict[Awaited, Wait]]:

@@ -75,6 +75,11 @@ class RunCommunication:
         """Ranks of the spans."""
         return {span.capture.rank for span in self.spans}
 
+    @property
+    def is_whole(self) -> bool:
+        """All ranks of the job were profiled, as far as is known."""
+        return self.world_size is None or len(self.profiled) >= self.world_size
+
     @cached_property
     def _links(self) -> list[Optional[Table]]:
         return [span.table("comm_links") for span in self.spans]
@@ -140,7 +145,7 @@ class RunCommunication:
     @cached_property
     def fused(self) -> RunFusedWaits:
         """Waits inside kernels."""
-        return fused_waits_of(self.lines)
+        return fused_waits_of(self.lines, self.is_whole)
 
     @cached_property
     def _calls(self) -> list[tuple[Call, Call]]:
@@ -155,8 +160,7 @@ class RunCommunication:
     def waits(self) -> list[Waits]:
         """Wait of each operator of each line: for the last rank of a collective, or for the other rank of two. 0 if none."""
         lengths = [0 if table is None else len(table) for table in self.collectives]
-        all_profiled = self.world_size is None or len(self.profiled) >= self.world_size
-        out = waits_of_ranks(lengths, self.matched, self.clocks, self.first_waits, all_profiled)
+        out = waits_of_ranks(lengths, self.matched, self.clocks, self.first_waits, self.is_whole)
         for table, waits in zip(self.collectives, out):
             self._set_owners(table, waits)
         add_waits(out, self._calls, self.roots)

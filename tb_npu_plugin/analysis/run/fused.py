@@ -52,10 +52,12 @@ class RunFusedWaits:
 
     Attributes:
         of_line: By index of the line; a line without waits is absent.
+        unmatched: By index of the line: step -> time of the kernels whose waits are unknown, ns.
         ends: (line, other line) -> end of each call on the other one minus that on the first one, ns.
     """
 
     of_line: dict[int, FusedWaits]
+    unmatched: dict[int, dict[Optional[str], int]]
     ends: dict[tuple[int, int], list[int]]
 
 
@@ -66,8 +68,8 @@ class _Calls(NamedTuple):
     rows: IntArray
 
 
-def fused_waits_of(lines: Sequence[RankDevice]) -> RunFusedWaits:
-    """Waits of all lines.
+def fused_waits_of(lines: Sequence[RankDevice], is_whole: bool) -> RunFusedWaits:
+    """Waits of all lines. is_whole: all ranks of the job were profiled; others may be awaited by all.
 
     The last rank to start such a kernel runs it for the shortest time, and all ranks end it together. So each rank waits for as
     long as its call exceeds the shortest one. Calls of the same type, step and order are compared within a pipeline stage, if
@@ -80,9 +82,15 @@ def fused_waits_of(lines: Sequence[RankDevice]) -> RunFusedWaits:
             by_stage.setdefault(pipeline_stage(lines[at].span.capture), []).append(at)
     waits: dict[int, list[tuple[int, int, int]]] = {}
     ends: dict[tuple[int, int], list[int]] = {}
+    unmatched = {at: _fused_times(kernels[at]) for members in by_stage.values() for at in members}
     for members in by_stage.values():
         for calls in _matched(kernels, members):
             found = _waits(kernels, calls)
+            if found is None:
+                continue
+            for one in calls if is_whole else ():
+                step = _table(kernels, one).text("step")[int(one.rows[0])]
+                unmatched[one.line][step] -= int(_table(kernels, one).ints("dur_ns")[one.rows].sum())
             for line, row, wait, owner in found:
                 waits.setdefault(line, []).append((row, wait, owner))
             first = calls[0]
@@ -90,7 +98,18 @@ def fused_waits_of(lines: Sequence[RankDevice]) -> RunFusedWaits:
                 ends.setdefault((first.line, other.line), []).extend(
                     (_ends(kernels, other) - _ends(kernels, first)).tolist()
                 )
-    return RunFusedWaits({line: _exposed(kernels[line], found) for line, found in sorted(waits.items())}, ends)
+    exposed = {line: _exposed(kernels[line], found) for line, found in sorted(waits.items())}
+    return RunFusedWaits(exposed, unmatched, ends)
+
+
+def _fused_times(kernels: Optional[Table]) -> dict[Optional[str], int]:
+    """Step -> time of all fused kernels, ns."""
+    assert kernels is not None
+    rows = np.flatnonzero(is_fused(kernels))
+    out: dict[Optional[str], int] = {}
+    for step, time in zip(kernels.text("step").take(rows).tolist(), kernels.ints("dur_ns")[rows].tolist()):
+        out[step] = out.get(step, 0) + time
+    return out
 
 
 def _computing(line: RankDevice) -> Optional[Table]:
@@ -132,8 +151,8 @@ def _ends(kernels: Sequence[Optional[Table]], calls: _Calls) -> IntArray:
     return np.asarray(table.ints("start_ns")[calls.rows] + table.ints("dur_ns")[calls.rows])
 
 
-def _waits(kernels: Sequence[Optional[Table]], calls: Sequence[_Calls]) -> list[tuple[int, int, int, int]]:
-    """(line, row, wait, awaited line) of the calls with waits; none if the ranks do not end the calls together."""
+def _waits(kernels: Sequence[Optional[Table]], calls: Sequence[_Calls]) -> Optional[list[tuple[int, int, int, int]]]:
+    """(line, row, wait, awaited line) of the calls with waits; None if the ranks do not end the calls together."""
     took = np.stack([_table(kernels, one).ints("dur_ns")[one.rows] for one in calls])
     ends = np.stack([_ends(kernels, one) for one in calls])
     ends = ends - np.rint(np.median(ends - ends[0], axis=1)).astype(np.int64)[:, None]  # clocks
@@ -141,7 +160,7 @@ def _waits(kernels: Sequence[Optional[Table]], calls: Sequence[_Calls]) -> list[
     differs = wait.max(axis=0) >= _LEAST_WAIT_NS
     together = np.ptp(ends, axis=0) < _MOST_SPREAD * np.ptp(took, axis=0)
     if took.shape[1] < _LEAST_CALLS or (together & differs).sum() < _LEAST_TOGETHER * differs.sum():
-        return []
+        return None
     owners = took.argmin(axis=0)
     return [
         (calls[line].line, int(calls[line].rows[call]), int(wait[line, call]), calls[int(owners[call])].line)

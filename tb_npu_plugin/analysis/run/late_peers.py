@@ -41,7 +41,7 @@ class LatePeer:
 def late_peers(run: RunCommunication) -> list[LatePeer]:
     """Waits of each profiled rank for unprofiled ranks, by step and late rank. Only for spans whose trace is read
     completely."""
-    if run.world_size is None or len(run.profiled) >= run.world_size:
+    if run.is_whole:
         return []
     out: list[LatePeer] = []
     for line, ops, found in zip(run.lines, run.collectives, run.first_waits):

@@ -11,7 +11,7 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.waiting import PARTS, split_of_rows
 from tb_npu_plugin.analysis.grouping import Groups, known_sum
 from tb_npu_plugin.analysis.intervals import Coverage
-from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds, whole_times
+from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds, not_covered, whole_times
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
 from tb_npu_plugin.analysis.steps.partition import Step
@@ -151,12 +151,17 @@ def _of_step(
     ns = np.diff(np.minimum(np.cumsum(ns), exposed), prepend=0)
     low = ns if computing is not None else ns - np.diff(np.minimum(np.cumsum(ns), hidden), prepend=0)
     found = StepWaits(waiting, ns, low)
+    if not len(rows):
+        return None
     unknown = rows[~known(run.waits[at].time[rows])]
-    if not len(unknown):
-        return found if len(rows) else None
-    bounds = bounds_of(run, at, rows, unknown, exposed + hidden)
+    bounds = bounds_of(run, at, rows, unknown, exposed + hidden) if len(unknown) else {}
     if bounds is None:
         bounds = whole_times(table, unknown)
+    if lost := not_covered(table.take(rows), exposed + hidden):
+        least, most = bounds.get("collective", (0, 0))
+        bounds = {**bounds, "collective": (least, most + lost)}
+    if not bounds:
+        return found
     left = exposed - int(ns.sum())
     bounds = exposed_bounds(bounds, left, hidden - int((ns - low).sum()))
     is_vague = not low.any() and not any(least for least, _ in bounds.values())

@@ -71,12 +71,22 @@ def _marked_time(span: SpanData) -> int | None:
     marks = span.table("step_marks")
     if marks is not None and len(marks):
         return int(marks.ints("end_ns").max() - marks.ints("start_ns").min())
+    found = marks_of_timeline(span).values()
+    return max(end for _, end in found) - min(start for start, _ in found) if found else None
+
+
+def marks_of_timeline(span: SpanData) -> dict[str, tuple[int, int]]:
+    """Step -> (start, end) of its mark on the host, ns since the epoch; {} without a whole timeline."""
     timeline = span.timeline
     if timeline is None or timeline.partial is not None:
-        return None
-    names = [code for code, name in enumerate(timeline.names) if name is not None and name.startswith(STEP_MARK)]
-    slices = np.flatnonzero(np.isin(timeline.name, names))
-    if not len(slices):
-        return None
-    start, dur = timeline.rows.start[slices], timeline.rows.dur[slices]
-    return int((start + dur).max() - start.min())
+        return {}
+    names = {
+        code: name[len(STEP_MARK) :] for code, name in enumerate(timeline.names) if (name or "").startswith(STEP_MARK)
+    }
+    out: dict[str, tuple[int, int]] = {}
+    for row in np.flatnonzero(np.isin(timeline.name, list(names))).tolist():
+        step, start = names[int(timeline.name[row])], timeline.base_ns + int(timeline.rows.start[row])
+        end = start + int(timeline.rows.dur[row])
+        first, last = out.get(step, (start, end))
+        out[step] = min(first, start), max(last, end)
+    return out

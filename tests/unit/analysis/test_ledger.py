@@ -160,9 +160,14 @@ def test_waits_inside_fused_kernels_are_no_computing(skew_ns: int) -> None:
     assert (run.judgement.kind, run.judgement.culprits) == ("loss", (2,))
 
 
-def test_fused_kernels_that_do_not_end_together_show_no_waits() -> None:
-    run = RunData([moe_rank(0), moe_rank(1, extra_ns=2 * MS), moe_rank(2)])
-    assert [len(one.entries) for one in run.ledgers] == [1, 1, 1]
+@pytest.mark.parametrize("ranks", [[moe_rank(0), moe_rank(1, extra_ns=2 * MS), moe_rank(2)], [moe_rank(0)]])
+def test_waits_in_fused_kernels_that_nothing_shows_are_in_the_bounds_of_computing(ranks: list[TestSpan]) -> None:
+    """The ranks do not end them together; or one rank is alone, of whose 24 ms 16 are in such kernels."""
+    run = RunData(ranks)
+    assert [len(one.entries) for one in run.ledgers] == [1] * len(ranks)
+    computing = run.ledgers[0].entries[0]
+    assert (computing.low_ns, computing.high_ns, computing.needs) == (8 * MS, 24 * MS, "ranks")
+    assert run.judgement.kind == "unexplained" and "inside" in diagnose(ranks).verdict.message
 
 
 def test_points_of_a_step_say_what_passes_before_it() -> None:
