@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Literal, Optional, TypedDict, Union
 
+from tb_npu_plugin.analysis.comparison.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Unchecked, UncheckedReason
 from tb_npu_plugin.analysis.findings.verdict import title_of
-from tb_npu_plugin.analysis.kernels.excess import Excess, KernelExcess
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, RankLedger
 from tb_npu_plugin.messages import MessageJson, messages_of
 from tb_npu_plugin.views.base import View, ViewInput, ViewResult

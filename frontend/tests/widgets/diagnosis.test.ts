@@ -27,6 +27,7 @@ const LEDGER: LedgerJson = {
   window_ns: 810e6,
   before_ns: 2e6,
   hidden_ns: 4e6,
+  after_ns: 0,
   entries: [
     entry("computing", 231e6),
     entry("waiting", 312e6, { detail: "p2p", culprit: 2, chain: [{ rank: 2, kind: "computing", ns: 298e6 }] }),

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
 
+from tb_npu_plugin.analysis.comparison.excess import Excess
 from tb_npu_plugin.analysis.findings.causes import with_causes
 from tb_npu_plugin.analysis.findings.model import Finding, Part, Severity, Unchecked, severity_of
 from tb_npu_plugin.analysis.findings.registry import RULES, inapplicable
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.verdict import RunVerdict, verdict_of
-from tb_npu_plugin.analysis.kernels.excess import Excess
 from tb_npu_plugin.analysis.ledger.model import EntryKind, RankLedger
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Optional
 
+from tb_npu_plugin.analysis.comparison.excess import Excess
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
-from tb_npu_plugin.analysis.kernels.excess import Excess
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, RankLedger
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage

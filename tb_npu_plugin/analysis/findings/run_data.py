@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
+from tb_npu_plugin.analysis.comparison.excess import Excess, excess_of
 from tb_npu_plugin.analysis.findings.late_launches import idle_items
 from tb_npu_plugin.analysis.idle.model import DeviceIdle
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels.classes import classes
-from tb_npu_plugin.analysis.kernels.excess import Excess, excess_of
 from tb_npu_plugin.analysis.kernels.roofline import Device, clocks, device
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains

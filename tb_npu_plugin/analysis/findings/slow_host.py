@@ -6,11 +6,11 @@ from collections.abc import Callable
 from statistics import fmean, median
 from typing import Optional
 
+from tb_npu_plugin.analysis.comparison.excess import Excess, excess_of
 from tb_npu_plugin.analysis.findings.ledger_sentence import excess_text, text_of
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Part, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
-from tb_npu_plugin.analysis.kernels.excess import Excess, excess_of
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.messages import Message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tb_npu_plugin.analysis.kernels.excess import Excess, excess_of
+from tb_npu_plugin.analysis.comparison.excess import Excess, excess_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.model import Capture
 from tests.support.span import TestSpan, table_of
