@@ -14,6 +14,8 @@ from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 
 #: Ranks that others wait for less than this share of the step are ignored.
 _LEAST_WAIT = 0.05
+#: What of the waiting could be saved: less than the exposed waiting, or more, with what computing hides.
+_STAKE = {False: "finding.unprofiled_rank.next", True: "finding.unprofiled_rank.hidden"}
 #: Largest number of reported ranks in a single group.
 _NAMED = 3
 
@@ -52,10 +54,7 @@ def _totals(run: RunData, waits: list[LatePeer]) -> dict[Optional[int], int]:
 def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
     longest, totals = max(waits, key=lambda one: one.wait), _totals(run, waits)
     observer = max(totals, key=lambda rank: totals[rank])
-    saved = max(
-        min(total, sum(wait.recoverable for wait in waits if wait.rank == rank) // run.step_count)
-        for rank, total in totals.items()
-    )
+    saved = max(sum(wait.recoverable for wait in waits if wait.rank == rank) for rank in totals) // run.step_count
     name = _name(longest)
     observers = [span for span in run.spans if span.capture.rank in totals]
     observers.sort(key=lambda span: span.capture.rank != longest.rank)
@@ -68,7 +67,7 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
             rank=_title(longest),
             observer=f"rank {observer}",
             total=duration(totals[observer]),
-            saved=duration(saved),
+            rest=Message(_STAKE[saved > totals[observer]], time=duration(saved)),
             time=duration(longest.wait),
             operator=longest.operator,
             count=len(totals),
