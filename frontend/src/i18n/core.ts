@@ -152,7 +152,8 @@ export const en = {
   "budget.communication.help": "Communication that nothing hides: it runs and nothing computes.",
   "budget.copying.help":
     "Only copies and memory sets run on the device. The device is not free then; HolisticTraceAnalysis counts this as non-compute time.",
-  "budget.bubble.help": "Waiting for another pipeline stage: part of the waiting where that is known, else as recorded.",
+  "budget.bubble.help":
+    "Waiting for another pipeline stage: part of the waiting where that is known, else as recorded.",
   "budget.free.help": "Nothing runs on the device.",
   "step.time": "Step time",
   "step.computing": "Computing",

@@ -17,7 +17,8 @@ export const en = {
     "Computed from the device tasks of {file}: a step lasts from its first task to that of the next step; the last step ends with its last task.",
   "overview.copying":
     "Copying is not free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
-  "overview.waiting.help": "Part of the exposed communication that waits for ranks that arrive late at collectives, sends and receives",
+  "overview.waiting.help":
+    "Part of the exposed communication that waits for ranks that arrive late at collectives, sends and receives",
   "overview.nosteps": "Step time unknown: the capture has neither step times nor kernels.",
   "overview.first": "Preliminary.",
   "overview.first.reading": "Large files are still loading; figures may change.",
