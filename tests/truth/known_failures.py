@@ -6,6 +6,7 @@
 _BUBBLE = "not named: the bubble"
 SMALL: dict[int, str] = {}
 WHOLE: dict[int, str] = {
+    56: "wrong: a rank whose own waits are unknown, beside one that nobody recorded waits for",
     109: f"{_BUBBLE} of the column Bubble of one rank is transfer",
     196: "not named: a rank that computes longer in analysis.db alone",
     302: "wrong: the stage after the slow one, which is not recorded",

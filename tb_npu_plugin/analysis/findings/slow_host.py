@@ -12,6 +12,7 @@ from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding,
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.ledger.model import RankLedger
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.devices import RankDevice
 from tb_npu_plugin.messages import Message
 
@@ -22,6 +23,9 @@ _LEAST_OF_STEP, _LEAST_OF_OTHERS = 0.01, 0.05
 def find(run: RunData) -> list[Finding]:
     """The host whose ranks all take longer than each rank of the other hosts."""
     hosts = _by_host(run)
+    stages = {frozenset(pipeline_stage(one.span.capture) for one in ledgers) for ledgers in hosts.values()}
+    if len(stages) > 1:  # stages do different work
+        return []
     found = []
     for part, time_of in (("computing", _computing), ("free", _idle)):
         one = _slowest(hosts, time_of)
@@ -44,7 +48,9 @@ def _computing(ledger: RankLedger) -> int:
 
 
 def _idle(ledger: RankLedger) -> int:
-    return ledger.total("idle", "unexplained") + ledger.before_ns
+    """Time for which the host is to blame: tasks that were launched late, and gaps before steps."""
+    late = (one.ns for one in ledger.entries if one.detail in ("late", "gap"))
+    return sum(late) + ledger.before_ns
 
 
 def _slowest(

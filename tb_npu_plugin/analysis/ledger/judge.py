@@ -22,6 +22,8 @@ _LEAST_AWAITED = 0.05
 #: A second culprit is named if the waits for it are at least this share of the waits for the first one. If more are, none is:
 #: ranks wait for each other.
 _SECOND, _MOST_CULPRITS = 0.5, 2
+#: Stage of ranks that were not profiled.
+_UNKNOWN_STAGE = 0
 #: Computing explains waits if it is at least this share of them.
 _MOST_EXPLAINED = 0.5
 #: From this share of the step on, unexplained time makes the judgement uncertain.
@@ -127,7 +129,8 @@ def _longest_wait(ledger: RankLedger) -> Entry:
 def _of_entry(ledger: RankLedger, entry: Entry, culprits: tuple[int, ...], stage: Optional[int]) -> Judgement:
     is_known = entry.entry != "unexplained" or entry.ns < _UNEXPLAINED * ledger.window_ns
     kind: JudgementKind = "loss" if is_known else "unexplained"
-    return Judgement(kind, ledger, entry, culprits if entry.entry == "waiting" else (), stage)
+    is_waiting = entry.entry == "waiting"
+    return Judgement(kind, ledger, entry, culprits if is_waiting else (), stage if is_waiting else None)
 
 
 def _culprits(
@@ -151,8 +154,7 @@ def _culprits(
             continue
         rank = run.lines[line].span.capture.rank if line >= 0 else peer
         stage = stage_of.get(rank)
-        if stage is not None:
-            by_stage[stage] += time
+        by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
         if kind == "unknown":
             unknown.add(stage)
         elif rank is not None and rank >= 0:
@@ -163,7 +165,7 @@ def _culprits(
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
     ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
     stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
-    return ranks, None if stands_out else _stage_of(by_stage, ledgers)
+    return ranks, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 
 
 def _of_peers(
@@ -195,16 +197,18 @@ def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:
     return stage if longest - second >= _MOST_EXPLAINED * least > 0 else None
 
 
-def _stage_of(by_stage: Counter[int], ledgers: Sequence[RankLedger]) -> Optional[int]:
-    """The most awaited stage, if the others wait for it at least twice as long as for any other, and it works longer: the first
-    and the last stage wait for different times even if all work alike."""
+def _stage_of(by_stage: Counter[int], waiting: int, ledgers: Sequence[RankLedger]) -> Optional[int]:
+    """The most awaited stage, if the others wait for it at least twice as long as for any other, and for most of all waiting, and
+    it works longer: the first and the last stage wait for different times even if all work alike."""
     works: dict[int, list[int]] = {}
     for ledger in ledgers:
         if (stage := pipeline_stage(ledger.span.capture)) is not None:
             works.setdefault(stage, []).append(ledger.total("computing", "transfer", "communication"))
     found = by_stage.most_common(2)
-    if len(works) < 2 or not found or (len(found) > 1 and found[1][1] > _SECOND * found[0][1]):
+    if len(works) < 2 or not found or found[0][1] < _MOST_EXPLAINED * waiting:
+        return None
+    if len(found) > 1 and found[1][1] > _SECOND * found[0][1]:
         return None
     others = [mean(times) for stage, times in works.items() if stage != found[0][0]]
     own = works.get(found[0][0])
-    return found[0][0] if own is None or mean(own) >= _LEAST_WORK * mean(others) else None
+    return found[0][0] if own is not None and mean(own) >= _LEAST_WORK * mean(others) else None
