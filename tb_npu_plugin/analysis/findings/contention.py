@@ -54,7 +54,7 @@ def _of_line(run: RunData, at: int, line: RankDevice) -> Optional[tuple[float, f
     shared = intervals.covered_until(matmul, end) - intervals.covered_until(matmul, start)
     transit = np.maximum(ops.ints("transit_ns"), 0)
     limit = _limits(ops, line.span.table("comm_packets"), found, shared == 0)
-    slow = (found > 0) & (found < _SLOW * limit) & (shared > 0)
+    slow = (found > 0) & (found < _SLOW * limit) & (shared > 0) & run.is_averaged(ops)
     if not slow.any():
         return None
     count = run.step_count

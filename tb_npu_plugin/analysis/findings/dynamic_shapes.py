@@ -44,7 +44,7 @@ def find(run: RunData) -> list[Finding]:
 
 def dynamic_types(rank: RankKernels) -> dict[str, int]:
     """Types whose shapes change -> number of different sets of input shapes among the steps."""
-    table = rank.table
+    table = rank.marked
     types, steps, shapes = table.text("type"), table.text("step").codes, table.text("input_shapes").codes
     rows = np.flatnonzero((types.codes >= 0) & (steps >= 0) & (shapes >= 0))
     of_type: dict[int, set[bytes]] = {}
@@ -61,8 +61,7 @@ def _times(rank: RankKernels, types: Iterable[str]) -> FloatArray:
 
 
 def _steps(rank: RankKernels) -> int:
-    steps = rank.table.text("step").codes
-    return len(np.unique(steps[steps >= 0]))
+    return len(np.unique(rank.marked.text("step").codes))
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -47,7 +47,7 @@ def find(run: RunData) -> list[Finding]:
     found: list[tuple[int, SpanData]] = []
     for at, line in enumerate(run.communication.lines):
         computing = computing_times(line)
-        rows = _of_gradients(line)
+        rows = _of_gradients(run, line)
         if computing is None or not rows:
             continue
         start, end = run.communication.transfer_times(at)
@@ -80,13 +80,13 @@ def find(run: RunData) -> list[Finding]:
     ]
 
 
-def _of_gradients(line: RankDevice) -> list[IntArray]:
-    """Rows of comm_ops that are collectives of data parallel ranks, by step, group and type."""
+def _of_gradients(run: RunData, line: RankDevice) -> list[IntArray]:
+    """Rows of comm_ops that are collectives of data parallel ranks in the averaged steps, by step, group and type."""
     ops, groups = line.comm_ops, line.span.capture.groups
     if ops is None:
         return []
     roles = {group_hash(name): str(group.get("group_name", "")).lower() for name, group in groups.items()}
-    is_collective = ops.text("kind").equals(COMM_KINDS[1])
+    is_collective = ops.text("kind").equals(COMM_KINDS[1]) & run.is_averaged(ops)
     used = set(ops.text("group").take(is_collective).tolist())
     chosen = {group for group in used if roles.get(group or "", "").startswith(_DATA_PARALLEL)}
     if len(used) == 1 and {roles.get(group or "") for group in used} == {_WHOLE}:

@@ -128,11 +128,11 @@ def highest_cost(run: RunData, *items: str) -> Optional[IdleCost]:
 
 
 def _waits(run: RunData, span: SpanData, times: Mapping[str, int]) -> int:
-    """Exposed waits of a rank for others, at most their idle time, ns over all steps. times: of each span, ns per step."""
+    """Exposed waits of a rank for others, at most their idle time, ns over the averaged steps. times: of each span, ns per step."""
     tokens = {other.capture.rank: other.token for other in run.spans if other is not span}
     waits: dict[str, int] = {}
-    for budget in run.budgets:
-        for late in budget.waiting_for if budget.span == span.token else ():
+    for budget in (one for one in run.budgets if one.span == span.token and one.step in run.averaged):
+        for late in budget.waiting_for:
             if late.rank in tokens:
                 token = tokens[late.rank]
                 waits[token] = waits.get(token, 0) + (late.exposed or 0)

@@ -96,10 +96,9 @@ def least_of_steps(rank: RankKernels) -> tuple[IntArray, int]:
     a record are left out."""
     records = rank.span.table("memory_record")
     records = None if records is None else allocator_records(records)
-    steps = rank.table.text("step")
-    if records is None or not (steps.codes >= 0).any():
+    marked = rank.marked
+    if records is None or not len(marked):
         return np.zeros(0, dtype=np.int64), 0
-    marked = rank.table.take(steps.codes >= 0)
     groups = Groups([marked.text("step")], len(marked))
     starts = np.sort(groups.min(marked.ints("start_ns")))
     end = int((marked.ints("start_ns") + marked.ints("dur_ns")).max())

@@ -57,9 +57,7 @@ def stage_times(run: RunData) -> dict[int, StageTimes]:
 def _work(run: RunData, line: RankLine) -> float:
     sums, count = line.sums, run.step_count
     ledger = run.ledger_of(line)
-    waits = ledger.total("waiting") if ledger is not None else 0
-    if not waits:
-        waits = ((sums.bubble or 0) + (sums.exposed_waiting or 0)) // count
+    waits = (ledger.total("waiting") if ledger is not None else 0) or (sums.bubble or 0) // count
     return (sums.computing or 0) / count + max((sums.communication_not_overlapped or 0) / count - waits, 0)
 
 
@@ -75,17 +73,8 @@ def layers_of(run: RunData, stage: int) -> int:
 
 
 def bubble_of(run: RunData, line: RankLine) -> float:
-    """Waiting for other stages in the mean step, ns: at sends and receives, and at collectives of several stages. The column
-    Bubble, which counts some receives alone, only if these waits are unknown."""
-    ledger = run.ledger_of(line)
-    waits = [one for one in ledger.entries if one.entry == "waiting"] if ledger is not None else []
-    stage_of = {span.capture.rank: pipeline_stage(span.capture) for span in run.spans}
-    between = [
-        one.ns
-        for one in waits
-        if one.detail == "p2p" or stage_of.get(one.culprit, line.stage) not in (None, line.stage)
-    ]
-    return float(sum(between)) if between else (line.sums.bubble or 0) / run.step_count
+    """Waiting for other stages in the mean step, ns."""
+    return (line.sums.bubble or 0) / run.step_count
 
 
 def bubble_parts(run: RunData, line: RankLine) -> Optional[BubbleParts]:

@@ -34,15 +34,15 @@ def find(run: RunData) -> list[Finding]:
             "finding.sync_stream", rank=found.rank, time=found.time, share=found.percent, place=found.place
         )
         finding = finding_of(found, RULE.id, RULE.category, message, _FIX.of(run))
-        reads = _reads(found.span, run.step_count)
+        reads = _reads(found.span, run.all_steps)
         return [
             finding if reads is None else replace(finding, message=Message("verdict.then", first=message, rest=reads))
         ]
     counts = {span.token: sum(one.calls for one in blocking_reads(span.timeline)) for span, _ in run.idle}
     span = max((span for span, _ in run.idle), key=lambda one: counts[one.token], default=None)
-    if span is None or counts[span.token] < _LEAST_READS * run.step_count:
+    if span is None or counts[span.token] < _LEAST_READS * run.all_steps:
         return []
-    reads = _reads(span, run.step_count)
+    reads = _reads(span, run.all_steps)
     assert reads is not None
     rank = span.capture.rank
     return [

@@ -76,7 +76,7 @@ def _use(run: RunData, at: int, span: SpanData, choose: Choose, is_whole: bool) 
     if ops is None or packets is None:
         return None
     usable = known(packets.ints("packet_bytes")) & known(packets.ints("time_ns")) & (packets.ints("time_ns") > 0)
-    packets = packets.take(usable & packets.text("transport").isin(EXPECTED))
+    packets = packets.take(usable & packets.text("transport").isin(EXPECTED) & run.is_averaged(packets))
     chosen = choose(packets)
     if not chosen.any():
         return None

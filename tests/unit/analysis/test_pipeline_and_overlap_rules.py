@@ -23,7 +23,7 @@ def stage(number: int, batches: int, free: int = 40, layers: int = 0, **more: An
     """A rank of two stages that receives a micro-batch each 10 ms, in a step of 100 ms of which `free` are bubble. layers: that
     its kernels show; more: arguments of the job, and the format."""
     ops = [
-        {"step": "1", "kind": "p2p", "name": f"hcom_receive__1_{at}_1", "group": "1", "start_ns": 10 * at * MS}
+        {"step": "1", "kind": "p2p", "name": f"hcom_receive__{number}_{at}_1", "group": "1", "start_ns": 10 * at * MS}
         for at in range(batches)
     ]
     ops = [{**one, "elapse_ns": 5 * MS, "transit_ns": 5 * MS, "wait_ns": 0, "sync_ns": 0} for one in ops]
