@@ -95,7 +95,7 @@ def _shifts(service: Service, own: Place, added: dict[Place, int | None]) -> dic
         return shifts
     compared = {place.span.token: place for place in (own, *unknown)}
     for token in compared:
-        wait_for_data(service, "overview", {"span": token})
+        wait_for_data(service, "doctor", {"span": token})
     run = RunCommunication([service.library.open(place) for place in compared.values()])
     at = {token: line_of(run, token) for token in compared}
     for place in unknown:

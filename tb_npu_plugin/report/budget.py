@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -40,12 +40,16 @@ def step_count(steps: Sequence[Mapping[str, Any]], budgets: Sequence[Mapping[str
     return marked or max((budget["repeats"] or 1 for budget in budgets), default=1)
 
 
-def means_of_ranks(budgets: Sequence[Mapping[str, Any]]) -> list[RankMean]:
-    """One for each span and device, in the order of the budgets. Steps with an unknown part are left out."""
+def means_of_ranks(budgets: Sequence[Mapping[str, Any]], averaged: Collection[Optional[str]]) -> list[RankMean]:
+    """One for each span and device, in the order of the budgets. Steps with an unknown part are left out.
+
+    averaged: steps that enter the mean; all of a rank that has none of them.
+    """
     lines: dict[tuple[str, Optional[int]], list[Mapping[str, Any]]] = {}
     for budget in budgets:
         lines.setdefault((budget["span"], budget["device_id"]), []).append(budget)
-    return [_mean(line) for line in lines.values()]
+    own = {key: [one for one in line if one["step"] in averaged] for key, line in lines.items()}
+    return [_mean(own[key] or line) for key, line in lines.items()]
 
 
 def chosen_ranks(means: Sequence[RankMean], named: frozenset[int]) -> list[RankMean]:

@@ -112,8 +112,9 @@ def report_html(source: ReportSource) -> str:
     """The whole file."""
     steps = source.diagnosis["steps"]
     budgets = source.distributed["budgets"] if source.distributed is not None else []
+    averaged = {step["step"] for step in steps[: source.diagnosis["mean_steps"]]}
     count = step_count(steps, budgets)
-    report = _Report(source, means_of_ranks(budgets), count, sum(step["ms"] for step in steps) / count)
+    report = _Report(source, means_of_ranks(budgets, averaged), count, source.diagnosis["mean_step_ms"])
     ledger = ledger_section(source.diagnosis, report.decimals)
     body = (*_summary(report), *ledger, *_findings(report), *_steps(report), *_checks(report))
     return "\n".join((*_head(source), *body, *_end(source)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from tb_npu_plugin.analysis.derived.registry import derived_rows
@@ -105,7 +106,7 @@ class Service:
                 problems.append(_defect(request.view, error))
         if request.preview is not None and request.preview.damaged:
             result = None  # a newer preview or the complete data replaced it meanwhile
-        if any(span.damaged for span in request.ready):
+        if any(span.damaged for span in (*request.ready, *chain.from_iterable(request.ranks))):
             request, result = self._read_again(request, view_id, params), None
             state = request.state if request.state != "ready" else "failed"
         return _view_json(request, state, problems, result), result
@@ -128,14 +129,17 @@ class Service:
     def _read_again(self, request: ResolvedRequest, view_id: str, params: Mapping[str, str]) -> ResolvedRequest:
         """Drop a cache entry that proved damaged while the view was built, and queue its stage again."""
         self._results.drop(request.key)
-        for place in request.places:
+        for place in (*request.places, *request.others):
             self.library.open(place)  # drops damaged entries
         return self.resolve(view_id, params)
 
     def result(self, request: ResolvedRequest) -> ViewResult:
         """The built view, from the cache if possible."""
         spans = [request.preview] if request.preview is not None else request.ready
-        built: ViewResult = self._results.get(request.key, lambda: request.view.build(ViewInput(spans, request.params)))
+        peers = () if request.preview is not None else request.ranks
+        built: ViewResult = self._results.get(
+            request.key, lambda: request.view.build(ViewInput(spans, request.params, peers))
+        )
         return built
 
     def table(self, view_id: str, name: str, params: Mapping[str, str]) -> tuple[ViewTable, int]:

@@ -38,6 +38,8 @@ class ResolvedRequest:
         version: Changes when a cache entry that the view shows changes.
         is_preliminary: See ViewJson.
         statuses: Stage statuses at the time of the request.
+        others: Other ranks of their runs that the view shows.
+        ranks: For each of `ready`, the ranks of its run that are read, itself included; none unless the view is `with_ranks`.
         preview: Shown while the spans are read; None where there is nothing to show yet.
     """
 
@@ -52,6 +54,8 @@ class ResolvedRequest:
     progress: list[ProgressJson]
     statuses: Statuses
     is_preliminary: bool
+    others: Sequence[Place] = ()
+    ranks: Sequence[Sequence[Span]] = ()
     preview: Span | None = None
 
     def is_complete(self, place: Place) -> bool:
@@ -90,11 +94,12 @@ def resolve(
     else:
         for place in places:
             statuses[place.span.token] = _request_stages(library, view, params, place, for_page, with_traces)
+    others = _request_others(library, view, places, statuses, for_page, with_traces) if view.with_ranks else []
     used = statuses
     if not (
         for_page and view.needs == TRACE_ONLY
     ):  # there, the origin of times is that of the tables once they are read
-        used = {place.span.token: _with_unused(place, statuses[place.span.token]) for place in places}
+        used = {place.span.token: _with_unused(place, statuses[place.span.token]) for place in (*places, *others)}
     read, failed = _split_by_state(view, places, statuses)
     # Figures of a run are never of the beginning of a trace: they would depend on when it was cancelled.
     with_preview = view.scope != "run"
@@ -115,6 +120,8 @@ def resolve(
     else:
         state = "failed" if is_available(view, facts) else "missing"
     preview = _open_preview(library, view, places[0], statuses) if state == "reading" else None
+    found = [library.open(place, used[place.span.token], False) for place in _split_by_state(view, others, statuses)[0]]
+    of_run = [[own, *(one for one in found if one.place.run.token == own.place.run.token)] for own in opened]
     return ResolvedRequest(
         view,
         view_params(view, params),
@@ -123,11 +130,17 @@ def resolve(
         state,
         facts,
         [_with_owner(problem, span, view, len(places)) for span in opened + also_opened for problem in span.problems],
-        _version(view, opened, preview, statuses),
-        [item for place in places for item in catalog.span_progress(library, place, listed[place.span.token])],
+        _version(view, [*opened, *found], preview, statuses),
+        [
+            item
+            for place in (*places, *(others if state == "ready" or not for_page else ()))
+            for item in catalog.span_progress(library, place, listed[place.span.token])
+        ],
         statuses,
         preview is not None
         or any(status.state not in ("ready", "failed") for found in statuses.values() for status in found),
+        others,
+        of_run if view.with_ranks else (),
         preview,
     )
 
@@ -164,6 +177,32 @@ def _request_stages(
     if for_page and not cancelled:
         library.request(place, STAGES, urgent=False)
     return statuses + _status_of_trace(library, view, place, statuses, with_traces)
+
+
+def _request_others(
+    library: Library,
+    view: View,
+    places: Sequence[Place],
+    statuses: dict[str, list[StageStatus]],
+    for_page: bool,
+    with_traces: bool,
+) -> list[Place]:
+    """The other ranks of the runs of `places`. Queues them as `_request_rank` does, for a page only those of small runs, and
+    adds their statuses."""
+    out = []
+    for place in places:
+        members = ranks.first_spans(library.run_places(place.run.token), place.span.token)
+        is_queued = not for_page or ranks.are_small(members, ["tables"])
+        for one in members:
+            if one.span.token in statuses:
+                continue
+            if is_queued:
+                found = _request_rank(library, view, one, not for_page, with_traces)
+            else:
+                found = [library.status(one, stage) for stage in FORMATS[one.span.format].stages]
+            statuses[one.span.token] = found
+            out.append(one)
+    return out
 
 
 def _request_rank(

@@ -173,10 +173,15 @@ class Param:
 @dataclass(frozen=True)
 class ViewInput:
     """Input of a view. `spans`: one for scope "span"; all ready ranks of the run for "run"; baseline and experimental
-    for "diff"."""
+    for "diff". `ranks`: for each span all ready ranks of its run, itself included, if the view is `with_ranks`."""
 
     spans: Sequence[SpanData]
     params: Mapping[str, str]
+    ranks: Sequence[Sequence[SpanData]] = ()
+
+    def ranks_of(self, at: int) -> Sequence[SpanData]:
+        """The ready ranks of the run of a span; the span alone where they are unknown."""
+        return self.ranks[at] if self.ranks else self.spans[at : at + 1]
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,7 @@ class View:
     examines      reads everything, and is built even if reading fails
     from_trace    tables taken from the trace if they have no file, even if others meet the needs
     early         also built from a preview (store/first_look.py) while the tables are read
+    with_ranks    shows more of spans whose run has other ranks that are read. A page does not wait for them, commands do
     with_trace    shows more of spans whose trace is read. A page does not wait for it, commands do
     trace_params  parameters that need the trace where they are given
     is_listed     has a page in the sidebar
@@ -234,6 +240,7 @@ class View:
     early: bool = False
     from_trace: tuple[str, ...] = ()
     with_trace: bool = False
+    with_ranks: bool = False
     trace_params: tuple[str, ...] = ()
     is_listed: bool = True
 

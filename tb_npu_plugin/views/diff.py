@@ -21,9 +21,10 @@ from tb_npu_plugin.analysis.comparison.step_classes import (
     starts_in,
 )
 from tb_npu_plugin.analysis.kernels.statistics import by_step
-from tb_npu_plugin.analysis.run.communication import StepPlace, waiting_of_span
+from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, StepPlace, StepWaiting, waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span, steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
+from tb_npu_plugin.analysis.steps.parts import parts_of
 from tb_npu_plugin.errors import BadRequest
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
@@ -80,7 +81,7 @@ class DiffJson(TypedDict):
     "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns,
     ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at
     least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is
-    part of "communication" unless the traces of both sides show it.
+    part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too.
     Parameter: `step` (an id of `steps`).
     """
 
@@ -105,7 +106,7 @@ class _Side:
     span: SpanData
     steps: list[Step]
     kernels: Table | None
-    waiting: Mapping[StepPlace, Optional[int]]
+    waiting: Mapping[StepPlace, StepWaiting]
 
     @cached_property
     def names(self) -> list[str]:
@@ -150,7 +151,9 @@ class _Side:
         return {(row.step, row.device_id): self._classes_of(row) for row in self.steps}
 
     def _classes_of(self, row: Step) -> ClassTimes:
-        times = {**asdict(row), "waiting": self.waiting.get((row.step, row.device_id))}
+        waiting = self.waiting.get((row.step, row.device_id), NO_WAITING)
+        parts = parts_of(row, waiting.exposed_waiting, waiting.bubble_beside)
+        times = {**asdict(row), "waiting": parts.waiting, "bubble": parts.bubble}
         if self.kernels is None:
             return class_times(times, None)
         if self.is_computed:
@@ -190,7 +193,7 @@ def build(source: ViewInput) -> ViewResult:
     steps = [steps_and_source(span)[0] for span in source.spans]
     before, after = (
         _Side(span, own, table if both else None, waiting)
-        for span, own, table, waiting in zip(source.spans, steps, tables, _waiting(source.spans, steps))
+        for span, own, table, waiting in zip(source.spans, steps, tables, _waiting(source, steps))
     )
     choices = _choices(before, after)
     shown = _chosen(choices, source.params.get("step", ""))
@@ -203,11 +206,13 @@ def build(source: ViewInput) -> ViewResult:
     return ViewResult(data, _tables(before, after, shown), 0)
 
 
-def _waiting(spans: Sequence[SpanData], steps: Sequence[Sequence[Step]]) -> list[Mapping[StepPlace, Optional[int]]]:
-    """Exposed waiting of the steps of each side; {} unless the traces of both sides show it in all steps."""
-    found = [{place: one.exposed_waiting for place, one in waiting_of_span(span).items()} for span in spans]
+def _waiting(source: ViewInput, steps: Sequence[Sequence[Step]]) -> list[Mapping[StepPlace, StepWaiting]]:
+    """Waiting of the steps of each side; {} unless it is known in all steps of both sides."""
+    found = [waiting_of_span(span, source.ranks_of(at)) for at, span in enumerate(source.spans)]
     is_known = all(
-        waits.get((step.step, step.device_id)) is not None for waits, own in zip(found, steps) for step in own
+        waits.get((step.step, step.device_id), NO_WAITING).exposed_waiting is not None
+        for waits, own in zip(found, steps)
+        for step in own
     )
     return list(found) if is_known else [{}, {}]
 
@@ -301,6 +306,7 @@ VIEW = View(
     build=build,
     contract=DiffJson,
     with_trace=True,
+    with_ranks=True,
     params=(
         Param(
             "step",

@@ -17,6 +17,7 @@ from tb_npu_plugin.analysis.run.arrivals import CollectiveArrivals, RankClock, a
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.analysis.run.step_waits import step_waits_of
 from tb_npu_plugin.analysis.run.time_range import budgets_in, of_operators
 from tb_npu_plugin.messages import Message, MessageJson, messages_of
 from tb_npu_plugin.model import SpanData
@@ -119,10 +120,10 @@ NEEDS = ("step_trace", "comm_ops", "comm_bandwidth", "comm_links", "kernels", *C
 
 def build(source: ViewInput) -> ViewResult:
     """See DistributedJson."""
-    spans = sorted(source.spans, key=_order)
-    run = RunCommunication(spans)
+    run = RunCommunication(source.spans)
+    spans = run.spans
     range_ns = time_range(source.params)
-    budgets = budgets_of_ranks(run) if range_ns is None else budgets_in(run, *range_ns)
+    budgets = budgets_of_ranks(run, step_waits_of(run)) if range_ns is None else budgets_in(run, *range_ns)
     links = _links(spans, run.ranks) if range_ns is None else []
     steps = {one.step for one in budgets if range_ns is None} | {link["step"] for link in links}
     found, more = cluster(spans)
@@ -142,11 +143,6 @@ def build(source: ViewInput) -> ViewResult:
         "cluster": found,
     }
     return ViewResult(data, {**_tables(run, range_ns), **more}, min((span.base_ns for span in spans), default=0))
-
-
-def _order(span: SpanData) -> tuple[bool, int, str, int]:
-    rank = span.capture.rank
-    return rank is None, rank or 0, span.worker_label, span.base_ns
 
 
 def _state(span: SpanData) -> RankStateJson:
@@ -189,7 +185,7 @@ def _tables(run: RunCommunication, range_ns: Optional[tuple[int, int]]) -> dict[
         if line.comm_ops is None:
             continue
         rows = np.arange(len(line.comm_ops)) if range_ns is None else run.rows_in(at, *range_ns)
-        waits, latest = run.waits_for_last[at].time[rows], run.names_of_last(at)
+        waits, latest = run.waits[at].time[rows], run.names_of_last(at)
         own = line.comm_ops.take(rows)
         ops.append(analysis.operators(own, bandwidth, rank, waits, [latest[row] for row in rows.tolist()]))
         if range_ns is not None and bandwidth is not None:

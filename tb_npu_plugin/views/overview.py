@@ -9,7 +9,7 @@ from tb_npu_plugin.analysis.idle.input_bound import InputBoundSteps, input_bound
 from tb_npu_plugin.analysis.idle.of_span import idle_of
 from tb_npu_plugin.analysis.kernels import statistics as kernel_analysis
 from tb_npu_plugin.analysis.operators import statistics as operator_analysis
-from tb_npu_plugin.analysis.run.communication import waiting_of_span
+from tb_npu_plugin.analysis.run.step_waits import waiting_of_span
 from tb_npu_plugin.analysis.steps.of_span import are_computed
 from tb_npu_plugin.analysis.steps.step_trace import StepTimes
 from tb_npu_plugin.model import SpanData
@@ -62,7 +62,7 @@ TOP = 10
 def build(source: ViewInput) -> ViewResult:
     """See OverviewJson."""
     span = source.spans[0]
-    steps, steps_source = steps_of(span, waiting_of_span(span))
+    steps, steps_source = steps_of(span, waiting_of_span(span, source.ranks_of(0)))
     course, course_steps = (None, 0) if steps else mean_course(span)
     data: OverviewJson = {
         "steps": steps,
@@ -115,4 +115,5 @@ VIEW = View(
     contract=OverviewJson,
     early=True,
     with_trace=True,
+    with_ranks=True,
 )

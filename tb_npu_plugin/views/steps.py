@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Optional, TypedDict, cast
 
-from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, StepPlace, StepWaiting
+from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, LateRank, StepPlace, StepWaiting
 from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import StepParts, parts_of
@@ -16,7 +16,7 @@ from tb_npu_plugin.model import SpanData
 class StepJson(TypedDict):
     """Times of a step on a device, in ns. Null: not recorded.
 
-    computing + communication_not_overlapped + copying + free = stage + bubble, within the rounding of the files.
+    computing + communication_not_overlapped + copying + free is the step time: Stage + Bubble of the files, within their rounding.
     """
 
     step: Optional[str]
@@ -38,14 +38,14 @@ class StepJson(TypedDict):
     stage: Optional[int]
     """Step time as recorded, without the bubble."""
     bubble: Optional[int]
-    """Waiting for another pipeline stage."""
+    """Waiting for other pipeline stages: part of `exposed_waiting`. The recorded Bubble if unknown."""
     preparing: Optional[int]
     """From the step's start on the host to its first device task."""
     exposed_preparing: Optional[int]
     """Part of `preparing` in which no other step runs on the device."""
     exposed_waiting: Optional[int]
-    """Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it
-    does not show it."""
+    """Part of `communication_not_overlapped` that waits for other ranks, as in the ledger; null if neither the trace nor the
+    other ranks of the run show it."""
     waiting_for: list[LateRank]
     """These ranks, the longest wait first."""
     parts: StepParts
@@ -61,9 +61,11 @@ def steps_of(
 
 
 def _step_json(step: Step, waiting: StepWaiting) -> StepJson:
+    bubble = step.bubble if waiting.bubble is None else waiting.bubble
     found = asdict(step) | {
+        "bubble": bubble,
         "exposed_waiting": waiting.exposed_waiting,
         "waiting_for": list(waiting.waiting_for),
-        "parts": parts_of(step, waiting.exposed_waiting),
+        "parts": parts_of(step, waiting.exposed_waiting, waiting.bubble_beside),
     }
     return cast(StepJson, {key: found[key] for key in StepJson.__annotations__})

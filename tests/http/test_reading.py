@@ -76,7 +76,7 @@ def test_the_rest_of_a_run_is_cancelled(slow: Browser, holding: Holding) -> None
     first, second = slow.spans()
     run = slow.json("/api/catalog")["runs"][0]["id"]
     holding.hold("trace_view.json")
-    slow.view("overview", span=first)
+    slow.view("kernel", span=first)
     assert until(lambda: "trace_view" in holding.at())
     slow.json("/api/view/distributed", run=run)
     assert jobs(slow.json("/api/reading", method="POST", run=run, stage="tables", do="cancel")) == {

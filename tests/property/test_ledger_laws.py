@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from tb_npu_plugin.analysis.findings.diagnose import diagnose
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.chains import chains_of
-from tb_npu_plugin.analysis.ledger.waits import waits_of_run
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
@@ -318,7 +317,7 @@ def test_mocks_without_files_know_less(name: str, kinds: tuple[str, ...], tmp_pa
 @pytest.mark.xfail(strict=False, reason="a trace names peers as unprofiled that are profiled (waiting.waits_of_ranks)")
 def test_no_chain_of_a_whole_run_ends_at_an_unprofiled_rank() -> None:
     run = opened("slow rank")[0]
-    ends = chains_of(run.communication, waits_of_run(run.communication)).total
+    ends = chains_of(run.communication).total
     assert ends and not [end for end in ends if end[2] == "unprofiled"]
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tb_npu_plugin.analysis.steps import partition as analysis
 from tb_npu_plugin.analysis.steps import step_trace as courses
+from tb_npu_plugin.analysis.steps.of_span import steps_and_source
 from tb_npu_plugin.capture.models.catalog import Sizes
 from tb_npu_plugin.capture.models.run import Recipe
 from tb_npu_plugin.capture.writers.dialect import Options
@@ -58,6 +59,7 @@ def spans_of(name: str) -> tuple[TestSpan, ...]:
 
 #: Figures that Overview and Distributed share.
 SHARED = ("computing", "communication_not_overlapped", "overlapped", "free", "bubble", "preparing", "stage", "copying")
+SHARED += ("exposed_waiting", "parts")
 NAMES = [*RESULTS, *GPU, *SIMULATED]
 
 
@@ -66,8 +68,9 @@ def spans(request: pytest.FixtureRequest) -> tuple[TestSpan, ...]:
     return spans_of(request.param)
 
 
-def shown(view: View, *spans: TestSpan, **params: str) -> Any:
-    return view.build(ViewInput(list(spans), {param.name: param.default for param in view.params} | params)).data
+def shown(view: View, *spans: TestSpan, ranks: tuple[TestSpan, ...] = (), **params: str) -> Any:
+    values = {param.name: param.default for param in view.params} | params
+    return view.build(ViewInput(list(spans), values, [ranks or spans] * len(spans))).data
 
 
 def whole_of(step: Any) -> int | None:
@@ -75,11 +78,19 @@ def whole_of(step: Any) -> int | None:
     return None if None in parts else sum(parts) + (step["copying"] or 0)
 
 
-def check_step(step: Any, rounding: int, has_stage: bool) -> None:
-    """A row of Overview or Distributed. has_stage: Stage is the time of the step; that of MindSpore is of its own making."""
+def check_step(step: Any, rounding: int, span: TestSpan) -> None:
+    """A row of Overview or Distributed. Stage is the time of the step without the recorded bubble; that of MindSpore is of its own
+    making."""
+    own = [one for one in steps_and_source(span)[0] if step["device_id"] in (None, one.device_id)]
+    recorded_bubble = next((one.bubble or 0 for one in own if one.step == step["step"]), 0)
     whole = whole_of(step)
-    if whole is not None and step["stage"] is not None and has_stage:
-        assert abs(whole - step["stage"] - (step["bubble"] or 0)) <= rounding
+    if whole is not None and step["stage"] is not None and span.format != MINDSPORE.id:
+        assert abs(whole - step["stage"] - recorded_bubble) <= rounding
+    if whole is not None:
+        parts = step["parts"]
+        assert sum(value or 0 for key, value in parts.items() if key != "preparing") == whole
+        assert (parts["waiting"] or 0) == (step["exposed_waiting"] or 0), "one figure"
+        assert (parts["bubble"] or 0) <= (step["bubble"] or 0), "no bubble counts twice"
     if None not in (step["overlapped"], step["computing"]):
         assert 0 <= step["overlapped"] <= step["computing"] + rounding
     if None not in (step["preparing"], step["exposed_preparing"]):
@@ -91,7 +102,7 @@ def test_overview(spans: tuple[TestSpan, ...]) -> None:
         data = shown(overview.VIEW, span)
         rounding = 0 if data["steps_computed"] else ROUNDING
         for step in data["steps"]:
-            check_step(step, rounding, span.format != MINDSPORE.id)
+            check_step(step, rounding, span)
             if None not in (step["communication"], step["overlapped"]):
                 assert step["communication"] == step["communication_not_overlapped"] + step["overlapped"]
         check_no_moment_twice(span, data["steps"], rounding)
@@ -152,17 +163,21 @@ def test_distributed(spans: tuple[TestSpan, ...]) -> None:
     if not spans:
         return
     computed = all(shown(overview.VIEW, span)["steps_computed"] for span in spans)
-    formats = {span.token: span.format for span in spans}
+    by_place = {(span.token, span.capture.rank): span for span in spans}
     steps = {
-        (span.token, step["step"], step["device_id"]): step
+        (span.token, span.capture.rank, step["step"], device): step
         for span in spans
-        for step in shown(overview.VIEW, span)["steps"]
+        for step in shown(overview.VIEW, span, ranks=spans)["steps"]
+        for device in {
+            step["device_id"],
+            *([] if len({one.device_id for one in steps_and_source(span)[0]}) > 1 else [None]),
+        }
     }
     for budget in shown(distributed.VIEW, *spans)["budgets"]:
-        step = steps.get((budget["span"], budget["step"], budget["device_id"]))
+        step = steps.get((budget["span"], budget["rank"], budget["step"], budget["device_id"]))
         if step is not None:  # the same words, the same figures
             assert {key: budget[key] for key in SHARED} == {key: step[key] for key in SHARED}
-        check_step(budget, 0 if computed else ROUNDING, formats[budget["span"]] != MINDSPORE.id)
+        check_step(budget, 0 if computed else ROUNDING, by_place[budget["span"], budget["rank"]])
         parts = [budget[key] for key in ("transit", "wait", "synchronization", "idle")]
         if budget["elapse"] is not None and None not in parts and not budget["incomplete"]:
             assert sum(parts) == budget["elapse"]

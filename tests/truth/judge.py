@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.communication.waiting import Waits
 from tb_npu_plugin.analysis.findings.diagnose import Diagnosis, diagnose
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.judge import Judgement
 from tb_npu_plugin.analysis.ledger.model import RankLedger
-from tb_npu_plugin.analysis.ledger.waits import waits_of_run
 from tb_npu_plugin.capture.models.run import Recipe, write_run
 from tests.support.reading import open_spans
 from tests.truth.evidence import EVIDENCE
@@ -116,20 +119,24 @@ def _wrong(part: Part, found: Diagnosis, judgement: Judgement, lost: int) -> lis
     return out
 
 
+def _times(waits: Waits, rows: NDArray[np.bool_], shift: int = 0) -> intervals.Intervals:
+    start = waits.start[rows] + shift
+    return intervals.union(start, start + waits.time[rows])
+
+
 def waiting_culprits(run: RunData) -> list[str]:
     """Law 5: while others wait for a culprit, it waits itself for at most half of the time."""
     if run.judgement.entry is None or run.judgement.entry.entry != "waiting":
         return []
-    waits, out = waits_of_run(run.communication), []
+    waits, offset, out = run.communication.waits, run.communication.roots.offset, []
     for at, line in enumerate(run.communication.lines):
         rank = line.span.capture.rank
         if rank not in run.judgement.culprits:
             continue
-        own = intervals.union(waits.lines[at].start, waits.lines[at].end)
+        own = _times(waits[at], waits[at].time > 0)
         awaited = both = 0
-        for other, victim in enumerate(waits.lines):
-            shift, rows = waits.offset[at] - waits.offset[other], victim.owner == at
-            times = intervals.union(victim.start[rows] + shift, victim.end[rows] + shift)
+        for other, victim in enumerate(waits):
+            times = _times(victim, (victim.time > 0) & (victim.owner == at), offset[at] - offset[other])
             awaited += times.total
             both += times.total - intervals.subtract(times, own).total
         if both > HALF * awaited:

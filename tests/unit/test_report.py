@@ -88,7 +88,7 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         Message("rule.straggler"),
         Message("finding.straggler.computes", rank=name, time="3 ms", share="1 %"),
     )
-    fix = Message("fix.ai_cpu.types", kernel=name, types=name)
+    fix = Message("fix.ai_cpu.types", kernels=name, types=name, targets=name)
     evidence = {"view": "trace", "span": "s1", "table": "t", "row": name, "start_ns": 10**18 + 1, "end_ns": 10**18 + 6}
     texts = {"title": title.as_json(), "message": message.as_json(), "check": title.as_json(), "fix.0": fix.as_json()}
     finding = {
@@ -115,7 +115,7 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
     missing = {"rule": "leak", "reason": "not_recorded", "title": name, "missing": name, "option": name, "texts": {}}
     diagnosis = {
         **{"run": name, "steps": [{"step": str(at), "ms": 10.0} for at in range(steps)], "at_stake_ms_per_step": 2.5},
-        **{"mean_steps": steps, "repeats": None},
+        **{"mean_steps": steps, "mean_step_ms": 10.0, "repeats": None},
         **{
             "verdict": finding,
             "ledger": ledger,
@@ -155,8 +155,10 @@ def test_names_are_escaped_and_the_size_is_bounded() -> None:
     assert max(len(part) for part in page.texts["en"][2:]) < 1000
 
 
-def test_a_mean_step_has_the_figures_of_the_json() -> None:
-    text = report_html(source("job"))
+def test_a_mean_step_has_the_figures_of_the_json_without_a_cut_last_step() -> None:
+    cut = source("job")
+    cut.diagnosis["mean_steps"], cut.distributed["budgets"][-1]["computing"] = 1, 10**9
+    text = report_html(cut)
     values = Page(text).values
     row = re.search(r"<tr><td>job</td>(.*?)</tr>", text)
     assert row is not None and [float(value) for value in re.findall(r'value="([^"]+)"', row[1])] == [

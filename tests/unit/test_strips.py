@@ -70,7 +70,7 @@ def part_at(times: dict[str, list[tuple[int, int]]], waits: list[tuple[int, int]
 
 @pytest.mark.parametrize("seed", range(12))
 def test_each_nanosecond_of_random_ranks_is_in_one_part(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tb_npu_plugin.analysis.communication.waiting.is_long", lambda time, elapse: time > 0)
+    monkeypatch.setattr("tb_npu_plugin.analysis.communication.waiting.LEAST_WAIT_NS", 1)
     draw = random.Random(seed)
     spans, raw = ranks(draw, draw.randint(1, 4))
     t0, bins = draw.randint(-6000, 6000), draw.randint(1, 50)

@@ -618,7 +618,7 @@ export interface DiagnosisJson {
   ranks: RankStateJson[];
 }
 
-/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless the traces of both sides show it. Parameter: `step` (an id of `steps`). */
+/** Baseline and experimental capture. Tables: "operators" (name, baseline_calls, experimental_calls, and for each of device_self, device_total, host_self, host_total: baseline_X_ns, experimental_X_ns, difference_X_ns, ratio_X, changed_X; none where the frameworks differ), "kernels" (class, name, type, core, baseline_calls, experimental_calls, baseline_ns, experimental_ns, difference_ns, ratio, changed; by type where the formats differ). ratio = difference / baseline. changed: "slower" or "faster" by at least 5 % of the baseline, or on one side only. Figures are per step; "operators" are means of all steps. Class "waiting" is part of "communication" unless it is known in all steps of both sides. Then it holds the waiting for other pipeline stages too. Parameter: `step` (an id of `steps`). */
 export interface DiffJson {
   /** Baseline. */
   baseline: DiffSideJson;
@@ -983,7 +983,7 @@ export interface LatePeer {
   start: number | null;
 }
 
-/** A rank that arrives last at collectives of a step, and what a rank waits for it. */
+/** A rank that a rank waits for in a step. */
 export interface LateRank {
   /** Rank of the job; null if unknown. */
   rank: number | null;
@@ -995,7 +995,7 @@ export interface LateRank {
   time: number;
   /** Part of it while nothing computes, ns; null if kernels have no times. */
   exposed: number | null;
-  /** Number of collectives. */
+  /** Number of operators that wait. */
   collectives: number;
 }
 
@@ -1389,7 +1389,7 @@ export interface RankBudget {
   free: number | null;
   /** As in Step. */
   stage: number | null;
-  /** As in Step. */
+  /** Waiting for other pipeline stages: part of `exposed_waiting`. As in Step if unknown. */
   bubble: number | null;
   /** As in Step. */
   preparing: number | null;
@@ -1413,7 +1413,7 @@ export interface RankBudget {
   same_kernels: number | null;
   /** Median time of these kernels on the other ranks. */
   same_kernels_expected: number | null;
-  /** Waiting for ranks that arrive late at collectives. waiting + before_transfer + transfer + small_packets + rest = elapse; an unknown part is in `rest`. Null if neither the trace nor another rank shows who is late. */
+  /** Waiting for other ranks. waiting + before_transfer + transfer + small_packets + rest = elapse; an unknown part is in `rest`. Null if neither the trace nor another rank shows who is late. */
   waiting: number | null;
   /** Rest of the time before the first transfer of each operator. */
   before_transfer: number | null;
@@ -1423,7 +1423,7 @@ export interface RankBudget {
   small_packets: number | null;
   /** Neither of these. */
   rest: number | null;
-  /** Part of `communication_not_overlapped` that is `waiting`; null if kernels have no times. */
+  /** Part of `communication_not_overlapped` that is `waiting`, as in the ledger; null if unknown. */
   exposed_waiting: number | null;
   /** The late ranks, the longest wait first. */
   waiting_for: LateRank[];
@@ -1791,7 +1791,7 @@ export interface StatsJson {
   parts: string[];
 }
 
-/** Times of a step on a device, in ns. Null: not recorded. computing + communication_not_overlapped + copying + free = stage + bubble, within the rounding of the files. */
+/** Times of a step on a device, in ns. Null: not recorded. computing + communication_not_overlapped + copying + free is the step time: Stage + Bubble of the files, within their rounding. */
 export interface StepJson {
   /** Step number; null if steps are not marked. */
   step: string | null;
@@ -1811,13 +1811,13 @@ export interface StepJson {
   free: number | null;
   /** Step time as recorded, without the bubble. */
   stage: number | null;
-  /** Waiting for another pipeline stage. */
+  /** Waiting for other pipeline stages: part of `exposed_waiting`. The recorded Bubble if unknown. */
   bubble: number | null;
   /** From the step's start on the host to its first device task. */
   preparing: number | null;
   /** Part of `preparing` in which no other step runs on the device. */
   exposed_preparing: number | null;
-  /** Part of `communication_not_overlapped` that waits for ranks that arrive late; null before the trace is read, or if it does not show it. */
+  /** Part of `communication_not_overlapped` that waits for other ranks, as in the ledger; null if neither the trace nor the other ranks of the run show it. */
   exposed_waiting: number | null;
   /** These ranks, the longest wait first. */
   waiting_for: LateRank[];
@@ -1851,11 +1851,11 @@ export interface StepParts {
   computing: number | null;
   /** Communication hidden behind computing. */
   overlapped: number | null;
-  /** Exposed communication: waiting for late ranks. */
+  /** Exposed communication: waiting for other ranks. */
   waiting: number | null;
   /** Exposed communication without waiting and bubble. */
   communication: number | null;
-  /** Exposed communication: receiving from another pipeline stage. */
+  /** Exposed communication: receiving from another pipeline stage, if its waiting is unknown. Else 0: part of `waiting`. */
   bubble: number | null;
   /** Time in which only copies run. */
   copying: number | null;

@@ -152,7 +152,8 @@ export const en = {
   "budget.communication.help": "Communication that nothing hides: it runs and nothing computes.",
   "budget.copying.help":
     "Only copies and memory sets run on the device. The device is not free then; HolisticTraceAnalysis counts this as non-compute time.",
-  "budget.bubble.help": "Receiving from another pipeline stage (hcom_receive).",
+  "budget.bubble.help":
+    "Waiting for another pipeline stage: part of the waiting where that is known, else as recorded.",
   "budget.free.help": "Nothing runs on the device.",
   "step.time": "Step time",
   "step.computing": "Computing",
@@ -315,7 +316,7 @@ export const zh: Record<keyof typeof en, string> = {
   "budget.communication.help": "只有通信，没有计算。",
   "budget.copying.help":
     "设备上只有拷贝和内存设置在运行。此时设备并非空闲；HolisticTraceAnalysis 将其计入 non-compute 时间。",
-  "budget.bubble.help": "接收其他流水线阶段的数据（hcom_receive）。",
+  "budget.bubble.help": "等待其他流水线阶段：等待已知时属于等待的一部分，否则为采集值。",
   "budget.free.help": "设备上没有任何任务在运行。",
   "step.time": "迭代耗时",
   "step.computing": "计算",

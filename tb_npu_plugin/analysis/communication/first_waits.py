@@ -9,7 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from tb_npu_plugin.analysis.communication.hardware_waits import in_order, stream_waits
-from tb_npu_plugin.analysis.communication.lateness import FirstWait, Tasks, first_starts, longest_first_waits
+from tb_npu_plugin.analysis.communication.lateness import FirstWait, Tasks, first_starts, last_first_waits
 from tb_npu_plugin.analysis.ranks.world import number_in_group
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
@@ -25,16 +25,14 @@ SAME_START_NS = 1_000_000
 
 @dataclass(frozen=True)
 class CollectiveWait:
-    """The longest initial wait of a collective.
+    """The initial wait of a collective for the last peer.
 
     Attributes:
         row: Row of comm_ops.
         operator: Name of the operator.
-        begin: Start of the operator, ns since the epoch by the clock of the rank.
-        start: Start of the wait.
-        wait: Its duration, ns.
-        second: The longest initial wait for another peer, ns; 0 without one.
-        is_long: Whether the wait is long enough to name the peer.
+        start: Start of the operator, ns since the epoch by the clock of the rank.
+        wait: From there until the last peer arrives, ns; 0 if it waits for none.
+        second: The same for the last peer but one; 0 if it waits for one peer.
         peer: Number of the awaited rank inside the group; None beyond the longest waits of the rank.
         until_transfer: Time from the start of the operator to its first transfer, the wait included, ns.
         tasks: Ids of the first wait for each peer.
@@ -44,11 +42,9 @@ class CollectiveWait:
 
     row: int
     operator: str
-    begin: int
     start: int
     wait: int
     second: int
-    is_long: bool
     peer: Optional[int]
     until_transfer: int
     tasks: tuple[int, ...]
@@ -56,7 +52,7 @@ class CollectiveWait:
 
 
 def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveWait]:
-    """The longest initial wait of each collective in the trace, the longest first.
+    """The initial wait of each collective in the trace, the longest first.
 
     timeline: Timeline of the rank, completely read. ops: its comm_ops, or the result of operators_of.
     """
@@ -64,7 +60,7 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
     found: list[tuple[FirstWait, int, int, int, bool]] = []
     for operators, waiting, moves, is_named in _planes(timeline):
         transfer = first_starts(operators, moves)
-        for wait in longest_first_waits(operators, waiting):
+        for wait in last_first_waits(operators, waiting):
             place = wait.operator
             name = str(timeline.names[int(timeline.name[operators.id[place]])])
             start = int(operators.start[place])
@@ -75,7 +71,7 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
     found.sort(key=lambda one: (-one[0].wait, one[0].task))
     largest = max((len(wait.tasks) + 1 for wait, *_ in found), default=0)
     out = []
-    for number, (wait, row, begin, until, is_named) in enumerate(found):
+    for number, (wait, row, start, until, is_named) in enumerate(found):
         members = len(wait.tasks) + 1
         own = None if is_named else number_in_group(capture, groups[row], members, members == largest)
         tasks = in_order(timeline, wait.tasks) if own is not None and number < _MAX_WAITS else wait.tasks
@@ -83,11 +79,9 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
             CollectiveWait(
                 row=row,
                 operator=rows.names[row],
-                begin=begin + timeline.base_ns,
-                start=int(timeline.rows.start[wait.task]) + timeline.base_ns,
+                start=start + timeline.base_ns,
                 wait=wait.wait,
                 second=wait.second,
-                is_long=wait.is_long,
                 peer=_peer(timeline, wait.task, tasks, own) if number < _MAX_WAITS else None,
                 until_transfer=until,
                 tasks=tuple(tasks),

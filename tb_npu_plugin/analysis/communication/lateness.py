@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
 from tb_npu_plugin.schema.cluster import POINT_TO_POINT
@@ -47,8 +46,8 @@ def operators_of(kernels: Table, groups: Iterable[str] = ()) -> Table:
     )
 
 
-#: Waits below this duration, ns, or below this share of their operator do not name a late peer.
-LEAST_WAIT_NS, LEAST_WAIT_SHARE = 200_000, 0.1
+#: Shorter waits are noise, ns: 336 first waits of recorded ranks take up to 0.028 ms, or 0.099 ms and longer.
+LEAST_WAIT_NS = 50_000
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,13 @@ class Tasks:
 
 @dataclass(frozen=True)
 class FirstWait:
-    """The longest initial wait of a communication operator.
+    """The initial waits of a communication operator.
 
     Attributes:
         operator: Index of the operator.
-        task: Id of the waiting task.
-        wait: Its duration, ns.
-        second: The longest initial wait for another peer, ns; 0 without one.
-        is_long: Whether the wait is long enough to name the peer.
+        task: Id of the task that waits last.
+        wait: Time from the start of the operator to the end of that task, ns; 0 if all tasks are noise.
+        second: The same for the task that waits last but one; 0 without one.
         tasks: Ids of the first wait on each plane.
     """
 
@@ -77,18 +75,17 @@ class FirstWait:
     task: int
     wait: int
     second: int
-    is_long: bool
     tasks: tuple[int, ...] = field(default=(), compare=False)
 
 
-def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[FirstWait]:
-    """The longest initial wait of each operator that waited at its start.
+def last_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[FirstWait]:
+    """The last initial wait of each operator that waited at its start.
 
     planes: the waiting tasks of each plane of the communicator. A plane serves one peer; its first task waits for the
     notification that the peer has reached the operator. Later tasks wait for data, whichever rank is late.
     """
-    longest = np.zeros(len(operators.start), dtype=np.int64)
-    second = longest.copy()
+    last = np.zeros(len(operators.start), dtype=np.int64)
+    second = last.copy()
     task = np.full(len(operators.start), -1, dtype=np.int64)
     tasks: list[list[int]] = [[] for _ in range(len(operators.start))]
     end = operators.start + operators.dur
@@ -96,24 +93,18 @@ def longest_first_waits(operators: Tasks, planes: Sequence[Tasks]) -> list[First
         first = np.searchsorted(plane.start, operators.start)
         inside = np.flatnonzero(first < len(plane.start))
         inside = inside[plane.start[first[inside]] < end[inside]]
-        waits = plane.dur[first[inside]]
-        second[inside] = np.maximum(second[inside], np.minimum(waits, longest[inside]))
-        longer = waits > longest[inside]
-        longest[inside[longer]], task[inside[longer]] = waits[longer], plane.id[first[inside[longer]]]
-        for operator, id in zip(inside.tolist(), plane.id[first[inside]].tolist()):
+        chosen = first[inside]
+        until = np.minimum(plane.start[chosen] + plane.dur[chosen], end[inside]) - operators.start[inside]
+        until[plane.dur[chosen] < LEAST_WAIT_NS] = 0
+        second[inside] = np.maximum(second[inside], np.minimum(until, last[inside]))
+        later = (until > last[inside]) | (task[inside] < 0)
+        last[inside[later]], task[inside[later]] = until[later], plane.id[chosen[later]]
+        for operator, id in zip(inside.tolist(), plane.id[chosen].tolist()):
             tasks[operator].append(id)
-    found = np.flatnonzero(task >= 0)
-    long = is_long(longest, operators.dur)
-    columns = (values[found].tolist() for values in (task, longest, second, long))
     return [
-        FirstWait(operator, *figures, tasks=tuple(tasks[operator]))  # type: ignore[misc]
-        for operator, *figures in zip(found.tolist(), *columns)
+        FirstWait(at, int(task[at]), int(last[at]), int(second[at]), tuple(tasks[at]))
+        for at in np.flatnonzero(task >= 0).tolist()
     ]
-
-
-def is_long(wait: IntArray, elapse: IntArray) -> NDArray[np.bool_]:
-    """Whether the waits of operators are long enough to name a late rank; ns."""
-    return np.asarray((wait >= LEAST_WAIT_NS) & (wait >= LEAST_WAIT_SHARE * elapse))
 
 
 def first_starts(operators: Tasks, planes: Sequence[Tasks]) -> IntArray:

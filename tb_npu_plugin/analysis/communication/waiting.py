@@ -10,7 +10,7 @@ import numpy as np
 
 from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
-from tb_npu_plugin.analysis.communication.lateness import is_long
+from tb_npu_plugin.analysis.communication.lateness import LEAST_WAIT_NS
 from tb_npu_plugin.analysis.communication.statistics import time_parts
 from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
@@ -20,9 +20,6 @@ PARTS = ("waiting", "before_transfer", "transfer", "small_packets", "rest")
 #: Least size of a packet that uses the bandwidth of a link, bytes: RDMA, and all others.
 LEAST_RDMA_BYTES, LEAST_SDMA_BYTES = 1_000_000, 16_000_000
 RDMA = "RDMA"
-#: Least time by which the arrival that other ranks show must exceed the rank's own wait, ns: arrivals agree within 7 us on
-#: recorded ranks.
-_LEAST_LATER_NS = 50_000
 
 
 @dataclass(frozen=True)
@@ -30,10 +27,10 @@ class Waits:
     """Wait of each operator of a rank for the last rank to arrive, by row of its table.
 
     Attributes:
-        time: Duration of the wait, ns; NULL_INT if unknown, 0 if no wait for this rank in the step is long enough to name it.
-        start: Its start, ns since the epoch; NULL_INT without one.
+        time: From the start of the operator until that rank arrives, ns; NULL_INT if unknown.
+        start: Start of the operator, ns since the epoch; NULL_INT if unknown.
         owner: Index of the late rank among the profiled ranks; -1 if it is not one of them.
-        peer: Its number inside the group; -1 if it is profiled.
+        peer: Its number inside the group; -1 if only its own start shows that it is late.
         until_transfer: Time until the first transfer, the wait included, ns; NULL_INT if unknown.
     """
 
@@ -71,28 +68,21 @@ def waits_of_ranks(
         rows = found.row[own]
         waits.time[rows], waits.owner[rows], waits.peer[rows] = later[own], owner[own], peer[own]
         waits.start[rows] = found.rows.ints("start_ns")[own]
-        tolerance = _LEAST_LATER_NS + clocks[rank].error
+        # Arrivals that ranks show agree within 7 us on recorded ranks.
+        tolerance = LEAST_WAIT_NS + clocks[rank].error
+        waits.time[rows[(later[own] > 0) & (later[own] < tolerance)]] = 0
         for one in seen[rank] or ():
-            if waits.time[one.row] <= one.wait + tolerance and one.peer is not None:
+            if waits.time[one.row] <= one.wait + tolerance and (one.peer is not None or not one.wait):
                 waits.time[one.row], waits.start[one.row] = one.wait, one.start
-                waits.owner[one.row], waits.peer[one.row] = -1, one.peer
+                waits.owner[one.row], waits.peer[one.row] = -1, -1 if one.peer is None else one.peer
             waits.until_transfer[one.row] = one.until_transfer
         elapse = np.full(length, NULL_INT, dtype=np.int64)
         elapse[rows] = found.rows.ints("elapse_ns")[own]
         certain = known(waits.time) & known(elapse)
-        time = np.where(certain, np.minimum(waits.time, elapse), NULL_INT)
-        time[rows] = _of_named_ranks(
-            time[rows], elapse[rows], found.rows.take(own), waits.owner[rows], waits.peer[rows]
-        )
-        waits.time[:] = time
+        waits.time[:] = np.where(certain, np.minimum(waits.time, elapse), NULL_INT)
+        if not all_profiled and not seen[rank]:
+            waits.time[waits.time == 0] = NULL_INT  # a trace without any wait has no communication tasks
     return out
-
-
-def _of_named_ranks(time: IntArray, elapse: IntArray, rows: Table, owner: IntArray, peer: IntArray) -> IntArray:
-    """The waits; 0 for ranks that no wait of the step is long enough to name."""
-    ranks = Groups([rows.text("step"), rows.text("group"), owner, peer], len(time))
-    named = ranks.count_of(known(time) & is_long(time, elapse)) > 0
-    return np.where(known(time) & ~named[ranks.of_row], 0, time)
 
 
 def _last_arrivals(
@@ -109,7 +99,7 @@ def _last_arrivals(
         (place[rank, wait.row], wait.wait, wait.peer)
         for rank, waits in enumerate(seen)
         for wait in waits or ()
-        if wait.is_long and wait.peer is not None and (rank, wait.row) in place
+        if wait.wait and wait.peer is not None and (rank, wait.row) in place
     ]
     at, wait, shown_peer = (np.array([one[key] for one in shown], dtype=np.int64) for key in range(3))
     rows = np.concatenate([np.arange(count), at])

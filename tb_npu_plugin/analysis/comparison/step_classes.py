@@ -16,7 +16,7 @@ from tb_npu_plugin.analysis.steps.mean import divide_rounded
 from tb_npu_plugin.tables import IntArray, Table, known
 
 COMPUTING, COPYING, COMMUNICATION, BUBBLE, IDLE = "computing", "copying", "communication", "bubble", "idle"
-#: Exposed communication that waits for a late rank.
+#: Exposed communication that waits for other ranks.
 WAITING = "waiting"
 #: Figures in files are rounded: a difference to the kernels up to this, ns, is not a class of its own.
 ROUNDING = 1000
@@ -60,7 +60,7 @@ def class_times(
 ) -> ClassTimes:
     """Classes of one step and device.
 
-    step: its computing, communication_not_overlapped, bubble, free and, if separate, copying and waiting, ns.
+    step: its computing, communication_not_overlapped, free and, if separate, bubble, copying and waiting, ns.
     kernels: the kernels of the step; None leaves computing undivided.
     window: start and end, ns, of a computed step, whose kernels are all that run then; time outside does not count.
 
@@ -68,8 +68,7 @@ def class_times(
     """
     exposed = step["communication_not_overlapped"]
     unknown = [name for name in (WAITING, BUBBLE) if step.get(name) is None and exposed]
-    bubble = min(step["bubble"] or 0, exposed or 0)
-    waiting = min(step.get(WAITING) or 0, (exposed or 0) - bubble)
+    bubble, waiting = step.get(BUBBLE) or 0, step.get(WAITING) or 0
     parts = {
         COPYING: step.get(COPYING) or 0,  # unknown: not a separate part
         COMMUNICATION: None if exposed is None else exposed - bubble - waiting,

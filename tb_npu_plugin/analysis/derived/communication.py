@@ -31,7 +31,7 @@ def rows(source: DerivedInput) -> Sequence[SliceRow]:
     for at, table in enumerate(run.collectives):
         if table is None or not len(table) or run.lines[at].comm_ops is None:
             continue
-        pieces = _pieces(table, run.waits_for_last[at], run.names_of_last(at))
+        pieces = _pieces(table, run.waits[at], run.names_of_last(at))
         return [_row(pieces, timeline.base_ns)] if pieces else []
     return []
 

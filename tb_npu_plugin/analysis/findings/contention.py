@@ -40,7 +40,7 @@ def find(run: RunData) -> list[Finding]:
     if not is_costly(run, cost):
         return []
     message = Message("finding.contention", count=count, speed=speed(bandwidth), time=duration(time))
-    return [transfer_finding(RULE, run, span, message, cost, Message("fix.contention"), Message("check.contention"))]
+    return [transfer_finding(RULE, run, span, message, cost, (Message("fix.contention"),), Message("check.contention"))]
 
 
 def _of_line(run: RunData, at: int, line: RankDevice) -> Optional[tuple[float, float, float, int]]:
@@ -54,7 +54,7 @@ def _of_line(run: RunData, at: int, line: RankDevice) -> Optional[tuple[float, f
     shared = intervals.covered_until(matmul, end) - intervals.covered_until(matmul, start)
     transit = np.maximum(ops.ints("transit_ns"), 0)
     limit = _limits(ops, line.span.table("comm_packets"), found, shared == 0)
-    slow = (found > 0) & (found < _SLOW * limit) & (shared > 0)
+    slow = (found > 0) & (found < _SLOW * limit) & (shared > 0) & run.is_averaged(ops)
     if not slow.any():
         return None
     count = run.step_count

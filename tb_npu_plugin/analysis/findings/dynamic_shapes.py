@@ -8,6 +8,7 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
@@ -18,6 +19,7 @@ from tb_npu_plugin.tables import FloatArray
 
 #: Least number of steps that are needed to compare their shapes.
 _LEAST_SHAPES = 3
+_FIX = Fix("fix.dynamic_shapes", torch="fix.dynamic_shapes.torch", mindspore="fix.dynamic_shapes.mindspore")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -37,12 +39,12 @@ def find(run: RunData) -> list[Finding]:
         steps=_steps(found.rank),
         time=duration(found.total),
     )
-    return [kernel_finding(run, RULE, found, message, [Message("fix.dynamic_shapes")], is_loss=False)]
+    return [kernel_finding(run, RULE, found, message, _FIX.of(run), is_loss=False)]
 
 
 def dynamic_types(rank: RankKernels) -> dict[str, int]:
     """Types whose shapes change -> number of different sets of input shapes among the steps."""
-    table = rank.table
+    table = rank.marked
     types, steps, shapes = table.text("type"), table.text("step").codes, table.text("input_shapes").codes
     rows = np.flatnonzero((types.codes >= 0) & (steps >= 0) & (shapes >= 0))
     of_type: dict[int, set[bytes]] = {}
@@ -59,8 +61,7 @@ def _times(rank: RankKernels, types: Iterable[str]) -> FloatArray:
 
 
 def _steps(rank: RankKernels) -> int:
-    steps = rank.table.text("step").codes
-    return len(np.unique(steps[steps >= 0]))
+    return len(np.unique(rank.marked.text("step").codes))
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -25,7 +25,7 @@ def find(run: RunData) -> list[Finding]:
     if found is not None and found.cost_ns >= HANDOVER_NS:
         found = replace(found, cost_ns=found.cost_ns + _before_first_task(run, found) // run.step_count)
         message = Message("finding.input_bound.idle", rank=found.rank, time=found.time)
-        return [finding_of(found, RULE.id, RULE.category, message, Message("fix.input_bound"))]
+        return [finding_of(found, RULE.id, RULE.category, message, (Message("fix.input_bound"),))]
     explained = {span.token for span, _ in run.idle}
     waits = [one for span in run.spans if span.token not in explained and (one := _of_rank(run, span)) is not None]
     return sorted(waits, key=lambda one: -one.cost_ns)[:1]
@@ -38,7 +38,7 @@ def _before_first_task(run: RunData, found: IdleCost) -> int:
     first = next((one for one in run.budgets if one.span == found.span.token), None)
     if waits is None or first is None:
         return 0
-    return min(max(waits.total_ns - sum(found.own.values()) * run.step_count, 0), first.preparing or 0)
+    return min(max(waits.total_ns - sum(found.own.values()) * run.all_steps, 0), first.preparing or 0)
 
 
 def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
@@ -56,14 +56,14 @@ def _of_rank(run: RunData, span: SpanData) -> Optional[Finding]:
             mean=duration(waits.total_ns / waits.calls),
             share=percent(waits.total_ns / elapsed, 1),
         ),
-        cost_ns=waits.total_ns // run.step_count,
+        cost_ns=waits.total_ns // run.all_steps,
         cost_kind="upper bound",
         part="free",
         confidence=Confidence("inferred"),
         evidence=(Evidence("data_pipeline", span.token),),
         fix=(Message("fix.input_bound"),),
         check=Message("check.input_bound"),
-        costs={"data_loading": waits.total_ns // run.step_count},
+        costs={"data_loading": waits.total_ns // run.all_steps},
     )
 
 
@@ -72,7 +72,7 @@ def excess_of(run: RunData, rank: Optional[int]) -> float:
     waits = {span.capture.rank: _waits(span) for span in run.spans}
     own, others = waits.get(rank), [time for other, time in waits.items() if other != rank]
     known = [time for time in others if time is not None]
-    return (own - median_of(known)) / run.step_count if own is not None and known and len(known) == len(others) else 0.0
+    return (own - median_of(known)) / run.all_steps if own is not None and known and len(known) == len(others) else 0.0
 
 
 def _waits(span: SpanData) -> Optional[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Optional
 
@@ -19,6 +20,8 @@ from tb_npu_plugin.tables import Table, known
 _BETWEEN_TWO = COMM_KINDS[0]
 #: Kernel of the first stage that runs once for each micro-batch, as a part of its name.
 _ONCE = "EmbeddingDenseGrad"
+#: Kernel of each layer that runs once for each micro-batch, as a part of its type.
+_ATTENTION_GRAD = re.compile("flash_?attention.*grad", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -54,24 +57,24 @@ def stage_times(run: RunData) -> dict[int, StageTimes]:
 def _work(run: RunData, line: RankLine) -> float:
     sums, count = line.sums, run.step_count
     ledger = run.ledger_of(line)
-    waits = ledger.total("waiting") if ledger is not None else 0
-    if not waits:
-        waits = ((sums.bubble or 0) + (sums.exposed_waiting or 0)) // count
+    waits = (ledger.total("waiting") if ledger is not None else 0) or (sums.bubble or 0) // count
     return (sums.computing or 0) / count + max((sums.communication_not_overlapped or 0) / count - waits, 0)
 
 
+def layers_of(run: RunData, stage: int) -> int:
+    """Layers of a stage with attention, by the runs of its backward kernel; 0 if unknown."""
+    batches, found = micro_batches(run), set()
+    for line in run.communication.lines:
+        kernels = line.kernels() if pipeline_stage(line.span.capture) == stage else None
+        if kernels is not None and batches:
+            chosen = kernels.take(kernels.text("type").matching(_ATTENTION_GRAD.search))
+            found.add(int(Groups([chosen.text("step")], len(chosen)).count().max(initial=0)) // batches)
+    return found.pop() if len(found) == 1 else 0
+
+
 def bubble_of(run: RunData, line: RankLine) -> float:
-    """Waiting for other stages in the mean step, ns: at sends and receives, and at collectives of several stages. The column
-    Bubble, which counts some receives alone, only if these waits are unknown."""
-    ledger = run.ledger_of(line)
-    waits = [one for one in ledger.entries if one.entry == "waiting"] if ledger is not None else []
-    stage_of = {span.capture.rank: pipeline_stage(span.capture) for span in run.spans}
-    between = [
-        one.ns
-        for one in waits
-        if one.detail == "p2p" or stage_of.get(one.culprit, line.stage) not in (None, line.stage)
-    ]
-    return float(sum(between)) if between else (line.sums.bubble or 0) / run.step_count
+    """Waiting for other stages in the mean step, ns."""
+    return (line.sums.bubble or 0) / run.step_count
 
 
 def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:

@@ -28,7 +28,8 @@ def find(run: RunData) -> list[Finding]:
     spans = [line.span for line in run.communication.lines]
     numbers = Groups([np.where(found.number >= 0, found.number, -1 - np.arange(len(found.number)))], len(found.number))
     least = numbers.min(found.rows.ints("elapse_ns"))
-    long = np.flatnonzero(least >= _LEAST_NS).tolist()
+    averaged = run.is_averaged(found.rows)
+    long = [at for at in np.flatnonzero(least >= _LEAST_NS).tolist() if averaged[numbers.rows_of(at)].all()]
     rdma = [_rdma_times(span, ops) for span, ops in zip(spans, tables)] if long else []
     slow = []
     for rows in map(numbers.rows_of, long):
@@ -51,7 +52,7 @@ def find(run: RunData) -> list[Finding]:
             spans[found.owner[row]],
             message,
             cost,
-            Message("fix.retransmission"),
+            (Message("fix.retransmission"),),
             Message("check.retransmission"),
             name,
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from statistics import median
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.statistics import Link, links
 from tb_npu_plugin.analysis.comparison.excess import Excess, excess_of
@@ -23,13 +24,14 @@ from tb_npu_plugin.analysis.ledger.chains import Chains, chains_of, with_chains
 from tb_npu_plugin.analysis.ledger.judge import Judgement, judge
 from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
-from tb_npu_plugin.analysis.ledger.waits import RunWaits, waits_of_run
 from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.cluster_figures import courses_of
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.devices import rank_order
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
+from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of
 from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.model import SpanData
@@ -45,7 +47,7 @@ _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in 
 
 @dataclass(frozen=True)
 class RankLine:
-    """Figures of a rank, or of one of its devices, summed over all steps, ns. None: not recorded."""
+    """Figures of a rank, or of one of its devices, summed over the averaged steps, ns. None: not recorded."""
 
     span: SpanData
     stage: Optional[int]
@@ -71,10 +73,16 @@ class RankLine:
 
 @dataclass(frozen=True)
 class RankKernels:
-    """Computing kernels of a rank: those of its steps, all if none is marked."""
+    """Computing kernels of a rank.
+
+    Attributes:
+        table: Those of the averaged steps; all if none is marked.
+        marked: Those of all steps, for what changes from step to step.
+    """
 
     span: SpanData
     table: Table
+    marked: Table
 
     @property
     def name(self) -> str:
@@ -107,7 +115,7 @@ class IdleItems:
     rows: Mapping[str, IntArray]
 
     def cost_of(self, item: str) -> int:
-        """Idle time of an item in and between all steps, ns."""
+        """Idle time of an item in and between the averaged steps, ns."""
         parts, rows = self.idle.parts, self.rows[item]
         return int((parts.end[rows] - parts.start[rows]).sum())
 
@@ -116,12 +124,12 @@ class RunData:
     """The ranks of a run. spans: one per rank, in any order."""
 
     def __init__(self, spans: Sequence[SpanData]) -> None:
-        self.spans = sorted(spans, key=_order)
+        self.spans = sorted(spans, key=rank_order)
 
     @cached_property
     def budgets(self) -> list[RankBudget]:
         """All steps of all ranks."""
-        return budgets_of_ranks(self.communication)
+        return budgets_of_ranks(self.communication, self._waits)
 
     @cached_property
     def has_npu(self) -> bool:
@@ -165,10 +173,16 @@ class RunData:
         found += [table for span in self.spans if (table := span.table("kernels")) is not None]
         return any(table.text("name").matching(lambda name: bool(_TRAINS.search(name))).any() for table in found)
 
+    @cached_property
+    def framework(self) -> str:
+        """ "PyTorch" or "MindSpore"; "" if unknown, or if ranks differ."""
+        found = {FORMATS[span.format].framework for span in self.spans}
+        return found.pop() if len(found) == 1 else ""
+
     @property
     def is_torch(self) -> bool:
         """The framework is PyTorch, or unknown."""
-        return all(FORMATS[span.format].framework in ("PyTorch", "") for span in self.spans)
+        return self.framework != "MindSpore"
 
     @cached_property
     def kernels(self) -> list[RankKernels]:
@@ -178,11 +192,10 @@ class RunData:
             table = span.table("kernels")
             if table is None or device_kind_of(span) != "NPU":
                 continue
-            steps = table.text("step").codes >= 0
             rows = ~is_communication(table) & known(table.ints("dur_ns"))
-            chosen = np.flatnonzero(rows & steps if steps.any() else rows)
+            chosen = np.flatnonzero(rows & self.is_averaged(table))
             if len(chosen):
-                out.append(RankKernels(span, table.take(chosen)))
+                out.append(RankKernels(span, table.take(chosen), table.take(rows & (table.text("step").codes >= 0))))
         return out
 
     @cached_property
@@ -193,7 +206,7 @@ class RunData:
             by_line.setdefault((budget.span, budget.device_id), []).append(budget)
         spans = {span.token: span for span in self.spans}
         return [
-            RankLine(spans[span], pipeline_stage(spans[span].capture), _sum(budgets))
+            RankLine(spans[span], pipeline_stage(spans[span].capture), _sum(budgets, self.averaged))
             for (span, _), budgets in by_line.items()
         ]
 
@@ -230,6 +243,17 @@ class RunData:
             longest[row.step] = max(longest.get(row.step, 0), row.figures.get("total_ns") or 0)
         return longest if any(longest.values()) else {}
 
+    @cached_property
+    def averaged(self) -> frozenset[Optional[str]]:
+        """Steps that enter the mean: a cut last one is left out."""
+        lines = self.communication.lines
+        return frozenset(step.step for line in lines for step in averaged_of_span(line.span, line.steps))
+
+    def is_averaged(self, rows: Table) -> NDArray[np.bool_]:
+        """Whether rows belong to an averaged step. All do if none of them names such a step."""
+        found = rows.text("step").isin({step for step in self.averaged if step is not None})
+        return found if found.any() else np.ones(len(rows), dtype=bool)
+
     @property
     def steps(self) -> list[Optional[str]]:
         """Steps of the run in order of time; [None] if none is marked."""
@@ -247,8 +271,15 @@ class RunData:
 
     @cached_property
     def step_count(self) -> int:
-        """Number of steps, or of repeats in a capture without step marks; at least 1."""
-        return self.marked_steps if self.is_marked else max((line.sums.repeats or 1 for line in self.lines), default=1)
+        """Number of averaged steps, or of repeats in a capture without step marks; at least 1."""
+        if not self.is_marked:
+            return max((line.sums.repeats or 1 for line in self.lines), default=1)
+        return len(self.averaged - {None}) or self.marked_steps
+
+    @property
+    def all_steps(self) -> int:
+        """The same with the steps that are not averaged, for host times of the whole capture."""
+        return self.marked_steps if self.is_marked else self.step_count
 
     @cached_property
     def whole_step_times(self) -> list[int]:
@@ -294,8 +325,9 @@ class RunData:
 
     @cached_property
     def late_peers(self) -> list[LatePeer]:
-        """Waits for ranks that were not profiled."""
-        return late_peers(self.communication)
+        """Waits of averaged steps for ranks that were not profiled."""
+        found = late_peers(self.communication)
+        return [one for one in found if one.step in self.averaged] or found
 
     @cached_property
     def allocator_peaks(self) -> list[tuple[SpanData, AllocatorPeak]]:
@@ -310,12 +342,12 @@ class RunData:
         return [(span, idle) for span in self.spans if (idle := idle_of(span))]
 
     @cached_property
-    def _waits(self) -> RunWaits:
-        return waits_of_run(self.communication)
+    def _waits(self) -> list[LineWaits]:
+        return step_waits_of(self.communication)
 
     @cached_property
     def _chains(self) -> Chains:
-        return chains_of(self.communication, self._waits)
+        return chains_of(self.communication)
 
     @cached_property
     def ledgers(self) -> list[RankLedger]:
@@ -326,7 +358,7 @@ class RunData:
     @property
     def repeats(self) -> int:
         """Repeats of the work in a ledger: 1 with step marks."""
-        return max(1, self.step_count // self.marked_steps)
+        return 1 if self.is_marked else self.step_count
 
     def ledger_of(self, line: RankLine) -> Optional[RankLedger]:
         """The ledger of a line; None without one."""
@@ -353,8 +385,18 @@ class RunData:
 
     @cached_property
     def idle_items(self) -> list[IdleItems]:
-        """The same, by item."""
-        return [IdleItems(span, one, idle_items(span, one)) for span, devices in self.idle for one in devices]
+        """Idle time of the averaged steps by item."""
+        return [
+            IdleItems(span, one, {item: rows[kept[rows]] for item, rows in idle_items(span, one).items()})
+            for span, devices in self.idle
+            for one in devices
+            for kept in [self._are_averaged(one)]
+        ]
+
+    def _are_averaged(self, idle: DeviceIdle) -> NDArray[np.bool_]:
+        """Whether the parts of idle time belong to averaged steps."""
+        kept = np.array([step.step in self.averaged for step in idle.steps], dtype=bool)
+        return kept[idle.gaps.step[idle.parts.gap]] if kept.any() else np.ones(len(idle.parts.gap), dtype=bool)
 
 
 def device_kind_of(span: SpanData) -> str:
@@ -373,15 +415,11 @@ def _whole(budget: RankBudget) -> int:
     return sum(part or 0 for part in parts)
 
 
-def _sum(budgets: Sequence[RankBudget]) -> RankBudget:
-    """Sums of the known values; None if no step has the value."""
+def _sum(budgets: Sequence[RankBudget], averaged: Collection[Optional[str]]) -> RankBudget:
+    """Sums of the known values over the averaged steps; None if no step has the value."""
+    budgets = [budget for budget in budgets if budget.step in averaged] or budgets
     sums: dict[str, Any] = {}
     for name in _SUMMED:
         known = [value for budget in budgets if (value := getattr(budget, name)) is not None]
         sums[name] = sum(known) if known else None
     return replace(budgets[0], step=None, **sums)
-
-
-def _order(span: SpanData) -> tuple[bool, int, str, int]:
-    rank = span.capture.rank
-    return rank is None, rank or 0, span.worker_label, span.base_ns

@@ -14,6 +14,8 @@ from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 
 #: Ranks that others wait for less than this share of the step are ignored.
 _LEAST_WAIT = 0.05
+#: What of the waiting could be saved: less than the exposed waiting, or more, with what computing hides.
+_STAKE = {False: "finding.unprofiled_rank.next", True: "finding.unprofiled_rank.hidden"}
 #: Largest number of reported ranks in a single group.
 _NAMED = 3
 
@@ -24,27 +26,36 @@ def find(run: RunData) -> list[Finding]:
     for wait in run.late_peers:
         key = (wait.peer_rank, None, 0) if wait.peer_rank is not None else (None, wait.group, wait.peer)
         waits.setdefault(key, []).append(wait)
-    steps = run.step_ns * run.step_count
-    found = [_finding(run, one) for one in waits.values() if steps and max(_totals(one).values()) > _LEAST_WAIT * steps]
+    found = [
+        _finding(run, one)
+        for one in waits.values()
+        if run.step_ns and max(_totals(run, one).values()) > _LEAST_WAIT * run.step_ns
+    ]
     # In several groups one late rank makes others late in turn: those are its effects.
     found = sorted(found, key=lambda one: -one.cost_ns)[: _NAMED if _has_one_group(run) else 1]
     culprits = run.judgement.culprits
     return [one for one in found if not culprits or one.subject.rank in (None, *culprits)]
 
 
-def _totals(waits: list[LatePeer]) -> dict[Optional[int], int]:
-    """Wait of each profiled rank, ns over all steps."""
+def _totals(run: RunData, waits: list[LatePeer]) -> dict[Optional[int], int]:
+    """Wait of each profiled rank in the mean step, ns: the entry of its ledger. A late rank of unknown number has no entry of
+    its own, and steps without a ledger have none."""
     out: dict[Optional[int], int] = {}
     for wait in waits:
         out[wait.rank] = out.get(wait.rank, 0) + wait.total
+    late = waits[0].peer_rank
+    entries = [(one.rank, entry) for one in run.ledgers for entry in one.entries if entry.entry == "waiting"]
+    for rank, total in out.items():
+        own = [entry.ns for of, entry in entries if of == rank and late is not None and entry.culprit == late]
+        out[rank] = sum(own) // run.repeats if own else total // run.step_count
     return out
 
 
 def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
-    longest, totals = max(waits, key=lambda one: one.wait), _totals(waits)
+    longest, totals = max(waits, key=lambda one: one.wait), _totals(run, waits)
     observer = max(totals, key=lambda rank: totals[rank])
-    saved = max(sum(wait.recoverable for wait in waits if wait.rank == rank) for rank in totals)
-    name, count = _name(longest), run.step_count
+    saved = max(sum(wait.recoverable for wait in waits if wait.rank == rank) for rank in totals) // run.step_count
+    name = _name(longest)
     observers = [span for span in run.spans if span.capture.rank in totals]
     observers.sort(key=lambda span: span.capture.rank != longest.rank)
     return Finding(
@@ -55,12 +66,13 @@ def _finding(run: RunData, waits: list[LatePeer]) -> Finding:
             "finding.unprofiled_rank" if _has_one_group(run) else "finding.unprofiled_rank.groups",
             rank=_title(longest),
             observer=f"rank {observer}",
-            total=duration(totals[observer] / count),
+            total=duration(totals[observer]),
+            rest=Message(_STAKE[saved > totals[observer]], time=duration(saved)),
             time=duration(longest.wait),
             operator=longest.operator,
             count=len(totals),
         ),
-        cost_ns=saved // count,
+        cost_ns=saved,
         cost_kind="upper bound",
         part="waiting",
         confidence=Confidence("confirmed" if len(totals) > 1 else "measured", len(totals)),

@@ -13,10 +13,10 @@ import numpy as np
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.intervals import Coverage, Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication
-from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import ChainEnd, EndKind, RankLedger
-from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
 from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.run.fused import FusedWaits
+from tb_npu_plugin.analysis.run.step_waits import Awaited
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
 from tb_npu_plugin.tables import IntArray, Table, known
 
@@ -39,9 +39,9 @@ class Chains:
         return sum((ends for waits in self.of_line for ends in waits.values()), Counter())
 
 
-def chains_of(run: RunCommunication, waits: RunWaits) -> Chains:
+def chains_of(run: RunCommunication) -> Chains:
     """Follow all waits of a run."""
-    lines = [_Line(run, at, waits) for at in range(len(run.lines))]
+    lines = [_Line(run, at) for at in range(len(run.lines))]
     return Chains([_of_line(run, lines, at) for at in range(len(lines))])
 
 
@@ -84,14 +84,14 @@ class _Wait(NamedTuple):
 
 
 class _Line:
-    """What a line does over time, ns since the epoch by its own clock. waits: by start."""
+    """What a line does over time, ns since the epoch by its own clock."""
 
-    def __init__(self, run: RunCommunication, at: int, waits: RunWaits) -> None:
-        self.root, self.offset, fused = waits.root[at], waits.offset[at], waits.fused.of_line.get(at)
+    def __init__(self, run: RunCommunication, at: int) -> None:
+        self.root, self.offset, fused = run.roots.root[at], run.roots.offset[at], run.fused.of_line.get(at)
         computing = computing_times(run.lines[at]) if fused is None else fused.computing
         self.is_recorded = computing is not None
         self.computing = intervals.EMPTY if computing is None else computing
-        found = [*_waits_of(run, at, waits.lines[at]), *_waits_inside(run, fused)]
+        found = [*_waits_of(run, at), *_waits_inside(run, fused)]
         self.waits = sorted(found, key=lambda one: (one.start, one.end))
         communication = _communication(run, at)
         self._starts = np.array([one.start for one in self.waits], dtype=np.int64)
@@ -121,12 +121,13 @@ class _Line:
         return out
 
 
-def _waits_of(run: RunCommunication, at: int, waits: RankWaits) -> Iterator[_Wait]:
-    table = run.collectives[at]
-    steps = [] if table is None else table.text("step").tolist()
-    columns = (values.tolist() for values in (waits.start, waits.end, waits.owner, waits.row))
-    for number, (start, end, owner, row) in enumerate(zip(*columns)):
-        yield _Wait(start, end, owner, awaited_of(run, at, waits, number), steps[row])
+def _waits_of(run: RunCommunication, at: int) -> Iterator[_Wait]:
+    table, waits, is_p2p = run.collectives[at], run.waits[at], run.is_p2p(at)
+    if table is not None:
+        steps = table.text("step")
+        for row in np.flatnonzero(waits.time > 0).tolist():
+            start, awaited = int(waits.start[row]), ("p2p" if is_p2p[row] else "collective", run.awaited_rank(at, row))
+            yield _Wait(start, start + int(waits.time[row]), int(waits.owner[row]), awaited, steps[row])
 
 
 def _waits_inside(run: RunCommunication, waits: Optional[FusedWaits]) -> Iterator[_Wait]:

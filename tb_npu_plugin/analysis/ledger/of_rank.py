@@ -7,106 +7,45 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Optional
+from typing import Optional
 
-import numpy as np
-
-from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.idle.model import DeviceIdle, Launch
-from tb_npu_plugin.analysis.intervals import Intervals
-from tb_npu_plugin.analysis.ledger.bounds import bounds_of, exposed_bounds, not_covered, whole_times
-from tb_npu_plugin.analysis.ledger.fused import FusedWaits
 from tb_npu_plugin.analysis.ledger.model import Entry, EntryKind, Needs, RankLedger
 from tb_npu_plugin.analysis.ledger.of_points import ledger_of_points
-from tb_npu_plugin.analysis.ledger.waits import Awaited, RankWaits, RunWaits, awaited_of
-from tb_npu_plugin.analysis.run.communication import RunCommunication, computing_times
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.run.fused import FusedWaits
+from tb_npu_plugin.analysis.run.step_waits import Awaited, LineWaits, Wait
 from tb_npu_plugin.analysis.steps.mean import mean_step_ns
 from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_timeline
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
-from tb_npu_plugin.tables import IntArray
 
 
-class _Wait(NamedTuple):
-    """Exposed waiting, ns: the estimate, the least and the largest possible."""
-
-    ns: int
-    low_ns: int
-    high_ns: int
-
-
-def ledgers_of(run: RunCommunication, waits: RunWaits, idle: Mapping[str, Sequence[DeviceIdle]]) -> list[RankLedger]:
+def ledgers_of(
+    run: RunCommunication, waits: Sequence[LineWaits], idle: Mapping[str, Sequence[DeviceIdle]]
+) -> list[RankLedger]:
     """The ledger of each line that has steps. idle: token of the span -> its devices; none without a trace."""
     out = []
     for at, line in enumerate(run.lines):
         steps = [step for step in averaged_of_span(line.span, line.steps) if step.total_ns is not None]
         if steps:
-            waiting = [_waiting(run, at, step, waits.lines[at]) for step in steps]
+            found = [waits[at][step.step] for step in steps]
+            waiting = [None if one is None else one.by_rank(run, at) for one in found]
             device = next((one for one in idle.get(line.span.token, ()) if one.device_id == line.device_id), None)
-            fused = _fused(run, waits.fused.of_line.get(at), steps)
-            unmatched = waits.fused.unmatched.get(at, {})
+            fused = _fused(run, run.fused.of_line.get(at), steps)
+            unmatched = run.fused.unmatched.get(at, {})
             times = sum(unmatched.get(step.step, 0) for step in steps)
             out.append(_mean(line, steps, waiting, device, fused, times))
-        elif (found := ledger_of_points(line.span)) is not None:
-            out.append(found)
+        elif (points := ledger_of_points(line.span)) is not None:
+            out.append(points)
     return _with_bounds(out)
-
-
-def _waiting(run: RunCommunication, at: int, step: Step, waits: RankWaits) -> Optional[dict[Awaited, _Wait]]:
-    """Exposed waiting of a step: known waits by rank, bounds of the others. None if all of it may be transfer."""
-    exposed, table = step.communication_not_overlapped or 0, run.collectives[at]
-    if not exposed:
-        return {}
-    if table is None:
-        return None
-    is_of_step = table.text("step").equals(step.step) if step.step is not None else np.ones(len(table), dtype=bool)
-    rows = np.flatnonzero(is_of_step)
-    out, left, hidden = _known_waits(run, at, step, waits, np.flatnonzero(is_of_step[waits.row]))
-    if not len(rows):
-        return None
-    unknown, communication = rows[~waits.is_known[rows]], exposed + (step.overlapped or 0)
-    bounds = bounds_of(run, at, rows, unknown, communication) if len(unknown) else {}
-    if bounds is None:
-        bounds = whole_times(table, unknown)
-    lost = not_covered(table.take(rows), communication)
-    if lost:
-        low, high = bounds.get("collective", (0, 0))
-        bounds = {**bounds, "collective": (low, high + lost)}
-    for detail, (low, high) in exposed_bounds(bounds, left, hidden).items():
-        before = out.get((detail, None), _Wait(0, 0, 0))
-        out[detail, None] = _Wait(before.ns + low, before.low_ns + low, before.high_ns + high)
-    is_vague = all(one.low_ns == 0 for one in out.values()) and sum(one.high_ns for one in out.values()) >= left
-    return None if is_vague else out
-
-
-def _known_waits(
-    run: RunCommunication, at: int, step: Step, waits: RankWaits, numbers: IntArray
-) -> tuple[dict[Awaited, _Wait], int, int]:
-    """(waits by awaited rank, exposed and hidden communication that is no known wait, ns). numbers: waits of the step.
-
-    Of each wait, the time counts in which the line does not compute and is in no earlier wait.
-    """
-    computing = computing_times(run.lines[at])
-    covered = intervals.EMPTY if computing is None else computing
-    hidden, left = step.overlapped or 0, step.communication_not_overlapped or 0
-    out: dict[Awaited, _Wait] = {}
-    for number in numbers.tolist():
-        time = Intervals(waits.start[number : number + 1], waits.end[number : number + 1])
-        most = min(intervals.subtract(time, covered).total, left)
-        covered, left = intervals.merge(covered, time), left - most
-        key = awaited_of(run, at, waits, number)
-        before = out.get(key, _Wait(0, 0, 0))
-        maybe_hidden = min(most, hidden) if computing is None else 0
-        out[key] = _Wait(before.ns + most, before.low_ns + most - maybe_hidden, before.high_ns + most)
-        hidden -= maybe_hidden
-    return out, left, hidden
 
 
 def _mean(
     line: RankDevice,
     steps: Sequence[Step],
-    waiting: Sequence[Optional[Mapping[Awaited, _Wait]]],
+    waiting: Sequence[Optional[Mapping[Awaited, Wait]]],
     idle: Optional[DeviceIdle],
     fused: Sequence[Entry],
     unmatched: int,
@@ -124,6 +63,10 @@ def _mean(
         sum(getattr(step, key) or 0 for step in steps) // count
         for key in ("computing", "communication_not_overlapped", "copying", "overlapped")
     )
+    # Parts that exceed the step: what comes first counts.
+    computing = min(max(computing, 0), window)
+    exposed = min(max(exposed, 0), window - computing)
+    copies = min(max(copies, 0), window - computing - exposed)
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
     marks = {} if line.span.format == KINETO.id else marks_of_timeline(line.span)
@@ -180,21 +123,21 @@ def _after(step: Step, marks: Mapping[str, tuple[int, int]]) -> int:
     return max(0, mark[1] - step.start_ns - (step.lead_ns or 0) - step.total_ns)
 
 
-def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, _Wait]]]) -> Optional[dict[Awaited, _Wait]]:
-    sums: dict[Awaited, list[_Wait]] = {}
+def _mean_waiting(found: Sequence[Optional[Mapping[Awaited, Wait]]]) -> Optional[dict[Awaited, Wait]]:
+    sums: dict[Awaited, list[Wait]] = {}
     for one in found:
         if one is None:
             return None
         for key, wait in one.items():
             sums.setdefault(key, []).append(wait)
-    return {key: _Wait(*(sum(times) // len(found) for times in zip(*waits))) for key, waits in sums.items()}
+    return {key: Wait(*(sum(times) // len(found) for times in zip(*waits))) for key, waits in sums.items()}
 
 
 def _exact(kind: EntryKind, ns: int, detail: str = "", needs: Needs = "") -> Entry:
     return Entry(kind, detail, ns, ns, ns, None, needs)
 
 
-def _communication(exposed: int, waiting: Optional[Mapping[Awaited, _Wait]]) -> list[Entry]:
+def _communication(exposed: int, waiting: Optional[Mapping[Awaited, Wait]]) -> list[Entry]:
     """Entries of exposed communication: the waits, the longest first, and transfer as the rest."""
     if waiting is None:
         return [_exact("communication", exposed, needs="ranks")]
@@ -203,7 +146,7 @@ def _communication(exposed: int, waiting: Optional[Mapping[Awaited, _Wait]]) -> 
         Entry("waiting", detail, *wait, rank, "" if wait.low_ns == wait.high_ns else "trace")
         for (detail, rank), wait in waits
     ]
-    ns, low, high = (sum(getattr(one, key) for one in entries) for key in _Wait._fields)
+    ns, low, high = (sum(getattr(one, key) for one in entries) for key in Wait._fields)
     return [*entries, Entry("transfer", "", exposed - ns, max(0, exposed - high), exposed - low, None, "")]
 
 
@@ -212,12 +155,14 @@ def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle], causes:
 
     causes: launches that explain idle time. "before" explains none on a GPU: it replays a graph or lacks tasks.
     """
-    numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in steps]
+    own = set(steps)
+    numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in own]
     if idle is None or not numbers:
         return [_exact("unexplained", total, "idle", "trace")]
+    found = idle.of_steps(numbers)
     entries, left = [], total  # files of a cut capture may hold more idle time than the step
     for launch in causes:
-        time = sum(one.time_ns for at in numbers for one in idle.of_step(at) if one.launch == launch) // len(steps)
+        time = sum(one.time_ns for one in found if one.launch == launch) // len(steps)
         entries.append(_exact("idle", min(time, left), launch))
         left -= entries[-1].ns
     return [*entries, _exact("unexplained", left, "idle", "trace")]

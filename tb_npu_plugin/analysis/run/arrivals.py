@@ -96,7 +96,7 @@ def longest_collectives(run: RunCommunication, range_ns: Optional[tuple[int, int
     """Rows of `run.matched` of each of the collectives with the longest waits, in order of time: of each step as many, at most
     64. range_ns: as in `arrivals_of`."""
     found = run.matched
-    waits = run.waits_for_last
+    waits = run.waits
     time = np.zeros(len(found.owner), dtype=np.int64)
     for owner, one in enumerate(waits):
         own = found.owner == owner
@@ -141,7 +141,7 @@ def _arrivals(run: RunCommunication, rows: IntArray) -> CollectiveArrivals:
         step=found.rows.text("step")[int(rows[0])],
         group=group,
         operator=operator or "",
-        wait=max(0, *(int(run.waits_for_last[owner].time[row]) for owner, row in row_of.items())),
+        wait=max(0, *(int(run.waits[owner].time[row]) for owner, row in row_of.items())),
         error=max(clocks[owner].error for owner in starts),
         arrivals=[
             Arrival(rank if rank is None or rank >= 0 else None, peer, max(0, times[rank][0] - first), times[rank][1])

@@ -11,8 +11,9 @@ from tb_npu_plugin.analysis.communication import statistics as communication
 from tb_npu_plugin.analysis.kernels.same_kernels import LEAST_RANKS, same_kernels
 from tb_npu_plugin.analysis.kernels.statistics import by_step
 from tb_npu_plugin.analysis.ranks.world import pipeline_stage
-from tb_npu_plugin.analysis.run.communication import NO_WAITING, LateRank, RunCommunication, StepWaiting
+from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import RankDevice
+from tb_npu_plugin.analysis.run.step_waits import NO_WAITING, LateRank, LineWaits, StepWaiting, waiting_by_step
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.analysis.steps.parts import UNKNOWN_PARTS, StepParts, parts_of
 from tb_npu_plugin.analysis.steps.repeats import repeats
@@ -48,7 +49,7 @@ class RankBudget:
     stage: Optional[int]
     """As in Step."""
     bubble: Optional[int]
-    """As in Step."""
+    """Waiting for other pipeline stages: part of `exposed_waiting`. As in Step if unknown."""
     preparing: Optional[int]
     """As in Step."""
     exposed_preparing: Optional[int]
@@ -73,8 +74,8 @@ class RankBudget:
     same_kernels_expected: Optional[int] = None
     """Median time of these kernels on the other ranks."""
     waiting: Optional[int] = None
-    """Waiting for ranks that arrive late at collectives. waiting + before_transfer + transfer + small_packets + rest =
-    elapse; an unknown part is in `rest`. Null if neither the trace nor another rank shows who is late."""
+    """Waiting for other ranks. waiting + before_transfer + transfer + small_packets + rest = elapse; an unknown part is in
+    `rest`. Null if neither the trace nor another rank shows who is late."""
     before_transfer: Optional[int] = None
     """Rest of the time before the first transfer of each operator."""
     transfer: Optional[int] = None
@@ -84,7 +85,7 @@ class RankBudget:
     rest: Optional[int] = None
     """Neither of these."""
     exposed_waiting: Optional[int] = None
-    """Part of `communication_not_overlapped` that is `waiting`; null if kernels have no times."""
+    """Part of `communication_not_overlapped` that is `waiting`, as in the ledger; null if unknown."""
     waiting_for: tuple[LateRank, ...] = ()
     """The late ranks, the longest wait first."""
     parts: StepParts = UNKNOWN_PARTS
@@ -110,10 +111,10 @@ _STEP_TIMES = (
 _Budgets = Sequence[Sequence[RankBudget]]
 
 
-def budgets_of_ranks(run: RunCommunication) -> list[RankBudget]:
-    """All steps of each rank; see RankBudget."""
+def budgets_of_ranks(run: RunCommunication, waits: Sequence[LineWaits]) -> list[RankBudget]:
+    """All steps of each rank; see RankBudget. waits: see step_waits_of."""
     lines = run.lines
-    ranks = [_budgets(line, waiting) for line, waiting in zip(lines, run.waiting)]
+    ranks = [_budgets(line, waiting_by_step(run, at, waits[at])) for at, line in enumerate(lines)]
     _add_repeats(lines, ranks)
     if _have_few_peers(lines, ranks):
         _add_same_kernels(lines, ranks)
@@ -166,7 +167,10 @@ def rank_budget(
 ) -> RankBudget:
     """What a rank did in the step `name`. step: None if only communication is known."""
     span = line.span
-    times: dict[str, Any] = {key: getattr(step, key, None) for key in _STEP_TIMES}
+    times: dict[str, Any] = {key: getattr(step, key, None) for key in _STEP_TIMES} | vars(waiting)
+    beside = times.pop("bubble_beside")
+    if waiting.bubble is None:
+        times["bubble"] = getattr(step, "bubble", None)
     return RankBudget(
         span.token,
         span.worker_label,
@@ -180,6 +184,5 @@ def rank_budget(
         synchronization=split.synchronization,
         idle=split.idle,
         incomplete=split.incomplete,
-        **vars(waiting),
-        parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting),
+        parts=UNKNOWN_PARTS if step is None else parts_of(step, waiting.exposed_waiting, beside),
     )

@@ -1,4 +1,4 @@
-"""What the ranks of a run wait for at collectives, computed once for budgets, late ranks and arrivals."""
+"""What the ranks of a run wait for when they communicate, computed once for all views."""
 
 from __future__ import annotations
 
@@ -8,50 +8,23 @@ from functools import cached_property
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
 from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives, align_clocks, match_collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait, first_waits
-from tb_npu_plugin.analysis.communication.waiting import PARTS, Waits, split_of_rows, waits_of_ranks
-from tb_npu_plugin.analysis.grouping import Groups, known_sum
+from tb_npu_plugin.analysis.communication.waiting import Waits, waits_of_ranks
+from tb_npu_plugin.analysis.grouping import Groups
 from tb_npu_plugin.analysis.intervals import Intervals
 from tb_npu_plugin.analysis.kernels.statistics import is_communication, is_copy
 from tb_npu_plugin.analysis.ranks.world import WorldRanks, least_world_size
-from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of
+from tb_npu_plugin.analysis.run.devices import RankDevice, devices_of, rank_order
+from tb_npu_plugin.analysis.run.fused import RunFusedWaits, fused_waits_of
+from tb_npu_plugin.analysis.run.point_to_point import Call, Roots, add_waits, matched_calls, roots_of
 from tb_npu_plugin.analysis.time_range import overlaps
 from tb_npu_plugin.model import SpanData
+from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.tables import NULL_INT, IntArray, Table, known
-
-
-@dataclass(frozen=True)
-class LateRank:
-    """A rank that arrives last at collectives of a step, and what a rank waits for it."""
-
-    rank: Optional[int]
-    """Rank of the job; null if unknown."""
-    peer: Optional[int]
-    """Its number inside the group; null if it was profiled."""
-    group: Optional[str]
-    """Communication group of the longest wait."""
-    time: int
-    """Sum of the waits, ns."""
-    exposed: Optional[int]
-    """Part of it while nothing computes, ns; null if kernels have no times."""
-    collectives: int
-    """Number of collectives."""
-
-
-@dataclass(frozen=True)
-class StepWaiting:
-    """Communication of a rank in a step, ns; fields as in RankBudget."""
-
-    waiting: Optional[int] = None
-    before_transfer: Optional[int] = None
-    transfer: Optional[int] = None
-    small_packets: Optional[int] = None
-    rest: Optional[int] = None
-    exposed_waiting: Optional[int] = None
-    waiting_for: tuple[LateRank, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,16 +37,11 @@ class Hold:
     end: int
 
 
-NO_WAITING = StepWaiting()
-#: Step and device.
-StepPlace = tuple[Optional[str], Optional[int]]
-
-
 class RunCommunication:
-    """Communication of a run. spans: one per rank. The figures are lists with one entry per line."""
+    """Communication of a run. spans: one per rank, in any order. The figures are lists with one entry per line."""
 
     def __init__(self, spans: Sequence[SpanData]) -> None:
-        self.spans = spans
+        self.spans = sorted(spans, key=rank_order)
 
     @cached_property
     def lines(self) -> list[RankDevice]:
@@ -95,7 +63,7 @@ class RunCommunication:
     def _waiting_sizes(self) -> dict[Optional[str], int]:
         """Members of each group by the first waits of its collectives."""
         out: dict[Optional[str], int] = {}
-        for table, waits in zip(self.collectives, self.waits):
+        for table, waits in zip(self.collectives, self.first_waits):
             groups = table.text("group") if table is not None else None
             for wait in waits or ():
                 group = None if groups is None else groups[wait.row]
@@ -106,6 +74,11 @@ class RunCommunication:
     def profiled(self) -> set[Optional[int]]:
         """Ranks of the spans."""
         return {span.capture.rank for span in self.spans}
+
+    @property
+    def is_whole(self) -> bool:
+        """All ranks of the job were profiled, as far as is known."""
+        return self.world_size is None or len(self.profiled) >= self.world_size
 
     @cached_property
     def _links(self) -> list[Optional[Table]]:
@@ -138,7 +111,7 @@ class RunCommunication:
 
     @cached_property
     def _wait_by_row(self) -> list[dict[int, CollectiveWait]]:
-        return [{wait.row: wait for wait in waits or ()} for waits in self.waits]
+        return [{wait.row: wait for wait in waits or ()} for waits in self.first_waits]
 
     @cached_property
     def collectives(self) -> list[Optional[Table]]:
@@ -146,14 +119,17 @@ class RunCommunication:
         round them and convert the clock of the device in another way. Without comm_ops from the kernels, which tell
         something only beside those of other lines."""
         compares = len(self.lines) > 1
-        ops = [line.operators() if compares or waits else line.comm_ops for line, waits in zip(self.lines, self.waits)]
+        ops = [
+            line.operators() if compares or waits else line.comm_ops
+            for line, waits in zip(self.lines, self.first_waits)
+        ]
         if compares:
             ops = [_with_kernel_starts(one, line) for one, line in zip(ops, self.lines)]
-        return [_with_starts(one, waits) for one, waits in zip(ops, self.waits)]
+        return [_with_starts(one, waits) for one, waits in zip(ops, self.first_waits)]
 
     @cached_property
-    def waits(self) -> list[Optional[list[CollectiveWait]]]:
-        """Initial waits; None for lines without a completely read trace."""
+    def first_waits(self) -> list[Optional[list[CollectiveWait]]]:
+        """Initial waits at collectives; None for lines without a completely read trace."""
         return [_first_waits(line) for line in self.lines]
 
     @cached_property
@@ -167,16 +143,62 @@ class RunCommunication:
         return align_clocks(self.matched, len(self.lines))
 
     @cached_property
-    def waits_for_last(self) -> list[Waits]:
-        """Wait of each operator for the last rank."""
-        lengths = [0 if table is None else len(table) for table in self.collectives]
-        all_profiled = self.world_size is None or len(self.profiled) >= self.world_size
-        return waits_of_ranks(lengths, self.matched, self.clocks, self.waits, all_profiled)
+    def fused(self) -> RunFusedWaits:
+        """Waits inside kernels."""
+        return fused_waits_of(self.lines, self.is_whole)
 
     @cached_property
-    def waiting(self) -> list[dict[Optional[str], StepWaiting]]:
-        """By step."""
-        return [self._of_line(at, line) for at, line in enumerate(self.lines)]
+    def _calls(self) -> list[tuple[Call, Call]]:
+        return matched_calls(self.collectives)
+
+    @cached_property
+    def roots(self) -> Roots:
+        """The clocks, also of lines that share no collectives."""
+        return roots_of(self.clocks, self._calls, self.fused.ends)
+
+    @cached_property
+    def waits(self) -> list[Waits]:
+        """Wait of each operator of each line: for the last rank of a collective, or for the other rank of two. 0 if none."""
+        lengths = [0 if table is None else len(table) for table in self.collectives]
+        out = waits_of_ranks(lengths, self.matched, self.clocks, self.first_waits, self.is_whole)
+        for table, waits in zip(self.collectives, out):
+            self._set_owners(table, waits)
+        add_waits(out, self._calls, self.roots)
+        return out
+
+    def _set_owners(self, table: Optional[Table], waits: Waits) -> None:
+        """Set the awaited line where the trace of a rank shows for which member of the group it waits."""
+        rows = np.flatnonzero((waits.time > 0) & (waits.owner < 0))
+        if table is None or not len(rows):
+            return
+        members = Groups([table.text("group").take(rows), waits.peer[rows]], len(rows))
+        for first, own in zip(members.first.tolist(), members.rows()):
+            rank = self.rank_of(table.text("group")[int(rows[first])], int(waits.peer[rows[first]]))
+            lines = [] if rank is None else self._lines_of_rank.get(rank, [])
+            if len(lines) == 1:
+                waits.owner[rows[own]] = lines[0]
+
+    @cached_property
+    def _lines_of_rank(self) -> dict[Optional[int], list[int]]:
+        out: dict[Optional[int], list[int]] = {}
+        for at, line in enumerate(self.lines):
+            out.setdefault(line.span.capture.rank, []).append(at)
+        return out
+
+    def awaited_rank(self, at: int, row: int) -> Optional[int]:
+        """Rank of the job that an operator of a line waits for; None if unknown."""
+        table, waits = self.collectives[at], self.waits[at]
+        owner, peer = int(waits.owner[row]), int(waits.peer[row])
+        if owner >= 0:
+            return self.lines[owner].span.capture.rank
+        return None if table is None or peer < 0 else self.rank_of(table.text("group")[row], peer)
+
+    def is_p2p(self, at: int) -> NDArray[np.bool_]:
+        """Whether each operator of a line is one of two ranks."""
+        table = self.collectives[at]
+        if table is None or not table.has("kind"):
+            return np.zeros(0 if table is None else len(table), dtype=bool)
+        return table.text("kind").equals(COMM_KINDS[0])
 
     def rows_in(self, at: int, start: int, end: int) -> IntArray:
         """Rows of the collectives of a line that overlap [start, end), ns since the epoch by its clock."""
@@ -184,42 +206,6 @@ class RunCommunication:
         if table is None:
             return np.zeros(0, dtype=np.int64)
         return np.flatnonzero(overlaps(table.ints("start_ns"), table.ints("elapse_ns"), start, end))
-
-    def waiting_in(self, at: int, rows: IntArray) -> StepWaiting:
-        """Communication of some collectives of a line."""
-        table, waits, line = self.collectives[at], self.waits_for_last[at], self.lines[at]
-        if table is None:
-            return NO_WAITING
-        sums = {key: known_sum(values[rows]) for key, values in self._parts(line, table, waits).items()}
-        late = self._late_ranks(table, waits, rows[waits.time[rows] > 0], computing_times(line))
-        return StepWaiting(**{key: sums[key] for key in PARTS if key in sums}, waiting_for=tuple(late))
-
-    def _parts(self, line: RankDevice, table: Table, waits: Waits) -> dict[str, IntArray]:
-        """Parts of each collective of a line, ns."""
-        if line.comm_ops is None:
-            return {"waiting": waits.time}
-        return split_of_rows(table, line.span.table("comm_packets"), waits)
-
-    def _of_line(self, at: int, line: RankDevice) -> dict[Optional[str], StepWaiting]:
-        table, waits = self.collectives[at], self.waits_for_last[at]
-        if table is None:
-            return {}
-        steps = Groups([table.text("step")], len(table))
-        names = table.text("step").take(steps.first).tolist()
-        sums = {key: _optional(steps.sum(values)) for key, values in self._parts(line, table, waits).items()}
-        waiting = np.flatnonzero(waits.time > 0)
-        busy = computing_times(line) if len(waiting) else None
-        out = {}
-        for number, rows in enumerate(steps.rows()):
-            late = self._late_ranks(table, waits, np.intersect1d(rows, waiting), busy)
-            exposed = None if busy is None and late else sum(one.exposed or 0 for one in late)
-            known_parts = {key: sums[key][number] for key in PARTS if key in sums}
-            if known_parts["waiting"] is None:
-                exposed = None
-            else:
-                exposed, late = _limit(line, names[number], exposed, late)
-            out[names[number]] = StepWaiting(**known_parts, exposed_waiting=exposed, waiting_for=tuple(late))
-        return out
 
     def longest_hold(self, span: str) -> Optional[Hold]:
         """The collective at which all other ranks wait longest for the rank of a span (its token). All members end together,
@@ -244,8 +230,8 @@ class RunCommunication:
         return Hold(found.rows.text("step")[row], stop - longest, stop)
 
     def transfer_times(self, at: int) -> tuple[IntArray, IntArray]:
-        """Start and end of each operator of a line without its wait for the last rank, ns since the epoch. Empty if unknown."""
-        table, waits = self.collectives[at], self.waits_for_last[at]
+        """Start and end of each operator of a line without its wait, ns since the epoch. Empty if unknown."""
+        table, waits = self.collectives[at], self.waits[at]
         if table is None:
             nothing = np.zeros(0, dtype=np.int64)
             return nothing, nothing
@@ -258,60 +244,12 @@ class RunCommunication:
     def names_of_last(self, at: int) -> list[Optional[str]]:
         """The rank that each operator of a line waits for, as text: "5"; "local 5" for a number inside the group; None
         without a wait."""
-        table, waits = self.collectives[at], self.waits_for_last[at]
+        table, waits = self.collectives[at], self.waits[at]
         out: list[Optional[str]] = [None] * (0 if table is None else len(table))
         for row in np.flatnonzero(waits.time > 0).tolist():
-            assert table is not None
-            rank, peer = self._rank_of(table, waits, row), int(waits.peer[row])
+            rank, peer = self.awaited_rank(at, row), int(waits.peer[row])
             out[row] = str(rank) if rank is not None else f"local {peer}" if peer >= 0 else None
         return out
-
-    def _late_ranks(self, table: Table, waits: Waits, rows: IntArray, busy: Optional[Intervals]) -> list[LateRank]:
-        """The ranks that some operators wait for, the longest wait first. A moment counts for one of them."""
-        groups = table.text("group")
-        by_rank: dict[tuple[object, ...], list[int]] = {}
-        for row in rows.tolist():
-            rank = self._rank_of(table, waits, row)
-            key = (rank,) if rank is not None else (None, groups[row], int(waits.owner[row]), int(waits.peer[row]))
-            by_rank.setdefault(key, []).append(row)
-        out, covered = [], busy
-        for found in sorted(by_rank.values(), key=lambda rows: -int(waits.time[rows].sum())):
-            longest = max(found, key=lambda row: int(waits.time[row]))
-            exposed = None
-            if covered is not None:
-                times = intervals.union(waits.start[found], waits.start[found] + waits.time[found])
-                exposed, covered = intervals.subtract(times, covered).total, intervals.merge(covered, times)
-            out.append(
-                LateRank(
-                    rank=self._rank_of(table, waits, longest),
-                    peer=None if waits.owner[longest] >= 0 else int(waits.peer[longest]),
-                    group=groups[longest],
-                    time=int(waits.time[found].sum()),
-                    exposed=exposed,
-                    collectives=len(found),
-                )
-            )
-        return out
-
-    def _rank_of(self, table: Table, waits: Waits, row: int) -> Optional[int]:
-        """Rank of the job that an operator waits for."""
-        owner = int(waits.owner[row])
-        if owner >= 0:
-            return self.lines[owner].span.capture.rank
-        return self.rank_of(table.text("group")[row], int(waits.peer[row]))
-
-
-def waiting_of_span(span: SpanData) -> dict[StepPlace, StepWaiting]:
-    """What one rank waits for, by its own trace alone; {} before the trace is read."""
-    if span.timeline is None or span.table("comm_ops") is None:
-        return {}
-    run = RunCommunication([span])
-    return {
-        (step.step, step.device_id): found[step.step]
-        for line, found in zip(run.lines, run.waiting)
-        for step in line.steps
-        if step.step in found
-    }
 
 
 def _first_waits(line: RankDevice) -> Optional[list[CollectiveWait]]:
@@ -325,7 +263,7 @@ def _with_starts(ops: Optional[Table], waits: Optional[list[CollectiveWait]]) ->
     if ops is None or not waits:
         return ops
     starts = ops.ints("start_ns").copy()
-    starts[[wait.row for wait in waits]] = [wait.begin for wait in waits]
+    starts[[wait.row for wait in waits]] = [wait.start for wait in waits]
     return Table(ops.columns, {**ops.data, "start_ns": starts})
 
 
@@ -355,18 +293,3 @@ def computing_times(line: RankDevice) -> Optional[Intervals]:
     kernels = kernels.take(~is_communication(kernels) & ~is_copy(kernels))
     kernels = kernels.take(known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns")))
     return intervals.union(kernels.ints("start_ns"), kernels.ints("start_ns") + kernels.ints("dur_ns"))
-
-
-def _limit(
-    line: RankDevice, step: Optional[str], exposed: Optional[int], late: list[LateRank]
-) -> tuple[Optional[int], list[LateRank]]:
-    """At most the exposed communication of the step, without the bubble."""
-    found = next((one for one in line.steps if one.step == step), None)
-    if exposed is None or found is None or found.communication_not_overlapped is None:
-        return None, late
-    most = max(found.communication_not_overlapped - (found.bubble or 0), 0)
-    return min(exposed, most), late
-
-
-def _optional(values: IntArray) -> list[Optional[int]]:
-    return [None if value == NULL_INT else value for value in values.tolist()]

@@ -13,6 +13,12 @@ from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.tables import Table
 
 
+def rank_order(span: SpanData) -> tuple[bool, int, str, int]:
+    """Sort key: spans of a run by rank, those without one last."""
+    rank = span.capture.rank
+    return rank is None, rank or 0, span.worker_label, span.base_ns
+
+
 @dataclass(frozen=True)
 class RankDevice:
     """One device of a span. device_id: None if the span has one device, and for data of no certain device."""

@@ -41,20 +41,20 @@ class LatePeer:
 def late_peers(run: RunCommunication) -> list[LatePeer]:
     """Waits of each profiled rank for unprofiled ranks, by step and late rank. Only for spans whose trace is read
     completely."""
-    if run.world_size is None or len(run.profiled) >= run.world_size:
+    if run.is_whole:
         return []
     out: list[LatePeer] = []
-    for line, ops, found in zip(run.lines, run.collectives, run.waits):
+    for line, ops, found in zip(run.lines, run.collectives, run.first_waits):
         if found is None or ops is None:
             continue
         steps, groups = ops.text("step"), ops.text("group")
         waits: dict[tuple[Optional[str], Optional[str], int], list[CollectiveWait]] = {}
         for wait in found:
-            if wait.peer is not None:
+            if wait.wait and wait.peer is not None:
                 waits.setdefault((steps[wait.row], groups[wait.row], wait.peer), []).append(wait)
         for (step, group, peer), of_peer in waits.items():
             rank = run.rank_of(group, peer)
-            if (rank is None or rank not in run.profiled) and any(one.is_long for one in of_peer):
+            if rank is None or rank not in run.profiled:
                 longest = max(of_peer, key=lambda one: one.wait)
                 total = sum(one.wait for one in of_peer)
                 saved = total - sum(one.second for one in of_peer)

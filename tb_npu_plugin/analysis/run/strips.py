@@ -89,7 +89,7 @@ def device_times(line: RankDevice) -> Optional[DeviceTimes]:
 
 def exposed_waits(run: RunCommunication, at: int, times: DeviceTimes) -> list[Wait]:
     """When a line of the run waits for the last rank and computes nothing, the longest first."""
-    waits, names = run.waits_for_last[at], run.names_of_last(at)
+    waits, names = run.waits[at], run.names_of_last(at)
     found = []
     for row in np.flatnonzero(waits.time > 0).tolist():
         start = waits.start[row : row + 1]

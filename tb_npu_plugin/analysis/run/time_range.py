@@ -9,6 +9,7 @@ import numpy as np
 from tb_npu_plugin.analysis.communication import statistics as communication
 from tb_npu_plugin.analysis.run.budgets import RankBudget, rank_budget
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.step_waits import waiting_in
 from tb_npu_plugin.analysis.run.strips import PARTS, coverage_of, device_times, exposed_waits, part_times
 from tb_npu_plugin.analysis.steps.parts import UNKNOWN_PARTS, StepParts
 from tb_npu_plugin.tables import Table
@@ -25,7 +26,7 @@ def budgets_in(run: RunCommunication, start: int, end: int) -> list[RankBudget]:
 def _budget(run: RunCommunication, at: int, start: int, end: int) -> RankBudget:
     line, rows = run.lines[at], run.rows_in(at, start, end)
     split = communication.UNKNOWN_SPLIT if line.comm_ops is None else communication.split(line.comm_ops.take(rows))
-    waiting = run.waiting_in(at, rows)
+    waiting = waiting_in(run, at, rows)
     budget = rank_budget(line, None, None, split, waiting)
     budget.parts = _parts(run, at, start, end, waiting.waiting is not None)
     return budget

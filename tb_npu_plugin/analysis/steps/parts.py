@@ -20,11 +20,11 @@ class StepParts:
     overlapped: Optional[int] = None
     """Communication hidden behind computing."""
     waiting: Optional[int] = None
-    """Exposed communication: waiting for late ranks."""
+    """Exposed communication: waiting for other ranks."""
     communication: Optional[int] = None
     """Exposed communication without waiting and bubble."""
     bubble: Optional[int] = None
-    """Exposed communication: receiving from another pipeline stage."""
+    """Exposed communication: receiving from another pipeline stage, if its waiting is unknown. Else 0: part of `waiting`."""
     copying: Optional[int] = None
     """Time in which only copies run."""
     free: Optional[int] = None
@@ -34,11 +34,17 @@ class StepParts:
 UNKNOWN_PARTS = StepParts()
 
 
-def parts_of(step: Step, exposed_waiting: Optional[int]) -> StepParts:
-    """The parts of a step. Bubble and waiting are limited to the exposed communication, which contains them."""
-    bare, bubble = step.communication_not_overlapped, step.bubble
-    bubble = None if bubble is None else min(bubble, bare or 0)
-    waiting = None if exposed_waiting is None else min(exposed_waiting, (bare or 0) - (bubble or 0))
+def parts_of(step: Step, waiting: Optional[int], bubble: Optional[int] = None) -> StepParts:
+    """The parts of a step. Bubble and waiting are limited to the exposed communication, which contains them.
+
+    Args:
+        waiting: Exposed waiting; None if unknown.
+        bubble: Bubble beside it; None: as recorded.
+    """
+    bare = step.communication_not_overlapped
+    waiting = None if waiting is None else min(waiting, bare or 0)
+    bubble = step.bubble if bubble is None else bubble
+    bubble = None if bubble is None else min(bubble, (bare or 0) - (waiting or 0))
     return StepParts(
         preparing=step.exposed_preparing,
         computing=None if step.computing is None else max(0, step.computing - (step.overlapped or 0)),

@@ -153,8 +153,8 @@ def test_figures_alone_tell_no_tail() -> None:
     [
         (None, None, (None, 30, None)),
         (7, 5, (5, 18, 7)),
-        (40, 5, (0, 0, 30)),  # the recorded bubble is longer than the communication around it
-        (20, 25, (10, 0, 20)),
+        (40, 5, (5, 0, 25)),  # the recorded bubble is longer than the communication around it
+        (20, 25, (25, 0, 5)),
         (0, 40, (30, 0, 0)),
     ],
 )

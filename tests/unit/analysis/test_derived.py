@@ -114,7 +114,7 @@ def test_communication_is_split_without_overlap() -> None:
     )
     run = SimpleNamespace(
         collectives=[table_of("comm_ops", rows)],
-        waits_for_last=[waits],
+        waits=[waits],
         names_of_last=lambda at: ["5", None, None],
         lines=[SimpleNamespace(comm_ops=True)],
     )

@@ -7,7 +7,7 @@ import numpy as np
 from tb_npu_plugin.analysis.communication.lateness import (
     FirstWait,
     Tasks,
-    longest_first_waits,
+    last_first_waits,
     operators_of,
 )
 from tb_npu_plugin.schema.communicators import group_hash
@@ -33,22 +33,23 @@ def tasks(*rows: tuple[int, int], ids: int = 0) -> Tasks:
     return Tasks(start, dur, np.arange(ids, ids + len(rows)))
 
 
-def test_plane_with_the_longest_first_wait_is_chosen() -> None:
+def test_the_first_wait_that_ends_last_is_chosen_and_counts_from_the_start_of_the_operator() -> None:
+    """In the second operator a short wait follows the long one on the same stream."""
     operators = tasks((0, 1000), (2000, 1000))
-    early, late = tasks((1, 0), (2001, 300), ids=10), tasks((1, 900), (2001, 250), ids=20)
-    assert [(one.operator, one.task) for one in longest_first_waits(operators, [early, late])] == [(0, 20), (1, 11)]
+    early, late = tasks((1, 0), (2001, 300), ids=10), tasks((1, 900), (2301, 60), ids=20)
+    assert last_first_waits(operators, [early, late]) == [
+        FirstWait(0, 20, 901_000, 0),
+        FirstWait(1, 21, 361_000, 301_000),
+    ]
 
 
 def test_waits_that_follow_are_for_data_and_those_before_and_behind_belong_to_others() -> None:
     operators = tasks((1000, 1000))
     plane = tasks((0, 900), (1001, 100), (1200, 800), (2001, 900))
-    assert not any(one.is_long for one in longest_first_waits(operators, [plane, tasks((2000, 900)), tasks()]))
+    assert last_first_waits(operators, [plane, tasks((2000, 900)), tasks()]) == [FirstWait(0, 1, 101_000, 0)]
 
 
-def test_short_waits_are_ignored_nor_do_those_that_are_little_of_their_operator() -> None:
-    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 199))]) == [FirstWait(0, 0, 199_000, 0, False)]
-    assert longest_first_waits(tasks((0, 1000)), [tasks((0, 200)), tasks((0, 150))]) == [
-        FirstWait(0, 0, 200_000, 150_000, True)
-    ]
-    assert not longest_first_waits(tasks((0, 9000)), [tasks((0, 899))])[0].is_long
-    assert longest_first_waits(tasks(), [tasks((0, 899))]) == []
+def test_waits_below_50_us_are_noise() -> None:
+    assert last_first_waits(tasks((0, 1000)), [tasks((0, 49)), tasks((40, 49))]) == [FirstWait(0, 0, 0, 0)]
+    assert last_first_waits(tasks((0, 9000)), [tasks((0, 50)), tasks((10, 49))]) == [FirstWait(0, 0, 50_000, 0)]
+    assert last_first_waits(tasks(), [tasks((0, 899))]) == []

@@ -6,6 +6,7 @@ import pytest
 
 from tb_npu_plugin.analysis.run.budgets import budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
+from tb_npu_plugin.analysis.run.step_waits import step_waits_of
 from tb_npu_plugin.analysis.steps.repeats import repeats
 from tb_npu_plugin.tables import Table
 from tests.support.span import TestSpan, table_of
@@ -60,5 +61,6 @@ def test_work_that_changes_does_not_repeat() -> None:
 
 def test_two_ranks_without_steps_know_how_often_their_work_repeats() -> None:
     ranks = [TestSpan({"kernels": table_of("kernels", kernels(STEP * 3))}, token=token) for token in "ab"]
-    assert [budget.repeats for budget in budgets_of_ranks(RunCommunication(ranks))] == [3, 3]
-    assert [budget.repeats for budget in budgets_of_ranks(RunCommunication(ranks[:1]))] == [None]
+    for own, expected in ((ranks, [3, 3]), (ranks[:1], [None])):
+        run = RunCommunication(own)
+        assert [budget.repeats for budget in budgets_of_ranks(run, step_waits_of(run))] == expected

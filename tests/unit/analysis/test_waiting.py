@@ -42,8 +42,7 @@ def ops(elapsed: Elapsed, clock: int = 0, group: str | None = "g", **more: Any) 
 
 
 def seen(row: int, wait: float, peer: int, until: float = 0) -> CollectiveWait:
-    times = int(wait * MS), 0, wait >= 0.2
-    return CollectiveWait(row, "", 0, 0, *times, peer, int(max(until, wait) * MS), ())
+    return CollectiveWait(row, "", 0, int(wait * MS), 0, peer, int(max(until, wait) * MS), ())
 
 
 def waits(tables: list[Table], traces: Optional[list[Optional[list[CollectiveWait]]]] = None) -> list[Any]:
@@ -76,8 +75,9 @@ THREE: Elapsed = [40, 9, 30]
         # One profiled rank: nothing is known without its trace.
         ([ops(THREE)], None, [[None, None, None]]),
         ([ops(THREE)], [[seen(0, 35, 5), seen(2, 25, 5)]], [[(35, "peer 5"), None, (25, "peer 5")]]),
-        # A short wait counts if its rank is named by a long one.
-        ([ops(THREE)], [[seen(0, 35, 5), seen(1, 0.1, 5), seen(2, 0.1, 6)]], [[(35, "peer 5"), (0, "peer 5"), 0]]),
+        # Waits of 0.05 ms count.
+        ([ops(THREE)], [[seen(0, 35, 5), seen(1, 0.06, 6), seen(2, 0, 6)]], [[(35, "peer 5"), (0, "peer 6"), 0]]),
+        ([ops([40, 9, 31]), ops([40, 9, 30])], None, [[0, 0, (1, 1)], [0, 0, 0]]),
         # Both are profiled: the trace of the first and the starts agree; its own trace counts.
         ([ops(THREE), ops([20, 9, 10])], [[seen(0, 20, 1)], None], [[(20, "peer 1"), 0, (20, 1)], [0, 0, 0]]),
         # An unprofiled rank is later than both profiled ranks.
@@ -90,7 +90,7 @@ THREE: Elapsed = [40, 9, 30]
         (
             [ops(THREE), ops([38, 9, 28])],
             [[seen(0, 2, 1)], [seen(0, 30, 5)]],
-            [[(32, "peer 5"), 0, 0], [(30, "peer 5"), 0, 0]],
+            [[(32, "peer 5"), 0, (2, 1)], [(30, "peer 5"), 0, 0]],
         ),
         # Without a group, as in kernels, names must identify collectives.
         ([ops(THREE, group=None), ops([20, 9, 10], group=None)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
@@ -161,7 +161,7 @@ def test_without_a_trace_waits_are_unknown_where_ranks_were_not_profiled() -> No
         for all_profiled in (True, False)
     }
     assert (waits[True][0].time.tolist(), waits[False][0].time.tolist()) == ([10 * MS] * 3, [NULL_INT] * 3)
-    assert waits[True][1].time.tolist() == waits[False][1].time.tolist()
+    assert (waits[True][1].time.tolist(), waits[False][1].time.tolist()) == ([0] * 3, [NULL_INT] * 3)
 
 
 def test_the_collective_at_which_the_others_wait_longest_for_a_rank() -> None:
@@ -176,13 +176,13 @@ def test_the_collective_at_which_the_others_wait_longest_for_a_rank() -> None:
 
 
 def test_clocks_come_from_kernels_where_communication_files_convert_the_clock_in_another_way() -> None:
-    def rank(clock_of_file: int, clock_of_kernels: int) -> TestSpan:
+    def rank(number: int, clock_of_file: int, clock_of_kernels: int) -> TestSpan:
         of_file = ops([4, 5, 6], clock_of_file)
         starts, names = ops([4, 5, 6], clock_of_kernels).ints("start_ns"), of_file.text("name")
         rows = [{"name": names[row], "core": "HCCL", "start_ns": int(starts[row]), "dur_ns": MS} for row in range(3)]
-        return TestSpan({"comm_ops": of_file, "kernels": table_of("kernels", rows)})
+        return TestSpan({"comm_ops": of_file, "kernels": table_of("kernels", rows)}, Capture(rank=number))
 
-    ranks = [rank(0, 0), rank(-20_350, 14_516)]
+    ranks = [rank(0, 0, 0), rank(1, -20_350, 14_516)]
     assert RunCommunication(ranks).clocks[1].offset == 14_516
     del ranks[1].tables["kernels"]
     assert RunCommunication(ranks).clocks[1].offset == -20_350

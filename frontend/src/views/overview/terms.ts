@@ -17,7 +17,8 @@ export const en = {
     "Computed from the device tasks of {file}: a step lasts from its first task to that of the next step; the last step ends with its last task.",
   "overview.copying":
     "Copying is not free time: HolisticTraceAnalysis counts it, with exposed communication, as non-compute time.",
-  "overview.waiting.help": "Part of the exposed communication that waits for ranks that arrive late at collectives",
+  "overview.waiting.help":
+    "Part of the exposed communication that waits for ranks that arrive late at collectives, sends and receives",
   "overview.nosteps": "Step time unknown: the capture has neither step times nor kernels.",
   "overview.first": "Preliminary.",
   "overview.first.reading": "Large files are still loading; figures may change.",
@@ -82,7 +83,7 @@ export const zh: Record<keyof typeof en, string> = {
   "overview.source.kernels":
     "由 {file} 中的 Device 侧任务计算：step 从其首个任务开始，到下一个 step 的首个任务为止；最后一个 step 到其最后一个任务结束。",
   "overview.copying": "拷贝不是空闲：HolisticTraceAnalysis 将其与未被掩盖的通信一起计入 non-compute 时间。",
-  "overview.waiting.help": "未被掩盖的通信中，等待较晚到达集合通信的 rank 的部分",
+  "overview.waiting.help": "未被掩盖的通信中，等待较晚到达集合通信、发送或接收的 rank 的部分",
   "overview.nosteps": "无法得知 step 时间：该采集结果既没有 step 时间也没有 kernel。",
   "overview.first": "初步结果。",
   "overview.first.reading": "大文件仍在读取，数值可能会变化。",
