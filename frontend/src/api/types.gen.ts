@@ -1019,6 +1019,8 @@ export interface LedgerJson {
   before_ns: number;
   /** From the last task to the end of the step's mark on the host, beside the window. */
   after_ns: number;
+  /** Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank. */
+  outside_ns: number;
   /** Communication beside computing: a memo, inside computing. */
   hidden_ns: number;
   /** Its parts. */
