@@ -172,18 +172,23 @@ def _text(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _markdown(found: Mapping[str, Any]) -> Iterator[str]:
-    yield f"## {_heading(found)}"
+    yield f"## {_markdown_text(_heading(found))}"
     yield ""
-    yield f"**{found['verdict']['message']}**"
+    yield f"**{_markdown_text(found['verdict']['message'])}**"
     if found["findings"]:
         yield ""
         yield "| severity | ms per step | finding | what to do |"
         yield "|-|-|-|-|"
     for one in found["findings"]:
         cells = (one["severity"], _cost(one), one["message"], " ".join(one["fix"]))
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+        yield f"| {' | '.join(map(_markdown_text, cells))} |"
     yield ""
     yield from _checks(found)
+
+
+def _markdown_text(text: str) -> str:
+    """Text whose names are neither HTML nor the end of a cell."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "&#124;")
 
 
 def _heading(found: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ import csv
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Literal, Optional
 
@@ -45,21 +45,24 @@ class KernelMeaning:
         return self.waits_inside and self.meaning in FUSED
 
 
-@lru_cache(maxsize=1)
-def _rows() -> dict[str, list[tuple[re.Pattern[str], KernelMeaning]]]:
-    out: dict[str, list[tuple[re.Pattern[str], KernelMeaning]]] = {}
+@cache
+def _rows(where: Where) -> list[tuple[re.Pattern[str], KernelMeaning]]:
+    """The rows about one text: patterns take long to compile."""
     with (Path(__file__).parent / "kernel_meaning.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            found = KernelMeaning(row["meaning"], row["waits_inside"] == "yes", row["fold"])
-            pattern = re.compile(_MATCHES[row["match"]](row["pattern"]))
-            out.setdefault(row["where"], []).append((pattern, found))
-    return out
+        return [
+            (
+                re.compile(_MATCHES[row["match"]](row["pattern"])),
+                KernelMeaning(row["meaning"], row["waits_inside"] == "yes", row["fold"]),
+            )
+            for row in csv.DictReader(file)
+            if row["where"] == where
+        ]
 
 
 @lru_cache(maxsize=65_536)
 def meaning_of(text: str, where: Where) -> Optional[KernelMeaning]:
     """Meaning of one text; None if the table does not know it."""
-    return next((found for pattern, found in _rows()[where] if pattern.search(text)), None)
+    return next((found for pattern, found in _rows(where) if pattern.search(text)), None)
 
 
 def meaning_of_kernel(name: Optional[str], kernel_type: Optional[str]) -> Optional[KernelMeaning]:

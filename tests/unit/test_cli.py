@@ -259,6 +259,13 @@ def test_diagnose_names_the_straggler_and_sets_the_exit_code() -> None:
     assert run("diagnose", str(logs), "--run", "vision_resnet50", "--fail-if", "leak").returncode == 4, "of two steps"
 
 
+def test_names_in_markdown_are_no_html_and_end_no_cell(tmp_path: Path) -> None:
+    write_result(tmp_path / "run<img src=x>|`" / NAME, trace=None)
+    settle(tmp_path)
+    heading = run("diagnose", tmp_path, "--md").stdout.splitlines()[0]
+    assert heading.startswith("## run&lt;img src=x>&#124;`:")
+
+
 def test_diagnose_prints_each_run_and_names_those_it_leaves_out(tmp_path: Path) -> None:
     names = [f"run{number}" for number in range(10)]
     for name in names:

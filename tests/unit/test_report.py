@@ -76,7 +76,7 @@ def source(name: str, ranks: int = 2, steps: int = 2, findings: int = 1) -> Repo
         Message("rule.straggler"),
         Message("finding.straggler.computes", rank=name, time="3 ms", share="1 %"),
     )
-    fix = Message("fix.ai_cpu.types", kernel=name, types=name)
+    fix = Message("fix.ai_cpu.types", kernels=name, types=name, targets=name)
     evidence = {"view": "trace", "span": "s1", "table": "t", "row": name, "start_ns": 10**18 + 1, "end_ns": 10**18 + 6}
     texts = {"title": title.as_json(), "message": message.as_json(), "check": title.as_json(), "fix.0": fix.as_json()}
     finding = {

@@ -7,6 +7,7 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import (
     LEAST_KERNEL_NS,
     costs,
@@ -15,6 +16,7 @@ from tb_npu_plugin.analysis.findings.kernel_costs import (
     missing_column,
     share_of_step,
 )
+from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -38,6 +40,12 @@ _UNSUPPORTED = {
     "equal": _SUPPORTED - {"FLOAT", "FLOAT32", "FLOAT16", "BOOL", "INT32", "INT64", "INT8", "UINT8"},
     "tensorequal": _SUPPORTED - {"FLOAT", "FLOAT32", "FLOAT16", "BOOL", "INT32", "INT8", "UINT8"},
 }
+#: Types that inputs are converted to, and their names in the frameworks; number of those that are named.
+_TARGETS = {"FLOAT": "float32", "INT32": "int32", "FLOAT16": "float16", "BF16": "bfloat16"}
+_MODULE, _NAMED_TARGETS = {"PyTorch": "torch.", "MindSpore": "mindspore.", "": ""}, 2
+_FIX = Fix("fix.ai_cpu")
+_OF_TYPES = Fix("fix.ai_cpu.types")
+_OF_INDEX = Fix("fix.ai_cpu.index", torch="fix.ai_cpu.index.torch", mindspore="fix.ai_cpu.index.mindspore")
 #: Operators that other ones replace.
 _REPLACED = frozenset(("index", "indexput", "indexputv2", "nonzero", "argmin"))
 
@@ -47,7 +55,7 @@ def find(run: RunData) -> list[Finding]:
     found = costs(run, _times)
     if found is None:
         return []
-    fix = [text for type in list(found.items)[:3] for text in _fix(found.rank, type)]
+    fix = [text for type in list(found.items)[:3] for text in _fix(run, found.rank, type)]
     share = percent(share_of_step(run, found.total), 1)
     message = Message(
         "finding.ai_cpu", rank=found.rank.name, time=duration(found.total), share=share, kernels=found.listed()
@@ -68,16 +76,19 @@ def _times(rank: RankKernels) -> FloatArray:
     return out
 
 
-def _fix(rank: RankKernels, type: str) -> list[Message]:
+def _fix(run: RunData, rank: RankKernels, type: str) -> tuple[Message, ...]:
     """What to do about one type."""
     rows = labels(rank.table).equals(type) & rank.table.text("core").equals(_CORE)
     texts = set(rank.table.text("input_types").take(rows).tolist()) - {None}
     types = {part.removeprefix("DT_") for text in texts for part in (text or "").split(";")} - {"N/A", ""}
-    found = sorted(types - (_SUPPORTED - _UNSUPPORTED.get(type.lower(), frozenset())))
-    if found:
-        key = "fix.ai_cpu.double" if found == ["DOUBLE"] else "fix.ai_cpu.types"
-        return [Message(key, kernel=type, types=", ".join(found))]
-    return [Message("fix.ai_cpu.index" if type.lower() in _REPLACED else "fix.ai_cpu", kernel=type)]
+    supported = _SUPPORTED - _UNSUPPORTED.get(type.lower(), frozenset())
+    found = sorted(types - supported)
+    fix = _OF_TYPES if found else _OF_INDEX if type.lower() in _REPLACED else _FIX
+    targets = [f"`{_MODULE[run.framework]}{name}`" for one, name in _TARGETS.items() if one in supported]
+    group = largest_group(run, rank, _times(rank), type)
+    return fix.of(
+        run, kernels=group.text, kernel=type, types=", ".join(found), targets=", ".join(targets[:_NAMED_TARGETS])
+    )
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

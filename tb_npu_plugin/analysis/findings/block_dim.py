@@ -6,7 +6,15 @@ from typing import Optional
 
 import numpy as np
 
-from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.fixes import Fix
+from tb_npu_plugin.analysis.findings.kernel_costs import (
+    LEAST_KERNEL_NS,
+    costs,
+    kernel_finding,
+    missing_column,
+    pipe_utilization,
+)
+from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -15,6 +23,7 @@ from tb_npu_plugin.analysis.kernels.classes import CLASSES
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
+_FIX = Fix("fix.block_dim")
 #: Bounds of kernels that wait for memory.
 _MEMORY = (LABELS["mte2"], LABELS["mte3"])
 #: Cores that run the blocks of a kernel.
@@ -29,6 +38,7 @@ def find(run: RunData) -> list[Finding]:
     rows = found.rank.table.text("type").equals(found.top)
     loss = np.where(rows, lost_time(found.rank), 0.0)
     row = int(loss.argmax())
+    fix = _FIX.of(run, kernels=largest_group(run, found.rank, loss, found.top).text)
     message = Message(
         "finding.block_dim",
         rank=found.rank.name,
@@ -38,7 +48,7 @@ def find(run: RunData) -> list[Finding]:
         cores=int(cores(found.rank)[row]),
         time=duration(found.total),
     )
-    return [kernel_finding(run, RULE, found, message, [Message("fix.block_dim")])]
+    return [kernel_finding(run, RULE, found, message, fix)]
 
 
 def cores(rank: RankKernels) -> FloatArray:
@@ -67,7 +77,7 @@ def missing(run: RunData) -> Optional[Unchecked]:
     """Blocks of the kernels, and the cores of the device."""
     found = missing_column(run, RULE.id, "block_dim")
     if found is None and run.has_npu and all(rank.device.cube_cores is None for rank in run.kernels):
-        return Unchecked(RULE.id, Message("unchecked.no_cores"), "aic_metrics=AiCMetrics.PipeUtilization")
+        return Unchecked(RULE.id, Message("unchecked.no_cores"), pipe_utilization(run))
     return found
 
 

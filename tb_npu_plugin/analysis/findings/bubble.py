@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times, stages_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
@@ -15,6 +16,7 @@ from tb_npu_plugin.messages import Message
 _ENOUGH = 4
 #: Least share of step time that is reported.
 _LEAST_SHARE = 0.01
+_FIX = Fix("fix.bubble", torch="fix.bubble.torch", megatron="fix.bubble.megatron", mindspore="fix.bubble.mindspore")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -48,14 +50,16 @@ def find(run: RunData) -> list[Finding]:
             part="bubble",
             confidence=Confidence("inferred", len(run.lines)),
             evidence=(Evidence("distributed"),),
-            fix=(Message("fix.bubble", count=enough),),
+            fix=_FIX.of(run, count=enough),
             check=Message("check.bubble"),
         )
     ]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:
-    """The stages of the ranks, and what they receive."""
+    """The stages of the ranks with their computing, and what they receive."""
+    if run.has_stages and not stage_times(run):
+        return Unchecked(RULE.id, Message("unchecked.no_step_times"), "")
     if run.has_stages or not run.has_pipeline_waits:
         return None
     return Unchecked(RULE.id, Message("unchecked.no_stages"), "")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.waiting import RDMA
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.transfers import packet_rule
 from tb_npu_plugin.tables import Table
 
@@ -27,5 +28,6 @@ def _are_unaligned(packets: Table) -> NDArray[np.bool_]:
     return np.asarray((size > _ALIGNED) & (size % _ALIGNED != 0) & ~packets.text("transport").equals(RDMA))
 
 
-_CODES = ("finding.byte_alignment", "fix.byte_alignment", "check.byte_alignment")
-RULE = packet_rule("byte_alignment", _are_unaligned, LEAST_UNALIGNED, _CODES, is_whole=False)
+_FIX = Fix("fix.byte_alignment")
+_CODES = ("finding.byte_alignment", "check.byte_alignment")
+RULE = packet_rule("byte_alignment", _are_unaligned, LEAST_UNALIGNED, _CODES, _FIX, is_whole=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData, median_of
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -16,6 +17,22 @@ _LOW_LEVELS = ("Level_none", "Level0")
 _WARM_UP, _LEAST_STEPS = 1.5, 3
 #: Idle share of the step from which what slows the host matters.
 _LEAST_IDLE = 0.1
+_STEPS_FIX = Fix(
+    "fix.capture_quality.steps",
+    torch="fix.capture_quality.steps.schedule",
+    mindspore="fix.capture_quality.steps.schedule",
+)
+_WARM_UP_FIX = Fix(
+    "fix.capture_quality.warm_up",
+    torch="fix.capture_quality.warm_up.schedule",
+    mindspore="fix.capture_quality.warm_up.schedule",
+)
+_LEVEL_FIX = Fix(
+    "fix.capture_quality.level",
+    torch="fix.capture_quality.level.torch",
+    mindspore="fix.capture_quality.level.mindspore",
+)
+_OVERHEAD_FIX = Fix("fix.capture_quality.overhead")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -23,7 +40,7 @@ def find(run: RunData) -> list[Finding]:
     return [_finding(message, fix) for message, fix in _defects(run)] if run.has_npu and run.step_ns else []
 
 
-def _finding(message: Message, fix: Message) -> Finding:
+def _finding(message: Message, fix: tuple[Message, ...]) -> Finding:
     return Finding(
         rule=RULE.id,
         category=RULE.category,
@@ -34,31 +51,31 @@ def _finding(message: Message, fix: Message) -> Finding:
         part="preparing",
         confidence=Confidence("measured"),
         evidence=(Evidence("doctor"),),
-        fix=(fix,),
+        fix=fix,
     )
 
 
-def _defects(run: RunData) -> Iterator[tuple[Message, Message]]:
+def _defects(run: RunData) -> Iterator[tuple[Message, tuple[Message, ...]]]:
     """(what is wrong, what to do)."""
     times = [time for step, time in run.step_times if step is not None]
     if len(times) == 1:
-        yield Message("finding.capture_quality.steps"), Message("fix.capture_quality.steps")
+        yield Message("finding.capture_quality.steps"), _STEPS_FIX.of(run)
     if len(times) >= _LEAST_STEPS and times[0] >= _WARM_UP * median_of(times[1:]) > 0:
         excess = percent(times[0] / median_of(times[1:]) - 1)
         first = run.step_times[0][0] or "–"
         yield (
             Message("finding.capture_quality.warm_up", step=first, time=duration(times[0]), share=excess),
-            Message("fix.capture_quality.warm_up"),
+            _WARM_UP_FIX.of(run),
         )
     level = next((span.capture.level for span in run.spans if span.capture.level in _LOW_LEVELS), None)
     if level is not None:
-        yield Message("finding.capture_quality.level", level=level), Message("fix.capture_quality.level")
+        yield Message("finding.capture_quality.level", level=level), _LEVEL_FIX.of(run)
     idle = max((line.sums.free or 0 for line in run.lines), default=0) / run.step_count / run.step_ns
     slowing = ", ".join(_overhead(run))
     if slowing and idle >= _LEAST_IDLE:
         yield (
             Message("finding.capture_quality.overhead", options=slowing, share=percent(idle)),
-            Message("fix.capture_quality.overhead", options=slowing),
+            _OVERHEAD_FIX.of(run, options=slowing),
         )
 
 

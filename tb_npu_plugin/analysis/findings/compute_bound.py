@@ -6,7 +6,9 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_groups import largest_group
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -15,6 +17,7 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
 _FP32 = ("FLOAT", "FLOAT32")
+_FIX = Fix("fix.compute_bound", torch="fix.compute_bound.torch", mindspore="fix.compute_bound.mindspore")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -23,7 +26,16 @@ def find(run: RunData) -> list[Finding]:
     if found is None:
         return []
     message = Message("finding.compute_bound", rank=found.rank.name, kernels=found.listed(), time=duration(found.total))
-    return [kernel_finding(run, RULE, found, message, [Message("fix.compute_bound")], is_loss=False)]
+    return [
+        kernel_finding(
+            run,
+            RULE,
+            found,
+            message,
+            _FIX.of(run, kernels=largest_group(run, found.rank, _times(found.rank), found.top).text),
+            is_loss=False,
+        )
+    ]
 
 
 def _times(rank: RankKernels) -> FloatArray:

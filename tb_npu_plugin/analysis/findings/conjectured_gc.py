@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 from tb_npu_plugin.analysis.findings.late_launches import SILENT, has_collections
 from tb_npu_plugin.analysis.findings.model import Finding
 from tb_npu_plugin.analysis.findings.run_data import RunData
 
-_CODES = ("finding.conjectured_gc", "fix.conjectured_gc", "fix.conjectured_gc.mindspore", "fix.conjectured_gc")
-_STILL = idle_rule("conjectured_gc", "host", (SILENT,), _CODES, "inferred")
+_FIX = Fix("fix.conjectured_gc", torch="fix.conjectured_gc.torch", gpu="fix.conjectured_gc")
+_STILL = idle_rule("conjectured_gc", "host", (SILENT,), "finding.conjectured_gc", _FIX, "inferred")
 
 
 def find(run: RunData) -> list[Finding]:

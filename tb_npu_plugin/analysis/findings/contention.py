@@ -40,7 +40,7 @@ def find(run: RunData) -> list[Finding]:
     if not is_costly(run, cost):
         return []
     message = Message("finding.contention", count=count, speed=speed(bandwidth), time=duration(time))
-    return [transfer_finding(RULE, run, span, message, cost, Message("fix.contention"), Message("check.contention"))]
+    return [transfer_finding(RULE, run, span, message, cost, (Message("fix.contention"),), Message("check.contention"))]
 
 
 def _of_line(run: RunData, at: int, line: RankDevice) -> Optional[tuple[float, float, float, int]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 from tb_npu_plugin.analysis.findings.late_launches import PREEMPTED
 
-_CODES = ("finding.core_binding", "fix.core_binding", "fix.core_binding.mindspore", "fix.core_binding")
-RULE = idle_rule("core_binding", "host", (PREEMPTED,), _CODES, "inferred")
+_FIX = Fix("fix.core_binding.common", torch="fix.core_binding", mindspore="fix.core_binding.mindspore")
+RULE = idle_rule("core_binding", "host", (PREEMPTED,), "finding.core_binding", _FIX, "inferred")

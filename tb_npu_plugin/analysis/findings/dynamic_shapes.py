@@ -8,6 +8,7 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
@@ -18,6 +19,7 @@ from tb_npu_plugin.tables import FloatArray
 
 #: Least number of steps that are needed to compare their shapes.
 _LEAST_SHAPES = 3
+_FIX = Fix("fix.dynamic_shapes", torch="fix.dynamic_shapes.torch", mindspore="fix.dynamic_shapes.mindspore")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -37,7 +39,7 @@ def find(run: RunData) -> list[Finding]:
         steps=_steps(found.rank),
         time=duration(found.total),
     )
-    return [kernel_finding(run, RULE, found, message, [Message("fix.dynamic_shapes")], is_loss=False)]
+    return [kernel_finding(run, RULE, found, message, _FIX.of(run), is_loss=False)]
 
 
 def dynamic_types(rank: RankKernels) -> dict[str, int]:

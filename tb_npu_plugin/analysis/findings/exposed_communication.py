@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Optional
 
 import numpy as np
 
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.communication.statistics import base_names, traffic_of
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -19,13 +22,24 @@ from tb_npu_plugin.messages import Message
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.communicators import group_hash
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
-from tb_npu_plugin.tables import IntArray, Table
+from tb_npu_plugin.tables import FloatArray, IntArray, Table
 
 #: Groups of data parallel ranks: a step needs their results at its end only. Within a layer (tensor, context, expert
 #: parallel) the next operator needs them at once.
 _DATA_PARALLEL, _WHOLE = ("dp", "data"), "default_group"
 #: From this share of their transfer on that computing hides, collectives run beside it.
 _BESIDE = 0.05
+#: Collectives that send more are in no buckets: Megatron's hold 40 million gradients in FP32, which an all-reduce sends twice.
+_MOST_SENT = 160_000_000
+#: Bytes that are reduced when all else is computed: the default bucket of DistributedDataParallel.
+_LAST_BUCKET = 25 << 20
+_ALL_REDUCE = re.compile("all_?reduce", re.IGNORECASE)
+_FIX = Fix(
+    "fix.exposed_communication",
+    torch="fix.exposed_communication.torch",
+    megatron="fix.exposed_communication.megatron",
+    mindspore="fix.exposed_communication.mindspore",
+)
 
 
 def find(run: RunData) -> list[Finding]:
@@ -41,7 +55,9 @@ def find(run: RunData) -> list[Finding]:
         every = np.concatenate(rows)
         if busy[every].sum() >= _BESIDE * (end - start)[every].sum():
             return []
-        found.append((sum(_saved(start[one], end[one], computing) for one in rows), line.span))
+        early, most = _early(line, end - start), computing.total // run.step_count
+        saved = (max(_saved(start[one], end[one], computing), min(int(early[one].sum()), most)) for one in rows)
+        found.append((sum(saved), line.span))
     cost, span = max(found, key=lambda one: one[0], default=(0, None))
     cost //= run.step_count
     if span is None or not is_costly(run, cost):
@@ -58,14 +74,14 @@ def find(run: RunData) -> list[Finding]:
             part="communication",
             confidence=Confidence("confirmed" if len(found) > 1 else "measured", len(found)),
             evidence=(Evidence("distributed"), Evidence("trace", span.token)),
-            fix=(Message("fix.exposed_communication"),),
+            fix=_FIX.of(run),
             check=Message("check.exposed_communication"),
         )
     ]
 
 
 def _of_gradients(run: RunData, line: RankDevice) -> list[IntArray]:
-    """Rows of comm_ops that are collectives of data parallel ranks in the averaged steps, by step and group."""
+    """Rows of comm_ops that are collectives of data parallel ranks in the averaged steps, by step, group and type."""
     ops, groups = line.comm_ops, line.span.capture.groups
     if ops is None:
         return []
@@ -80,11 +96,22 @@ def _of_gradients(run: RunData, line: RankDevice) -> list[IntArray]:
 
 
 def _by_place(ops: Table, rows: IntArray) -> Iterator[IntArray]:
-    """The rows by step and group, in order of time."""
-    groups = Groups([ops.text(key).take(rows) for key in ("step", "group")], len(rows))
+    """The rows by step, group and type, in order of time."""
+    keys = [ops.text("step"), ops.text("group"), base_names(ops.text("name"))]
+    groups = Groups([one.take(rows) for one in keys], len(rows))
     for one in groups.rows():
         chosen = rows[one]
         yield chosen[np.argsort(ops.ints("start_ns")[chosen], kind="stable")]
+
+
+def _early(line: RankDevice, transfer: IntArray) -> FloatArray:
+    """Part of each transfer, ns, that could begin before the last gradient is computed: all but the last bucket of those that
+    are in none."""
+    ops = line.comm_ops
+    assert ops is not None
+    size, _ = traffic_of(ops, line.span.table("comm_bandwidth"))
+    is_whole = size > np.where(ops.text("name").matching(_ALL_REDUCE.search), 2, 1) * _MOST_SENT
+    return np.asarray(np.where(is_whole, transfer * (1 - _LAST_BUCKET / np.maximum(size, _LAST_BUCKET)), 0))
 
 
 def _saved(start: IntArray, end: IntArray, computing: intervals.Intervals) -> int:

@@ -115,14 +115,15 @@ def _finding(run: RunData, pattern: Pattern, occurrences: _Occurrences, found: C
 
 
 @dataclass(frozen=True)
-class _Sequence:
-    """An occurrence. rows: its kernels."""
+class _Sequences:
+    """Occurrences of a pattern on a stream. rows: kernels of all of them, in order; first: index in `rows` where each begins."""
 
     pattern: int
     rows: IntArray
+    first: IntArray
 
 
-def _sequences(rank: RankKernels) -> Iterator[_Sequence]:
+def _sequences(rank: RankKernels) -> Iterator[_Sequences]:
     """Occurrences of all patterns on each stream."""
     types = rank.table.text("type")
     letters = [next((letter for letter, pattern in _LETTERS if pattern.search(text)), b".") for text in types.values]
@@ -135,9 +136,13 @@ def _sequences(rank: RankKernels) -> Iterator[_Sequence]:
         rows = rows[chosen != b""]
         text = chosen[chosen != b""].tobytes().decode()
         for number, pattern in enumerate(PATTERNS):
-            for match in pattern.sequence.finditer(text):
-                yield _Sequence(number, rows[match.start() : match.end()])
-            text = pattern.sequence.sub(lambda match: "." * len(match[0]), text)
+            spans = [match.span() for match in pattern.sequence.finditer(text)]
+            if spans:
+                begin, end = np.asarray(spans, dtype=np.int64).T
+                first = np.concatenate([[0], np.cumsum(end - begin)])
+                places = np.arange(first[-1]) + np.repeat(begin - first[:-1], end - begin)
+                yield _Sequences(number, rows[places], first[:-1])
+                text = pattern.sequence.sub(lambda match: "." * len(match[0]), text)
 
 
 def _occurrences(rank: RankKernels) -> list[_Occurrences]:
@@ -147,13 +152,15 @@ def _occurrences(rank: RankKernels) -> list[_Occurrences]:
     out = [_Occurrences(np.zeros(len(dur)), np.zeros(0, dtype=np.int64)) for _ in PATTERNS]
     is_matmul = types.matching(_MATMUL.search)
     for one in _sequences(rank):
-        rows, found = one.rows, out[one.pattern]
-        products = is_matmul[rows]
-        found.first = found.first if found.count else rows
-        found.count += 1
-        found.costs[rows] = np.where(products, dur[rows] / 2, dur[rows])
-        if not products.any():
-            found.costs[rows[dur[rows].argmax()]] = 0
+        rows, found, products = one.rows, out[one.pattern], is_matmul[one.rows]
+        found.first = found.first if found.count else rows[: (*one.first.tolist(), len(rows))[1]]
+        found.count += len(one.first)
+        number = np.repeat(np.arange(len(one.first)), np.diff(one.first, append=len(rows)))
+        order = np.lexsort((-dur[rows], number))  # the longest of each occurrence begins it
+        longest = order[one.first]
+        costs = np.where(products, dur[rows] / 2, dur[rows])
+        costs[longest[~np.logical_or.reduceat(products, one.first)]] = 0
+        found.costs[rows] = costs
     for found in out:
         found.costs *= found.count >= _LEAST_COUNT
     return out

@@ -17,13 +17,14 @@ def find(run: RunData) -> list[Finding]:
     if found is None:
         return []
     message = Message("finding.garbage_collection", rank=found.rank, time=found.time, share=found.percent)
-    return [finding_of(found, RULE.id, RULE.category, message, Message("fix.garbage_collection"))]
+    return [finding_of(found, RULE.id, RULE.category, message, (Message("fix.garbage_collection"),))]
 
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """Collections in a trace, if launches are late enough to matter."""
     if highest_cost(run, "host_late") is not None and not any(has_collections(span) for span, _ in run.idle):
-        return Unchecked(RULE.id, Message("unchecked.no_garbage_collection"), "gc_detect_threshold=1.0")
+        option = "gc_detect_threshold=1.0" if run.has_npu and run.is_torch else ""
+        return Unchecked(RULE.id, Message("unchecked.no_garbage_collection"), option)
     return missing_trace(run, RULE.id)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Optional, Union
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import (
     Category,
     Confidence,
@@ -152,7 +153,7 @@ def finding_of(
     rule: str,
     category: Category,
     message: Message,
-    fix: Message,
+    fix: tuple[Message, ...],
     kind: ConfidenceKind = "measured",
 ) -> Finding:
     """The finding of a rule about this cost."""
@@ -169,7 +170,7 @@ def finding_of(
         part="free",
         confidence=Confidence(confirmed, found.ranks),
         evidence=(Evidence("idle", found.span.token), *found.evidence()),
-        fix=(fix,),
+        fix=fix,
         check=Message("check.idle"),
         costs={**found.own, first: found.own[first] + found.cost_ns - sum(found.own.values())},
     )
@@ -179,22 +180,20 @@ def idle_rule(
     rule: str,
     category: Category,
     items: Sequence[str],
-    codes: tuple[str, str, str, str],
+    text: str,
+    fix: Union[Fix, Callable[[RunData, IdleCost], tuple[Message, ...]]],
     kind: ConfidenceKind = "measured",
 ) -> Rule:
-    """The rule about items whose time is known from launches. codes: of the finding, and of the fix for PyTorch, for
-    MindSpore and for a GPU; kind: "inferred" if they may have other explanations."""
+    """The rule about items whose time is known from launches. text: code of the finding; kind: "inferred" if they may have
+    other explanations."""
 
     def find(run: RunData) -> list[Finding]:
         found = highest_cost(run, *items)
         if found is None:
             return []
-        text, torch_fix, mindspore_fix, gpu_fix = codes
         message = Message(text, rank=found.rank, time=found.time, share=found.percent, place=found.place)
-        fix = Message(gpu_fix if run.is_of_gpu else torch_fix if run.is_torch else mindspore_fix)
-        if rule == "host_bound" and found.is_of_script:
-            fix = Message("fix.host_bound.script")
-        return [finding_of(found, rule, category, message, fix, kind=kind)]
+        advice = fix.of(run) if isinstance(fix, Fix) else fix(run, found)
+        return [finding_of(found, rule, category, message, advice, kind=kind)]
 
     return Rule(rule, category, find, lambda run: missing_launches(run, rule))
 

@@ -25,7 +25,7 @@ def find(run: RunData) -> list[Finding]:
     if found is not None and found.cost_ns >= HANDOVER_NS:
         found = replace(found, cost_ns=found.cost_ns + _before_first_task(run, found) // run.step_count)
         message = Message("finding.input_bound.idle", rank=found.rank, time=found.time)
-        return [finding_of(found, RULE.id, RULE.category, message, Message("fix.input_bound"))]
+        return [finding_of(found, RULE.id, RULE.category, message, (Message("fix.input_bound"),))]
     explained = {span.token for span, _ in run.idle}
     waits = [one for span in run.spans if span.token not in explained and (one := _of_rank(run, span)) is not None]
     return sorted(waits, key=lambda one: -one.cost_ns)[:1]

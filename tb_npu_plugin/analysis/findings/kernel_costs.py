@@ -22,10 +22,9 @@ LEAST_SHARE = 0.01
 LEAST_KERNEL_NS = 20_000
 #: Kernel types that a sentence names.
 _NAMED = 3
-#: What records kernels, their types and shapes, and their counters.
+#: What records kernels, and their types and shapes.
 NPU = "activities=[ProfilerActivity.NPU, ...]"
 LEVEL_1 = "profiler_level=ProfilerLevel.Level1"
-PIPE_UTILIZATION = "aic_metrics=AiCMetrics.PipeUtilization"
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def kernel_finding(
     run: RunData, rule: Rule, found: Costs, message: Message, fix: Sequence[Message], is_loss: bool = True
 ) -> Finding:
     """A finding about kernels of the rank with the highest cost. is_loss: False if the time is no loss by itself; the
-    finding then costs nothing. Advice that names torch is left out for other frameworks."""
+    finding then costs nothing."""
     rank = found.rank.span.capture.rank
     costs = dict(found.items) if is_loss else {}
     return Finding(
@@ -104,7 +103,7 @@ def kernel_finding(
         part="computing",
         confidence=Confidence("confirmed" if found.ranks > 1 else "measured", found.ranks),
         evidence=(Evidence("kernel", found.rank.span.token, "types", found.top),),
-        fix=tuple(text for text in fix if run.is_torch or "torch" not in text),
+        fix=tuple(fix),
         check=Message("check.kernel", kernel=found.top),
         costs=costs,
     )
@@ -118,7 +117,12 @@ def missing_column(run: RunData, rule: str, *keys: str) -> Optional[Unchecked]:
         return Unchecked(rule, Message("unchecked.no_kernels"), NPU)
     if keys[0] in ("type", "core", "input_shapes", "block_dim"):
         return Unchecked(rule, Message("unchecked.no_types"), LEVEL_1)
-    return Unchecked(rule, Message("unchecked.no_counters"), PIPE_UTILIZATION)
+    return Unchecked(rule, Message("unchecked.no_counters"), pipe_utilization(run))
+
+
+def pipe_utilization(run: RunData) -> str:
+    """The option that records counters of the units, as the framework spells it."""
+    return f"aic_metrics={'AiCMetrics' if run.is_torch else 'AicoreMetrics'}.PipeUtilization"
 
 
 def share_of_step(run: RunData, cost_ns: float) -> float:

@@ -6,7 +6,9 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_groups import largest_group, unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration
@@ -18,6 +20,7 @@ from tb_npu_plugin.tables import FloatArray
 
 #: Rows of matrices start at multiples of this, bytes, where reading is fastest.
 _ALIGNMENT = 256
+_FIX = Fix("fix.memory_bound")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -25,8 +28,12 @@ def find(run: RunData) -> list[Finding]:
     found = costs(run, _times)
     if found is None:
         return []
-    times = np.where(found.rank.table.text("type").equals(found.top), _times(found.rank), 0.0)
-    shapes = found.rank.table.text("input_shapes")[int(times.argmax())] or "–"
+    group = largest_group(run, found.rank, _times(found.rank), found.top)
+    shapes = found.rank.table.text("input_shapes")[int(group.rows[0])] or "–"
+    padded = (
+        text for tensor in group.inputs[:2] for text in unaligned(tensor, 1, _ALIGNMENT // SIZES.get(tensor.type, 1))
+    )
+    fix = _FIX.of(run, kernels=group.text, dims=", ".join(dict.fromkeys(padded)))
     message = Message(
         "finding.memory_bound",
         rank=found.rank.name,
@@ -35,7 +42,7 @@ def find(run: RunData) -> list[Finding]:
         time=duration(found.total),
         alignment=_ALIGNMENT,
     )
-    return [kernel_finding(run, RULE, found, message, [Message("fix.memory_bound")], is_loss=False)]
+    return [kernel_finding(run, RULE, found, message, fix, is_loss=False)]
 
 
 def _times(rank: RankKernels) -> FloatArray:

@@ -7,6 +7,7 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix, is_set
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import percent, size
@@ -22,10 +23,19 @@ _LEAST_FRAGMENTED = 0.2
 _LEAST_GROWTH, _LEAST_STEPS = 0.01, 3
 #: Operators that a sentence names.
 _NAMED = 3
+_FRAGMENTED_FIX = Fix(torch="fix.fragmentation.torch", mindspore="fix.fragmentation.mindspore")
+_MAPPED_FIX = Fix("fix.fragmentation")
+_LEAK_FIX = Fix("fix.leak", torch="fix.leak.torch", mindspore="fix.leak.mindspore")
+_PEAK_FIX = Fix(
+    "fix.peak_holders",
+    torch="fix.peak_holders.torch",
+    megatron="fix.peak_holders.megatron",
+    mindspore="fix.peak_holders.mindspore",
+)
 
 
 def _finding(
-    rule: Rule, span: SpanData, ranks: int, message: Message, fix: Message, check: Optional[Message] = None
+    rule: Rule, span: SpanData, ranks: int, message: Message, fix: tuple[Message, ...], check: Optional[Message] = None
 ) -> Finding:
     """Memory costs no time, but training fails without it."""
     rank = span.capture.rank
@@ -39,7 +49,7 @@ def _finding(
         part="computing",
         confidence=Confidence("confirmed" if ranks > 1 else "measured", ranks),
         evidence=(Evidence("memory", span.token),),
-        fix=(fix,),
+        fix=fix,
         check=check,
     )
 
@@ -61,9 +71,9 @@ def find_fragmentation(run: RunData) -> list[Finding]:
         reserved=size(peak.reserved),
         allocated=size(peak.allocated),
     )
-    return [
-        _finding(FRAGMENTATION, span, len(found), message, Message("fix.fragmentation"), Message("check.fragmentation"))
-    ]
+    is_mapped = is_set(run, "PYTORCH_NPU_ALLOC_CONF", "expandable_segments:True")
+    fix = (_MAPPED_FIX if is_mapped else _FRAGMENTED_FIX).of(run)
+    return [_finding(FRAGMENTATION, span, len(found), message, fix, Message("check.fragmentation"))]
 
 
 def find_leak(run: RunData) -> list[Finding]:
@@ -78,7 +88,7 @@ def find_leak(run: RunData) -> list[Finding]:
         return []
     growth_of, rank, steps = max(found, key=lambda one: one[0])
     message = Message("finding.leak", rank=rank.name, size=size(growth_of), count=steps)
-    return [_finding(LEAK, rank.span, len(found), message, Message("fix.leak"), Message("check.leak"))]
+    return [_finding(LEAK, rank.span, len(found), message, _LEAK_FIX.of(run), Message("check.leak"))]
 
 
 def least_of_steps(rank: RankKernels) -> tuple[IntArray, int]:
@@ -125,7 +135,7 @@ def find_peak_holders(run: RunData) -> list[Finding]:
         operators=", ".join(f"{name or '–'} {size(held)}" for name, held in zip(names, sums[order].tolist())),
         share=percent(min(float(live.ints("size_bytes").sum()) / peak.allocated, 1.0)),
     )
-    return [_finding(PEAK_HOLDERS, span, 1, message, Message("fix.peak_holders"))]
+    return [_finding(PEAK_HOLDERS, span, 1, message, _PEAK_FIX.of(run))]
 
 
 def _missing(rule: str, run: RunData, *tables: str) -> Optional[Unchecked]:

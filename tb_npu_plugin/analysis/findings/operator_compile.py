@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.idle import idle_rule
 
-_CODES = ("finding.operator_compile", "fix.operator_compile", "fix.operator_compile.mindspore", "fix.operator_compile")
-RULE = idle_rule("operator_compile", "host", ("compile",), _CODES)
+_FIX = Fix("fix.operator_compile", torch="fix.operator_compile.torch")
+RULE = idle_rule("operator_compile", "host", ("compile",), "finding.operator_compile", _FIX)

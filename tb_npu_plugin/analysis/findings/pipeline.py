@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Optional
 
@@ -19,6 +20,8 @@ from tb_npu_plugin.tables import Table, known
 _BETWEEN_TWO = COMM_KINDS[0]
 #: Kernel of the first stage that runs once for each micro-batch, as a part of its name.
 _ONCE = "EmbeddingDenseGrad"
+#: Kernel of each layer that runs once for each micro-batch, as a part of its type.
+_ATTENTION_GRAD = re.compile("flash_?attention.*grad", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,17 @@ def _work(run: RunData, line: RankLine) -> float:
     ledger = run.ledger_of(line)
     waits = (ledger.total("waiting") if ledger is not None else 0) or (sums.bubble or 0) // count
     return (sums.computing or 0) / count + max((sums.communication_not_overlapped or 0) / count - waits, 0)
+
+
+def layers_of(run: RunData, stage: int) -> int:
+    """Layers of a stage with attention, by the runs of its backward kernel; 0 if unknown."""
+    batches, found = micro_batches(run), set()
+    for line in run.communication.lines:
+        kernels = line.kernels() if pipeline_stage(line.span.capture) == stage else None
+        if kernels is not None and batches:
+            chosen = kernels.take(kernels.text("type").matching(_ATTENTION_GRAD.search))
+            found.add(int(Groups([chosen.text("step")], len(chosen)).count().max(initial=0)) // batches)
+    return found.pop() if len(found) == 1 else 0
 
 
 def bubble_of(run: RunData, line: RankLine) -> float:

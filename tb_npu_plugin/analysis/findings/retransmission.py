@@ -52,7 +52,7 @@ def find(run: RunData) -> list[Finding]:
             spans[found.owner[row]],
             message,
             cost,
-            Message("fix.retransmission"),
+            (Message("fix.retransmission"),),
             Message("check.retransmission"),
             name,
         )

@@ -173,10 +173,16 @@ class RunData:
         found += [table for span in self.spans if (table := span.table("kernels")) is not None]
         return any(table.text("name").matching(lambda name: bool(_TRAINS.search(name))).any() for table in found)
 
+    @cached_property
+    def framework(self) -> str:
+        """ "PyTorch" or "MindSpore"; "" if unknown, or if ranks differ."""
+        found = {FORMATS[span.format].framework for span in self.spans}
+        return found.pop() if len(found) == 1 else ""
+
     @property
     def is_torch(self) -> bool:
         """The framework is PyTorch, or unknown."""
-        return all(FORMATS[span.format].framework in ("PyTorch", "") for span in self.spans)
+        return self.framework != "MindSpore"
 
     @cached_property
     def kernels(self) -> list[RankKernels]:

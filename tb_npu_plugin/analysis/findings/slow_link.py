@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Optional
@@ -150,11 +151,22 @@ def _slow_of(peers: Sequence[_Traffic]) -> Iterable[_Slow]:
 def _slower_than_smaller(links: Sequence[_Traffic]) -> Iterable[_Slow]:
     """For links with too few of similar pieces: large pieces are at least as fast as small ones, so that a link at half the
     speed of links with smaller pieces is slow."""
-    for one in links:
-        same = (other for other in links if _kind(other) == _kind(one))
-        smaller = [other.speed for other in same if _piece(other) * (1 + _SIMILAR) < _piece(one)]
-        if len(smaller) >= LEAST_PEERS and one.speed < _HALF * median_of(smaller):
-            yield _Slow(one, median_of(smaller), len(smaller) + 1, "inferred")
+    kinds: dict[tuple[str, str, bool], list[_Traffic]] = {}
+    for one in sorted(links, key=_piece):
+        kinds.setdefault(_kind(one), []).append(one)
+    for own in kinds.values():
+        smaller, speeds = 0, list[float]()  # those before `smaller`, by speed
+        for one in own:
+            while _piece(own[smaller]) * (1 + _SIMILAR) < _piece(one):
+                insort(speeds, own[smaller].speed)
+                smaller += 1
+            if smaller >= LEAST_PEERS and one.speed < _HALF * _middle(speeds):
+                yield _Slow(one, _middle(speeds), smaller + 1, "inferred")
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Median of sorted values."""
+    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
 def _alone(links: Sequence[_Traffic]) -> Iterable[_Slow]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times
+from tb_npu_plugin.analysis.findings.pipeline import StageTimes, layers_of, micro_batches, stage_times, stages_of
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.ledger.bubble import saved_by_equal_stages
@@ -15,6 +17,12 @@ from tb_npu_plugin.messages import Message
 _LEAST_EXCESS = 0.05
 #: Least cost, as a share of the step.
 _LEAST_SHARE = 0.01
+#: By the place of the stage in the pipeline.
+_FIRST, _LAST, _MIDDLE = (
+    Fix("fix.stage_imbalance", megatron=code, mindspore="fix.stage_imbalance.mindspore")
+    for code in ("fix.stage_imbalance.first", "fix.stage_imbalance.last", "fix.stage_imbalance.middle")
+)
+_LAYERS = Fix("fix.stage_imbalance.layers")
 
 
 def find(run: RunData) -> list[Finding]:
@@ -48,10 +56,25 @@ def find(run: RunData) -> list[Finding]:
             part="bubble",
             confidence=Confidence("confirmed", len(run.lines)),
             evidence=(Evidence("distributed"),),
-            fix=(Message("fix.stage_imbalance", stage=slowest),),
+            fix=advice(run, slowest, times),
             check=Message("check.stage_imbalance"),
         )
     ]
+
+
+def advice(run: RunData, stage: int, times: Mapping[int, StageTimes]) -> tuple[Message, ...]:
+    """Which layers to move: so many that the stage computes as long as the mean. A layer takes as long as on the stage where it
+    takes least: embeddings and the loss are no layers."""
+    place = _FIRST if stage == 1 else _LAST if stage == stages_of(run) else _MIDDLE
+    layers = {one: layers_of(run, one) for one in times}
+    if not all(layers.values()):
+        return place.of(run, stage=stage)
+    taken = min(one.computing / layers[other] for other, one in times.items())
+    mean = sum(one.computing for one in times.values()) / len(times)
+    count = min(round((times[stage].computing - mean) / taken), layers[stage] - 1)
+    if count < 1:
+        return place.of(run, stage=stage)
+    return (*_LAYERS.of(run, stage=stage, count=count, layers=layers[stage]), *place.of(run, stage=stage))
 
 
 def missing(run: RunData) -> Optional[Unchecked]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Optional
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.idle import finding_of, highest_cost, missing_launches
 from tb_npu_plugin.analysis.findings.late_launches import AFTER_SYNC
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject
@@ -17,6 +18,12 @@ from tb_npu_plugin.model import SpanData
 _LEAST_READS = 3
 #: Number of places that are named.
 _NAMED = 3
+_FIX = Fix(
+    "fix.sync_stream",
+    torch="fix.sync_stream.torch",
+    gpu="fix.sync_stream.gpu",
+    mindspore="fix.sync_stream.mindspore",
+)
 
 
 def find(run: RunData) -> list[Finding]:
@@ -26,7 +33,7 @@ def find(run: RunData) -> list[Finding]:
         message = Message(
             "finding.sync_stream", rank=found.rank, time=found.time, share=found.percent, place=found.place
         )
-        finding = finding_of(found, RULE.id, RULE.category, message, _fix(run))
+        finding = finding_of(found, RULE.id, RULE.category, message, _FIX.of(run))
         reads = _reads(found.span, run.all_steps)
         return [
             finding if reads is None else replace(finding, message=Message("verdict.then", first=message, rest=reads))
@@ -49,15 +56,9 @@ def find(run: RunData) -> list[Finding]:
             part="free",
             confidence=Confidence("measured"),
             evidence=(Evidence("operator", span.token),),
-            fix=(_fix(run),),
+            fix=_FIX.of(run),
         )
     ]
-
-
-def _fix(run: RunData) -> Message:
-    if run.is_of_gpu:
-        return Message("fix.sync_stream.gpu")
-    return Message("fix.sync_stream") if run.is_torch else Message("fix.sync_stream.mindspore")
 
 
 def _reads(span: SpanData, steps: int) -> Optional[Message]:

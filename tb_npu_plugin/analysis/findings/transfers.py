@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis import intervals
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent, speed
@@ -47,8 +48,10 @@ class PacketUse:
     bandwidth: float
 
 
-def packet_rule(rule: str, choose: Choose, least_share: float, codes: tuple[str, str, str], is_whole: bool) -> Rule:
-    """The rule about packets that are many and slow. least_share: of packets, by number; codes: of finding, fix and check;
+def packet_rule(
+    rule: str, choose: Choose, least_share: float, codes: tuple[str, str], fix: Fix, is_whole: bool
+) -> Rule:
+    """The rule about packets that are many and slow. least_share: of packets, by number; codes: of finding and check;
     is_whole: the packets are to blame for what their operators take beside the transfer, too."""
 
     def find(run: RunData) -> list[Finding]:
@@ -59,9 +62,9 @@ def packet_rule(rule: str, choose: Choose, least_share: float, codes: tuple[str,
         use = max(uses, key=lambda one: one.lost, default=None)
         if use is None or not is_costly(run, use.lost):
             return []
-        text, fix, check = codes
+        text, check = codes
         message = Message(text, share=percent(use.share), time=duration(use.time), speed=speed(use.bandwidth))
-        return [transfer_finding(made, run, use.span, message, use.lost, Message(fix), Message(check))]
+        return [transfer_finding(made, run, use.span, message, use.lost, fix.of(run), Message(check))]
 
     made = Rule(rule, "communication", find, lambda run: missing_table(run, rule, "comm_packets"))
     return made
@@ -133,7 +136,7 @@ def transfer_finding(
     span: SpanData,
     message: Message,
     cost: float,
-    fix: Message,
+    fix: tuple[Message, ...],
     check: Message,
     operator: Optional[str] = None,
 ) -> Finding:
@@ -149,7 +152,7 @@ def transfer_finding(
         part="communication",
         confidence=Confidence("measured"),
         evidence=(Evidence("distributed", table="transports"), Evidence("trace", span.token)),
-        fix=(fix,),
+        fix=fix,
         check=check,
         costs={TRANSFER: round(cost)},
     )

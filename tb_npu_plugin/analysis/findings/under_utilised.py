@@ -6,7 +6,9 @@ from typing import Optional
 
 import numpy as np
 
+from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.kernel_costs import LEAST_KERNEL_NS, costs, kernel_finding, missing_column
+from tb_npu_plugin.analysis.findings.kernel_groups import KernelGroup, largest_group, unaligned
 from tb_npu_plugin.analysis.findings.model import Finding, Rule, Unchecked
 from tb_npu_plugin.analysis.findings.run_data import RankKernels, RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
@@ -15,6 +17,13 @@ from tb_npu_plugin.analysis.kernels.classes import CLASSES
 from tb_npu_plugin.messages import Message
 from tb_npu_plugin.tables import FloatArray
 
+_ALIGN, _MORE_ROWS, _TILING = (
+    Fix("fix.under_utilised.align"),
+    Fix("fix.under_utilised.rows"),
+    Fix("fix.under_utilised.tiling"),
+)
+#: Dimensions of matrices that suit the matrix unit are multiples of this; with so many rows, more do not help.
+_ALIGNMENT, _MANY_ROWS = 128, 4096
 #: Classes of kernels that should keep the matrix unit busy.
 MATRIX = [CLASSES.index(name) for name in ("matmul", "conv_forward", "conv_backward", "attention")]
 
@@ -33,7 +42,22 @@ def find(run: RunData) -> list[Finding]:
         share=percent(busiest),
         time=duration(found.total),
     )
-    return [kernel_finding(run, RULE, found, message, [Message("fix.under_utilised")])]
+    return [
+        kernel_finding(
+            run, RULE, found, message, _fix(run, largest_group(run, found.rank, _lost_time(found.rank), found.top))
+        )
+    ]
+
+
+def _fix(run: RunData, group: KernelGroup) -> tuple[Message, ...]:
+    """What to do about the kernels that lose most, by their shapes."""
+    first = group.inputs[:1]
+    axes = 2 if group.rank.classes[group.rows[0]] == CLASSES.index("matmul") else 1
+    padded = list(dict.fromkeys(text for tensor in group.inputs[:2] for text in unaligned(tensor, axes, _ALIGNMENT)))
+    if padded:
+        return _ALIGN.of(run, kernels=group.text, dims=", ".join(padded))
+    is_large = any(max(tensor.dims[:-1], default=0) >= _MANY_ROWS for tensor in first)
+    return (_TILING if is_large else _MORE_ROWS).of(run, kernels=group.text)
 
 
 def _lost_time(rank: RankKernels) -> FloatArray:

@@ -162,7 +162,13 @@ class DeviceIdle:
 
     def of_step(self, step: int) -> list[CauseTime]:
         """The same for Free of one step."""
-        return self._sums(self.gaps.is_free & (self.gaps.step == step), self.unplaced[step])
+        return self.of_steps([step])
+
+    def of_steps(self, steps: Sequence[int]) -> list[CauseTime]:
+        """The same for Free of some steps."""
+        is_chosen = np.zeros(len(self.steps), dtype=bool)
+        is_chosen[steps] = True
+        return self._sums(self.gaps.is_free & is_chosen[self.gaps.step], sum(self.unplaced[step] for step in steps))
 
     def before_step(self, step: int) -> list[CauseTime]:
         """The same for the time before one step that belongs to no step."""

@@ -61,7 +61,15 @@ def operators_and_frames(timeline: Any, calls: IntArray) -> tuple[IntArray, IntA
     """Innermost operator and Python function with a source file around each call of CANN or the runtime; -1 if unknown. A
     function outside PyTorch comes first."""
     enclosing = _enclosing(timeline, calls)
-    site = np.where(enclosing >= 0, enclosing, calls)
+    return _own_code(timeline, np.where(enclosing >= 0, enclosing, calls))
+
+
+def launching_places(timeline: Any, tasks: IntArray) -> tuple[IntArray, IntArray]:
+    """The same of the launch of each task of the device."""
+    return _own_code(timeline, _launching_operators(timeline, tasks))
+
+
+def _own_code(timeline: Any, site: IntArray) -> tuple[IntArray, IntArray]:
     operator, frame = _around(timeline, site)
     python = timeline.category_code(trace.PYTHON_FUNCTION)
     own = _nearest(timeline, site, python, lambda slices: _are_named(timeline, slices, (*_NO_FILE, *_LIBRARY)))

@@ -84,12 +84,14 @@ def _shortest(ops: Table, elapse: IntArray, size: IntArray) -> IntArray:
     out = elapse.copy()
     for rows in Groups([ops.text("group"), base_names(ops.text("name"))], len(ops)).rows():
         rows = rows[known(size[rows])]
+        out[rows[size[rows] == 0]] = elapse[rows].min(initial=np.iinfo(np.int64).max)
         moved = rows[size[rows] > 0]
-        for row in rows.tolist():
-            if size[row]:
-                out[row] = (elapse[moved] * np.maximum(1, size[row] / size[moved])).min()
-            else:
-                out[row] = elapse[rows].min()
+        moved = moved[np.argsort(size[moved], kind="stable")]
+        if len(moved):
+            slowness = elapse[moved] / size[moved]
+            fastest = np.minimum.accumulate(slowness)  # of those that move as many bytes or fewer
+            larger = np.minimum.accumulate(elapse[moved][::-1])[::-1]
+            out[moved] = np.minimum(larger, np.round(fastest * size[moved], 3))
     return out
 
 

@@ -85,7 +85,9 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     is_of_stage = stage is not None and _share(most) - _share(least) >= _LEAST_AWAITED
     if (largest.entry == "waiting" and is_of_stage) or _waiting_share(least) > _MOST_WAITING:
         return _of_entry(most, largest, culprits, stage)
-    return _of_entry(least, _largest(least), (), None)
+    # A rank without losses of its own explains none of the others: the largest of these is shown.
+    shown = max(ledgers, key=_loss_share) if _is_healthy(least) else least
+    return _of_entry(shown, _largest(shown), (), None)
 
 
 def _share(ledger: RankLedger) -> float:
@@ -109,6 +111,12 @@ def _is_healthy(ledger: RankLedger) -> bool:
     twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
     window = ledger.window_ns
     return sum(losses) - twice < HEALTHY_LOSSES * window and max(losses) < HEALTHY_LOSS * window
+
+
+def _loss_share(ledger: RankLedger) -> float:
+    largest = _largest(ledger)
+    ns = ledger.total("waiting") if largest.entry == "waiting" else largest.ns
+    return ns / ledger.window_ns
 
 
 def _largest(ledger: RankLedger) -> Entry:

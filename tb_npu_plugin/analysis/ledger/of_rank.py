@@ -63,6 +63,10 @@ def _mean(
         sum(getattr(step, key) or 0 for step in steps) // count
         for key in ("computing", "communication_not_overlapped", "copying", "overlapped")
     )
+    # Parts that exceed the step: what comes first counts.
+    computing = min(max(computing, 0), window)
+    exposed = min(max(exposed, 0), window - computing)
+    copies = min(max(copies, 0), window - computing - exposed)
     free = window - computing - exposed - copies
     before = sum(map(_before, steps)) // count
     marks = {} if line.span.format == KINETO.id else marks_of_timeline(line.span)
@@ -151,12 +155,14 @@ def _idle(total: int, steps: Sequence[Step], idle: Optional[DeviceIdle], causes:
 
     causes: launches that explain idle time. "before" explains none on a GPU: it replays a graph or lacks tasks.
     """
-    numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in steps]
+    own = set(steps)
+    numbers = [] if idle is None else [at for at, one in enumerate(idle.steps) if one in own]
     if idle is None or not numbers:
         return [_exact("unexplained", total, "idle", "trace")]
+    found = idle.of_steps(numbers)
     entries, left = [], total  # files of a cut capture may hold more idle time than the step
     for launch in causes:
-        time = sum(one.time_ns for at in numbers for one in idle.of_step(at) if one.launch == launch) // len(steps)
+        time = sum(one.time_ns for one in found if one.launch == launch) // len(steps)
         entries.append(_exact("idle", min(time, left), launch))
         left -= entries[-1].ns
     return [*entries, _exact("unexplained", left, "idle", "trace")]

@@ -54,7 +54,13 @@ def kernel(type: str, us: float, step: int = 1, **more: Any) -> Kernel:
     }
 
 
-def run_of(*ranks: Sequence[Kernel], step_us: float = 1000, capture: Capture = CAPTURE, **tables: Any) -> RunData:
+def run_of(
+    *ranks: Sequence[Kernel],
+    step_us: float = 1000,
+    capture: Capture = CAPTURE,
+    format: str = "torch_npu",
+    **tables: Any,
+) -> RunData:
     """Steps of 1 ms with these kernels, one after the other."""
     spans = []
     for number, rows in enumerate(ranks):
@@ -65,7 +71,7 @@ def run_of(*ranks: Sequence[Kernel], step_us: float = 1000, capture: Capture = C
         ]
         device = replace(capture, rank=number, device_name="Ascend910B2")
         kernels = {"kernels": with_bound(table_of("kernels", timed, *metrics))} if rows else {}
-        spans.append(TestSpan({**kernels, **tables}, device, token=f"s{number}"))
+        spans.append(TestSpan({**kernels, **tables}, device, token=f"s{number}", format=format))
     run = RunData(spans)
     steps = sorted({row["step"] for rows in ranks for row in rows}) or ["1"]
     times = [round(step_us * US)] * len(steps)
@@ -169,16 +175,59 @@ def test_rules_share_the_time_of_a_kernel_type() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "expected"),
+    ("type", "types", "format", "expected"),
     [
-        ("DOUBLE", "fix.ai_cpu.double"),
-        ("DT_INT16;FLOAT", "fix.ai_cpu.types"),
-        ("FLOAT", "fix.ai_cpu"),
+        ("Mul", "DOUBLE", "torch_npu", "(DOUBLE) to a type that AI Core supports for it, such as `torch.float32`"),
+        ("NonZero", "FLOAT", "mindspore", "such as `mindspore.float16`, `mindspore.bfloat16`."),
+        ("Mul", "DT_INT16;FLOAT", "msprof", "(INT16) to a type that AI Core supports for it, such as `float32`"),
+        ("Mul", "FLOAT", "torch_npu", "replace Mul by operators that AI Core supports"),
+        ("Index", "FLOAT", "mindspore", "`mindspore.ops.where`"),
+        ("Index", "FLOAT", "msprof", "replace Index by mask arithmetic."),
     ],
 )
-def test_advice_about_the_ai_cpu_follows_from_the_types(types: str, expected: str) -> None:
-    (found,) = ai_cpu.find(run_of([kernel("Mul", 50, input_types=types, **CPU)]))
-    assert [text.code for text in found.fix] == [expected]
+def test_advice_about_the_ai_cpu_follows_from_types_and_framework(
+    type: str, types: str, format: str, expected: str
+) -> None:
+    run = run_of([kernel(type, 50, input_types=types, **CPU)], format=format)
+    (found,) = ai_cpu.find(run)
+    assert [expected in text for text in found.fix] == [True], found.fix
+
+
+MEGATRON = replace(CAPTURE, distributed_args={"tensor_model_parallel_size": 1})
+HEAD = kernel("MatMulV3", 90, input_shapes="4096,1024;151936,1024")
+LAYERS = [kernel("MatMulV3", 10, input_shapes="4096,1024;4096,1024") for _ in range(4)]
+LOGITS = [kernel("Cast", 30, input_shapes="4096,1,151936", name="aclnnCast_CastAiCore_Cast")] * 2
+OTHER_CASTS = [kernel("Cast", 1, input_shapes="4096,1,1,128")] * 9
+WIDE_NZ = kernel("TransData", 40, input_shapes="4096,151936", name="aclnnMatmul_TransData_TransData")
+
+
+@pytest.mark.parametrize(
+    ("rows", "capture", "expected"),
+    [
+        ([*LOGITS, *OTHER_CASTS, *LAYERS, HEAD], MEGATRON, ["2 × Cast (4096,1,151936) BF16 60.00 µs · aclnnCast: shapes of logits"]),
+        ([*LOGITS, *OTHER_CASTS, *[HEAD] * 4], MEGATRON, ["2 × Cast (4096,1,151936) BF16 60.00 µs · aclnnCast: keep these"]),
+        ([WIDE_NZ, HEAD], CAPTURE, ["1 × TransData (4096,151936) BF16 40.00 µs · aclnnMatmul: aclnnMatmul converts its inputs inside"]),
+        ([kernel("TransData", 40, input_shapes="64,64")], CAPTURE, ["1 × TransData (64,64) BF16 40.00 µs: set `torch.npu"]),
+    ],
+)  # fmt: skip
+def test_advice_about_conversions_follows_from_shapes(
+    rows: list[Kernel], capture: Capture, expected: list[str]
+) -> None:
+    (found,) = format_conversions.find(run_of(rows, capture=capture))
+    assert [text[: len(start)] for text, start in zip(found.fix, expected)] == expected, found.fix
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ("32,1000;1000,4096", "pad these dimensions to multiples of 128: 32 → 128, 1000 → 1024."),
+        ("256,1024;1024,4096", "Give it more rows"),
+        ("4096,1024;1024,4096", "large and aligned"),
+    ],
+)
+def test_matrices_are_aligned_only_if_they_are_not(shapes: str, expected: str) -> None:
+    (found,) = under_utilised.find(run_of([kernel("MatMulV3", 100, input_shapes=shapes, **BF16, **IDLE)]))
+    assert [expected in text for text in found.fix] == [True], found.fix
 
 
 def by_step(*shapes: str) -> list[Kernel]:
@@ -255,6 +304,21 @@ def test_memory(
 ) -> None:
     found = find(run_of(steps(count), memory_record=records(*points)))
     assert [one.message.params.get("size", one.message.params.get("share")) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("format", "setting", "expected"),
+    [
+        ("torch_npu", "", "Set `PYTORCH_NPU_ALLOC_CONF=expandable_segments:True`."),
+        ("torch_npu", "max_split_size_mb:64,expandable_segments:true", "`expandable_segments` is set already"),
+        ("mindspore", "", "Set `MS_ALLOC_CONF=enable_vmm:true`"),
+    ],
+)
+def test_advice_about_fragmentation_knows_framework_and_settings(format: str, setting: str, expected: str) -> None:
+    capture = replace(CAPTURE, environment={"PYTORCH_NPU_ALLOC_CONF": setting})
+    run = run_of(steps(1), capture=capture, format=format, memory_record=records((0, 70, 100), (50, 80, 101)))
+    (found,) = memory_use.find_fragmentation(run)
+    assert [text[: len(expected)] for text in found.fix] == [expected]
 
 
 def test_holders_of_the_peak() -> None:

@@ -101,6 +101,37 @@ def test_only_what_loses_little_is_healthy(idle: int, rule: str, has_kernels: bo
     assert ("trace_view.json" in found.verdict.message) == (idle > 5)
 
 
+def ranks_of(*parts: tuple[int, int, int]) -> list[TestSpan]:
+    """Ranks with a step of (computing, exposed communication, idle) ms, filled with one kernel."""
+    out = []
+    for rank, (computing, exposed, idle) in enumerate(parts):
+        figures = {"communication_not_overlapped": exposed * MS, "overlapped": 0, "free": idle * MS}
+        step = {"step": "1", "computing": computing * MS, **figures}
+        kernels = table_of("kernels", [kernel("MatMul", BASE, computing * MS)])
+        out.append(TestSpan({"step_trace": table_of("step_trace", [step]), "kernels": kernels}, Capture(rank=rank)))
+    return out
+
+
+@pytest.mark.parametrize(
+    "other, entry, share",
+    [((68, 1, 31), "unexplained", 0.31), ((50, 49, 1), "waiting", 0.48)],
+)
+def test_a_rank_without_losses_hides_none_of_another_one(other: tuple[int, int, int], entry: str, share: float) -> None:
+    """Rank 0 waits least, but loses only 1 %."""
+    run = RunData(ranks_of((98, 1, 1), other))
+    found = run.judgement
+    assert found.ledger is not None and found.entry is not None
+    assert (found.ledger.rank, found.entry.entry) == (1, entry)
+    assert found.entry.ns / found.ledger.window_ns == pytest.approx(share)
+
+
+def test_parts_that_exceed_their_step_leave_no_negative_idle_time() -> None:
+    """The step is as long as the file says; communication is what computing leaves of it."""
+    (ledger,) = RunData(ranks_of((96, 24, -20))).ledgers
+    assert [(one.entry, one.ns // MS) for one in ledger.entries] == [("computing", 96), ("communication", 4)]
+    assert ledger.window_ns == 100 * MS
+
+
 def test_waiting_that_no_rank_tells_is_bounded_by_what_is_moved() -> None:
     """Of two collectives of as many bytes, the longer one waits for the rest; a receive waits but for the time of its link."""
     ops = [

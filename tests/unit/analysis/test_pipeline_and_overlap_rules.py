@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from tb_npu_plugin.analysis.findings import bubble, exposed_communication
+from tb_npu_plugin.analysis.findings import bubble, exposed_communication, stage_imbalance
 from tb_npu_plugin.analysis.findings.model import Finding
+from tb_npu_plugin.analysis.findings.pipeline import StageTimes
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.ledger.bubble import BubbleParts, saved_by_equal_stages, split_bubble
 from tb_npu_plugin.model import Capture
@@ -16,8 +19,9 @@ MS = 1_000_000
 GROUP = "10.0.0.1%eth0_60000_1"
 
 
-def stage(number: int, batches: int, free: int = 40) -> TestSpan:
-    """A rank of two stages that receives a micro-batch each 10 ms, in a step of 100 ms of which `free` are bubble."""
+def stage(number: int, batches: int, free: int = 40, layers: int = 0, **more: Any) -> TestSpan:
+    """A rank of two stages that receives a micro-batch each 10 ms, in a step of 100 ms of which `free` are bubble. layers: that
+    its kernels show; more: arguments of the job, and the format."""
     ops = [
         {"step": "1", "kind": "p2p", "name": f"hcom_receive__{number}_{at}_1", "group": "1", "start_ns": 10 * at * MS}
         for at in range(batches)
@@ -25,12 +29,46 @@ def stage(number: int, batches: int, free: int = 40) -> TestSpan:
     ops = [{**one, "elapse_ns": 5 * MS, "transit_ns": 5 * MS, "wait_ns": 0, "sync_ns": 0} for one in ops]
     ops.append({**ops[0], "name": "hcom_send__1_99_1", "start_ns": 95 * MS})
     kernels = [{"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": 0, "dur_ns": 60 * MS}]
+    attention = {"type": "FlashAttentionScoreGrad", "name": "a", "core": "MIX_AIC", "start_ns": 0, "dur_ns": 1}
+    kernels += [{"step": "1", **attention}] * (layers * batches)
     step = {"computing": 60, "communication_not_overlapped": 40, "overlapped": 0, "free": 0, "bubble": free}
     budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
     rows = {"comm_ops": ops, "kernels": kernels, "step_trace": [budget]}
-    args = {"pipeline_model_parallel_size": 2, "world_size": 2}
+    args = {"pipeline_model_parallel_size": 2, "world_size": 2} | more.get("args", {})
     tables = {name: table_of(name, found) for name, found in rows.items()}
-    return TestSpan(tables, Capture(rank=number, distributed_args=args), token=f"s{number}")
+    capture, format = Capture(rank=number, distributed_args=args), more.get("format", "torch_npu")
+    return TestSpan(tables, capture, token=f"s{number}", format=format)
+
+
+def test_a_bubble_needs_the_computing_of_stages() -> None:
+    spans = [stage(number, 2) for number in (0, 1)]
+    for span in spans:
+        del span.tables["step_trace"], span.tables["kernels"]
+    missing = bubble.RULE.missing(RunData(spans))
+    assert missing is not None and missing.missing.code == "unchecked.no_step_times"
+
+
+MEGATRON = {"tensor_model_parallel_size": 1}
+
+
+@pytest.mark.parametrize(
+    ("args", "format", "bubble_fix", "stage_fix"),
+    [
+        (MEGATRON, "torch_npu", "--num-layers-per-virtual-pipeline-stage", "--decoder-last-pipeline-num-layers"),
+        ({}, "torch_npu", "torch.distributed.pipelining", "Move layers away from stage 2."),
+        (MEGATRON, "mindspore", "parallel_config.micro_batch_num", "model_config.offset"),
+        ({}, "cluster", "virtual pipeline stages", "Move layers away from stage 2."),
+    ],
+)
+def test_advice_about_pipelines_speaks_the_framework(
+    args: dict[str, int], format: str, bubble_fix: str, stage_fix: str
+) -> None:
+    run = RunData([stage(number, 2, layers=4, args=args, format=format) for number in (0, 1)])
+    (found,) = bubble.find(run)
+    assert [bubble_fix in text for text in found.fix] == [True], found.fix
+    times = {1: StageTimes(40, 40, 0), 2: StageTimes(80, 80, 0)}  # 10 ms a layer: two of stage 2 go to stage 1
+    layers, settings = stage_imbalance.advice(run, 2, times)
+    assert "about 2 of the 4 layers" in layers and stage_fix in settings
 
 
 @pytest.mark.parametrize(
@@ -65,8 +103,8 @@ def test_the_bubble_is_split_into_unequal_stages_few_micro_batches_and_the_rest(
     assert split_bubble(1_000, works[1], works, 2) == BubbleParts(0, 1_000, 0)
 
 
-def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") -> TestSpan:
-    """Three collectives of 10 ms at 10, 30 and 50 ms. kernels: start and duration, ms."""
+def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp", megabytes: int = 0) -> TestSpan:
+    """Three collectives of 10 ms at 10, 30 and 50 ms. kernels: start and duration, ms; megabytes: that each sends."""
     spent = {"elapse_ns": 10 * MS, "transit_ns": 10 * MS, "wait_ns": 0, "sync_ns": 0, "group": group_hash(GROUP)}
     ops = [
         {"step": "1", "kind": "collective", "name": f"hcom_allReduce__1_{at}_1", "start_ns": start * MS, **spent}
@@ -78,7 +116,11 @@ def rank(number: int, kernels: tuple[tuple[int, int], ...], role: str = "dp") ->
     ]
     step = {"computing": 40, "communication_not_overlapped": 30, "overlapped": 0, "free": 0, "bubble": 0}
     budget = {"step": "1", "device_id": 0} | {key: time * MS for key, time in step.items()}
-    rows = {"comm_ops": ops, "kernels": busy, "step_trace": [budget]}
+    sent = [{key: one[key] for key in ("step", "kind", "name", "group")} for one in ops if megabytes]
+    sent = [
+        {**one, "transport": "HCCS", "size_bytes": megabytes << 20, "time_ns": 10 * MS, "rollup": 0} for one in sent
+    ]
+    rows = {"comm_ops": ops, "kernels": busy, "step_trace": [budget], "comm_bandwidth": sent}
     groups = {GROUP: {"group_name": role, "global_ranks": [0, 1]}, "other": {"group_name": "tp"}}
     tables = {name: table_of(name, found) for name, found in rows.items()}
     return TestSpan(tables, Capture(rank=number, groups=groups), token=f"s{number}")
@@ -104,6 +146,14 @@ def test_exposed_collectives_cost_what_they_would_save(
     assert exposed_communication.RULE.missing(run) is None
     found: list[Finding] = exposed_communication.find(run)
     assert [one.cost_ns / MS for one in found] == ([] if expected is None else [expected])
+
+
+def test_large_collectives_at_the_end_could_have_begun_before() -> None:
+    """All but the last 25 MB of 500 MB, and at most what is computed."""
+    after, short = ((0, 10), (60, 90)), ((0, 10), (60, 10))
+    found = [exposed_communication.find(RunData([rank(n, one, "dp", 500) for n in (0, 1)])) for one in (after, short)]
+    assert [one.cost_ns / MS for (one,) in found] == [3 * 9.5, 20]
+    assert exposed_communication.find(RunData([rank(n, after, "dp", 300) for n in (0, 1)])) == []
 
 
 def test_one_rank_that_computes_beside_its_collectives_is_enough() -> None:
