@@ -63,11 +63,12 @@ BUDGET = _by_id(
         Part("free", Message("part.budget.free"), "--c-free"),
     )
 )
-#: Rows of the ledger (analysis/ledger/model.py): kinds of entries, some with their detail. All but "before" and "after" sum to the step.
+#: Rows of the ledger (analysis/ledger/model.py): kinds of entries, some with their detail. All but "before", "after" and "outside" sum to the step.
 LEDGER = _by_id(
     (
         Part("before", Message("part.ledger.before"), "--c-prep"),
         Part("after", Message("part.ledger.after"), "--c-prep"),
+        Part("outside", Message("part.ledger.outside"), "--c-free"),
         Part("computing", Message("part.ledger.computing"), "--c-compute"),
         Part("computing_forward_backward", Message("part.ledger.forward_backward"), "--c-compute"),
         Part("computing_tail", Message("part.ledger.tail"), "--c-mix"),

@@ -121,7 +121,7 @@ def resolve(
         state = "failed" if is_available(view, facts) else "missing"
     preview = _open_preview(library, view, places[0], statuses) if state == "reading" else None
     found = [library.open(place, used[place.span.token], False) for place in _split_by_state(view, others, statuses)[0]]
-    of_run = [[own, *(one for one in found if one.place.run.token == own.place.run.token)] for own in opened]
+    of_run = [_with_others(library, own, [*found, *opened]) for own in opened] if view.with_ranks else []
     return ResolvedRequest(
         view,
         view_params(view, params),
@@ -140,7 +140,7 @@ def resolve(
         preview is not None
         or any(status.state not in ("ready", "failed") for found in statuses.values() for status in found),
         others,
-        of_run if view.with_ranks else (),
+        of_run,
         preview,
     )
 
@@ -203,6 +203,13 @@ def _request_others(
             statuses[one.span.token] = found
             out.append(one)
     return out
+
+
+def _with_others(library: Library, own: Span, read: Sequence[Span]) -> list[Span]:
+    """A span and the other ranks of its run among `read`."""
+    members = ranks.first_spans(library.run_places(own.place.run.token), own.token)
+    tokens = {place.span.token for place in members} - {own.token}
+    return [own, *{one.token: one for one in read if one.token in tokens}.values()]
 
 
 def _request_rank(

@@ -150,6 +150,8 @@ class LedgerJson(TypedDict):
     """Before the first task, beside the window."""
     after_ns: int
     """From the last task to the end of the step's mark on the host, beside the window."""
+    outside_ns: int
+    """Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank."""
     hidden_ns: int
     """Communication beside computing: a memo, inside computing."""
     entries: list[LedgerEntryJson]
@@ -226,6 +228,7 @@ def _ledger_json(ledger: RankLedger) -> LedgerJson:
         "window_ns": ledger.window_ns,
         "before_ns": ledger.before_ns,
         "after_ns": ledger.after_ns,
+        "outside_ns": ledger.outside_ns,
         "hidden_ns": ledger.hidden_ns,
         "entries": [
             {

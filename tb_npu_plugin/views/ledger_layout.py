@@ -17,13 +17,13 @@ class LedgerRowJson(TypedDict):
     """A row of a ledger: entries of one kind and detail, or a part of them."""
 
     kind: LedgerKind
-    """Kind of the entries. "before", "after": the time before the first and after the last task, outside the step."""
+    """Kind of the entries. "before", "after", "outside": time beside the step."""
     part: str
     """Its colour: a part of the ledger (analysis/parts.py)."""
     title: MessageJson
     """Its name."""
     ns: int
-    """Best estimate; the rows except "before" and "after" sum to the step."""
+    """Best estimate; the rows except those beside the step sum to the step."""
     low_ns: int
     """Least possible."""
     high_ns: int

@@ -28,7 +28,7 @@ def test_views_of_what_the_readers_return(name: str) -> None:
     for view in map(find_view, VIEWS):
         for rank in (0, 1) if view.scope == "span" else (0,):
             given = {"span": spans[rank : rank + 1], "run": spans, "diff": [spans[0], spans[-1]]}[view.scope]
-            result = view.build(ViewInput(given, {}))
+            result = view.build(ViewInput(given, {}, [spans] * len(given) if view.with_ranks else ()))
             worker = ("--worker", str(rank)) if view.scope == "span" else ()
             printed = shown(view.id, RUNS[name], "--no-trace", *worker)
             assert int(printed["base_ns"]) == result.base_ns

@@ -8,8 +8,8 @@ SMALL: dict[int, str] = {}
 WHOLE: dict[int, str] = {
     56: "wrong: a rank whose own waits are unknown, beside one that nobody recorded waits for",
     109: f"{_BUBBLE} of the column Bubble of one rank is transfer",
+    253: "wrong: an unprofiled rank at the slow end of a link, which waits for it",
     196: "not named: a rank that computes longer in analysis.db alone",
-    302: "wrong: the stage after the slow one, which is not recorded",
 }
 #: (seed, level) -> what is wrong.
 HEALTHY: dict[tuple[int, int], str] = {}

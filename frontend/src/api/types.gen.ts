@@ -68,6 +68,7 @@ export const PARTS = {
   ledger: {
     before: { title: "part.ledger.before", color: "--c-prep" },
     after: { title: "part.ledger.after", color: "--c-prep" },
+    outside: { title: "part.ledger.outside", color: "--c-free" },
     computing: { title: "part.ledger.computing", color: "--c-compute" },
     computing_forward_backward: { title: "part.ledger.forward_backward", color: "--c-compute" },
     computing_tail: { title: "part.ledger.tail", color: "--c-mix" },
@@ -829,7 +830,7 @@ export interface FindingJson {
   /** How to see that it helped. */
   check: string;
   /** Entries of the ledger that it would shorten, the likeliest first; "before": the time before the first task. */
-  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after")[];
+  shortens: ("computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside")[];
   /** Rules whose findings explain this one; their cost contains its cost. */
   causes: string[];
   /** Code and parameters of `title`, `message`, `check` and the entries of `fix` ("fix.0"). */
@@ -1041,6 +1042,8 @@ export interface LedgerJson {
   before_ns: number;
   /** From the last task to the end of the step's mark on the host, beside the window. */
   after_ns: number;
+  /** Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank. */
+  outside_ns: number;
   /** Communication beside computing: a memo, inside computing. */
   hidden_ns: number;
   /** Its parts. */
@@ -1049,13 +1052,13 @@ export interface LedgerJson {
 
 /** A row of a ledger: entries of one kind and detail, or a part of them. */
 export interface LedgerRowJson {
-  /** Kind of the entries. "before", "after": the time before the first and after the last task, outside the step. */
-  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after";
+  /** Kind of the entries. "before", "after", "outside": time beside the step. */
+  kind: "computing" | "waiting" | "transfer" | "communication" | "copies" | "idle" | "unexplained" | "before" | "after" | "outside";
   /** Its colour: a part of the ledger (analysis/parts.py). */
   part: string;
   /** Its name. */
   title: MessageJson;
-  /** Best estimate; the rows except "before" and "after" sum to the step. */
+  /** Best estimate; the rows except those beside the step sum to the step. */
   ns: number;
   /** Least possible. */
   low_ns: number;

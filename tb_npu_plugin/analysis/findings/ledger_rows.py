@@ -15,7 +15,7 @@ from tb_npu_plugin.analysis.parts import LEDGER
 from tb_npu_plugin.messages import Message
 
 LedgerKind = Literal[
-    "computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before", "after"
+    "computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained", "before", "after", "outside"
 ]
 #: Part of a step that a finding shortens -> entries of the ledger that hold it, the likeliest first.
 SHORTENS: Mapping[Part, tuple[LedgerKind, ...]] = {
@@ -88,8 +88,12 @@ def rows_of(
             rows.append(_row(same, part, LEDGER[part].title, parts=(inside,)))
         else:
             rows.append(_row(same, part, LEDGER[part].title))
-    outside: tuple[tuple[LedgerKind, int], ...] = (("before", ledger.before_ns), ("after", ledger.after_ns))
-    rows += [_part(kind, kind, ns, Message("ledger.outside")) for kind, ns in outside if ns > 0]
+    beside: dict[LedgerKind, int] = {
+        "before": ledger.before_ns,
+        "after": ledger.after_ns,
+        "outside": ledger.outside_ns,
+    }
+    rows += [_part(kind, kind, ns, Message("ledger.outside")) for kind, ns in beside.items() if ns > 0]
     for at, one in enumerate(findings):
         row = _row_for(one, rows, ledger)
         if row is not None:

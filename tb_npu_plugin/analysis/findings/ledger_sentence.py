@@ -62,7 +62,7 @@ def sentence_of(judgement: Judgement, run: RunData, is_explained: bool) -> Messa
         file = file_of("kernels", ledger.span.format).name
         return Message("verdict.unexplained", what=Message("verdict.unexplained.computing", file=file, **figures))
     if entry.entry == "unexplained":
-        what = _unexplained(ledger, run.ledgers, figures)
+        what = _unexplained(entry, ledger, run.ledgers, figures)
         return what if judgement.kind == "loss" or is_explained else Message("verdict.unexplained", what=what)
     if entry.entry == "communication" and len(run.ledgers) > 1:
         return Message("verdict.loss.communication_bounded", low=duration(0), high=duration(entry.ns), **figures)
@@ -190,8 +190,10 @@ def _idle_cause(ledger: RankLedger, run: RunData) -> Optional[str]:
     return None if cause == "unknown" or times[cause] < _MOST * sum(times.values()) else cause
 
 
-def _unexplained(ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
+def _unexplained(entry: Entry, ledger: RankLedger, ledgers: Sequence[RankLedger], figures: dict[str, str]) -> Message:
     """The sentence about idle time without a recorded cause. It gives the range over all ranks: no rank stands out."""
+    if entry.detail == "outside":
+        return Message("verdict.unexplained.outside", **figures)
     if any(one.detail == "gap" for one in ledger.entries):
         return Message("verdict.unexplained.gap", **figures)
     why = _why(ledger.span)

@@ -33,7 +33,7 @@ from tb_npu_plugin.analysis.run.devices import rank_order
 from tb_npu_plugin.analysis.run.late_peers import LatePeer, late_peers
 from tb_npu_plugin.analysis.run.step_waits import LineWaits, step_waits_of
 from tb_npu_plugin.analysis.steps.mean import divide_rounded, longest_by_step, mean_of
-from tb_npu_plugin.analysis.steps.of_span import averaged_of_span
+from tb_npu_plugin.analysis.steps.of_span import are_computed, averaged_of_span
 from tb_npu_plugin.model import SpanData
 from tb_npu_plugin.schema.formats import FORMATS
 from tb_npu_plugin.schema.mindspore_cpu import CPU
@@ -41,6 +41,10 @@ from tb_npu_plugin.tables import FloatArray, IntArray, Table, known
 
 #: Part of the names of operators and kernels of a training step.
 _TRAINS = re.compile("backward|backprop|grad|bwd|optimizer", re.IGNORECASE)
+#: Tables that show what a device did.
+_OF_DEVICE = frozenset(("step_trace", "kernels", "iterations", "parallel_times"))
+#: Share of kernels without times from which steps that are computed from kernels are not judged.
+_MOST_UNTIMED = 0.1
 _NOT_SUMMED = ("span", "worker", "rank", "device_id", "step", "waiting_for", "parts")
 _SUMMED = tuple(field.name for field in fields(RankBudget) if field.name not in _NOT_SUMMED)
 
@@ -366,6 +370,16 @@ class RunData:
         return next((one for one in self.ledgers if (one.span.token, one.device_id) == place), None)
 
     @cached_property
+    def unjudged(self) -> list[str]:
+        """Names of ranks that have files of steps or kernels, but no usable step times."""
+        judged = {one.span.token for one in self.ledgers if one.window_ns > 0}
+        return [
+            span.worker_label if span.capture.rank is None else f"rank {span.capture.rank}"
+            for span in self.spans
+            if _has_device_files(span) and (span.token not in judged or _lacks_times(span))
+        ]
+
+    @cached_property
     def judgement(self) -> Judgement:
         """What determines the step, by the ledgers."""
         return judge(self.communication, self.ledgers, self._chains)
@@ -402,6 +416,26 @@ class RunData:
 def device_kind_of(span: SpanData) -> str:
     """ "NPU", "GPU" or "CPU", by the format of a span; "" for a data pipeline alone."""
     return FORMATS[span.format].device
+
+
+def _has_device_files(span: SpanData) -> bool:
+    """Whether files of steps or kernels were recorded, usable or not."""
+    if device_kind_of(span) not in ("NPU", "GPU"):
+        return False
+    files = (FORMATS[span.format].file(name.rpartition("/")[2]) for name in span.files)
+    return any(_OF_DEVICE.intersection(file.tables) for file in files if file is not None)
+
+
+def _lacks_times(span: SpanData) -> bool:
+    """Whether steps are computed from kernels, and a good part of these has no times."""
+    kernels = span.table("kernels")
+    if kernels is None or not len(kernels) or not are_computed(span):
+        return False
+    timed = known(kernels.ints("start_ns")) & known(kernels.ints("dur_ns"))
+    lost = sum(
+        one.count for one in span.problems if one.file.endswith(span.source("kernels")) and one.severity == "error"
+    )
+    return bool((~timed).sum() + lost > _MOST_UNTIMED * (len(kernels) + lost))
 
 
 def median_of(values: Sequence[float]) -> float:

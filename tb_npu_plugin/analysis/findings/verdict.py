@@ -60,6 +60,9 @@ def verdict_of(findings: Sequence[Finding], run: RunData) -> RunVerdict:
     ledger = judgement.ledger
     assert ledger is not None
     step, parts = duration(run.step_ns), parts_of(ledger, run)
+    if run.unjudged:
+        text = Message("verdict.unjudged", ranks=", ".join(run.unjudged))
+        return RunVerdict("unexplained", ledger, "unexplained", text, text_of([text, parts]), 0, 0.0)
     if any(one.cost_ns >= SEVERITIES[-1][1] * run.step_ns for one in findings if not one.causes):
         text = Message("verdict.short", step=step)
     else:

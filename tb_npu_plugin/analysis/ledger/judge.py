@@ -106,7 +106,11 @@ def _waiting_share(ledger: RankLedger) -> float:
 
 
 def _is_healthy(ledger: RankLedger) -> bool:
-    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [ledger.before_ns, ledger.after_ns]
+    losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [
+        ledger.before_ns,
+        ledger.after_ns,
+        ledger.outside_ns,
+    ]
     # Time that is either waiting or transfer is in the upper bounds of both.
     twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
     window = ledger.window_ns
@@ -122,10 +126,11 @@ def _loss_share(ledger: RankLedger) -> float:
 def _largest(ledger: RankLedger) -> Entry:
     """The largest loss, the time before the first task included. All waits count together, and the longest one stands for
     them."""
-    ns = ledger.before_ns
+    ns, outside = ledger.before_ns, ledger.outside_ns
     before = Entry("idle", "preparing", ns, ns, ns, None, "")
+    rest = Entry("unexplained", "outside", outside, outside, outside, None, "trace")
     others = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
-    largest = max([*others, before], key=lambda one: one.ns)
+    largest = max([*others, before, rest], key=lambda one: one.ns)
     waits = ledger.total("waiting")
     return _longest_wait(ledger) if waits and waits >= largest.ns else largest
 

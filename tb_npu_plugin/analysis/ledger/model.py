@@ -65,6 +65,8 @@ class RankLedger:
     """Before the first task, outside the window."""
     after_ns: int
     """From the last task to the end of the step's mark, outside the window; 0 if unknown."""
+    outside_ns: int
+    """Time of the step that neither the window nor its marks cover: by its recorded length, or by the longest rank."""
     hidden_ns: int
     """Communication beside computing: a memo, inside computing."""
     entries: tuple[Entry, ...]
@@ -86,5 +88,5 @@ class RankLedger:
 
     @property
     def losses_ns(self) -> int:
-        """All time except computing, with the time before and after the window."""
-        return self.window_ns - self.total("computing") + self.before_ns + self.after_ns
+        """All time except computing, with the time beside the window."""
+        return self.window_ns - self.total("computing") + self.before_ns + self.after_ns + self.outside_ns

@@ -36,7 +36,7 @@ def ledger_of_points(span: SpanData) -> Optional[RankLedger]:
             _entry("computing", "tail", tail, "kernels"),
             _entry("unexplained", "gap", gap, "trace"),
         ]
-    return RankLedger(span, None, total, 0, 0, 0, tuple(one for one in entries if one.ns))
+    return RankLedger(span, None, total, 0, 0, 0, 0, tuple(one for one in entries if one.ns))
 
 
 def _entry(kind: EntryKind, detail: str, ns: int, needs: Needs) -> Entry:

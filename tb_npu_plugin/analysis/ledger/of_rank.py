@@ -21,6 +21,9 @@ from tb_npu_plugin.analysis.steps.of_span import averaged_of_span, marks_of_time
 from tb_npu_plugin.analysis.steps.partition import Step
 from tb_npu_plugin.schema.formats import KINETO
 
+#: Smaller differences of the lengths of a step are noise, as a share of it.
+_LEAST_OUTSIDE = 0.01
+
 
 def ledgers_of(
     run: RunCommunication, waits: Sequence[LineWaits], idle: Mapping[str, Sequence[DeviceIdle]]
@@ -39,7 +42,18 @@ def ledgers_of(
             out.append(_mean(line, steps, waiting, device, fused, times))
         elif (points := ledger_of_points(line.span)) is not None:
             out.append(points)
-    return _with_bounds(out)
+    return _with_bounds(_with_outside(out))
+
+
+def _with_outside(ledgers: Sequence[RankLedger]) -> list[RankLedger]:
+    """The ledgers, with what the step of the longest rank exceeds those without marks by: all ranks share their steps."""
+    longest = max((one.window_ns + one.before_ns + one.after_ns for one in ledgers), default=0)
+    out = []
+    for one in ledgers:
+        missing = longest - one.window_ns - one.before_ns - one.after_ns
+        is_open = one.span.timeline is None and missing >= _LEAST_OUTSIDE * longest
+        out.append(replace(one, outside_ns=max(one.outside_ns, missing)) if is_open else one)
+    return out
 
 
 def _mean(
@@ -78,9 +92,11 @@ def _mean(
         _exact("copies", copies),
         *_idle(free, steps, idle, ("late",) if line.span.format == KINETO.id else ("late", "before")),
     ]
-    return RankLedger(
-        line.span, line.device_id, window, before, after, hidden, tuple(one for one in entries if one.high_ns)
-    )
+    outside = sum(max(0, (step.stage or 0) + (step.bubble or 0) - (step.total_ns or 0)) for step in steps) // count
+    if outside < _LEAST_OUTSIDE * window:
+        outside = 0
+    shown = tuple(one for one in entries if one.high_ns)
+    return RankLedger(line.span, line.device_id, window, before, after, outside, hidden, shown)
 
 
 def _computing(line: RankDevice, ns: int, unmatched: int) -> Entry:

@@ -221,3 +221,25 @@ def test_points_of_a_step_say_what_passes_before_it() -> None:
         ("unexplained", "gap", 70),
     ]
     assert "before the forward pass" in diagnose([span]).verdict.message
+
+
+def test_a_rank_without_usable_steps_makes_no_run_healthy() -> None:
+    """Nor does a step that its parts do not cover."""
+    times = {"computing": 98 * MS, "communication_not_overlapped": MS, "overlapped": 0, "free": MS}
+    kernels = table_of("kernels", [kernel("MatMul", BASE, 98 * MS)])
+
+    def rank(number: int, **changed: int) -> TestSpan:
+        tables = {"step_trace": table_of("step_trace", [{"step": "1", **times, **changed}]), "kernels": kernels}
+        return TestSpan(tables, Capture(rank=number), token=f"span-{number}", files=["step_trace_time.csv"])
+
+    empty = dict.fromkeys(times, 0)
+    assert diagnose([rank(0), rank(1)]).verdict.kind == "healthy"
+    assert "rank 1" in diagnose([rank(0), rank(1, **empty)]).verdict.message
+    assert [
+        diagnose([rank(0), rank(1, **more)]).verdict.kind
+        for more in (empty, {"stage": 200 * MS}, {"computing": 40 * MS})
+    ] == [
+        "unexplained",
+        "unexplained",
+        "unexplained",
+    ]

@@ -27,7 +27,14 @@ def entry(kind: EntryKind, ms: int, detail: str = "", culprit: Optional[int] = N
 def ledger_of(*entries: Entry, rank: Optional[int] = 0, **span: Any) -> RankLedger:
     given = {"format": "torch_npu", "files": (), "capture": Capture(rank=rank), **span}
     return RankLedger(
-        cast(SpanData, SimpleNamespace(worker_label="w", **given)), None, 810 * MS, 2 * MS, 3 * MS, 4 * MS, entries
+        cast(SpanData, SimpleNamespace(worker_label="w", **given)),
+        None,
+        810 * MS,
+        2 * MS,
+        3 * MS,
+        5 * MS,
+        4 * MS,
+        entries,
     )
 
 
@@ -55,6 +62,7 @@ def test_rows_sum_to_the_step_and_waiting_to_its_ranks() -> None:
         ("Unexplained idle", 159),
         ("Before the first task", 2),
         ("After the last task", 3),
+        ("Beyond the recorded tasks", 5),
     ]
     assert titles(rows[0].parts) == [("Overlapped communication", 4)]
     assert titles(rows[1].parts) == [("Waiting for rank 2", 316), ("Waiting for rank 3", 2)]
