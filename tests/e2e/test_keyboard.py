@@ -18,7 +18,7 @@ RECORD = """() => { window.stops = []; document.addEventListener("focusin", ({ta
 PRESSES, LOOKS = 10, 15
 
 
-QUICK = ("overview", "trace")
+QUICK = ("overview",)
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,7 @@ CHANGED = """(c, colour) => { const d = c.getContext('2d').getImageData(0, 0, c.
     ("mode", "colour"),
     [("light", (123, 111, 208)), pytest.param("dark", (167, 156, 240), marks=pytest.mark.full)],
 )
+@pytest.mark.full
 def test_all_arrows_of_a_kind_are_drawn(
     open_plugin: Open, demo_server: str, mode: str, colour: tuple[int, int, int]
 ) -> None:
@@ -182,6 +183,7 @@ def state_of(plugin: Plugin) -> dict[str, str]:
     return {key: found.get(f"p.npu_profiler.trace.{key}", [""])[0] for key in STATE}
 
 
+@pytest.mark.full
 def test_state_of_a_rank_stays_with_it(open_plugin: Open, demo_server: str) -> None:
     plugin = trace(open_plugin, demo_server, {"trace.pins": "1,2"})
     ranks = spans_of(plugin)

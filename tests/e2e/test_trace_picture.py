@@ -120,6 +120,7 @@ class Picture:
 
 
 @pytest.mark.parametrize("ratio", [1, pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.full
 def test_each_gap_of_a_pixel_is_seen(
     open_plugin: Open, streams_server: str, many_streams: list[Spans], ratio: int
 ) -> None:

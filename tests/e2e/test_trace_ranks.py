@@ -287,6 +287,7 @@ def waits_are_drawn(plugin: Plugin, place: dict[str, str]) -> None:
     assert all(pixel == found[0] for pixel in found[1])
 
 
+@pytest.mark.full
 def test_statistics_of_a_range_cover_unfolded_ranks(open_plugin: Open, demo_server: str) -> None:
     """Of everything: each slice of both files. A band over rows of rank 5 counts those alone."""
     plugin = open_plugin(demo_server, height=1100)
@@ -395,6 +396,7 @@ def test_tasks_of_a_collective_on_all_ranks(open_plugin: Open, demo_server: str)
     assert plugin.frame.get_by_role("button", name="Hide the rows of rank 7").is_visible()
 
 
+@pytest.mark.full
 def test_derived_rows_of_another_rank(open_plugin: Open, demo_server: str) -> None:
     plugin = open_plugin(demo_server, height=1100)
     place = plugin.span_of("transformer_slow_rank")

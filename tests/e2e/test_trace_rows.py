@@ -57,6 +57,7 @@ def test_rows_are_hidden_and_moved_and_the_link_holds_it(open_plugin: Open, demo
     param(other, "order", is_set=False)
 
 
+@pytest.mark.full
 def test_short_slices_are_left_out_and_colours_tell_the_duration(open_plugin: Open, demo_server: str) -> None:
     """The window is the middle half of the longest slice of the first row."""
     base = min(one["ts"] for one in slices())

@@ -63,8 +63,8 @@ def test_tasks_of_a_collective_on_all_ranks(ranks: Browser) -> None:
     ranks.plugin.app().service._for_page = False  # nothing but what a view needs
     trace = ranks.view("trace", span=first)
     base = int(trace["base_ns"])
-    for span in (first, second):
-        ranks.view("overview", span=span)
+    library = ranks.plugin.app().library
+    library.read([library.place(second)], ["tables"])
     query = {"span": first, "version": trace["data"]["version"]}
 
     def collective(name: str, **more: str) -> Any:

@@ -47,6 +47,7 @@ def tables_of(folder: Path, logdir: Path, database: bool) -> dict[str, Table]:
     return span.tables
 
 
+@pytest.mark.full
 def test_any_two_settings_give_a_whole_result_as_text_and_as_database(tmp_path: Path) -> None:
     for number, row in enumerate(covering(AXES)):
         settings = {**row, "export_type": ["text", "db"]}
