@@ -7,6 +7,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tb_npu_plugin.capture.mindspore.parse import parse_folder
 from tb_npu_plugin.schema.settings import AIC_METRICS
 from tb_npu_plugin.schema.torch_npu_json import OUTPUT_FOLDER
