@@ -144,9 +144,7 @@ def test_random_runs_keep_the_laws(drawn: list[Phase]) -> None:
         assert exposed_of(ledger) == int(spans[rank].tables["comm_ops"].ints("elapse_ns").sum()), "2"
 
 
-@pytest.mark.xfail(
-    strict=False, reason="waits below 0.2 ms or 10 % of their operator count as none (lateness.LEAST_WAIT_NS)"
-)
+@pytest.mark.xfail(strict=False, reason="rare draws of two ranks lose the wait of a phase")
 @FAILS
 @given(phases())
 def test_waits_of_random_runs_are_the_truth(drawn: list[Phase]) -> None:
@@ -191,7 +189,13 @@ def test_random_runs_without_a_table_know_less(drawn: list[Phase], table: str) -
             "comm_ops",
             marks=pytest.mark.xfail(strict=False, reason="waits for a rank without starts are exact, and too short"),
         ),
-        pytest.param("kernels", marks=pytest.mark.xfail(strict=False, reason="another rank is the culprit")),
+        pytest.param(
+            "kernels",
+            marks=pytest.mark.xfail(
+                strict=False,
+                reason="without kernels of a rank, a healthy run is unexplained; law 8 of these tests knows no kernels",
+            ),
+        ),
     ],
 )
 @FAILS
@@ -200,7 +204,6 @@ def test_random_runs_without_a_table_of_a_rank_know_less(table: str, drawn: list
     check_without(drawn, table, ranks)
 
 
-@pytest.mark.xfail(strict=False, reason="an idle straggler costs all its idle time, although the others wait for less")
 @FAILS
 @given(phases())
 def test_findings_of_random_runs_cost_what_their_entries_hold(drawn: list[Phase]) -> None:
@@ -314,7 +317,6 @@ def test_mocks_without_files_know_less(name: str, kinds: tuple[str, ...], tmp_pa
     check_fewer(before, after)
 
 
-@pytest.mark.xfail(strict=False, reason="a trace names peers as unprofiled that are profiled (waiting.waits_of_ranks)")
 def test_no_chain_of_a_whole_run_ends_at_an_unprofiled_rank() -> None:
     run = opened("slow rank")[0]
     ends = chains_of(run.communication).total

@@ -161,6 +161,7 @@ def _culprits(
     idle: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
     unknown: set[Optional[int]] = set()  # stages with ranks whose kernels have no times
+    unclear: Counter[Optional[int]] = Counter()  # how long such ranks are awaited
     stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
     for (line, peer, kind), time in chains.total.items():
         if kind not in ("computing", "idle", "unknown", "unprofiled"):
@@ -170,13 +171,16 @@ def _culprits(
         by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
         if kind == "unknown":
             unknown.add(stage)
+            unclear[rank] += time
         elif rank is not None and rank >= 0:
             by_rank[rank] += time
             idle[rank] += time if kind == "idle" else 0
     longer = {rank: time - _of_peers(rank, by_rank, idle, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
-    ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
+    # Without stages, which tell who works longer, a rank that nothing is known of may be the culprit.
+    is_unclear = set(stage_of.values()) == {None} and max(unclear.values(), default=0) >= _SECOND * worst
+    ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS and not is_unclear else ()
     stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
     return ranks, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 
