@@ -89,8 +89,6 @@ _ENTRIES: Mapping[Part, tuple[EntryKind, ...]] = {
     "free": ("idle", "unexplained", "copies"),
     "preparing": ("idle", "unexplained"),
 }
-
-
 #: Waits and idle time that exceed their part of the step by more than this factor come from tables that are cut.
 _MOST_EXCESS = 1.1
 

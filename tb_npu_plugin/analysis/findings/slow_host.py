@@ -27,10 +27,11 @@ def find(run: RunData) -> list[Finding]:
     if len(stages) > 1:  # stages do different work
         return []
     found = []
-    for part, time_of in (("computing", _computing), ("free", _idle)):
+    rules: tuple[tuple[Part, Callable[[RankLedger], int]], ...] = (("computing", _computing), ("free", _idle))
+    for part, time_of in rules:
         one = _slowest(hosts, time_of)
         if one is not None:
-            found.append(_finding(run, part, *one, len(hosts[one[0]])))  # type: ignore[arg-type]
+            found.append(_finding(run, part, *one, len(hosts[one[0]])))
     return found
 
 

@@ -85,7 +85,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     is_of_stage = stage is not None and _share(most) - _share(least) >= _LEAST_AWAITED
     if (largest.entry == "waiting" and is_of_stage) or _waiting_share(least) > _MOST_WAITING:
         return _of_entry(most, largest, culprits, stage)
-    # A rank without losses of its own explains none of the others: the largest of these is shown.
+    # If the rank that waits least is healthy, the rank with the largest loss is shown.
     shown = max(ledgers, key=_loss_share) if _is_healthy(least) else least
     return _of_entry(shown, _largest(shown), (), None)
 

@@ -165,7 +165,7 @@ def test_time_before_the_first_task_may_be_the_largest_loss() -> None:
 
 
 def moe_rank(rank: int, skew_ns: int = 0, extra_ns: int = 0) -> TestSpan:
-    """A rank of three that calls a fused kernel four times, 12 ms apart: it arrives 2 ms (rank 2: 5 ms) after the last one ended.
+    """A rank of three that calls a fused kernel every 6 ms, four times: it computes for 2 ms (rank 2: 5 ms) before each call.
     All ranks end it together. extra_ns: by how much longer it runs on this rank, so that they do not."""
     rows: list[dict[str, Any]] = []
     for number in range(4):
