@@ -41,7 +41,7 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
     (DB, "rank alone", (), 1, ("loss", (6,), None)),
     (DB, "analysis.db missing", ("analysis.db",), None, ("loss", (6,), None)),
     (DB, "ascend_pytorch_profiler_N.db missing (analysis.db alone)", (_DB,), None, ("loss", (), None)),
-    (LLM, "all files", (), None, ("loss", (2,), 2)),
+    (LLM, "all files", (), None, ("loss", (), 2)),
     (LLM, "kernel_details.csv missing", ("kernel_details.csv",), None, ("loss", (), 2)),
     (LLM, "rank 0 alone", (), 0, ("loss", (), None)),
     (LATE, "all files: mean of steps 5, 6, 7", (), None, ("unexplained", (), None)),
@@ -51,7 +51,7 @@ CASES: list[tuple[str, str, Sequence[str], Optional[int], Verdict]] = [
     (CUT, "all files", (), None, ("loss", (), None)),
     (STAGES, "all files", (), None, ("loss", (), 2)),
     (STAGES, "rank 0 alone", (), 0, ("loss", (), None)),
-    (LLM, "without trace_view.json (there is none)", (), None, ("loss", (2,), 2)),
+    (LLM, "without trace_view.json (there is none)", (), None, ("loss", (), 2)),
 ]
 
 

@@ -27,6 +27,8 @@ from tests.truth.sample import Part, healthy
 LEAST_SHARE, TENTH, HALF = 0.05, 0.1, 0.5
 #: Law 8: below it all losses of a rank are healthy. If computing alone leaves less than HEALTHY, no entry can be above it.
 HEALTHY_LOSSES, HEALTHY = 0.1, 0.05
+#: Rules that may name an end of a slow link: the other ranks wait for it.
+_AT_LINK = ("straggler", "unprofiled_rank")
 #: Rules that name no loss of the step's time.
 _TIMELESS = ("dynamic_shapes", "fragmentation", "leak", "peak_holders", "memory_bound", "compute_bound")
 
@@ -102,7 +104,7 @@ def _wrong(part: Part, found: Diagnosis, judgement: Judgement, lost: int) -> lis
         rank, text = one.subject.rank, f"{one.rule} {one.cost_ns / 1e6:.1f} ms of {one.subject.rank}"
         # Every pipeline has a bubble, and one slow rank may be a whole stage.
         is_other = part.recipe.pp > 1 and (one.rule == "bubble" or (one.rule == "stage_imbalance" and part.stages))
-        if one.rule not in rules and not is_other and not (part.link and one.rule == "straggler"):
+        if one.rule not in rules and not is_other and not (part.link and one.rule in _AT_LINK):
             out.append(f"wrong: {text}")
         elif part.roots and one.rule != "bubble" and rank is not None and rank not in part.accepted:
             out.append(f"wrong rank: {text}")

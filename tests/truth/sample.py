@@ -153,11 +153,11 @@ def small() -> list[Part]:
     return out
 
 
-def whole() -> list[Part]:
+def whole(first_seed: int = 0) -> list[Part]:
     """Any two of all settings, faults and numbers of ranks; each pair SEEDS times beside others."""
     axes = {"fault": tuple(EVIDENCE), **_SETTINGS, "ranks": (2, 4, 8, "many")}
-    rows = [row for seed in range(SEEDS) for row in covering(axes, seed)]
-    return [part_of(row, number) for number, row in enumerate(rows)]
+    rows = [row for seed in range(first_seed, first_seed + SEEDS) for row in covering(axes, seed)]
+    return [part_of(row, number + 1_000 * first_seed) for number, row in enumerate(rows)]
 
 
 def healthy(seed: int, level: int) -> Recipe:
@@ -181,6 +181,9 @@ def main(arguments: Sequence[str] = ()) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="the sample of each commit")
     parser.add_argument("--healthy", type=int, default=0, help="seeds without a fault, instead")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="first seed of the whole sample: other cases than those of the tests"
+    )
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--last", type=int, default=10**6)
@@ -192,7 +195,7 @@ def main(arguments: Sequence[str] = ()) -> int:
                 problems = healthy_problems(seed, level)
                 count, failed = count + 1, failed + bool(problems)
                 print(f"healthy {seed} L{level}: {'; '.join(problems) or 'ok'}", flush=True)
-    for number, one in enumerate([] if options.healthy else small() if options.small else whole()):
+    for number, one in enumerate([] if options.healthy else small() if options.small else whole(options.seed)):
         if options.only in one.name and options.first <= number < options.last:
             found = judged(one)
             count, failed = count + 1, failed + bool(found.problems)

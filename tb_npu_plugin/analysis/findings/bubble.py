@@ -6,7 +6,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times, stages_of
+from tb_npu_plugin.analysis.findings.pipeline import micro_batches, stage_times
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.ledger.bubble import saved_by_batches
@@ -21,7 +21,7 @@ _FIX = Fix("fix.bubble", torch="fix.bubble.torch", megatron="fix.bubble.megatron
 
 def find(run: RunData) -> list[Finding]:
     """The time that as many micro-batches as suit the stages would save."""
-    stages, batches = stages_of(run), micro_batches(run)
+    stages, batches = run.stage_count, micro_batches(run)
     enough = _ENOUGH * stages
     if not 0 < batches < enough or not run.step_ns:
         return []
@@ -58,11 +58,12 @@ def find(run: RunData) -> list[Finding]:
 
 def missing(run: RunData) -> Optional[Unchecked]:
     """The stages of the ranks with their computing, and what they receive."""
-    if run.has_stages and not stage_times(run):
+    if not run.has_stages:
+        return Unchecked(RULE.id, Message("unchecked.no_stages"), "") if run.has_pipeline_waits else None
+    if not stage_times(run):
         return Unchecked(RULE.id, Message("unchecked.no_step_times"), "")
-    if run.has_stages or not run.has_pipeline_waits:
-        return None
-    return Unchecked(RULE.id, Message("unchecked.no_stages"), "")
+    waits = any(one.bubble >= _LEAST_SHARE * run.step_ns for one in stage_times(run).values())
+    return Unchecked(RULE.id, Message("unchecked.no_batches"), "") if waits and not micro_batches(run) else None
 
 
 RULE = Rule("bubble", "ranks", find, missing)

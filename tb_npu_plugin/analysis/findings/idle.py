@@ -110,7 +110,7 @@ def highest_cost(run: RunData, *items: str) -> Optional[IdleCost]:
     """The device with the most idle time of these items; None if that is below LEAST_SHARE of step time.
 
     Ranks wait for those that idle: where several do in turn, the run loses what one idles, and what it waits for the others
-    meanwhile.
+    meanwhile. The cost is at most the idle time of the rank.
     """
     if not run.step_ns:
         return None
@@ -120,11 +120,20 @@ def highest_cost(run: RunData, *items: str) -> Optional[IdleCost]:
     if most is None or time < least:
         return None
     times = {one.span.token: own for own, one in found}
-    cost = max(own + _waits(run, one.span, times) // run.step_count for own, one in found)
+    cost = max(_cost(run, own, _waits(run, one.span, times) // run.step_count, one.span) for own, one in found)
     parts = {item: most.cost_of(item) // run.step_count for item in items}
     ranks = len({one.span.token for cost, one in found if cost >= least})
     rows = np.concatenate([most.rows[item] for item in items])
     return IdleCost(most.span, most.idle, parts, cost, run.step_ns, ranks, rows)
+
+
+def _cost(run: RunData, own: int, waits: int, span: SpanData) -> int:
+    """Idle time of a rank and its waits for the idle time of others: together at most its idle time, ns per step."""
+    free = max(
+        (one.total("idle", "unexplained") + one.before_ns for one in run.ledgers if one.span is span),
+        default=own + waits,
+    )
+    return max(own, min(own + waits, free))
 
 
 def _waits(run: RunData, span: SpanData, times: Mapping[str, int]) -> int:

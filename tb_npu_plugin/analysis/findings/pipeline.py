@@ -35,11 +35,6 @@ class StageTimes:
     """Waiting for other stages."""
 
 
-def stages_of(run: RunData) -> int:
-    """Pipeline stages of the profiled ranks; 1 without a pipeline."""
-    return max((stage or 1 for stage in run.stages), default=1)
-
-
 def stage_times(run: RunData) -> dict[int, StageTimes]:
     """The profiled stages with known computing."""
     lines: dict[int, list[RankLine]] = {}
@@ -82,7 +77,7 @@ def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:
     so; empty if micro-batches or stages are unknown."""
     batches = micro_batches(run)
     times = stage_times(run) if batches else {}
-    if not times or len(times) < stages_of(run):
+    if not times or len(times) < run.stage_count:
         return {}
     computing, out = {stage: one.computing for stage, one in times.items()}, {}
     for line in run.lines:
@@ -99,7 +94,7 @@ def micro_batches(run: RunData) -> int:
     unknown."""
     if not run.has_stages:
         return 0
-    ends = (1, stages_of(run))
+    ends = (1, run.stage_count)
     lines = [(at, line) for at, line in enumerate(run.communication.lines) if pipeline_stage(line.span.capture) in ends]
     received = [count for at, line in lines if (count := _received(line, run.communication.collectives[at]))]
     first = [line for _, line in lines if pipeline_stage(line.span.capture) == 1]

@@ -26,7 +26,7 @@ from tb_npu_plugin.analysis.ledger.model import RankLedger
 from tb_npu_plugin.analysis.ledger.of_rank import ledgers_of
 from tb_npu_plugin.analysis.memory import AllocatorPeak, allocator_peak
 from tb_npu_plugin.analysis.ranks.cluster_figures import courses_of
-from tb_npu_plugin.analysis.ranks.world import pipeline_stage
+from tb_npu_plugin.analysis.ranks.world import pipeline_stage, pipeline_stages
 from tb_npu_plugin.analysis.run.budgets import RankBudget, budgets_of_ranks
 from tb_npu_plugin.analysis.run.communication import RunCommunication
 from tb_npu_plugin.analysis.run.devices import rank_order
@@ -227,10 +227,15 @@ class RunData:
         waits = (one for ledger in self.ledgers for one in ledger.entries if one.detail == "p2p")
         return any((line.sums.bubble or 0) > 0 for line in self.lines) or any(one.high_ns > 0 for one in waits)
 
+    @cached_property
+    def stage_count(self) -> int:
+        """Pipeline stages, those without a profile included; 1 without a pipeline."""
+        return pipeline_stages([span.capture for span in self.spans])
+
     @property
     def has_stages(self) -> bool:
         """True with more than one pipeline stage."""
-        return any((line.stage or 1) > 1 for line in self.lines)
+        return self.stage_count > 1
 
     @cached_property
     def step_times(self) -> list[tuple[Optional[str], int]]:

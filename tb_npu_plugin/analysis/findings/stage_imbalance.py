@@ -7,7 +7,7 @@ from typing import Optional
 
 from tb_npu_plugin.analysis.findings.fixes import Fix
 from tb_npu_plugin.analysis.findings.model import Confidence, Evidence, Finding, Rule, Subject, Unchecked
-from tb_npu_plugin.analysis.findings.pipeline import StageTimes, layers_of, micro_batches, stage_times, stages_of
+from tb_npu_plugin.analysis.findings.pipeline import StageTimes, layers_of, micro_batches, stage_times
 from tb_npu_plugin.analysis.findings.run_data import RunData
 from tb_npu_plugin.analysis.findings.text import duration, percent
 from tb_npu_plugin.analysis.ledger.bubble import saved_by_equal_stages
@@ -65,7 +65,7 @@ def find(run: RunData) -> list[Finding]:
 def advice(run: RunData, stage: int, times: Mapping[int, StageTimes]) -> tuple[Message, ...]:
     """Which layers to move: so many that the stage computes as long as the mean. A layer takes as long as on the stage where it
     takes least: embeddings and the loss are no layers."""
-    place = _FIRST if stage == 1 else _LAST if stage == stages_of(run) else _MIDDLE
+    place = _FIRST if stage == 1 else _LAST if stage == run.stage_count else _MIDDLE
     layers = {one: layers_of(run, one) for one in times}
     if not all(layers.values()):
         return place.of(run, stage=stage)

@@ -177,12 +177,9 @@ def _follow(lines: Sequence[_Line], at: int, wait: _Wait, start: int, end: int, 
     if owner < 0:
         ends[-1, -1 if rank is None else rank, "unprofiled"] += end - start
         return
-    if links == _MOST_LINKS:
-        ends[owner, -1, "error"] += end - start
-        return
     line, shift = lines[owner], lines[owner].offset - lines[at].offset
-    if line.root != lines[at].root:
-        ends[owner, -1, "unknown"] += end - start
+    if links == _MOST_LINKS or line.root != lines[at].root:
+        ends[owner, -1, "error"] += end - start
         return
     start, end = start + shift, end + shift
     computes, communicates = line.computes(start, end), line.communicates(start, end)

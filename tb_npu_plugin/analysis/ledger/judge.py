@@ -151,50 +151,43 @@ def _culprits(
 ) -> tuple[tuple[int, ...], Optional[int]]:
     """The ranks that the others wait for, and their pipeline stage.
 
-    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage. All
-    ranks of a stage are awaited in turn: a rank counts for what it is awaited longer than its median peer.
+    A rank counts if it was computing, idle or not profiled. If its kernels have no times, it counts only for its stage; without
+    stages for itself, as it neither waited nor communicated.
 
     Args:
         noise: Waits that name no rank, ns.
     """
     by_rank: Counter[int] = Counter()
-    idle: Counter[int] = Counter()
     by_stage: Counter[int] = Counter()
     unknown: set[Optional[int]] = set()  # stages with ranks whose kernels have no times
-    unclear: Counter[Optional[int]] = Counter()  # how long such ranks are awaited
+    ranks = [line.span.capture.rank for line in run.lines]
     stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
-    for (line, peer, kind), time in chains.total.items():
-        if kind not in ("computing", "idle", "unknown", "unprofiled"):
-            continue
-        rank = run.lines[line].span.capture.rank if line >= 0 else peer
-        stage = stage_of.get(rank)
-        by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
-        if kind == "unknown":
-            unknown.add(stage)
-            unclear[rank] += time
-        elif rank is not None and rank >= 0:
-            by_rank[rank] += time
-            idle[rank] += time if kind == "idle" else 0
-    longer = {rank: time - _of_peers(rank, by_rank, idle, stage_of) for rank, time in by_rank.items()}
+    has_stages = len({*stage_of.values()}) > 1
+    for waiting, waits in zip(ranks, chains.of_line):
+        for (line, peer, kind), time in (end for ends in waits.values() for end in ends.items()):
+            if kind not in ("computing", "idle", "unknown", "unprofiled"):
+                continue
+            rank = ranks[line] if line >= 0 else peer
+            stage = stage_of.get(rank)
+            by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
+            if kind == "unknown" and has_stages:
+                unknown.add(stage)
+            # Other stages wait for all ranks of a stage in turn, also if none computes longer than the others.
+            elif rank is not None and rank >= 0 and (stage in (None, stage_of[waiting]) or kind == "idle"):
+                by_rank[rank] += time
+    longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
-    # Without stages, which tell who works longer, a rank that nothing is known of may be the culprit.
-    is_unclear = set(stage_of.values()) == {None} and max(unclear.values(), default=0) >= _SECOND * worst
-    ranks = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS and not is_unclear else ()
-    stands_out = len(ranks) == 1 and stage_of.get(ranks[0]) not in unknown
-    return ranks, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
+    culprits = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
+    stands_out = len(culprits) == 1 and stage_of.get(culprits[0]) not in unknown
+    return culprits, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 
 
-def _of_peers(
-    rank: int, by_rank: Counter[int], idle: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]
-) -> float:
-    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages. A rank without others is a
-    stage: whether it computes too long cannot be compared, but it need not be idle."""
+def _of_peers(rank: int, by_rank: Counter[int], stage_of: Mapping[Optional[int], Optional[int]]) -> float:
+    """For how long the median of the other ranks of a stage is awaited, ns; 0 without stages."""
     stage = stage_of.get(rank)
-    if stage is None or set(stage_of.values()) == {stage}:
-        return 0.0
     peers = [by_rank[other] for other, own in stage_of.items() if other not in (None, rank) and own == stage]
-    return float(median(peers)) if peers else float(by_rank[rank] - idle[rank])
+    return float(median(peers)) if peers and len({*stage_of.values()}) > 1 and stage is not None else 0.0
 
 
 def _slow_stage(ledgers: Sequence[RankLedger]) -> Optional[int]:

@@ -11,9 +11,8 @@ from tb_npu_plugin.model import SpanData
 EntryKind = Literal["computing", "waiting", "transfer", "communication", "copies", "idle", "unexplained"]
 #: Data that would narrow an entry: the trace, the kernels, the files of the other ranks, the profile of an unprofiled rank.
 Needs = Literal["", "trace", "kernels", "ranks", "rank"]
-#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times, or its clock cannot be
-#: aligned. "unprofiled": it was not profiled.
-#: "error": the chain is too long, since clocks disagree and ranks seem to wait for each other.
+#: What a rank does at the end of a chain of waits. "unknown": its kernels have no times; it neither waits nor communicates.
+#: "unprofiled": it was not profiled. "error": its clock cannot be aligned, or ranks seem to wait for each other as clocks disagree.
 EndKind = Literal["computing", "idle", "transfer", "unknown", "unprofiled", "error"]
 
 
@@ -82,9 +81,9 @@ class RankLedger:
         return sum(one.ns for one in self.entries if one.entry in kinds)
 
     def ends_at(self, rank: Optional[int], *kinds: EndKind) -> int:
-        """Waiting whose chains end where a rank does what it is awaited for: computes, is idle, or was not profiled."""
+        """Waiting whose chains end where a rank does what it is awaited for: computes or is idle, as far as is known."""
         ends = (end for one in self.entries for end in one.chain if end.rank == rank)
-        return sum(end.ns for end in ends if end.kind in (kinds or ("computing", "idle", "unprofiled")))
+        return sum(end.ns for end in ends if end.kind in (kinds or ("computing", "idle", "unknown", "unprofiled")))
 
     @property
     def losses_ns(self) -> int:

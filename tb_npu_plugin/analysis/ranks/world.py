@@ -90,6 +90,15 @@ def pipeline_stage(capture: Capture) -> int | None:
     return stage_of(capture.rank, _int_or_none(told.get("world_size")), stages)
 
 
+def pipeline_stages(captures: Sequence[Capture]) -> int:
+    """Number of pipeline stages that captures name; 1 without a pipeline."""
+    told = [_int_or_none(one.distributed_args.get(STAGES)) or 1 for one in captures]
+    found = [
+        len(_ranks(group)) for one in captures for group in one.groups.values() if group.get("group_name") == PIPELINE
+    ]
+    return max([1, *told, *found, *(pipeline_stage(one) or 1 for one in captures)])
+
+
 def number_in_group(capture: Capture, group: str | None, members: int, is_largest: bool) -> int | None:
     """Number of a rank inside a group; None if unknown. If the capture has no such group, the rank in the job for the largest
     group: it may hold all ranks.

@@ -45,6 +45,7 @@ def run_of(ranks: Sequence[Rank], stages: Sequence[int | None] = (), **more: Any
         lines.append(RankLine(span, stages[number] if stages else None, budget))
     longest = max((line.whole_ns for line in lines), default=0)
     times = {"step_times": [(None, longest)], "whole_step_times": [longest]}
+    more = {"stage_count": max([1, *(stage or 1 for stage in stages)]), **more}
     vars(run).update({"lines": lines, "budgets": [line.sums for line in lines], "links": [], **times, **more})
     return run
 

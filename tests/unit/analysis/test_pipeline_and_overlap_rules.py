@@ -27,7 +27,7 @@ def stage(number: int, batches: int, free: int = 40, layers: int = 0, **more: An
         for at in range(batches)
     ]
     ops = [{**one, "elapse_ns": 5 * MS, "transit_ns": 5 * MS, "wait_ns": 0, "sync_ns": 0} for one in ops]
-    ops.append({**ops[0], "name": "hcom_send__1_99_1", "start_ns": 95 * MS})
+    ops += [{**one, "name": "hcom_send__1_99_1", "start_ns": 95 * MS} for one in ops[:1]]
     kernels = [{"step": "1", "type": "MatMul", "name": "MatMul", "core": "AI_CORE", "start_ns": 0, "dur_ns": 60 * MS}]
     attention = {"type": "FlashAttentionScoreGrad", "name": "a", "core": "MIX_AIC", "start_ns": 0, "dur_ns": 1}
     kernels += [{"step": "1", **attention}] * (layers * batches)
@@ -84,6 +84,14 @@ def test_a_bubble_costs_what_more_micro_batches_would_save(batches: int, free: i
     assert bubble.RULE.missing(run) is None
     found = bubble.find(run)
     assert [one.cost_ns / MS for one in found] == ([] if expected is None else [pytest.approx(expected)])
+
+
+def test_the_first_stage_alone_shows_the_bubble() -> None:
+    """Its metadata name the number of stages. Without receives, the number of micro-batches is unknown."""
+    run = RunData([stage(0, 2)])
+    assert run.stage_count == 2 and [one.rule for one in bubble.find(run)] == ["bubble"]
+    missing = bubble.RULE.missing(RunData([stage(0, 0)]))
+    assert missing is not None and missing.missing.code == "unchecked.no_batches"
 
 
 def test_a_bubble_needs_known_stages() -> None:
