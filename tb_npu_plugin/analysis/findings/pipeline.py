@@ -90,21 +90,24 @@ def bubbles_of(run: RunData) -> dict[tuple[str, Optional[int]], BubbleParts]:
 
 
 def micro_batches(run: RunData) -> int:
-    """Micro-batches of a step, by what the first and the last stage receive, else by a kernel of the first one; 0 if
-    unknown."""
+    """Micro-batches of a step, by what ranks receive, else by a kernel of the first stage; 0 if unknown."""
     if not run.has_stages:
         return 0
-    ends = (1, run.stage_count)
-    lines = [(at, line) for at, line in enumerate(run.communication.lines) if pipeline_stage(line.span.capture) in ends]
-    received = [count for at, line in lines if (count := _received(line, run.communication.collectives[at]))]
-    first = [line for _, line in lines if pipeline_stage(line.span.capture) == 1]
+    lines = [(at, line, pipeline_stage(line.span.capture)) for at, line in enumerate(run.communication.lines)]
+    tables = run.communication.collectives
+    received = [
+        count
+        for at, line, stage in lines
+        if stage is not None and (count := _received(line, tables[at], 1 if stage in (1, run.stage_count) else 2))
+    ]
+    first = [line for _, line, stage in lines if stage == 1]
     return min(received or [count for line in first if (count := _launched(line))], default=0)
 
 
-def _received(line: RankDevice, ops: Table | None) -> int:
+def _received(line: RankDevice, ops: Table | None, neighbours: int) -> int:
     """Micro-batches that a rank receives in a step from the same neighbour; 0 if unknown.
 
-    A batch of sends and receives has bytes only if it receives.
+    A batch of sends and receives has bytes only if it receives. Neighbours have a group each, or share one.
     """
     if ops is None or not ops.has("kind"):
         return 0
@@ -117,7 +120,9 @@ def _received(line: RankDevice, ops: Table | None) -> int:
         if is_receive.sum() == is_batch.sum():
             return 0
     chosen = ops.take(is_receive)
-    return int(Groups([chosen.text("step"), chosen.text("group")], len(chosen)).count().max(initial=0))
+    groups = chosen.text("group")
+    count = int(Groups([chosen.text("step"), groups], len(chosen)).count().max(initial=0))
+    return count if len({*groups.tolist()}) >= neighbours else count // neighbours
 
 
 def _launched(line: RankDevice) -> int:

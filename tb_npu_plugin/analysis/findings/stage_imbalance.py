@@ -35,8 +35,7 @@ def find(run: RunData) -> list[Finding]:
     mean = sum(one.computing for one in others) / len(others)
     if mean <= 0 or times[slowest].computing <= mean * (1 + _LEAST_EXCESS):
         return []
-    works = [one.work for one in times.values()]
-    cost = round(saved_by_equal_stages(works, micro_batches(run))) if times[slowest].work == max(works) else 0
+    cost = _cost(times, slowest, micro_batches(run))
     if cost < _LEAST_SHARE * run.step_ns:
         return []
     return [
@@ -60,6 +59,16 @@ def find(run: RunData) -> list[Finding]:
             check=Message("check.stage_imbalance"),
         )
     ]
+
+
+def _cost(times: Mapping[int, StageTimes], slowest: int, batches: int) -> int:
+    """What equal stages would save, ns: layers that move take their communication along. 0 if another stage works longer."""
+    works = [one.work for one in times.values()]
+    if times[slowest].work < max(works):
+        return 0
+    computing = saved_by_equal_stages([one.computing for one in times.values()], batches)
+    with_layers = computing * times[slowest].work / times[slowest].computing
+    return round(min(with_layers, saved_by_equal_stages(works, batches)))
 
 
 def advice(run: RunData, stage: int, times: Mapping[int, StageTimes]) -> tuple[Message, ...]:
