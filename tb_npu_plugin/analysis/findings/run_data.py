@@ -355,14 +355,15 @@ class RunData:
         return step_waits_of(self.communication)
 
     @cached_property
-    def _chains(self) -> Chains:
+    def chains(self) -> Chains:
+        """Where the waits of the run end."""
         return chains_of(self.communication)
 
     @cached_property
     def ledgers(self) -> list[RankLedger]:
         """Where the mean step of each rank went."""
         idle = {span.token: devices for span, devices in self.idle}
-        return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self._chains)
+        return with_chains(self.communication, ledgers_of(self.communication, self._waits, idle), self.chains)
 
     @property
     def repeats(self) -> int:
@@ -387,7 +388,7 @@ class RunData:
     @cached_property
     def judgement(self) -> Judgement:
         """What determines the step, by the ledgers."""
-        return judge(self.communication, self.ledgers, self._chains)
+        return judge(self.communication, self.ledgers, self.chains)
 
     @cached_property
     def excess(self) -> Optional[Excess]:

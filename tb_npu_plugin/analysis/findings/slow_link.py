@@ -43,10 +43,11 @@ _HALF = 0.5
 
 @dataclass(frozen=True)
 class _Traffic:
-    """Traffic of a link over all steps, bytes and ns. calls: operators that moved it; None: unknown."""
+    """Traffic of a link in a group over all steps, bytes and ns. calls: operators that moved it; None: unknown."""
 
     src: int
     dst: int
+    group: Optional[str]
     transport: str
     op_type: str
     size: int
@@ -93,7 +94,7 @@ def find(run: RunData) -> list[Finding]:
     steps = len({link.step for link in run.links})
     known = [one for one in _sum_up(run.links) if one.time > 0 and one.size >= _LEAST_BYTES * steps]
     alike = [one for peers in _comparable(known) for one in _slow_of(peers)]
-    alone = [one for one in _alone(known) if not _has_other_reason(run, one.link.transport)]
+    alone = [one for one in _alone(known) if not _has_other_reason(run, one.link)]
     found = [one for one in (*alike, *_slower_than_smaller(known), *alone) if one.lost >= _LEAST_LOST_NS * steps]
     pairs: dict[frozenset[int], list[_Slow]] = {}
     for one in sorted(found, key=lambda one: one.order):
@@ -178,9 +179,10 @@ def _alone(links: Sequence[_Traffic]) -> Iterable[_Slow]:
                 yield _Slow(one, usual, 0, "inferred")
 
 
-def _has_other_reason(run: RunData, transport: str) -> bool:
-    """Whether the packets of a transport are not aligned, or one of its operators comes near the usual bandwidth: a slow
-    link slows all operators, also those that nothing computes beside."""
+def _has_other_reason(run: RunData, link: _Traffic) -> bool:
+    """Whether the packets of the transport are not aligned, or an operator of the group comes near the usual bandwidth: a slow
+    link slows all of them, also those that nothing computes beside."""
+    transport = link.transport
     for span in run.spans:
         packets, moved = span.table("comm_packets"), span.table("comm_bandwidth")
         if packets is not None and share_of_unaligned(packets, transport) >= LEAST_UNALIGNED:
@@ -188,6 +190,7 @@ def _has_other_reason(run: RunData, transport: str) -> bool:
         if moved is not None:
             size, time = moved.ints("size_bytes"), moved.ints("time_ns")
             rows = moved.text("transport").equals(transport) & (moved.ints("rollup") != 1)
+            rows &= moved.text("group").equals(link.group) if link.group is not None else True
             rows &= (size >= _LEAST_PIECE) & (time > 0)
             if (size[rows] >= _HALF * _USUAL.get(transport, 0.0) * time[rows]).any():
                 return True
@@ -224,7 +227,7 @@ def _sum_up(links: Iterable[Link]) -> list[_Traffic]:
         src = link.src if link.src_rank is None else link.src_rank
         dst = link.dst if link.dst_rank is None else link.dst_rank
         key = (link.transport, link.op_type, link.group, src, dst)
-        empty = _Traffic(src, dst, link.transport, link.op_type or "", 0, 0, 0)
+        empty = _Traffic(src, dst, link.group, link.transport, link.op_type or "", 0, 0, 0)
         one = sums.get(key, empty)
         calls = None if one.calls is None or not link.calls else one.calls + link.calls
         sums[key] = replace(one, size=one.size + link.size_bytes, time=one.time + link.time_ns, calls=calls)

@@ -16,6 +16,8 @@ from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 _LEAST_WAIT = 0.05
 #: What of the waiting could be saved: less than the exposed waiting, or more, with what computing hides.
 _STAKE = {False: "finding.unprofiled_rank.next", True: "finding.unprofiled_rank.hidden"}
+#: Waits whose chain is not resolved, as a share of those for an unprofiled rank: from it on, that rank may wait for others.
+_LEAST_ROOT = 0.5
 #: Largest number of reported ranks in a single group.
 _NAMED = 3
 
@@ -34,7 +36,17 @@ def find(run: RunData) -> list[Finding]:
     # In several groups one late rank makes others late in turn: those are its effects.
     found = sorted(found, key=lambda one: -one.cost_ns)[: _NAMED if _has_one_group(run) else 1]
     culprits = run.judgement.culprits
-    return [one for one in found if not culprits or one.subject.rank in (None, *culprits)]
+    return [
+        one
+        for one in found
+        if one.subject.rank is None or (one.subject.rank in culprits if culprits else _is_root(run, one.subject.rank))
+    ]
+
+
+def _is_root(run: RunData, rank: int) -> bool:
+    """Whether the waits for a rank exceed those for any rank whose own waits are not resolved: it may wait in turn."""
+    ends = run.chains.total[-1, rank, "unprofiled"]
+    return not ends or run.chains.unresolved_ns < _LEAST_ROOT * ends
 
 
 def _totals(run: RunData, waits: list[LatePeer]) -> dict[Optional[int], int]:

@@ -38,6 +38,11 @@ class Chains:
         """Sum over all lines."""
         return sum((ends for waits in self.of_line for ends in waits.values()), Counter())
 
+    @property
+    def unresolved_ns(self) -> int:
+        """Waiting for the rank that the most chains end at without being resolved."""
+        return max((time for (_, _, kind), time in self.total.items() if kind == "error"), default=0)
+
 
 def chains_of(run: RunCommunication) -> Chains:
     """Follow all waits of a run."""

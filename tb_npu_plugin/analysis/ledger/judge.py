@@ -178,7 +178,8 @@ def _culprits(
     longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
     found = sorted((rank for rank in longer if longer[rank] >= _SECOND * worst), key=lambda rank: -longer[rank])
-    culprits = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS else ()
+    is_resolved = chains.unresolved_ns < _SECOND * worst  # else that rank may be the culprit, or wait itself
+    culprits = tuple(found) if worst >= noise and len(found) <= _MOST_CULPRITS and is_resolved else ()
     stands_out = len(culprits) == 1 and stage_of.get(culprits[0]) not in unknown
     return culprits, None if stands_out else _stage_of(by_stage, sum(chains.total.values()), ledgers)
 
