@@ -93,8 +93,10 @@ def find(run: RunData) -> list[Finding]:
     between two ranks, the worst is reported."""
     steps = len({link.step for link in run.links})
     known = [one for one in _sum_up(run.links) if one.time > 0 and one.size >= _LEAST_BYTES * steps]
-    alike = [one for peers in _comparable(known) for one in _slow_of(peers)]
-    alone = [one for one in _alone(known) if not _has_other_reason(run, one.link)]
+    groups = _comparable(known)
+    alike = [one for peers in groups for one in _slow_of(peers)]
+    is_few = len({frozenset((one.src, one.dst)) for one in known}) < LEAST_PEERS
+    alone = [one for peers in groups for one in _alone(peers, is_few) if not _has_other_reason(run, one.link)]
     found = [one for one in (*alike, *_slower_than_smaller(known), *alone) if one.lost >= _LEAST_LOST_NS * steps]
     pairs: dict[frozenset[int], list[_Slow]] = {}
     for one in sorted(found, key=lambda one: one.order):
@@ -170,12 +172,15 @@ def _middle(values: Sequence[float]) -> float:
     return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
 
 
-def _alone(links: Sequence[_Traffic]) -> Iterable[_Slow]:
-    """Links without comparable ones that are far below the usual bandwidth of their transport."""
-    if len({frozenset((one.src, one.dst)) for one in links}) < LEAST_PEERS:
-        for one in links:
+def _alone(peers: Sequence[_Traffic], is_few: bool) -> Iterable[_Slow]:
+    """Links that are far below the usual bandwidth of their transport: where the run has few links, or of a few comparable ones
+    another is twice as fast."""
+    if is_few or len({frozenset((one.src, one.dst)) for one in peers}) < LEAST_PEERS:
+        fastest = max(one.speed for one in peers)
+        for one in peers:
             usual = _USUAL.get(one.transport, 0.0)
-            if one.speed < _HALF * usual and one.calls and _piece(one) >= _LEAST_PIECE:
+            is_slow = one.speed < _HALF * usual and (is_few or one.speed < _HALF * fastest)
+            if is_slow and one.calls and _piece(one) >= _LEAST_PIECE:
                 yield _Slow(one, usual, 0, "inferred")
 
 
