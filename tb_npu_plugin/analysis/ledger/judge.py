@@ -30,7 +30,7 @@ _MOST_EXPLAINED = 0.5
 _UNEXPLAINED = 0.1
 
 #: A culprit waits itself for at most this share of the longest waiting of a rank.
-_MOST_OWN = 0.6
+_MOST_OWN = 0.5
 #: A stage is to blame if it works for at least this many times the mean of the others.
 _LEAST_WORK = 1.05
 
@@ -163,6 +163,7 @@ def _culprits(
     ranks = [line.span.capture.rank for line in run.lines]
     stage_of = {line.span.capture.rank: pipeline_stage(line.span.capture) for line in run.lines}
     has_stages = len({*stage_of.values()}) > 1
+    is_whole = len(run.profiled) == run.world_size
     for waiting, waits in zip(ranks, chains.of_line):
         for (line, peer, kind), time in (end for ends in waits.values() for end in ends.items()):
             if kind not in ("computing", "idle", "unknown", "unprofiled"):
@@ -172,8 +173,8 @@ def _culprits(
             by_stage[_UNKNOWN_STAGE if stage is None else stage] += time
             if kind == "unknown" and has_stages:
                 unknown.add(stage)
-            # Other stages wait for all ranks of a stage in turn, also if none computes longer than the others.
-            elif rank is not None and rank >= 0 and (stage in (None, stage_of[waiting]) or kind == "idle"):
+            # Other stages wait for all ranks of a stage in turn: these compare only if all that wait are profiled.
+            elif rank is not None and rank >= 0 and (is_whole or stage in (None, stage_of[waiting]) or kind == "idle"):
                 by_rank[rank] += time
     longer = {rank: time - _of_peers(rank, by_rank, stage_of) for rank, time in by_rank.items()}
     worst = max(longer.values(), default=0)
