@@ -68,9 +68,10 @@ THREE: Elapsed = [40, 9, 30]
     [
         # Two ranks of which the second arrives 20 ms late, with clocks 5 s apart.
         ([ops(THREE), ops([20, 9, 10], 5 * END)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
-        # Fewer than three collectives do not align clocks.
-        ([ops([40, 9]), ops([20, 9], 5 * END)], None, [[None, None], [None, None]]),
-        # Ends that differ by more than 1 ms do not, either.
+        # Two collectives align clocks if their ends agree; one cannot show that they do.
+        ([ops([40, 9]), ops([20, 9], 5 * END)], None, [[(20, 1), 0], [0, 0]]),
+        ([ops([40]), ops([20], 5 * END)], None, [[None], [None]]),
+        # Ends that differ by more than 1 ms do not align them.
         ([ops(THREE), ops([20, 9, 10, 7], 7)], [None, None], [[(20, 1), 0, (20, 1)], [0, 0, 0, None]]),
         # One profiled rank: nothing is known without its trace.
         ([ops(THREE)], None, [[None, None, None]]),
@@ -95,7 +96,7 @@ THREE: Elapsed = [40, 9, 30]
         # Without a group, as in kernels, names must identify collectives.
         ([ops(THREE, group=None), ops([20, 9, 10], group=None)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
         ([ops(THREE), ops([20, 9, 10], group="h")], None, [[None] * 3, [None] * 3]),
-        ([ops([40, None, 30]), ops([20, 9, 10])], None, [[None, None, None], [None, None, None]]),
+        ([ops([40, None, 30]), ops([20, 9, 10])], None, [[(20, 1), None, (20, 1)], [0, None, 0]]),
     ],
 )
 def test_each_rank_waits_for_the_last_to_arrive(tables: Any, traces: Any, expected: Any) -> None:
