@@ -141,8 +141,10 @@ def check_fewer(before: RunData, after: RunData) -> None:
 
 
 def root_of(run: RunData) -> set[Any]:
-    """Ranks that the verdict is about: whom the others wait for, or who idles of several."""
+    """Ranks that the verdict is about: whom the others wait for, or who idles of several. What cannot be judged blames nobody."""
     found = run.judgement
+    if found.kind != "loss":
+        return set()
     is_idle = found.entry is not None and found.entry.entry in FREE and len(run.ledgers) > 1
     return {*found.culprits} or ({found.ledger.rank} - {None} if is_idle and found.ledger is not None else set())
 
