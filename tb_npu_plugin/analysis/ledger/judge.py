@@ -133,14 +133,14 @@ def _loss_share(ledger: RankLedger) -> float:
 
 
 def _largest(ledger: RankLedger) -> Entry:
-    """The largest loss, the time before the first task included. All waits count together, and the longest one stands for
-    them."""
+    """The largest loss, the time before the first task included. All waits count together, by what is certain of them, and the
+    longest one stands for them."""
     ns, outside = ledger.before_ns, ledger.outside_ns
     before = Entry("idle", "preparing", ns, ns, ns, None, "")
     rest = Entry("unexplained", "outside", outside, outside, outside, None, "trace")
     others = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
     largest = max([*others, before, rest], key=lambda one: one.ns)
-    waits = ledger.total("waiting")
+    waits = sum(one.low_ns for one in ledger.entries if one.entry == "waiting")
     return _longest_wait(ledger) if waits and waits >= largest.ns else largest
 
 

@@ -49,7 +49,11 @@ def waits(tables: list[Table], traces: Optional[list[Optional[list[CollectiveWai
     """(ms, late rank) of each collective of each rank: a profiled rank by its index, an unprofiled one as "peer 5"."""
     found = match_collectives(tables)
     out = waits_of_ranks(
-        [len(table) for table in tables], found, align_clocks(found, len(tables)), traces or [None] * len(tables)
+        [len(table) for table in tables],
+        found,
+        align_clocks(found, len(tables)),
+        traces or [None] * len(tables),
+        np.ones(len(found.owner), dtype=bool),
     )
     return [
         [
@@ -145,7 +149,8 @@ def test_parts_sum_to_the_elapsed_time(recorded: Any, wait: Any, until: Any, pac
         {**identity, "packet_bytes": size * 1_000_000, "count": 1, "time_ns": time * MS}
         for size, time in packets.items()
     ]
-    (waits,) = waits_of_ranks([1], match_collectives([table]), align_clocks(match_collectives([table]), 1), [None])
+    collectives = match_collectives([table])
+    (waits,) = waits_of_ranks([1], collectives, align_clocks(collectives, 1), [None], np.ones(1, dtype=bool))
     waits.time[:] = NULL_INT if wait is None else wait * MS
     waits.until_transfer[:] = NULL_INT if until is None else until * MS
     found = split_of_rows(table, table_of("comm_packets", sizes) if sizes else None, waits)
@@ -158,8 +163,8 @@ def test_without_a_trace_waits_are_unknown_where_ranks_were_not_profiled() -> No
     tables = [ops([100] * 3), ops([90] * 3)]
     found = match_collectives(tables)
     waits = {
-        all_profiled: waits_of_ranks([3, 3], found, align_clocks(found, 2), [None, []], all_profiled)
-        for all_profiled in (True, False)
+        is_complete: waits_of_ranks([3, 3], found, align_clocks(found, 2), [None, []], np.full(6, is_complete))
+        for is_complete in (True, False)
     }
     assert (waits[True][0].time.tolist(), waits[False][0].time.tolist()) == ([10 * MS] * 3, [NULL_INT] * 3)
     assert (waits[True][1].time.tolist(), waits[False][1].time.tolist()) == ([0] * 3, [NULL_INT] * 3)
