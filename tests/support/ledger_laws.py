@@ -137,7 +137,7 @@ def check_fewer(before: RunData, after: RunData) -> None:
         for kinds in (("computing",), ("waiting",), ("transfer",), EXPOSED, FREE):
             low, high = bounds_of(less, kinds)
             error = ROUNDING
-            if kinds in (("waiting",), ("transfer",)):  # by the trace, or by the starts of others, whose clocks have errors
+            if kinds in (("waiting",), ("transfer",)):  # by the trace, or by the starts of others, by aligned clocks
                 error = (LATER + max(clock.error for clock in after.communication.clocks)) * operators_of(before, one)
             is_inside = low - error <= one.total(*kinds) <= high + error  # type: ignore[arg-type]
             assert is_inside, f"6: rank {one.rank} {kinds}: {one.total(*kinds)}, then {low} .. {high}"  # type: ignore[arg-type]

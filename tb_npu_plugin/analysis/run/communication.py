@@ -174,7 +174,7 @@ class RunCommunication:
         reference = np.array([clock.reference for clock in self.clocks], dtype=np.int64)
         collectives = Groups([found.number, reference[found.owner]], len(found.owner))
         has_all = collectives.count()[collectives.of_row] >= members[groups.of_row]
-        return (found.number >= 0) & has_all & is_listed[groups.of_row]
+        return np.asarray((found.number >= 0) & has_all & is_listed[groups.of_row])
 
     @cached_property
     def waits(self) -> list[Waits]:

@@ -170,6 +170,31 @@ def test_without_a_trace_waits_are_unknown_where_ranks_were_not_profiled() -> No
     assert (waits[True][1].time.tolist(), waits[False][1].time.tolist()) == ([0] * 3, [NULL_INT] * 3)
 
 
+def drifting(table: Table) -> Table:
+    """With a clock that no offset aligns."""
+    return Table(table.columns, {**table.data, "start_ns": table.ints("start_ns") + np.array([0, 50, -50]) * MS})
+
+
+@pytest.mark.parametrize(
+    ("tables", "groups", "expected"),
+    [
+        ([ops(THREE), ops([20, 9, 10]), ops([10, 9, 5])], {}, [30 * MS, 0, 25 * MS]),
+        # The third rank may be later, unless the group is of the first two.
+        ([ops(THREE), ops([20, 9, 10]), None], {}, [NULL_INT] * 3),
+        ([ops(THREE), ops([20, 9, 10]), None], {"g": {"global_ranks": [0, 1]}}, [20 * MS, 0, 20 * MS]),
+        # It misses a collective, or its clock cannot be aligned.
+        ([ops(THREE), ops([20, 9, 10]), ops([10, 9, None])], {}, [30 * MS, 0, NULL_INT]),
+        ([ops(THREE), ops([20, 9, 10]), drifting(ops([10, 9, 5]))], {}, [NULL_INT] * 3),
+    ],
+)
+def test_waits_are_known_where_the_starts_of_all_members_are(tables: Any, groups: Any, expected: list[int]) -> None:
+    spans = [
+        TestSpan({} if one is None else {"comm_ops": one}, Capture(rank=rank, groups=groups))
+        for rank, one in enumerate(tables)
+    ]
+    assert RunCommunication(spans).waits[0].time.tolist() == expected
+
+
 def test_the_collective_at_which_the_others_wait_longest_for_a_rank() -> None:
     """The second rank is last at the first collective, by 20 ms against 40, and at the third, by 10 against 30."""
     tables = [ops([40, 9, 30]), ops([20, 9, 20], 5 * END), ops([35, 9, 30])]
