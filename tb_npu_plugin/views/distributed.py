@@ -110,7 +110,7 @@ class DistributedJson(TypedDict):
     arrivals: list[CollectiveArrivals]
     """Arrivals at the collectives with the longest waits, at most 64."""
     clocks: list[RankClock]
-    """Clocks of ranks that run three collectives or more together."""
+    """Clocks of ranks that run two collectives or more together."""
     cluster: Optional[ClusterJson]
     """Only set for results of MindSpore up to 2.2."""
 

@@ -62,7 +62,7 @@ class TraceRankJson(TypedDict):
     is_traced: bool
     """The trace is read: without it, the clock is that of the communication files, which may differ."""
     clock: Optional[TraceClockJson]
-    """Null: no other rank ran three collectives or more with it."""
+    """Null: no other rank ran two collectives or more with it."""
     start: Optional[int]
     """Start of the first device task, ns after `base_ns`; null if unknown."""
     end: Optional[int]

@@ -689,7 +689,7 @@ export interface DistributedJson {
   late_peers: LatePeer[];
   /** Arrivals at the collectives with the longest waits, at most 64. */
   arrivals: CollectiveArrivals[];
-  /** Clocks of ranks that run three collectives or more together. */
+  /** Clocks of ranks that run two collectives or more together. */
   clocks: RankClock[];
   /** Only set for results of MindSpore up to 2.2. */
   cluster: ClusterJson | null;
@@ -2084,7 +2084,7 @@ export interface TraceRankJson {
   pipeline_stage: number | null;
   /** The trace is read: without it, the clock is that of the communication files, which may differ. */
   is_traced: boolean;
-  /** Null: no other rank ran three collectives or more with it. */
+  /** Null: no other rank ran two collectives or more with it. */
   clock: TraceClockJson | null;
   /** Start of the first device task, ns after `base_ns`; null if unknown. */
   start: number | null;

@@ -16,8 +16,8 @@ from tb_npu_plugin.tables import NULL_INT, Data, IntArray, Table, known
 _KEYS = ("step", "group", "name", "start_ns", "elapse_ns")
 _COLUMNS = tuple(column for column in COMM_OPS_COLUMNS if column.key in _KEYS)
 _BETWEEN_TWO = COMM_KINDS[0]
-#: Least number of matched collectives of two ranks, and largest residual, ns.
-LEAST_MATCHED, LARGEST_ERROR_NS = 3, 1_000_000
+#: Least number of matched collectives of two ranks, and largest residual, ns. One alone has no residual.
+LEAST_MATCHED, LARGEST_ERROR_NS = 2, 1_000_000
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.clocks import Clock, Collectives
 from tb_npu_plugin.analysis.communication.first_waits import CollectiveWait
@@ -46,7 +47,7 @@ def waits_of_ranks(
     found: Collectives,
     clocks: Sequence[Clock],
     seen: Sequence[Optional[Sequence[CollectiveWait]]],
-    all_profiled: bool = True,
+    is_complete: NDArray[np.bool_],
 ) -> list[Waits]:
     """The waits of each rank.
 
@@ -54,17 +55,15 @@ def waits_of_ranks(
     does not communicate with directly, as in a ring, is known from its own start or from the trace of a neighbour.
 
     lengths: rows of the table of each rank. seen: initial waits in the trace of each rank; None without a trace.
-    all_profiled: every rank of the job is known. Else the waits of a rank without a trace are unknown: it may wait for
-    others.
+    is_complete: whether the starts of all members are known, for each row of `found`. Else the wait of a rank without
+    communication tasks in a trace is unknown: it may wait for another one.
     """
     later, owner, peer = _last_arrivals(found, clocks, seen)
     out = []
     for rank, length in enumerate(lengths):
         waits = Waits(*(np.full(length, empty, dtype=np.int64) for empty in (NULL_INT, NULL_INT, -1, -1, NULL_INT)))
         out.append(waits)
-        if seen[rank] is None and not all_profiled:
-            continue
-        own = np.flatnonzero(found.owner == rank)
+        own = np.flatnonzero((found.owner == rank) & (is_complete | bool(seen[rank])))
         rows = found.row[own]
         waits.time[rows], waits.owner[rows], waits.peer[rows] = later[own], owner[own], peer[own]
         waits.start[rows] = found.rows.ints("start_ns")[own]
@@ -80,8 +79,6 @@ def waits_of_ranks(
         elapse[rows] = found.rows.ints("elapse_ns")[own]
         certain = known(waits.time) & known(elapse)
         waits.time[:] = np.where(certain, np.minimum(waits.time, elapse), NULL_INT)
-        if not all_profiled and not seen[rank]:
-            waits.time[waits.time == 0] = NULL_INT  # a trace without any wait has no communication tasks
     return out
 
 

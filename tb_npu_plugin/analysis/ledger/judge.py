@@ -57,11 +57,11 @@ class Judgement:
 
 def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) -> Judgement:
     """Judge a run by the ledgers and chains of all its lines."""
-    ledgers = [one for one in ledgers if one.window_ns > 0]
+    ledgers = sorted((one for one in ledgers if one.window_ns > 0), key=_place)
     if not ledgers:
         return Judgement("unknown")
     if all(map(_is_healthy, ledgers)):
-        unsure = next(((one, entry) for one in ledgers for entry in one.entries if _may_wait(one, entry)), None)
+        unsure = next(((one, entry) for one in ledgers for entry in one.entries if _may_lose(one, entry)), None)
         if unsure is not None:
             return Judgement("unexplained", *unsure)
         return Judgement("healthy", max(ledgers, key=lambda one: one.window_ns))
@@ -72,7 +72,7 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     culprits = tuple(rank for rank in culprits if waits.get(rank, 0) <= _MOST_OWN * most.total("waiting"))
     if not chains.total:
         stage = _slow_stage(ledgers)
-    alone = next((one for one in ledgers if culprits == (one.rank,)), None)
+    alone = next((one for one in reversed(ledgers) if culprits == (one.rank,)), None)
     if alone is not None:
         held = max(ledgers, key=lambda one: one.ends_at(alone.rank))
         longer = held.total("waiting") - alone.total("waiting")
@@ -90,14 +90,21 @@ def judge(run: RunCommunication, ledgers: Sequence[RankLedger], chains: Chains) 
     return _of_entry(shown, _largest(shown), (), None)
 
 
+def _place(ledger: RankLedger) -> tuple[int, ...]:
+    """Sort key, so that the order of folders and devices decides nothing: by rank, the longest waiting last, which stands for a
+    rank with several ledgers."""
+    rank = -1 if ledger.rank is None else ledger.rank
+    return rank, ledger.total("waiting"), ledger.window_ns, ledger.losses_ns
+
+
 def _share(ledger: RankLedger) -> float:
     return ledger.total("waiting") / ledger.window_ns
 
 
-def _may_wait(ledger: RankLedger, entry: Entry) -> bool:
-    """Whether computing may hide a loss: kernels that wait for other ranks inside."""
-    is_large = entry.ns - entry.low_ns >= HEALTHY_LOSS * ledger.window_ns
-    return entry.entry == "computing" and (entry.needs == "kernels" or is_large)
+def _may_lose(ledger: RankLedger, entry: Entry) -> bool:
+    """Whether an entry of computing may hide so much that the ledger is not healthy: kernels may wait for other ranks inside."""
+    hidden = entry.ns if entry.needs == "kernels" else entry.ns - entry.low_ns
+    return entry.entry == "computing" and not _is_healthy(ledger, hidden)
 
 
 def _waiting_share(ledger: RankLedger) -> float:
@@ -105,11 +112,13 @@ def _waiting_share(ledger: RankLedger) -> float:
     return sum(one.high_ns for one in ledger.entries if one.entry == "waiting") / ledger.window_ns
 
 
-def _is_healthy(ledger: RankLedger) -> bool:
+def _is_healthy(ledger: RankLedger, hidden_ns: int = 0) -> bool:
+    """hidden_ns: loss inside computing."""
     losses = [one.high_ns for one in ledger.entries if one.entry != "computing"] + [
         ledger.before_ns,
         ledger.after_ns,
         ledger.outside_ns,
+        hidden_ns,
     ]
     # Time that is either waiting or transfer is in the upper bounds of both.
     twice = sum(one.high_ns - one.low_ns for one in ledger.entries if one.entry == "transfer")
@@ -124,14 +133,14 @@ def _loss_share(ledger: RankLedger) -> float:
 
 
 def _largest(ledger: RankLedger) -> Entry:
-    """The largest loss, the time before the first task included. All waits count together, and the longest one stands for
-    them."""
+    """The largest loss, the time before the first task included. All waits count together, by what is certain of them, and the
+    longest one stands for them."""
     ns, outside = ledger.before_ns, ledger.outside_ns
     before = Entry("idle", "preparing", ns, ns, ns, None, "")
     rest = Entry("unexplained", "outside", outside, outside, outside, None, "trace")
     others = [one for one in ledger.entries if one.entry not in ("computing", "waiting")]
     largest = max([*others, before, rest], key=lambda one: one.ns)
-    waits = ledger.total("waiting")
+    waits = sum(one.low_ns for one in ledger.entries if one.entry == "waiting")
     return _longest_wait(ledger) if waits and waits >= largest.ns else largest
 
 

@@ -157,10 +157,30 @@ class RunCommunication:
         return roots_of(self.clocks, self._calls, self.fused.ends)
 
     @cached_property
+    def _is_complete(self) -> NDArray[np.bool_]:
+        """Whether the starts of all members are known by one clock, for each row of `matched`.
+
+        The members of a group are listed; else they are the ranks that record any of its collectives, if each rank of the job
+        records some.
+        """
+        found, groups = self.matched, Groups([self.matched.rows.text("group")], len(self.matched.owner))
+        names = found.rows.text("group").take(groups.first).tolist()
+        of_owner = Groups([groups.of_row, found.owner], len(found.owner)).first
+        members = np.bincount(groups.of_row[of_owner], minlength=len(names))
+        members = np.maximum(members, [self.ranks.size(name) or self.group_size(name) for name in names])
+        recorded = {self.lines[at].span.capture.rank for at in np.unique(found.owner).tolist()}
+        is_whole = self.is_whole and recorded == self.profiled
+        is_listed = np.array([is_whole or self.ranks.size(name) > 0 for name in names], dtype=bool)
+        reference = np.array([clock.reference for clock in self.clocks], dtype=np.int64)
+        collectives = Groups([found.number, reference[found.owner]], len(found.owner))
+        has_all = collectives.count()[collectives.of_row] >= members[groups.of_row]
+        return np.asarray((found.number >= 0) & has_all & is_listed[groups.of_row])
+
+    @cached_property
     def waits(self) -> list[Waits]:
         """Wait of each operator of each line: for the last rank of a collective, or for the other rank of two. 0 if none."""
         lengths = [0 if table is None else len(table) for table in self.collectives]
-        out = waits_of_ranks(lengths, self.matched, self.clocks, self.first_waits, self.is_whole)
+        out = waits_of_ranks(lengths, self.matched, self.clocks, self.first_waits, self._is_complete)
         for table, waits in zip(self.collectives, out):
             self._set_owners(table, waits)
         add_waits(out, self._calls, self.roots)

@@ -49,7 +49,11 @@ def waits(tables: list[Table], traces: Optional[list[Optional[list[CollectiveWai
     """(ms, late rank) of each collective of each rank: a profiled rank by its index, an unprofiled one as "peer 5"."""
     found = match_collectives(tables)
     out = waits_of_ranks(
-        [len(table) for table in tables], found, align_clocks(found, len(tables)), traces or [None] * len(tables)
+        [len(table) for table in tables],
+        found,
+        align_clocks(found, len(tables)),
+        traces or [None] * len(tables),
+        np.ones(len(found.owner), dtype=bool),
     )
     return [
         [
@@ -68,9 +72,10 @@ THREE: Elapsed = [40, 9, 30]
     [
         # Two ranks of which the second arrives 20 ms late, with clocks 5 s apart.
         ([ops(THREE), ops([20, 9, 10], 5 * END)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
-        # Fewer than three collectives do not align clocks.
-        ([ops([40, 9]), ops([20, 9], 5 * END)], None, [[None, None], [None, None]]),
-        # Ends that differ by more than 1 ms do not, either.
+        # Two collectives align clocks if their ends agree; one cannot show that they do.
+        ([ops([40, 9]), ops([20, 9], 5 * END)], None, [[(20, 1), 0], [0, 0]]),
+        ([ops([40]), ops([20], 5 * END)], None, [[None], [None]]),
+        # Ends that differ by more than 1 ms do not align them.
         ([ops(THREE), ops([20, 9, 10, 7], 7)], [None, None], [[(20, 1), 0, (20, 1)], [0, 0, 0, None]]),
         # One profiled rank: nothing is known without its trace.
         ([ops(THREE)], None, [[None, None, None]]),
@@ -95,7 +100,7 @@ THREE: Elapsed = [40, 9, 30]
         # Without a group, as in kernels, names must identify collectives.
         ([ops(THREE, group=None), ops([20, 9, 10], group=None)], None, [[(20, 1), 0, (20, 1)], [0, 0, 0]]),
         ([ops(THREE), ops([20, 9, 10], group="h")], None, [[None] * 3, [None] * 3]),
-        ([ops([40, None, 30]), ops([20, 9, 10])], None, [[None, None, None], [None, None, None]]),
+        ([ops([40, None, 30]), ops([20, 9, 10])], None, [[(20, 1), None, (20, 1)], [0, None, 0]]),
     ],
 )
 def test_each_rank_waits_for_the_last_to_arrive(tables: Any, traces: Any, expected: Any) -> None:
@@ -144,7 +149,8 @@ def test_parts_sum_to_the_elapsed_time(recorded: Any, wait: Any, until: Any, pac
         {**identity, "packet_bytes": size * 1_000_000, "count": 1, "time_ns": time * MS}
         for size, time in packets.items()
     ]
-    (waits,) = waits_of_ranks([1], match_collectives([table]), align_clocks(match_collectives([table]), 1), [None])
+    collectives = match_collectives([table])
+    (waits,) = waits_of_ranks([1], collectives, align_clocks(collectives, 1), [None], np.ones(1, dtype=bool))
     waits.time[:] = NULL_INT if wait is None else wait * MS
     waits.until_transfer[:] = NULL_INT if until is None else until * MS
     found = split_of_rows(table, table_of("comm_packets", sizes) if sizes else None, waits)
@@ -157,11 +163,36 @@ def test_without_a_trace_waits_are_unknown_where_ranks_were_not_profiled() -> No
     tables = [ops([100] * 3), ops([90] * 3)]
     found = match_collectives(tables)
     waits = {
-        all_profiled: waits_of_ranks([3, 3], found, align_clocks(found, 2), [None, []], all_profiled)
-        for all_profiled in (True, False)
+        is_complete: waits_of_ranks([3, 3], found, align_clocks(found, 2), [None, []], np.full(6, is_complete))
+        for is_complete in (True, False)
     }
     assert (waits[True][0].time.tolist(), waits[False][0].time.tolist()) == ([10 * MS] * 3, [NULL_INT] * 3)
     assert (waits[True][1].time.tolist(), waits[False][1].time.tolist()) == ([0] * 3, [NULL_INT] * 3)
+
+
+def drifting(table: Table) -> Table:
+    """With a clock that no offset aligns."""
+    return Table(table.columns, {**table.data, "start_ns": table.ints("start_ns") + np.array([0, 50, -50]) * MS})
+
+
+@pytest.mark.parametrize(
+    ("tables", "groups", "expected"),
+    [
+        ([ops(THREE), ops([20, 9, 10]), ops([10, 9, 5])], {}, [30 * MS, 0, 25 * MS]),
+        # The third rank may be later, unless the group is of the first two.
+        ([ops(THREE), ops([20, 9, 10]), None], {}, [NULL_INT] * 3),
+        ([ops(THREE), ops([20, 9, 10]), None], {"g": {"global_ranks": [0, 1]}}, [20 * MS, 0, 20 * MS]),
+        # It misses a collective, or its clock cannot be aligned.
+        ([ops(THREE), ops([20, 9, 10]), ops([10, 9, None])], {}, [30 * MS, 0, NULL_INT]),
+        ([ops(THREE), ops([20, 9, 10]), drifting(ops([10, 9, 5]))], {}, [NULL_INT] * 3),
+    ],
+)
+def test_waits_are_known_where_the_starts_of_all_members_are(tables: Any, groups: Any, expected: list[int]) -> None:
+    spans = [
+        TestSpan({} if one is None else {"comm_ops": one}, Capture(rank=rank, groups=groups))
+        for rank, one in enumerate(tables)
+    ]
+    assert RunCommunication(spans).waits[0].time.tolist() == expected
 
 
 def test_the_collective_at_which_the_others_wait_longest_for_a_rank() -> None:

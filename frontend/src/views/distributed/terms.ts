@@ -26,7 +26,7 @@ export const en = {
   "distributed.part.small_packets.help":
     "Transfer in packets below 16 MB (RDMA: 1 MB), which do not reach the bandwidth of the link",
   "distributed.part.rest.help":
-    "Neither of these. Where it is unknown which rank arrives last, the waiting for it is here, too: it needs the trace, from Level1, or two profiled ranks with three collectives in common.",
+    "Neither of these. Where it is unknown which rank arrives last, the waiting for it is here, too: it needs the trace, from Level1, or two profiled ranks with two collectives in common.",
   "distributed.arrivals": "Arrival at a collective",
   "distributed.arrivals.sub": "{unit} after the first rank",
   "distributed.arrivals.help":
@@ -101,7 +101,7 @@ export const zh: Record<keyof typeof en, string> = {
   "distributed.part.transfer.help": "数据在主平面的链路上传输",
   "distributed.part.small_packets.help": "以小于 16 MB（RDMA：1 MB）的包传输，达不到链路带宽",
   "distributed.part.rest.help":
-    "不属于以上任何一项。无法得知哪个 rank 最晚到达时，对它的等待也在这里：需要 Level1 及以上的 trace，或两个已采集 rank 的三个共同集合通信。",
+    "不属于以上任何一项。无法得知哪个 rank 最晚到达时，对它的等待也在这里：需要 Level1 及以上的 trace，或两个已采集 rank 的两个共同集合通信。",
   "distributed.arrivals": "到达集合通信的时间",
   "distributed.arrivals.sub": "在首个 rank 之后，{unit}",
   "distributed.arrivals.help":

@@ -56,7 +56,7 @@ export const en = {
   "trace.align.hand.name": "Offset of {name} in ns",
   "trace.align.offset": "offset {offset}",
   "trace.align.offset_error": "offset {offset} ± {error}",
-  "trace.align.unknown": "clock unknown: fewer than three shared collectives",
+  "trace.align.unknown": "clock unknown: fewer than two shared collectives",
   "trace.align.tip": "All members of a collective end together: the clocks are compared by these ends.",
   "trace.align.untraced.one":
     "1 rank without a loaded trace: its clock is estimated from the communication files, whose times may differ from the trace.",
@@ -120,7 +120,7 @@ export const zh: Record<keyof typeof en, string> = {
   "trace.align.hand.name": "{name} 的偏移（ns）",
   "trace.align.offset": "偏移 {offset}",
   "trace.align.offset_error": "偏移 {offset} ± {error}",
-  "trace.align.unknown": "时钟未知：共同的集合通信少于三个",
+  "trace.align.unknown": "时钟未知：共同的集合通信少于两个",
   "trace.align.tip": "集合通信在所有成员上同时结束：据此比较各 rank 的时钟。",
   "trace.align.untraced.one": "1 个 rank 的 trace 尚未读取：其时钟由通信文件估计，可能与 trace 中的时间不同。",
   "trace.align.untraced": "{count} 个 rank 的 trace 尚未读取：其时钟由通信文件估计，可能与 trace 中的时间不同。",
