@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tb_npu_plugin.analysis.communication.hardware_waits import in_order, stream_waits
 from tb_npu_plugin.analysis.communication.lateness import FirstWait, Tasks, first_starts, last_first_waits
-from tb_npu_plugin.analysis.ranks.world import number_in_group
+from tb_npu_plugin.analysis.ranks.world import number_in_group, size_of_group
 from tb_npu_plugin.model import Capture
 from tb_npu_plugin.schema.torch_npu_json import COMM_KINDS
 from tb_npu_plugin.schema.trace_events import GROUP, NOTIFY, NOTIFY_WAIT, PEER, PLANE
@@ -38,6 +39,7 @@ class CollectiveWait:
         tasks: Ids of the first wait for each peer.
         own: Number of this rank inside the group, from which the order of the tasks infers the peers. None if the tasks name
             them, or if it is unknown.
+        is_part: It waits again, perhaps for the peers of other servers: `wait` is the least possible.
     """
 
     row: int
@@ -49,6 +51,7 @@ class CollectiveWait:
     until_transfer: int
     tasks: tuple[int, ...]
     own: Optional[int] = None
+    is_part: bool = False
 
 
 def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveWait]:
@@ -57,8 +60,8 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
     timeline: Timeline of the rank, completely read. ops: its comm_ops, or the result of operators_of.
     """
     rows, groups = _Rows(ops), ops.text("group")
-    found: list[tuple[FirstWait, int, int, int, bool]] = []
-    for operators, waiting, moves, is_named in _planes(timeline):
+    found: list[tuple[FirstWait, int, int, int, bool, bool]] = []
+    for operators, waiting, moves, later in _planes(timeline):
         transfer = first_starts(operators, moves)
         for wait in last_first_waits(operators, waiting):
             place = wait.operator
@@ -67,11 +70,12 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
             row = rows.find(name, start + timeline.base_ns)
             if row is not None:
                 until = max(int(transfer[place]) - start, wait.wait) if moves else wait.wait
-                found.append((wait, row, start, until, is_named))
+                members = size_of_group(capture, groups[row]) if later is not None and later[place] else 0
+                found.append((wait, row, start, until, later is None, len(wait.tasks) + 1 < members))
     found.sort(key=lambda one: (-one[0].wait, one[0].task))
     largest = max((len(wait.tasks) + 1 for wait, *_ in found), default=0)
     out = []
-    for number, (wait, row, start, until, is_named) in enumerate(found):
+    for number, (wait, row, start, until, is_named, is_part) in enumerate(found):
         members = len(wait.tasks) + 1
         own = None if is_named else number_in_group(capture, groups[row], members, members == largest)
         tasks = in_order(timeline, wait.tasks) if own is not None and number < _MAX_WAITS else wait.tasks
@@ -86,14 +90,15 @@ def first_waits(timeline: Any, ops: Table, capture: Capture) -> list[CollectiveW
                 until_transfer=until,
                 tasks=tuple(tasks),
                 own=own,
+                is_part=is_part,
             )
         )
     return out
 
 
-def _planes(timeline: Any) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], bool]]:
-    """For each communicator: its operators; the waits, of each plane or by place; the transfers of each plane; and whether
-    the waits name their peers."""
+def _planes(timeline: Any) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], Optional[NDArray[np.bool_]]]]:
+    """For each communicator: its operators; the waits, of each plane or by place; the transfers of each plane; and which operators
+    wait again, None if the waits name their peers."""
     unnamed: dict[int, Tasks] = {}
     for tracks in communicators(timeline):
         operators = _tasks(timeline, tracks[0])
@@ -103,9 +108,9 @@ def _planes(timeline: Any) -> Iterator[tuple[Tasks, list[Tasks], list[Tasks], bo
             continue
         # A plane without waits copies within the device.
         moves = [_transfers(timeline, track) for track, waits in zip(tracks[1:], waiting) if len(waits.id)]
-        yield operators, waiting, moves, True
-    for track, waiting in (stream_waits(timeline, unnamed) if unnamed else {}).items():
-        yield unnamed[track], waiting, [], False
+        yield operators, waiting, moves, None
+    for track, found in (stream_waits(timeline, unnamed) if unnamed else {}).items():
+        yield unnamed[track], found.first, [], found.later
 
 
 def peer_waits(timeline: Any, wait: CollectiveWait) -> list[tuple[int, int]]:

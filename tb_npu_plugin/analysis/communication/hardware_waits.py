@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tb_npu_plugin.analysis.communication.lateness import Tasks
+from tb_npu_plugin.analysis.communication.lateness import LEAST_WAIT_NS, Tasks
 from tb_npu_plugin.schema.trace_events import HARDWARE, SUBTASK, WAIT_TASK
 from tb_npu_plugin.tables import IntArray
 
@@ -15,15 +17,24 @@ from tb_npu_plugin.tables import IntArray
 _LEAST_INSIDE = 0.9
 
 
-def stream_waits(timeline: Any, communicators: Mapping[int, Tasks]) -> dict[int, list[Tasks]]:
-    """First waits of the operators of communicators: the k-th of the list has the k-th wait of each operator.
+@dataclass(frozen=True)
+class StreamWaits:
+    """Waits of the operators of a communicator.
 
-    An operator first waits for each peer at once. This round ends with the next other task on its streams.
-
-    Args:
-        communicators: Operators by track.
+    Attributes:
+        first: First waits: the k-th of the list has the k-th wait of each operator. An operator first waits for each peer at once.
+            This round ends with the next other task on its streams.
+        later: Whether an operator waits again: for data, or for peers on other servers.
     """
+
+    first: list[Tasks]
+    later: NDArray[np.bool_]
+
+
+def stream_waits(timeline: Any, communicators: Mapping[int, Tasks]) -> dict[int, StreamWaits]:
+    """Waits by the streams that communicators use. communicators: operators by track."""
     rounds: dict[int, list[tuple[Tasks, IntArray]]] = {}
+    later = {at: np.zeros(len(own.start), dtype=bool) for at, own in communicators.items()}
     for track in timeline.tracks_of("slices"):
         if timeline.tracks[track]["process"] != HARDWARE:
             continue
@@ -35,8 +46,10 @@ def stream_waits(timeline: Any, communicators: Mapping[int, Tasks]) -> dict[int,
         # Operators of two communicators may overlap: those of the stream last less long.
         best = max(inside, key=lambda at: (inside[at], -int(communicators[at].dur.sum())), default=-1)
         if inside.get(best, 0.0) >= _LEAST_INSIDE:
-            rounds.setdefault(best, []).append(_first_round(tasks, is_wait, communicators[best]))
-    return {at: _by_place(found) for at, found in rounds.items()}
+            first, operator, again = _first_round(tasks, is_wait, communicators[best])
+            rounds.setdefault(best, []).append((first, operator))
+            later[best][again] = True
+    return {at: StreamWaits(_by_place(found), later[at]) for at, found in rounds.items()}
 
 
 def _tasks(timeline: Any, track: int) -> tuple[Tasks, Any]:
@@ -54,16 +67,17 @@ def _operators_at(operators: Tasks, times: IntArray) -> IntArray:
     return np.where((at >= 0) & (times < (operators.start + operators.dur)[at]), at, -1)
 
 
-def _first_round(tasks: Tasks, is_wait: Any, operators: Tasks) -> tuple[Tasks, IntArray]:
-    """The waits before another task follows in the operator, and their operators."""
+def _first_round(tasks: Tasks, is_wait: Any, operators: Tasks) -> tuple[Tasks, IntArray, IntArray]:
+    """The waits before another task follows in the operator, and their operators; operators that wait again."""
     operator = _operators_at(operators, tasks.start)
     number = np.cumsum(~is_wait)  # equal for waits without another task between them
     waits = np.flatnonzero(is_wait & (operator >= 0))
     _, first = np.unique(operator[waits], return_index=True)
     rounds = np.full(len(operators.start), -1, dtype=np.int64)
     rounds[operator[waits[first]]] = number[waits[first]]
-    chosen = waits[number[waits] == rounds[operator[waits]]]
-    return Tasks(tasks.start[chosen], tasks.dur[chosen], tasks.id[chosen]), operator[chosen]
+    is_first = number[waits] == rounds[operator[waits]]
+    chosen, again = waits[is_first], waits[~is_first & (tasks.dur[waits] >= LEAST_WAIT_NS)]
+    return Tasks(tasks.start[chosen], tasks.dur[chosen], tasks.id[chosen]), operator[chosen], operator[again]
 
 
 def _by_place(found: Sequence[tuple[Tasks, IntArray]]) -> list[Tasks]:

@@ -74,6 +74,8 @@ def waits_of_ranks(
             if waits.time[one.row] <= one.wait + tolerance and (one.peer is not None or not one.wait):
                 waits.time[one.row], waits.start[one.row] = one.wait, one.start
                 waits.owner[one.row], waits.peer[one.row] = -1, -1 if one.peer is None else one.peer
+                if one.is_part:
+                    waits.time[one.row] = NULL_INT
             waits.until_transfer[one.row] = one.until_transfer
         elapse = np.full(length, NULL_INT, dtype=np.int64)
         elapse[rows] = found.rows.ints("elapse_ns")[own]

@@ -112,6 +112,13 @@ def number_in_group(capture: Capture, group: str | None, members: int, is_larges
     return capture.rank if is_inside and capture.rank is not None and capture.rank < members else None
 
 
+def size_of_group(capture: Capture, group: str | None) -> int:
+    """Members of a group that the capture lists; 0 if unknown. group: as in comm_ops."""
+    return max(
+        (len(_ranks(one)) for name, one in capture.groups.items() if group in (name, group_hash(name))), default=0
+    )
+
+
 def _sources(links: Table) -> list[tuple[str | None, int]]:
     """Group, and the recording process's rank inside it, for groups whose links all start at one rank."""
     sources: dict[str | None, set[int]] = {}

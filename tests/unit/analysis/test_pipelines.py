@@ -74,3 +74,12 @@ def test_level0_names_the_late_rank_that_was_not_profiled(form: str, tmp_path: P
     assert ledgers[0].keys() == ledgers[1].keys()
     for key, ns in ledgers[0].items():
         assert ns == pytest.approx(ledgers[1][key], rel=0.05, abs=MS // 10), key
+
+
+def test_level0_does_not_call_waits_for_other_servers_transfer(tmp_path: Path) -> None:
+    """A group of two servers waits for its peers on the other one after a first exchange: how long is unknown."""
+    options = Options(memory=False, stack=False, gc_threshold=0.0, export=("text",), level=0)
+    recipe = Recipe("tiny", 16, steps=1, faults=("slow-host:1:40",), options=options, only=(9,))
+    (ledger,) = RunData(open_spans(written(recipe)[0], tmp_path)).ledgers
+    certain = [one.low_ns for one in ledger.entries if one.entry == "transfer"]
+    assert sum(certain) < ledger.window_ns // 2
