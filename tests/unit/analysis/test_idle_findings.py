@@ -149,3 +149,18 @@ def test_without_launches_nothing_is_said_of_the_host(tmp_path: Path) -> None:
     verdict = diagnose(open_spans(folder, tmp_path / "cache")).verdict
     assert verdict.kind == "unexplained"
     assert "no launches of kernels" in str(verdict.conclusion) and "had the work" not in str(verdict.conclusion)
+
+
+def test_idle_time_beyond_that_of_the_step_is_told(tmp_path: Path) -> None:
+    """The trace shows late launches; a cell of step_trace_time.csv says that the step computes all the time."""
+    folder = written(RUNS["small kernels"][0])[0]
+    (file,) = folder.glob("*/ASCEND_PROFILER_OUTPUT/step_trace_time.csv")
+    rows = [line.split(",") for line in file.read_text().splitlines()]
+    for row in rows[1:]:
+        row[rows[0].index("Computing")] = row[rows[0].index("Stage")]
+        row[rows[0].index("Free")] = "0"
+    file.write_text("\n".join(map(",".join, rows)) + "\n")
+    result = diagnose(open_spans(folder, tmp_path))
+    assert "host_bound" not in {one.rule for one in result.findings}
+    (told,) = [one for one in result.unchecked if one.rule == "host_bound"]
+    assert "contradict" in str(told.missing)
